@@ -1,0 +1,37 @@
+# Debian's libraries as targets. Everything that can be linked static is: the products must run on
+# hosts older than the build host (docs/architecture.md, "Programs").
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# Debian's absl:: targets are the shared libraries; these are the archives.
+pkg_check_modules(ABSL REQUIRED absl_statusor absl_cleanup)
+add_library(kgpu_absl INTERFACE)
+add_library(kgpu::absl ALIAS kgpu_absl)
+target_link_options(kgpu_absl INTERFACE)
+list(TRANSFORM ABSL_STATIC_LIBRARIES PREPEND "-l:lib" OUTPUT_VARIABLE kgpu_absl_archives)
+list(TRANSFORM kgpu_absl_archives APPEND ".a")
+list(FILTER kgpu_absl_archives EXCLUDE REGEX "lib(m|rt|pthread|dl)\\.a")
+target_link_libraries(kgpu_absl INTERFACE
+  -Wl,--start-group ${kgpu_absl_archives} -Wl,--end-group Threads::Threads)
+
+add_library(kgpu_fmt INTERFACE)
+add_library(kgpu::fmt ALIAS kgpu_fmt)
+target_link_libraries(kgpu_fmt INTERFACE fmt::fmt-header-only)
+
+add_library(kgpu_json INTERFACE)
+add_library(kgpu::json ALIAS kgpu_json)
+target_link_libraries(kgpu_json INTERFACE -l:libboost_json.a -l:libboost_container.a)
+
+add_library(kgpu_yaml INTERFACE)
+add_library(kgpu::yaml ALIAS kgpu_yaml)
+target_link_libraries(kgpu_yaml INTERFACE -l:libyaml-cpp.a)
+
+add_library(kgpu_cli11 INTERFACE)
+add_library(kgpu::cli11 ALIAS kgpu_cli11)
+target_link_libraries(kgpu_cli11 INTERFACE CLI11::CLI11)
+
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)

@@ -1,0 +1,62 @@
+# kgpu_module(name SRCS a.cc … PUBLIC dep… PRIVATE dep…)
+#   Static library kgpu_<name>, alias kgpu::<name>. A dependency is PUBLIC only when a header of the
+#   module shows it.
+function(kgpu_module name)
+  cmake_parse_arguments(M "" "" "SRCS;PUBLIC;PRIVATE" ${ARGN})
+  string(REPLACE "-" "_" target kgpu_${name})
+  add_library(${target} STATIC ${M_SRCS})
+  add_library(kgpu::${name} ALIAS ${target})
+  target_link_libraries(${target} PUBLIC kgpu::options ${M_PUBLIC} PRIVATE ${M_PRIVATE})
+endfunction()
+
+# kgpu_program(name SRCS main.cc DEPS dep…): a program that ships (static when KGPU_STATIC is on).
+function(kgpu_program name)
+  cmake_parse_arguments(M "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${M_SRCS})
+  target_link_libraries(${name} PRIVATE kgpu::options ${M_DEPS})
+  if(KGPU_STATIC)
+    target_link_options(${name} PRIVATE -static-pie -s)
+  endif()
+endfunction()
+
+# kgpu_test(name SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s])
+#   One GoogleTest program; each of its tests is a ctest of its own.
+function(kgpu_test name)
+  cmake_parse_arguments(M "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT M_TIMEOUT)
+    set(M_TIMEOUT 60)
+  endif()
+  if(KGPU_FUZZ)
+    return()
+  endif()
+  add_executable(${name}_test ${M_SRCS})
+  target_link_libraries(${name}_test PRIVATE kgpu::options ${M_DEPS} kgpu::testing GTest::gmock
+    GTest::gmock_main)
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+    ${CMAKE_BINARY_DIR}/tests)
+  include(GoogleTest)
+  gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${M_TIMEOUT} LABELS "${M_LABELS}"
+    SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+endfunction()
+
+# kgpu_fuzzer(name SRCS name_fuzzer.cc DEPS dep…)
+#   With the fuzz preset: a libFuzzer program. Otherwise: a test that replays fuzz/corpus/<name>.
+function(kgpu_fuzzer name)
+  cmake_parse_arguments(M "" "" "SRCS;DEPS" ${ARGN})
+  if(KGPU_FUZZ)
+    add_executable(${name}_fuzzer ${M_SRCS})
+    target_link_libraries(${name}_fuzzer PRIVATE kgpu::options ${M_DEPS})
+    target_link_options(${name}_fuzzer PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name}_fuzzer PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+      ${CMAKE_BINARY_DIR}/fuzz)
+  else()
+    add_executable(${name}_replay ${M_SRCS} ${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc)
+    target_link_libraries(${name}_replay PRIVATE kgpu::options ${M_DEPS})
+    set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+      ${CMAKE_BINARY_DIR}/tests)
+    add_test(NAME FuzzCorpus.${name}
+      COMMAND ${name}_replay ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+    set_tests_properties(FuzzCorpus.${name} PROPERTIES TIMEOUT 60)
+  endif()
+endfunction()

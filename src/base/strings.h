@@ -1,0 +1,40 @@
+// Text handling that std lacks. Everything works on std::string_view and never allocates more than
+// its result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kgpu {
+
+// Without leading and trailing blanks, tabs, carriage returns and newlines.
+std::string_view Trim(std::string_view text);
+
+// The pieces between separators; empty pieces stay. Split("a,,b", ',') is {"a", "", "b"}.
+std::vector<std::string_view> Split(std::string_view text, char separator);
+
+// The words of a text separated by any run of blanks and tabs.
+std::vector<std::string_view> Words(std::string_view text);
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+
+// The whole of `text` as a number; nothing when it is empty, has other characters or overflows.
+// `base` 16 takes an optional "0x".
+std::optional<uint64_t> ParseUint(std::string_view text, int base = 10);
+
+// ASCII only, as every name of ours is.
+std::string ToLower(std::string_view text);
+
+// The candidate most like `word` for "did you mean …?", or nothing when none is near (edit
+// distance over a third of the word's length). Ties go to the earlier candidate.
+std::optional<std::string_view> Nearest(std::string_view word,
+                                        const std::vector<std::string_view>& candidates);
+
+// Bytes that are not printable ASCII become \xNN, so that hostile input can not write to a
+// terminal or break a log line; at most `limit` characters of input, then "…".
+std::string Printable(std::string_view text, size_t limit = 200);
+
+}  // namespace kgpu

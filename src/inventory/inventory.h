@@ -1,0 +1,52 @@
+// Keeps the Snapshot of a host true: starts kgpu-probe, reads the GPUs through it, listens to its
+// events, looks again slowly, and falls back to PCI and /proc when the driver does not answer.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/base/event_loop.h"
+#include "src/device/snapshot.h"
+#include "src/host/driver_root.h"
+
+namespace kgpu::inventory {
+
+struct InventoryOptions {
+  std::string probe_path;     // the kgpu-probe program
+  std::string nvml_library;   // empty: libnvidia-ml.so.1 is looked for below the driver root
+  std::chrono::milliseconds call_deadline{2000};     // of one driver call
+  std::chrono::milliseconds start_deadline{30000};   // of nvmlInit: a cold driver takes seconds
+  std::chrono::milliseconds slow_poll{30000};        // full re-inventory without any event
+  std::chrono::milliseconds kill_grace{1000};        // after SIGKILL, then the probe is abandoned
+  std::chrono::milliseconds first_backoff{100};      // doubles up to last_backoff
+  std::chrono::milliseconds last_backoff{30000};
+};
+
+// Lives on the loop's thread. Never exits, never blocks: a missing or hung driver is a Snapshot
+// with a reason, and is tried again for ever.
+class Inventory {
+ public:
+  using Listener = std::function<void(const device::SnapshotPtr&)>;
+
+  // `loop` and `root` outlive the inventory.
+  Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options);
+  ~Inventory();
+  Inventory(const Inventory&) = delete;
+  Inventory& operator=(const Inventory&) = delete;
+
+  // Starts the probe and returns. `listener` is called on the loop for every published change,
+  // the first time with the first complete snapshot (at the latest after start_deadline).
+  void Start(Listener listener);
+  // The newest snapshot; before the first one: version 0, driver state kStarting.
+  device::SnapshotPtr current() const;
+  // Looks again now instead of waiting for the slow poll.
+  void Refresh();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::inventory

@@ -1,0 +1,47 @@
+// Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash or on a
+// full disk. Temporary file in the same folder, fsync, rename, fsync of the folder.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace kgpu::sys {
+
+class AtomicFile {
+ public:
+  // Starts a replacement of `path` (absolute or relative to the working folder) with permission
+  // bits `mode`. Nothing at `path` changes before Commit.
+  // Errors: NotFound (no such folder), PermissionDenied, FailedPrecondition (read-only file
+  // system), ResourceExhausted (full).
+  static StatusOr<AtomicFile> Create(std::string path, mode_t mode = 0644);
+
+  AtomicFile(AtomicFile&&) = default;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  // Removes the temporary file when Commit did not run or failed.
+  ~AtomicFile();
+
+  Status Write(std::string_view bytes);
+  // Where the new bytes are before Commit, for checks by other programs.
+  const std::string& temporary_path() const { return temporary_; }
+  Status Commit();
+
+ private:
+  AtomicFile(std::string path, std::string temporary, UniqueFd fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+  std::string path_;
+  std::string temporary_;  // empty once committed or moved from
+  UniqueFd fd_;
+};
+
+// Create, Write, Commit in one call.
+Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode = 0644);
+
+}  // namespace kgpu::sys
