@@ -8,7 +8,8 @@
 namespace kgpu {
 
 std::string FormatBytes(Bytes bytes) {
-  static constexpr std::array<std::string_view, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  static constexpr std::array<std::string_view, 6> kUnits = {"B",   "KiB", "MiB",
+                                                             "GiB", "TiB", "PiB"};
   uint64_t tenths = bytes.count * 10;
   size_t unit = 0;
   if (bytes.count > UINT64_MAX / 10) {

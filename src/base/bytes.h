@@ -13,8 +13,12 @@ struct Bytes {
   uint64_t mebi() const { return count >> 20; }
 };
 
-constexpr Bytes MebiBytes(uint64_t mebi) { return Bytes{mebi << 20}; }
-constexpr Bytes GibiBytes(uint64_t gibi) { return Bytes{gibi << 30}; }
+constexpr Bytes MebiBytes(uint64_t mebi) {
+  return Bytes{mebi << 20};
+}
+constexpr Bytes GibiBytes(uint64_t gibi) {
+  return Bytes{gibi << 30};
+}
 
 // "80 GiB", "79.6 GiB", "512 MiB", "12 B": at most one decimal, binary units.
 std::string FormatBytes(Bytes bytes);

@@ -18,7 +18,8 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 // A named value of a log line, rendered at once.
 struct LogField {
   template <typename T>
-  LogField(std::string_view name, const T& field_value)  // NOLINT(google-explicit-constructor): {"key", value} is the call's form
+  LogField(std::string_view name, const T& field_value)  // NOLINT(google-explicit-constructor):
+                                                         // {"key", value} is the call's form
       : key(name), value(fmt::format("{}", field_value)) {}
   std::string_view key;
   std::string value;
@@ -38,9 +39,9 @@ void WriteLog(LogLevel level, std::string_view event, std::initializer_list<LogF
 
 }  // namespace kgpu
 
-#define KGPU_LOG(level, event, ...)                                             \
-  do {                                                                          \
-    if (::kgpu::IsLogged(::kgpu::LogLevel::level)) {                            \
-      ::kgpu::WriteLog(::kgpu::LogLevel::level, (event), {__VA_ARGS__});        \
-    }                                                                           \
+#define KGPU_LOG(level, event, ...)                                      \
+  do {                                                                   \
+    if (::kgpu::IsLogged(::kgpu::LogLevel::level)) {                     \
+      ::kgpu::WriteLog(::kgpu::LogLevel::level, (event), {__VA_ARGS__}); \
+    }                                                                    \
   } while (false)

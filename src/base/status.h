@@ -16,7 +16,9 @@ using absl::Status;
 using absl::StatusCode;
 using absl::StatusOr;
 
-inline Status OkStatus() { return absl::OkStatus(); }
+inline Status OkStatus() {
+  return absl::OkStatus();
+}
 
 // The text of a status as a std type (absl's own accessor is not one in Debian's build).
 std::string_view Message(const Status& status);
@@ -25,11 +27,10 @@ std::string_view Message(const Status& status);
 Status MakeStatus(StatusCode code, std::string_view text);
 
 // One maker for each code we use; each takes an fmt format and its arguments.
-#define KGPU_STATUS_MAKER(name, code)                                \
-  template <typename... Args>                                        \
-  Status name(fmt::format_string<Args...> format, Args&&... args) {  \
-    return MakeStatus(StatusCode::code,                              \
-                      fmt::format(format, std::forward<Args>(args)...)); \
+#define KGPU_STATUS_MAKER(name, code)                                                      \
+  template <typename... Args>                                                              \
+  Status name(fmt::format_string<Args...> format, Args&&... args) {                        \
+    return MakeStatus(StatusCode::code, fmt::format(format, std::forward<Args>(args)...)); \
   }
 KGPU_STATUS_MAKER(InvalidArgument, kInvalidArgument)        // the user's input is wrong
 KGPU_STATUS_MAKER(NotFound, kNotFound)                      // the thing asked for is not there
@@ -38,10 +39,10 @@ KGPU_STATUS_MAKER(FailedPrecondition, kFailedPrecondition)  // the host must be 
 KGPU_STATUS_MAKER(Unavailable, kUnavailable)                // try again
 KGPU_STATUS_MAKER(DeadlineExceeded, kDeadlineExceeded)      // took longer than allowed
 KGPU_STATUS_MAKER(PermissionDenied, kPermissionDenied)      // a privilege is missing
-KGPU_STATUS_MAKER(ResourceExhausted, kResourceExhausted)    // disk, memory or descriptors are used up
-KGPU_STATUS_MAKER(OutOfRange, kOutOfRange)                  // past a limit of ours
-KGPU_STATUS_MAKER(Unimplemented, kUnimplemented)            // driver or kernel too old
-KGPU_STATUS_MAKER(Internal, kInternal)                      // our own bug
+KGPU_STATUS_MAKER(ResourceExhausted, kResourceExhausted)  // disk, memory or descriptors are used up
+KGPU_STATUS_MAKER(OutOfRange, kOutOfRange)                // past a limit of ours
+KGPU_STATUS_MAKER(Unimplemented, kUnimplemented)          // driver or kernel too old
+KGPU_STATUS_MAKER(Internal, kInternal)                    // our own bug
 #undef KGPU_STATUS_MAKER
 
 // The status of a failed system call: `error` is errno, `what` names the deed and its object
@@ -54,9 +55,9 @@ Status Annotate(const Status& status, fmt::format_string<Args...> format, Args&&
   if (status.ok()) {
     return status;
   }
-  return MakeStatus(status.code(), fmt::format("{}: {}",
-                                               fmt::format(format, std::forward<Args>(args)...),
-                                               Message(status)));
+  return MakeStatus(
+      status.code(),
+      fmt::format("{}: {}", fmt::format(format, std::forward<Args>(args)...), Message(status)));
 }
 
 }  // namespace kgpu

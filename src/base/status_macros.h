@@ -7,11 +7,11 @@
 #define KGPU_MACRO_CONCAT_INNER(a, b) a##b
 #define KGPU_MACRO_CONCAT(a, b) KGPU_MACRO_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expr)                        \
-  do {                                               \
+#define RETURN_IF_ERROR(expr)                                       \
+  do {                                                              \
     if (::kgpu::Status kgpu_status_ = (expr); !kgpu_status_.ok()) { \
-      return kgpu_status_;                           \
-    }                                                \
+      return kgpu_status_;                                          \
+    }                                                               \
   } while (false)
 
 #define ASSIGN_OR_RETURN(lhs, expr) \

@@ -12,13 +12,13 @@
 namespace kgpu::cdi {
 
 struct DeviceNode {
-  std::string path;                    // in the container
-  std::string host_path;               // on the host when different; needs 0.5.0
-  std::string type;                    // "c", "b", "u", "p"; empty: as on the host
+  std::string path;       // in the container
+  std::string host_path;  // on the host when different; needs 0.5.0
+  std::string type;       // "c", "b", "u", "p"; empty: as on the host
   std::optional<int64_t> major;
   std::optional<int64_t> minor;
   std::optional<uint32_t> file_mode;
-  std::string permissions;             // subset of "rwm"; empty: "rwm"
+  std::string permissions;  // subset of "rwm"; empty: "rwm"
   std::optional<uint32_t> uid;
   std::optional<uint32_t> gid;
   bool operator==(const DeviceNode&) const = default;
@@ -28,7 +28,7 @@ struct Mount {
   std::string host_path;
   std::string container_path;
   std::vector<std::string> options;
-  std::string type;                    // needs 0.4.0
+  std::string type;  // needs 0.4.0
   bool operator==(const Mount&) const = default;
 };
 
@@ -50,11 +50,11 @@ struct NetDevice {
 struct ContainerEdits {
   std::vector<std::string> env;  // "NAME=value"
   std::vector<DeviceNode> device_nodes;
-  std::vector<NetDevice> net_devices;       // needs 1.1.0
+  std::vector<NetDevice> net_devices;  // needs 1.1.0
   std::vector<Mount> mounts;
   std::vector<Hook> hooks;
-  std::vector<uint32_t> additional_gids;    // needs 0.7.0
-  bool has_intel_rdt = false;               // needs 0.7.0; contents are not kept
+  std::vector<uint32_t> additional_gids;  // needs 0.7.0
+  bool has_intel_rdt = false;             // needs 0.7.0; contents are not kept
   bool operator==(const ContainerEdits&) const = default;
 };
 
@@ -66,7 +66,7 @@ struct Annotation {
 
 struct Device {
   std::string name;
-  std::vector<Annotation> annotations;      // need 0.6.0
+  std::vector<Annotation> annotations;  // need 0.6.0
   ContainerEdits edits;
   bool operator==(const Device&) const = default;
 };

@@ -16,7 +16,7 @@ namespace kgpu::device {
 // Why a device can, or can not, be handed out.
 struct Health {
   bool is_healthy = true;
-  std::string reason;   // stable CamelCase word for machines: "Xid79", "GpuLost"; empty when healthy
+  std::string reason;  // stable CamelCase word for machines: "Xid79", "GpuLost"; empty when healthy
   std::string message;  // one sentence for people, with the mend
   bool operator==(const Health&) const = default;
 };
@@ -31,9 +31,9 @@ struct ComputeCapability {
 enum class NvLinkPeer { kGpu, kSwitch, kOther, kUnknown };
 
 struct NvLink {
-  unsigned link = 0;       // number of the link on this GPU
+  unsigned link = 0;  // number of the link on this GPU
   bool is_active = false;
-  unsigned version = 0;    // NVLink generation, 0 unknown
+  unsigned version = 0;  // NVLink generation, 0 unknown
   NvLinkPeer peer = NvLinkPeer::kUnknown;
   std::optional<PciBusId> remote;
   auto operator<=>(const NvLink&) const = default;
@@ -41,13 +41,20 @@ struct NvLink {
 
 // How two GPUs of one host reach each other without NVLink, nearest first.
 // Source: nvmlDeviceGetTopologyCommonAncestor.
-enum class PciePath { kSameBoard, kSingleSwitch, kMultipleSwitches, kHostBridge, kSameNuma,
-                      kCrossNuma, kUnknown };
+enum class PciePath {
+  kSameBoard,
+  kSingleSwitch,
+  kMultipleSwitches,
+  kHostBridge,
+  kSameNuma,
+  kCrossNuma,
+  kUnknown
+};
 
 struct PeerPath {
   unsigned peer_index = 0;  // Gpu::index of the other GPU
   PciePath path = PciePath::kUnknown;
-  unsigned nvlinks = 0;     // active links straight to it, or through a switch fabric
+  unsigned nvlinks = 0;  // active links straight to it, or through a switch fabric
   auto operator<=>(const PeerPath&) const = default;
 };
 
@@ -57,7 +64,7 @@ struct MigDevice {
   unsigned index = 0;         // NVML's index of the MIG device below its GPU
   unsigned gpu_instance = 0;  // GI id
   unsigned compute_instance = 0;
-  std::string profile;        // "1g.10gb", "1g.10gb+me", "1c.3g.40gb"
+  std::string profile;  // "1g.10gb", "1g.10gb+me", "1c.3g.40gb"
   unsigned gpu_instance_slices = 0;
   unsigned compute_instance_slices = 0;
   unsigned multiprocessors = 0;
@@ -89,11 +96,11 @@ struct Gpu {
   std::string brand;         // "NVIDIA", "Tesla", "GeForce", …
   std::string serial;        // empty where the board has none
   std::string vbios;
-  std::optional<Bytes> memory;       // all of the framebuffer
+  std::optional<Bytes> memory;  // all of the framebuffer
   std::optional<ComputeCapability> compute;
   std::optional<bool> is_ecc_enabled;
   std::optional<unsigned> numa_node;
-  std::optional<MigMode> mig_mode;   // nullopt: not MIG capable
+  std::optional<MigMode> mig_mode;     // nullopt: not MIG capable
   std::vector<MigDevice> mig_devices;  // by (gpu_instance, compute_instance)
   std::vector<NvLink> nvlinks;         // by link
   std::vector<PeerPath> peers;         // by peer_index

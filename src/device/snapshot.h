@@ -31,13 +31,13 @@ std::string_view ToString(DriverState state);
 
 struct Driver {
   DriverState state = DriverState::kStarting;
-  std::string reason;           // for people, with the mend; empty when ready
-  std::string version;          // of the answering library: "535.104.05"; may be empty
-  std::string module_version;   // of the loaded kernel module; may be empty
-  std::string nvml_version;     // "12.535.104.05"
+  std::string reason;             // for people, with the mend; empty when ready
+  std::string version;            // of the answering library: "535.104.05"; may be empty
+  std::string module_version;     // of the loaded kernel module; may be empty
+  std::string nvml_version;       // "12.535.104.05"
   std::optional<int> cuda_major;  // highest CUDA the driver supports
   std::optional<int> cuda_minor;
-  std::string library_path;     // the NVML file in use, as this process sees it
+  std::string library_path;  // the NVML file in use, as this process sees it
   bool operator==(const Driver&) const = default;
 };
 
@@ -45,16 +45,16 @@ struct Driver {
 struct UnmanagedGpu {
   PciBusId pci;
   uint16_t pci_device_id = 0;
-  std::string pci_class;       // "3d-controller" or "vga"
-  std::string kernel_driver;   // "vfio-pci", "nouveau", "" for none
-  std::string reason;          // why it can not be used, with the mend
+  std::string pci_class;      // "3d-controller" or "vga"
+  std::string kernel_driver;  // "vfio-pci", "nouveau", "" for none
+  std::string reason;         // why it can not be used, with the mend
   bool operator==(const UnmanagedGpu&) const = default;
 };
 
 struct Snapshot {
-  uint64_t version = 0;               // rises by one with every published change
+  uint64_t version = 0;  // rises by one with every published change
   Driver driver;
-  std::vector<Gpu> gpus;              // sorted by PCI address
+  std::vector<Gpu> gpus;                // sorted by PCI address
   std::vector<UnmanagedGpu> unmanaged;  // sorted by PCI address
 
   // Everything but the version.

@@ -14,13 +14,13 @@
 namespace kgpu::inventory {
 
 struct InventoryOptions {
-  std::string probe_path;     // the kgpu-probe program
-  std::string nvml_library;   // empty: libnvidia-ml.so.1 is looked for below the driver root
-  std::chrono::milliseconds call_deadline{2000};     // of one driver call
-  std::chrono::milliseconds start_deadline{30000};   // of nvmlInit: a cold driver takes seconds
-  std::chrono::milliseconds slow_poll{30000};        // full re-inventory without any event
-  std::chrono::milliseconds kill_grace{1000};        // after SIGKILL, then the probe is abandoned
-  std::chrono::milliseconds first_backoff{100};      // doubles up to last_backoff
+  std::string probe_path;    // the kgpu-probe program
+  std::string nvml_library;  // empty: libnvidia-ml.so.1 is looked for below the driver root
+  std::chrono::milliseconds call_deadline{2000};    // of one driver call
+  std::chrono::milliseconds start_deadline{30000};  // of nvmlInit: a cold driver takes seconds
+  std::chrono::milliseconds slow_poll{30000};       // full re-inventory without any event
+  std::chrono::milliseconds kill_grace{1000};       // after SIGKILL, then the probe is abandoned
+  std::chrono::milliseconds first_backoff{100};     // doubles up to last_backoff
   std::chrono::milliseconds last_backoff{30000};
 };
 

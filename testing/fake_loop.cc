@@ -1,0 +1,88 @@
+#include "testing/fake_loop.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace kgpu {
+
+void FakeLoop::Post(Task task) {
+  posted_.push_back(std::move(task));
+}
+
+TimerId FakeLoop::After(std::chrono::nanoseconds delay, Task task) {
+  const uint64_t id = next_id_++;
+  timers_.emplace(std::pair{clock_.Now() + delay, id}, std::move(task));
+  return TimerId{id};
+}
+
+void FakeLoop::CancelTimer(TimerId timer) {
+  std::erase_if(timers_, [&](const auto& entry) {
+    return entry.first.second == static_cast<uint64_t>(timer);
+  });
+}
+
+StatusOr<WatchId> FakeLoop::WatchReadable(int fd, Task task) {
+  if (fd < 0) {
+    return InvalidArgument("watch descriptor {}", fd);
+  }
+  const uint64_t id = next_id_++;
+  watches_.emplace(id, std::pair{fd, std::make_shared<Task>(std::move(task))});
+  return WatchId{id};
+}
+
+void FakeLoop::Unwatch(WatchId watch) {
+  watches_.erase(static_cast<uint64_t>(watch));
+}
+
+bool FakeLoop::RunReadable(int timeout_ms) {
+  std::vector<pollfd> polled;
+  std::vector<uint64_t> ids;
+  for (const auto& [id, watch] : watches_) {
+    polled.push_back({.fd = watch.first, .events = POLLIN, .revents = 0});
+    ids.push_back(id);
+  }
+  if (poll(polled.data(), polled.size(), timeout_ms) <= 0) {
+    return false;
+  }
+  for (size_t i = 0; i < polled.size(); ++i) {
+    // An earlier task may have removed this watch.
+    const auto found = watches_.find(ids[i]);
+    if (polled[i].revents != 0 && found != watches_.end()) {
+      const std::shared_ptr<Task> task = found->second.second;
+      (*task)();
+    }
+  }
+  return true;
+}
+
+void FakeLoop::RunUntilIdle() {
+  do {
+    while (!posted_.empty()) {
+      const std::vector<Task> tasks = std::exchange(posted_, {});
+      std::ranges::for_each(tasks, [](const Task& task) { task(); });
+    }
+  } while (RunReadable(0) || !posted_.empty());
+}
+
+void FakeLoop::Advance(std::chrono::nanoseconds by) {
+  const SteadyTime end = clock_.Now() + by;
+  RunUntilIdle();
+  while (!timers_.empty() && timers_.begin()->first.first <= end) {
+    auto node = timers_.extract(timers_.begin());
+    clock_.Advance(std::max<std::chrono::nanoseconds>(node.key().first - clock_.Now(),
+                                                      std::chrono::nanoseconds(0)));
+    node.mapped()();
+    RunUntilIdle();
+  }
+  clock_.Advance(end - clock_.Now());
+}
+
+bool FakeLoop::WaitForDescriptor(std::chrono::milliseconds limit) {
+  const bool readable = RunReadable(static_cast<int>(limit.count()));
+  RunUntilIdle();
+  return readable;
+}
+
+}  // namespace kgpu
