@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds the release programs into build/release/bin/ (and the simulated driver beside them).
+#   scripts/build.sh            the programs
+#   scripts/build.sh --all      tests and benchmarks too
+#   scripts/build.sh PRESET [--all]   another preset: debug, asan, tsan, fuzz, tidy
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+
+preset=release targets=(programs)
+for argument in "$@"; do
+  case $argument in
+    --all) targets=(all) ;;
+    -*) die "usage: scripts/build.sh [PRESET] [--all]" ;;
+    *) preset=$argument ;;
+  esac
+done
+cd "$kgpu_top"
+started=$SECONDS
+[ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >/dev/null
+step "building $preset (${targets[*]})"
+# ninja's own status line is the progress shown; warnings are errors, so there is no other output.
+cmake --build --preset "$preset" --target "${targets[@]}" >&2
+step "built in $((SECONDS - started)) s: build/$preset/bin/"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs the tests of a preset that is built already and sums them up.
+#   scripts/run_tests.sh PRESET [ctest arguments …]
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+
+preset=${1:?usage: scripts/run_tests.sh PRESET [ctest arguments]}
+shift
+cd "$kgpu_top"
+report=build/$preset/junit.xml
+rm -f "$report"
+step "testing $preset"
+status=0
+ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j2 \
+  --output-junit "$kgpu_top/$report" "$@" >&2 || status=$?
+
+# The counts of ctest's own report; a report that is missing means that nothing ran.
+count() { grep -m1 '<testsuite' "$report" 2>/dev/null -A3 | grep -o "$1=\"[0-9]*\"" | head -n1 | tr -dc 0-9; }
+total=$(count tests) failed=$(count failures) skipped=$(count skipped) disabled=$(count disabled)
+: "${total:=0}" "${failed:=0}" "${skipped:=0}" "${disabled:=0}"
+skipped=$((skipped + disabled))
+passed=$((total - failed - skipped))
+if [ "$skipped" -gt 0 ]; then
+  step "skipped, with the reason each gave:"
+  grep -B0 -A6 'status="notrun"' "$report" | grep -E 'testcase|Skipped|SKIP' | head -n 40 >&2 || true
+fi
+[ "$passed" -gt 0 ] || status=1
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+exit "$status"

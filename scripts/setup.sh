@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what is missing to build, demonstrate and test kgpu on Debian 12.
+#   scripts/setup.sh            build, demo and tests
+#   scripts/setup.sh --ci       and what .ci/run needs besides: clang 19, shellcheck
+# Idempotent and quick when nothing is missing. Never changes apt's sources.
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/common.sh"
+
+packages=(
+  # build
+  g++ cmake ninja-build pkg-config ccache mold python3
+  libabsl-dev libfmt-dev libyaml-cpp-dev libcli11-dev
+  libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev
+  # tests and benchmarks
+  libgtest-dev libgmock-dev libbenchmark-dev binutils
+  # the real container engine of the demo and the integration tests
+  podman runc busybox-static iproute2
+)
+if [ "${1:-}" = --ci ]; then
+  packages+=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
+elif [ $# -gt 0 ]; then
+  die "usage: scripts/setup.sh [--ci]"
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  # shellcheck disable=SC2016  # dpkg-query expands it, not the shell
+  case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true) in
+    installed) ;;
+    *) missing+=("$package") ;;
+  esac
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+. /etc/os-release
+[ "${ID:-} ${VERSION_ID:-}" = "debian 12" ] ||
+  step "this is ${PRETTY_NAME:-an unknown system}, not Debian 12: package names may differ"
+step "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+as_root apt-get update -q >&2
+as_root apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
