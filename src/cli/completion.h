@@ -1,0 +1,23 @@
+// Shell completion scripts, written from the tree of verbs and flags itself: they can not go stale.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace kgpu::cli {
+
+// A verb as completion sees it.
+struct Verb {
+  std::string name;
+  std::string description;
+  std::vector<std::string> flags;  // "--output", with their dashes
+  std::vector<Verb> verbs;
+};
+
+// The script for `shell`: "bash", "zsh" or "fish". Errors: InvalidArgument (another shell).
+StatusOr<std::string> CompletionScript(const Verb& root, std::string_view shell);
+
+}  // namespace kgpu::cli

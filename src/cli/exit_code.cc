@@ -1,0 +1,27 @@
+#include "src/cli/exit_code.h"
+
+namespace kgpu::cli {
+
+ExitCode ExitCodeOf(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return ExitCode::kOk;
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kOutOfRange:
+      return ExitCode::kUsage;
+    case StatusCode::kNotFound:
+      return ExitCode::kNotFound;
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kResourceExhausted:
+      return ExitCode::kUnavailable;
+    case StatusCode::kPermissionDenied:
+      return ExitCode::kPermission;
+    case StatusCode::kFailedPrecondition:
+      return ExitCode::kPrecondition;
+    default:
+      return ExitCode::kFailed;
+  }
+}
+
+}  // namespace kgpu::cli

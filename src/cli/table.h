@@ -1,0 +1,21 @@
+// Columns of text for people: widths from the contents, two blanks between, none at line ends.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kgpu::cli {
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header);
+  // A row may be shorter than the header. An empty cell prints as "-".
+  void AddRow(std::vector<std::string> cells);
+  // Every line ends with a newline. Widths count code points, not bytes.
+  std::string Render() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;  // the header first
+};
+
+}  // namespace kgpu::cli
