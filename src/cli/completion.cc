@@ -71,7 +71,8 @@ std::string FishQuoted(std::string_view text) {
 }
 
 std::string Fish(const Verb& root) {
-  std::string out = fmt::format("# fish completion for {0}: {0} completion fish | source\n", root.name);
+  std::string out =
+      fmt::format("# fish completion for {0}: {0} completion fish | source\n", root.name);
   const auto put = std::back_inserter(out);
   Walk(root, "", [&](const Verb& verb, const std::string& words) {
     std::string condition = "__fish_use_subcommand";
@@ -84,8 +85,7 @@ std::string Fish(const Verb& root) {
     }
     for (const std::string& flag : verb.flags) {
       if (flag.starts_with("--")) {
-        fmt::format_to(put, "complete -c {} -n '{}' -l {}\n", root.name, condition,
-                       flag.substr(2));
+        fmt::format_to(put, "complete -c {} -n '{}' -l {}\n", root.name, condition, flag.substr(2));
       }
     }
   });

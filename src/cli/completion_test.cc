@@ -31,8 +31,8 @@ std::string OfferedByBash(const std::string& words, int position) {
   dir.WriteFile("script", CompletionScript(Tree(), "bash").value() + "COMP_WORDS=(" + words +
                               ")\nCOMP_CWORD=" + std::to_string(position) +
                               "\n_kgpu_complete\necho \"${COMPREPLY[*]}\"\n");
-  const std::unique_ptr<FILE, int (*)(FILE*)> out(
-      popen(("bash " + dir.At("script")).c_str(), "re"), pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> out(popen(("bash " + dir.At("script")).c_str(), "re"),
+                                                  pclose);
   std::string text(200, '\0');
   text.resize(fread(text.data(), 1, text.size(), out.get()));
   return text;

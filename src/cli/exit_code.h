@@ -7,13 +7,13 @@ namespace kgpu::cli {
 
 enum class ExitCode : int {
   kOk = 0,
-  kFailed = 1,         // anything not named below
-  kUsage = 2,          // wrong flag, argument or input file
-  kNotFound = 3,       // the thing asked for is not there
-  kUnavailable = 4,    // not now: try again
-  kPermission = 5,     // run as root, or grant the privilege named
-  kPrecondition = 6,   // the host must be changed first; the text says how
-  kUnhealthy = 7,      // the answer itself is bad news: a sick GPU, a finding of a check
+  kFailed = 1,        // anything not named below
+  kUsage = 2,         // wrong flag, argument or input file
+  kNotFound = 3,      // the thing asked for is not there
+  kUnavailable = 4,   // not now: try again
+  kPermission = 5,    // run as root, or grant the privilege named
+  kPrecondition = 6,  // the host must be changed first; the text says how
+  kUnhealthy = 7,     // the answer itself is bad news: a sick GPU, a finding of a check
 };
 
 ExitCode ExitCodeOf(const Status& status);

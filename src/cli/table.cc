@@ -14,7 +14,9 @@ size_t Width(const std::string& text) {
 
 }  // namespace
 
-Table::Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+Table::Table(std::vector<std::string> header) {
+  rows_.push_back(std::move(header));
+}
 
 void Table::AddRow(std::vector<std::string> cells) {
   cells.resize(rows_.front().size());

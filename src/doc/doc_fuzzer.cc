@@ -1,0 +1,28 @@
+// First byte: the format. What parses must print, and parse again to the same tree.
+#include <boost/json.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/doc/doc.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using kgpu::doc::Format;
+  if (size == 0) {
+    return 0;
+  }
+  const Format format = data[0] % 2 == 0 ? Format::kJson : Format::kYaml;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const kgpu::doc::Limits limits{.bytes = 1 << 16, .depth = 64, .values = 10'000};
+  const auto value = kgpu::doc::Parse(text, format, "fuzz", limits);
+  if (!value.ok()) {
+    return 0;
+  }
+  for (const Format out : {Format::kJson, Format::kYaml}) {
+    const auto again = kgpu::doc::Parse(kgpu::doc::Print(*value, out), out, "again");
+    if (!again.ok() || kgpu::doc::PrintLine(*again) != kgpu::doc::PrintLine(*value)) {
+      std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,115 @@
+#include "src/doc/json_reader.h"
+
+#include <boost/json.hpp>
+#include <boost/json/basic_parser_impl.hpp>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+
+namespace kgpu::doc {
+namespace {
+
+namespace json = boost::json;
+
+// Boost.JSON lets the last of equal keys win. This handler walks the text once more and stops at
+// the second of two equal keys; everything else it ignores.
+struct DuplicateKeyFinder {
+  static constexpr size_t max_object_size = SIZE_MAX;
+  static constexpr size_t max_array_size = SIZE_MAX;
+  static constexpr size_t max_key_size = SIZE_MAX;
+  static constexpr size_t max_string_size = SIZE_MAX;
+
+  std::vector<std::set<std::string>> objects;
+  std::string key;
+  std::string duplicate;
+
+  bool on_document_begin(json::error_code&) { return true; }
+  bool on_document_end(json::error_code&) { return true; }
+  bool on_object_begin(json::error_code&) {
+    objects.emplace_back();
+    return true;
+  }
+  bool on_object_end(size_t, json::error_code&) {
+    objects.pop_back();
+    return true;
+  }
+  bool on_array_begin(json::error_code&) { return true; }
+  bool on_array_end(size_t, json::error_code&) { return true; }
+  bool on_key_part(json::string_view part, size_t, json::error_code&) {
+    key.append(part.data(), part.size());
+    return true;
+  }
+  bool on_key(json::string_view part, size_t, json::error_code& error) {
+    key.append(part.data(), part.size());
+    if (!objects.back().insert(key).second) {
+      duplicate = key;
+      error = json::error::extra_data;
+      return false;
+    }
+    key.clear();
+    return true;
+  }
+  bool on_string_part(json::string_view, size_t, json::error_code&) { return true; }
+  bool on_string(json::string_view, size_t, json::error_code&) { return true; }
+  bool on_number_part(json::string_view, json::error_code&) { return true; }
+  bool on_int64(int64_t, json::string_view, json::error_code&) { return true; }
+  bool on_uint64(uint64_t, json::string_view, json::error_code&) { return true; }
+  bool on_double(double, json::string_view, json::error_code&) { return true; }
+  bool on_bool(bool, json::error_code&) { return true; }
+  bool on_null(json::error_code&) { return true; }
+  bool on_comment_part(json::string_view, json::error_code&) { return true; }
+  bool on_comment(json::string_view, json::error_code&) { return true; }
+};
+
+std::string Position(std::string_view text, size_t offset, std::string_view file) {
+  const std::string_view before = text.substr(0, offset);
+  const auto lines = std::ranges::count(before, '\n');
+  const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return fmt::format("{}:{}:{}", file, lines + 1, offset - line_start + 1);
+}
+
+Status CheckDuplicates(std::string_view text, std::string_view file, size_t depth) {
+  json::parse_options options;
+  options.max_depth = depth;
+  json::basic_parser<DuplicateKeyFinder> parser(options);
+  json::error_code error;
+  const size_t consumed = parser.write_some(false, text.data(), text.size(), error);
+  if (const std::string& key = parser.handler().duplicate; !key.empty()) {
+    return InvalidArgument("{}: \"{}\" is given twice: keep one", Position(text, consumed, file),
+                           Printable(key, 80));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<json::value> ParseJson(std::string_view text, std::string_view file,
+                                const Limits& limits) {
+  try {
+    json::parse_options options;
+    options.max_depth = limits.depth;
+    json::parser parser(json::storage_ptr(), options);
+    json::error_code error;
+    const size_t consumed = parser.write_some(text.data(), text.size(), error);
+    if (!error && !Trim(text.substr(consumed)).empty()) {
+      error = json::error::extra_data;
+    }
+    if (error) {
+      return InvalidArgument("{}: not JSON: {}", Position(text, consumed, file), error.message());
+    }
+    json::value value = parser.release();
+    if (Status status = CheckDuplicates(text, file, limits.depth); !status.ok()) {
+      return status;
+    }
+    return value;
+  } catch (const std::exception& e) {
+    return Internal("{}: {}", file, e.what());
+  }
+}
+
+}  // namespace kgpu::doc

@@ -1,0 +1,18 @@
+// The YAML half of doc.h; use doc::Parse.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string_view>
+
+#include "src/doc/doc.h"
+
+namespace kgpu::doc {
+
+StatusOr<boost::json::value> ParseYaml(std::string_view text, std::string_view file,
+                                       const Limits& limits);
+
+// What a plain (unquoted) scalar means in YAML's core schema.
+boost::json::value ScalarValue(std::string_view text);
+
+}  // namespace kgpu::doc
