@@ -54,6 +54,7 @@ std::optional<unsigned> ComputeInstanceCapMinor(const sys::Root& host, unsigned 
                                                 unsigned gpu_instance, unsigned compute_instance);
 
 struct DriverFacts {
+  std::string driver_root;  // the folder the user-space files were looked for in
   bool is_nvidia_loaded = false;
   bool is_nvidia_live = false;  // loaded and neither loading nor unloading
   bool is_uvm_loaded = false;

@@ -16,11 +16,10 @@ namespace kgpu::host {
 
 // One shared library of the driver.
 struct DriverLibrary {
-  std::string name;       // file name: "libcuda.so.535.104.05"
-  std::string path;       // real file below the driver root, every link followed
-  std::string soname;     // DT_SONAME: "libcuda.so.1"; empty when it has none
-  std::string version;    // "535.104.05"; empty for libraries with versions of their own
-  std::string subfolder;  // below the library folder: "vdpau", "gbm"; empty for none
+  std::string name;     // file name: "libcuda.so.535.104.05"
+  std::string path;     // real file below the driver root, every link followed
+  std::string soname;   // DT_SONAME: "libcuda.so.1"; empty when it has none
+  std::string version;  // "535.104.05"; empty for libraries with versions of their own
   ElfMachine machine = ElfMachine::kUnknown;
   bool operator==(const DriverLibrary&) const = default;
 };
@@ -30,7 +29,7 @@ struct DriverFiles {
   std::string version;                // of the driver's user-space files; never empty
   std::vector<std::string> versions;  // every version found, sorted; more than one is trouble
   ElfMachine machine = ElfMachine::kUnknown;  // of libcuda or libnvidia-ml
-  std::vector<DriverLibrary> libraries;       // of `version`, by (machine, name, subfolder)
+  std::vector<DriverLibrary> libraries;       // of `version`, by (machine, name)
   std::vector<std::string> problems;          // files that could not be read and why
 };
 
@@ -45,9 +44,5 @@ std::vector<std::string> FindDriverVersions(const sys::Root& driver);
 // libnvidia-ml.so.1 for the machine this program runs on: path below the root, links followed.
 // Errors: NotFound, naming where it was looked for.
 StatusOr<std::string> FindNvmlLibrary(const sys::Root& driver);
-
-// The folders below `driver` where libraries of the driver are looked for besides ld.so.cache, in
-// order of preference; only those that exist.
-std::vector<std::string> LibraryFolders(const sys::Root& driver);
 
 }  // namespace kgpu::host

@@ -1,0 +1,15 @@
+// Every reader of sysfs files gets the same input.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/host/device_nodes.h"
+#include "src/host/pci.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  kgpu::host::ParsePciConfig(bytes).IgnoreError();
+  kgpu::host::ParsePciResources(bytes);
+  kgpu::host::NumberedNode(bytes, "nvidia");
+  return 0;
+}
