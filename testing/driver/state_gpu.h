@@ -40,12 +40,12 @@ struct SimPci {
   uint32_t revision;
 };
 
-enum NvLinkRemoteType : uint32_t {
+enum NvLinkRemoteType : uint32_t {  // NVML_NVLINK_DEVICE_TYPE_*
   kRemoteGpu = 0,
-  kRemoteSwitch = 1,
-  kRemoteIbmNpu = 2,
-  kRemoteUnknown = 255
-};  // NVML_NVLINK_DEVICE_TYPE_*
+  kRemoteIbmNpu = 1,
+  kRemoteSwitch = 2,
+  kRemoteUnknown = 255,
+};
 
 struct SimNvLink {
   uint32_t exists;
@@ -100,7 +100,6 @@ struct SimProcess {
   uint32_t mem_util;
   uint32_t enc_util;
   uint32_t dec_util;
-  uint64_t timestamp_us;  // of the last utilisation sample
   char name[96];
 };
 
@@ -121,7 +120,9 @@ struct SimPower {  // milliwatts
   uint32_t minimum_limit;
   uint32_t maximum_limit;
   uint32_t is_management_capable;
-  uint64_t energy_mj;  // millijoules since the driver was loaded
+  uint64_t energy_mj;  // millijoules since the driver was loaded, at energy_since_ns
+  uint64_t
+      energy_since_ns;  // CLOCK_BOOTTIME; `usage` is added up from then on. 0: energy stands still
 };
 
 struct SimTemperature {  // degrees Celsius

@@ -1,0 +1,32 @@
+// The text commands that change the simulated driver, one line each; `kgpu-sim` and the simulated
+// libraries send them to the state server. GPU is an NVML index, a UUID or a PCI address; "all"
+// where it says so.
+//   xid GPU N [GI [CI]]                  lose GPU                     heal GPU|all
+//   ecc GPU corrected|uncorrected N [LOCATION]     LOCATION: a number, "dram", "sram", "l2", …
+//   hang GPU|all [FUNCTION]              slow GPU|all MILLISECONDS [FUNCTION]
+//   unload                               load [VERSION [CUDA]]        CUDA: "12.2"
+//   add [GPU]                            remove GPU                   like GPU, the first one if
+//   none mig-mode GPU on|off                  mig-create GPU PROFILE [START]   mig-destroy GPU [GI]
+//   gi-create GPU PROFILE_ID [START]     gi-destroy GPU GI
+//   ci-create GPU GI CI_PROFILE          ci-destroy GPU GI CI
+//   process GPU PID MIB [compute|graphics [NAME [SM% [GI [CI]]]]]     process-end GPU PID
+//   util GPU PERCENT [MEMORY_PERCENT]    temp GPU CELSIUS             throttle GPU REASON|BITS|off
+//   nvlink GPU LINK                      set GPU FIELD VALUE
+// Only the server answers `clients`: a line "PID UID" for each connection.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "testing/driver/state.h"
+
+namespace kgpu::sim {
+
+inline constexpr size_t kMaxCommand = 1024;
+
+// Applies one line to `state`; the answer is empty, or what was made ("gi 7 ci 0", "gpu 3").
+// Errors: InvalidArgument (names the word and the mend; the state is untouched), those of faults.h.
+StatusOr<std::string> ApplyCommand(SimState& state, std::string_view line);
+
+}  // namespace kgpu::sim

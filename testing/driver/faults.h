@@ -1,0 +1,91 @@
+// What can happen to a simulated driver, as functions on its state. Pure: no clock, no files. A
+// function that returns an error has changed nothing.
+// Slots: a GPU is named by its place in SimState::gpus; FindGpu turns what people type into one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "testing/driver/state.h"
+
+namespace kgpu::sim {
+
+// An empty state on the heap (it is too large for stacks): no GPU, driver loaded, usual majors.
+std::unique_ptr<SimState> NewState();
+
+// Slots of the GPUs that are there, in PCI order: element i is the GPU that NVML calls i.
+std::vector<uint32_t> PresentGpus(const SimState& state);
+// The slot of "0" (NVML's index), "GPU-…" or "0000:07:00.0". Errors: InvalidArgument, NotFound.
+StatusOr<uint32_t> FindGpu(const SimState& state, std::string_view who);
+
+// Copies `text` into a fixed field, which always ends with a zero. Errors: InvalidArgument (too
+// long; names `field`).
+Status SetText(char* field_bytes, size_t size, std::string_view field, std::string_view text);
+
+// Appends an event for clients that wait for its type.
+void PushEvent(SimState& state, const SimEvent& event);
+
+// An XID message from the driver, 1…999. Only the event: `Lose` is what XID 79 does to a GPU.
+struct XidTarget {
+  uint32_t gpu_instance = kUnsupported;
+  uint32_t compute_instance = kUnsupported;
+};
+Status InjectXid(SimState& state, uint32_t slot, uint32_t xid, XidTarget target = {});
+
+enum class EccKind { kCorrected, kUncorrected };
+// Adds `count` errors at `location` (NVML_MEMORY_LOCATION_*) to the volatile and aggregate counters
+// and tells the clients. Uncorrected errors of device memory leave a row remap (or a page
+// retirement) pending. Errors: FailedPrecondition (ECC is off), InvalidArgument.
+Status SetEcc(SimState& state, uint32_t slot, EccKind kind, uint32_t location, uint64_t count);
+
+// The GPU falls off the bus: XID 79, then every call on it says so until Heal.
+Status Lose(SimState& state, uint32_t slot);
+
+// Calls wait until Heal. `slot` nullopt: of every GPU, and calls that name none. `function` empty:
+// all functions; else an NVML name such as "nvmlDeviceGetTemperature".
+Status Hang(SimState& state, std::optional<uint32_t> slot, std::string_view function);
+// As Hang, but each call takes `nanoseconds` longer; at most an hour.
+Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
+            std::string_view function);
+
+// The kernel module goes; what a module forgets is forgotten. Errors: FailedPrecondition.
+Status Unload(SimState& state);
+// The module comes with `version` ("" as before) and `cuda` (0 as before).
+Status Load(SimState& state, std::string_view version, uint32_t cuda);
+
+// Errors: AlreadyExists (UUID, PCI address or minor in use), ResourceExhausted.
+StatusOr<uint32_t> AddGpu(SimState& state, const SimGpu& gpu);
+// Another GPU of the model in `slot`, with a UUID, serial, PCI address and minor of its own.
+StatusOr<uint32_t> CloneGpu(SimState& state, uint32_t slot);
+// Pulled out, or removed through sysfs.
+Status RemoveGpu(SimState& state, uint32_t slot);
+
+// Adds the process, or replaces the one with its pid and kind. Errors: InvalidArgument, NotFound
+// (no such GPU or compute instance), ResourceExhausted (slots or memory).
+Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process);
+// Errors: NotFound.
+Status RemoveProcess(SimState& state, uint32_t slot, uint32_t pid);
+
+// Percent. Errors: InvalidArgument.
+Status SetUtil(SimState& state, uint32_t slot, uint32_t gpu, uint32_t memory);
+// Degrees Celsius, 0…150; at or above the slowdown threshold the GPU throttles, at the shutdown
+// threshold it is lost.
+Status SetTemp(SimState& state, uint32_t slot, uint32_t celsius);
+// nvmlClocksEventReason* bits; 0 ends it. Clocks are told by an event.
+Status Throttle(SimState& state, uint32_t slot, uint64_t reasons);
+// Takes the link down at both ends and counts a recovery error. Errors: NotFound.
+Status NvLinkDown(SimState& state, uint32_t slot, uint32_t link);
+
+// Sets one plain value by name: see FieldNames. Errors: InvalidArgument (names the nearest field).
+Status SetField(SimState& state, uint32_t slot, std::string_view field, uint64_t value);
+std::vector<std::string_view> FieldNames();
+
+// A GPU reset with everything mended: lost, knobs, XID, volatile counters, pending modes, remaps,
+// throttling, links. Without a slot: all GPUs and the global knobs.
+Status Heal(SimState& state, std::optional<uint32_t> slot);
+
+}  // namespace kgpu::sim

@@ -1,0 +1,82 @@
+// The driver behind the simulated libraries: owns the state, hands it read-only to clients over a
+// unix socket at the place of nvidia-persistenced's, applies commands, delivers events.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/unique_fd.h"
+#include "testing/driver/protocol.h"
+#include "testing/driver/state.h"
+
+namespace kgpu::sim {
+
+struct ServerOptions {
+  std::string root;  // folder of the simulated host
+  // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
+  // follow. Its error is told to whoever sent the command.
+  std::function<Status(const SimState& before, const SimState& now)> on_change;
+};
+
+// A process that holds a connection. Source: SO_PEERCRED, as the server's PID namespace counts.
+struct ClientInfo {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  bool operator==(const ClientInfo&) const = default;
+};
+
+// Lives on the loop's thread. At most kMaxClients connections; a client that does not read its
+// events is dropped when its socket's buffer is full.
+class StateServer {
+ public:
+  static constexpr size_t kMaxClients = 256;
+
+  // Takes the state of <root>/.kgpu-sim/state and listens. `loop` outlives the server.
+  // Errors: NotFound (no state: create the host first), AlreadyExists (a server answers there),
+  // InvalidArgument (state of another version), as ErrnoStatus.
+  static StatusOr<std::unique_ptr<StateServer>> Create(EventLoop& loop, ServerOptions options);
+  ~StateServer();
+  StateServer(const StateServer&) = delete;
+  StateServer& operator=(const StateServer&) = delete;
+
+  const SimState& state() const { return *state_; }
+  // Sorted by pid; one entry per connection.
+  std::vector<ClientInfo> clients() const;
+
+  // What a control client's command does, for servers in the same process: see command.h.
+  StatusOr<std::string> Execute(std::string_view command_line);
+  // Puts a whole new state in place of the old one.
+  Status Replace(const SimState& next);
+
+ private:
+  struct Client;
+  struct Shared;
+
+  StateServer(EventLoop& loop, ServerOptions options, std::unique_ptr<SimState> state);
+  Status Listen();
+  void Accept();
+  void Read(int fd);
+  bool Answer(Client& client, const Frame& frame);
+  Frame AnswerCommand(const Client& client, const Frame& frame);
+  Status Publish(std::unique_ptr<SimState> next);
+  void DeliverEvents(uint64_t since);
+  bool Send(Client& client, uint32_t type, std::string_view payload, int passed_fd = -1);
+  void Drop(int fd);
+
+  EventLoop& loop_;
+  ServerOptions options_;
+  std::unique_ptr<SimState> state_;
+  std::unique_ptr<Shared> shared_;
+  UniqueFd listener_;
+  WatchId listener_watch_ = WatchId::kNone;
+  std::string bound_path_;
+  std::map<int, std::unique_ptr<Client>> clients_;
+};
+
+}  // namespace kgpu::sim

@@ -1,0 +1,26 @@
+// The state as a file: what `kgpu-sim create` writes and what the server starts from and keeps.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "testing/driver/state.h"
+
+namespace kgpu::sim {
+
+// Checks what the simulated libraries rely on: counts within bounds, texts that end, ids in their
+// places. Errors: InvalidArgument (names the field).
+Status ValidateState(const SimState& state);
+
+// The bytes of a file, or of a message. Errors: InvalidArgument (not a state, another layout, cut).
+StatusOr<std::unique_ptr<SimState>> ParseState(std::string_view bytes);
+std::string_view StateBytes(const SimState& state);
+
+// <root>/.kgpu-sim/state. Errors: NotFound, InvalidArgument.
+StatusOr<std::unique_ptr<SimState>> LoadState(const std::string& root);
+// Atomic; makes the folder.
+Status SaveState(const std::string& root, const SimState& state);
+
+}  // namespace kgpu::sim
