@@ -1,0 +1,84 @@
+#include "src/cli/devices.h"
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "src/base/status_macros.h"
+#include "src/cli/devices_view.h"
+#include "src/cli/host_options.h"
+#include "src/cli/observe.h"
+#include "src/cli/output.h"
+#include "src/doc/doc.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct DevicesOptions {
+  HostOptions host;
+  std::string output = "table";
+  bool is_watch = false;
+};
+
+std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format) {
+  return format == OutputFormat::kTable ? DevicesTable(snapshot)
+                                        : Render(DevicesJson(snapshot), format);
+}
+
+// The first snapshot whole, then what changed: lines for people, one document a line for programs.
+Status Watch(const DevicesOptions& options, const host::DriverRoot& root, OutputFormat format) {
+  device::SnapshotPtr last;
+  Status status;
+  RETURN_IF_ERROR(WatchSnapshots(options.host, root, [&](const device::SnapshotPtr& snapshot) {
+    std::string text;
+    if (format == OutputFormat::kJson) {
+      text = doc::PrintLine(DevicesJson(*snapshot)) + "\n";
+    } else if (format == OutputFormat::kYaml) {
+      text = "---\n" + Render(DevicesJson(*snapshot), format);
+    } else {
+      text = last ? DescribeChanges(*last, *snapshot) : DevicesTable(*snapshot);
+    }
+    last = snapshot;
+    status = PrintOut(text);
+    return status.ok();
+  }));
+  return status;
+}
+
+StatusOr<ExitCode> Run(const DevicesOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  if (options.is_watch) {
+    RETURN_IF_ERROR(Watch(options, root, format));
+    return ExitCode::kOk;
+  }
+  ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
+  RETURN_IF_ERROR(PrintOut(RenderSnapshot(*snapshot, format)));
+  return IsAllWell(*snapshot) ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+}  // namespace
+
+void AddDevicesVerb(VerbRegistrar& verbs) {
+  auto options = std::make_shared<DevicesOptions>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "devices", "List the GPUs and MIG devices of this host with health, memory, NUMA and links");
+  verb->footer(
+      "Exits 0 when every GPU is healthy, 7 when one is not or the driver does not answer.\n"
+      "GPUs that PCI shows but the driver does not are listed with the reason and the mend.\n\n"
+      "  kgpu devices\n"
+      "  kgpu devices --output json | jq '.gpus[].uuid'\n"
+      "  kgpu devices --watch          print every change as it happens");
+  verb->add_option("-o,--output", options->output, "table, json or yaml")
+      ->envname("KGPU_OUTPUT")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  verb->add_flag("-w,--watch", options->is_watch,
+                 "Go on printing changes until interrupted (json: one document a line)");
+  AddHostOptions(*verb, options->host);
+  verbs.OnRun(*verb, [options] { return Run(*options); });
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,36 @@
+// The flags by which every verb finds the host, the driver and the probe.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/host/driver_root.h"
+#include "src/inventory/inventory.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kgpu::cli {
+
+struct HostOptions {
+  std::string host_root;     // empty: "/"
+  std::string driver_root;   // empty: the host root
+  std::string engine_root;   // empty: the host root
+  std::string nvml_library;  // empty: found below the driver root
+  std::string probe;         // empty: kgpu-probe beside this program
+};
+
+// Adds the flags to `app`; `options` outlives the parse.
+void AddHostOptions(CLI::App& app, HostOptions& options);
+
+// Errors: those of host::OpenDriverRoot.
+StatusOr<host::DriverRoot> OpenRoots(const HostOptions& options);
+
+// Where the probe is. Errors: NotFound (no kgpu-probe beside this program).
+StatusOr<std::string> FindProbe(const HostOptions& options);
+
+// The folder of the running program. Source: /proc/self/exe.
+StatusOr<std::string> ProgramFolder();
+
+}  // namespace kgpu::cli

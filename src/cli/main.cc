@@ -1,0 +1,107 @@
+#include "src/cli/main.h"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/cli/cdi.h"
+#include "src/cli/completion.h"
+#include "src/cli/devices.h"
+#include "src/cli/output.h"
+#include "src/cli/sim.h"
+#include "src/cli/verb.h"
+#include "src/cli/version.h"
+
+namespace kgpu::cli {
+
+void VerbRegistrar::OnRun(CLI::App& verb, Action action) {
+  verb.callback([this, action = std::move(action)] { chosen_ = action; });
+}
+
+namespace {
+
+Verb TreeOf(const CLI::App& app) {
+  Verb verb{.name = app.get_name(), .description = app.get_description(), .flags = {}, .verbs = {}};
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      verb.flags.push_back("--" + name);
+    }
+  }
+  for (const CLI::App* child : app.get_subcommands(nullptr)) {
+    verb.verbs.push_back(TreeOf(*child));
+  }
+  return verb;
+}
+
+void AddCompletionVerb(VerbRegistrar& verbs) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "completion", "Print a completion script: source <(kgpu completion bash)");
+  verb->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  const CLI::App& app = verbs.app();
+  verbs.OnRun(*verb, [&app, shell]() -> StatusOr<ExitCode> {
+    auto script = CompletionScript(TreeOf(app), *shell);
+    if (!script.ok()) {
+      return script.status();
+    }
+    if (Status status = PrintOut(*script); !status.ok()) {
+      return status;
+    }
+    return ExitCode::kOk;
+  });
+}
+
+int Report(const StatusOr<ExitCode>& result) {
+  if (result.ok()) {
+    return static_cast<int>(*result);
+  }
+  PrintNote(fmt::format("kgpu: {}", Message(result.status())));
+  return static_cast<int>(ExitCodeOf(result.status()));
+}
+
+void Describe(CLI::App& app) {
+  app.set_version_flag("--version", VersionText());
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 try again, 5 no permission,\n"
+      "6 change the host first (the text says how), 7 done and the answer is bad news.\n\n"
+      "  kgpu devices                       what GPUs are there, and are they well?\n"
+      "  kgpu cdi generate                  make them available to containers\n"
+      "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
+      "  kgpu sim create DIR --profile 8xA100-SXM4-80GB     no GPU? simulate a host");
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("kgpu: GPUs of this host for containers", "kgpu");
+  Describe(app);
+  VerbRegistrar verbs(app);
+  AddDevicesVerb(verbs);
+  AddCdiVerbs(verbs);
+  AddSimVerb(verbs);
+  AddCompletionVerb(verbs);
+  AddVersionVerb(verbs);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    // CLI11 prints help and errors itself; its many codes become our one.
+    return app.exit(e) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);
+  }
+  return Report(verbs.chosen() ? verbs.chosen()() : StatusOr<ExitCode>(ExitCode::kUsage));
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& e) {
+    PrintNote(fmt::format("kgpu: internal: {}", e.what()));
+  } catch (...) {
+    PrintNote("kgpu: internal: an exception of unknown type");
+  }
+  return static_cast<int>(ExitCode::kFailed);
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,8 @@
+// The program kgpu: parses the command line, runs one verb, prints its error, returns its code.
+#pragma once
+
+namespace kgpu::cli {
+
+int Main(int argc, char** argv);
+
+}  // namespace kgpu::cli

@@ -1,0 +1,42 @@
+#include "src/cli/sim.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "src/base/status_macros.h"
+#include "src/cli/host_options.h"
+
+namespace kgpu::cli {
+
+Status RunSim(const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  const std::string program = (std::filesystem::path(folder) / "kgpu-sim").string();
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};  // execv does not write to them
+  for (const std::string& argument : arguments) {
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  if (errno == ENOENT) {
+    return NotFound(
+        "{}: not installed: simulated hosts need kgpu-sim beside kgpu (it is part of "
+        "the build, never of a production image)",
+        program);
+  }
+  return ErrnoStatus(errno, fmt::format("start {}", program));
+}
+
+void AddSimVerb(VerbRegistrar& verbs) {
+  CLI::App* verb = verbs.app().add_subcommand(
+      "sim", "Create simulated GPU hosts and inject faults (kgpu sim --help)");
+  // Every word after "sim" is kgpu-sim's, --help too.
+  verb->prefix_command();
+  verb->set_help_flag();
+  verbs.OnRun(*verb, [verb]() -> StatusOr<ExitCode> { return RunSim(verb->remaining()); });
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,33 @@
+// How a verb joins the program: one function AddXVerb(VerbRegistrar&) per group, listed in main.cc.
+#pragma once
+
+#include <functional>
+
+#include "src/base/status.h"
+#include "src/cli/exit_code.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kgpu::cli {
+
+class VerbRegistrar {
+ public:
+  // What a verb does once its flags are parsed. An error is printed by the caller, once.
+  using Action = std::function<StatusOr<ExitCode>()>;
+
+  explicit VerbRegistrar(CLI::App& app) : app_(app) {}
+
+  CLI::App& app() { return app_; }
+  // Remembers `action` as the one to run when `verb` was the verb given.
+  void OnRun(CLI::App& verb, Action action);
+  // The action of the verb given, or an empty function when there was none.
+  const Action& chosen() const { return chosen_; }
+
+ private:
+  CLI::App& app_;
+  Action chosen_;
+};
+
+}  // namespace kgpu::cli

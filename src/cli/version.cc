@@ -1,0 +1,22 @@
+#include "src/cli/version.h"
+
+#include <CLI/CLI.hpp>
+
+#include "src/base/status_macros.h"
+#include "src/cli/output.h"
+
+namespace kgpu::cli {
+
+std::string VersionText() {
+  return fmt::format("kgpu {}", KGPU_VERSION);
+}
+
+void AddVersionVerb(VerbRegistrar& verbs) {
+  CLI::App* verb = verbs.app().add_subcommand("version", "Print the version");
+  verbs.OnRun(*verb, []() -> StatusOr<ExitCode> {
+    RETURN_IF_ERROR(PrintOut(VersionText() + "\n"));
+    return ExitCode::kOk;
+  });
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,34 @@
+// Real containers (podman and runc) that read CDI specs from a folder of the test's own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::e2e {
+
+// Why containers can not be started here; empty when they can (checked once, by starting one).
+const std::string& WhyNoContainers();
+
+class ContainerBench {
+ public:
+  // The loader in the image searches /usr/lib/<multiarch> (Debian, Ubuntu), or /usr/lib64 (RHEL,
+  // SUSE); kMusl has no glibc at all.
+  enum class Image { kDebianLike, kRhelLike, kMusl };
+
+  explicit ContainerBench(Image image);
+
+  // Where specs for the container are written to.
+  std::string cdi_dir() const { return dir_.At("cdi"); }
+  std::string rootfs() const { return dir_.At("rootfs"); }
+  const TempDir& dir() const { return dir_; }
+  // Runs `script` with sh in a container that is given the CDI devices named.
+  Result Run(const std::vector<std::string>& devices, const std::string& script) const;
+
+ private:
+  TempDir dir_;
+};
+
+}  // namespace kgpu::e2e

@@ -1,0 +1,50 @@
+// Runs a built program to its end, or beside the test, and reads what it prints.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/sys/child_process.h"
+
+namespace kgpu::e2e {
+
+struct Result {
+  int code = -1;  // exit code, or 128 + signal
+  std::string out;
+  std::string err;
+};
+
+// "kgpu", "kgpu-probe", "kgpu-sim" of this build; other names are taken as paths.
+std::string ProgramPath(std::string_view name);
+
+// Waits at most `limit`, then kills it (code 137).
+Result RunProgram(std::vector<std::string> argv,
+                  std::chrono::milliseconds limit = std::chrono::seconds(60));
+
+// A program that runs beside the test; killed when this goes.
+class Background {
+ public:
+  explicit Background(std::vector<std::string> argv);
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // Reads standard output until it holds `text` (counted from `from`), at most `limit`; false when
+  // it did not come. Waits on the pipe, never sleeps.
+  bool WaitFor(std::string_view text, std::chrono::milliseconds limit = std::chrono::seconds(20));
+  const std::string& out() const { return out_; }
+  // Forgets what was read, so that WaitFor looks at what comes next.
+  void Clear() { out_.clear(); }
+  pid_t pid() const { return child_.pid(); }
+  // SIGTERM, then its exit state.
+  sys::ExitState Stop();
+
+ private:
+  UniqueFd read_;
+  sys::ChildProcess child_;
+  std::string out_;
+};
+
+}  // namespace kgpu::e2e
