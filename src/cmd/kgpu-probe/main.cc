@@ -1,0 +1,58 @@
+// kgpu-probe: the one process that loads NVIDIA's library. Started by kgpu, not by people.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/probe/child/run.h"
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: kgpu-probe --nvml-library FILE --fd N\n"
+    "Talks to NVIDIA's management library on behalf of kgpu, which starts it with a socket at\n"
+    "descriptor N. It is of no use by itself: run `kgpu devices`.\n";
+
+struct Arguments {
+  const char* library = nullptr;
+  int fd = -1;
+};
+
+// The descriptor's number, or -1 when the text is none or no socket is there.
+int SocketNumber(const char* text) {
+  char* end = nullptr;
+  const long number = strtol(text, &end, 10);
+  struct stat info{};
+  if (*text == '\0' || *end != '\0' || number < 0 || number > 1 << 20 ||
+      fstat(static_cast<int>(number), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    return -1;
+  }
+  return static_cast<int>(number);
+}
+
+bool Parse(int argc, char** argv, Arguments* arguments) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--nvml-library") == 0) {
+      arguments->library = argv[i + 1];
+    } else if (strcmp(argv[i], "--fd") == 0) {
+      arguments->fd = SocketNumber(argv[i + 1]);
+    } else {
+      return false;
+    }
+  }
+  return argc == 5 && arguments->library != nullptr && arguments->fd >= 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+    return puts("kgpu-probe " KGPU_VERSION) < 0 ? 1 : 0;
+  }
+  Arguments arguments;
+  if (!Parse(argc, argv, &arguments)) {
+    (void)fputs(kUsage, stderr);
+    return 2;
+  }
+  return kgpu::probe::child::Run(arguments.fd, arguments.library, KGPU_VERSION);
+}
