@@ -1,0 +1,30 @@
+#include "src/inject/build_specs.h"
+
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/inject/host_parts.h"
+#include "src/inject/plan.h"
+
+namespace kgpu::inject {
+
+StatusOr<SpecSet> BuildSpecs(const device::Snapshot& snapshot, const host::DriverRoot& root,
+                             const SpecOptions& options) {
+  SpecSet set;
+  InjectionPlan plan;
+  if (snapshot.gpus.empty()) {
+    set.notes.push_back(snapshot.driver.reason.empty()
+                            ? std::string("no GPU is in the inventory, so no device is written")
+                            : fmt::format("no device is written: {}", snapshot.driver.reason));
+  } else {
+    ASSIGN_OR_RETURN(const HostParts parts, FindHostParts(root, snapshot));
+    plan = PlanInjection(snapshot, parts, options.capabilities);
+    set.notes = plan.notes;
+  }
+  for (const std::string& kind : options.kinds) {
+    set.specs.push_back(ToSpec(plan, kind));
+  }
+  return set;
+}
+
+}  // namespace kgpu::inject
