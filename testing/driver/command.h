@@ -12,7 +12,8 @@
 //   process GPU PID MIB [compute|graphics [NAME [SM% [GI [CI]]]]]     process-end GPU PID
 //   util GPU PERCENT [MEMORY_PERCENT]    temp GPU CELSIUS             throttle GPU REASON|BITS|off
 //   nvlink GPU LINK                      set GPU FIELD VALUE
-// Only the server answers `clients`: a line "PID UID" for each connection.
+// Only the server answers `clients` (a line "PID UID" for each connection) and `reload` (takes the
+// state from its file again).
 #pragma once
 
 #include <string>

@@ -17,6 +17,8 @@
 
 namespace kgpu::sim {
 
+class SharedState;
+
 struct ServerOptions {
   std::string root;  // folder of the simulated host
   // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
@@ -56,14 +58,13 @@ class StateServer {
 
  private:
   struct Client;
-  struct Shared;
 
   StateServer(EventLoop& loop, ServerOptions options, std::unique_ptr<SimState> state);
   Status Listen();
   void Accept();
   void Read(int fd);
   bool Answer(Client& client, const Frame& frame);
-  Frame AnswerCommand(const Client& client, const Frame& frame);
+  std::string AnswerCommand(const Client& client, std::string_view command_line);
   Status Publish(std::unique_ptr<SimState> next);
   void DeliverEvents(uint64_t since);
   bool Send(Client& client, uint32_t type, std::string_view payload, int passed_fd = -1);
@@ -72,7 +73,7 @@ class StateServer {
   EventLoop& loop_;
   ServerOptions options_;
   std::unique_ptr<SimState> state_;
-  std::unique_ptr<Shared> shared_;
+  std::unique_ptr<SharedState> shared_;
   UniqueFd listener_;
   WatchId listener_watch_ = WatchId::kNone;
   std::string bound_path_;

@@ -1,0 +1,291 @@
+#include "testing/driver/server.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "testing/driver/command.h"
+#include "testing/driver/shared_state.h"
+#include "testing/driver/state_file.h"
+#include "testing/driver/unix_socket.h"
+
+namespace kgpu::sim {
+
+namespace {
+
+std::string FolderOf(const std::string& root) {
+  const std::string path = root + "/" + kSocketPath;
+  return path.substr(0, path.rfind('/'));
+}
+
+std::string NameOf() {
+  const std::string path = kSocketPath;
+  return path.substr(path.rfind('/') + 1);
+}
+
+Status MakeFolders(const std::string& root, const std::string& folder) {
+  for (size_t end = root.size() + 1; end != std::string::npos;) {
+    end = folder.find('/', end + 1);
+    const std::string part = folder.substr(0, end);
+    if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, "mkdir " + part);
+    }
+  }
+  return OkStatus();
+}
+
+std::unique_ptr<SimState> CopyOf(const SimState& state) {
+  return std::make_unique<SimState>(state);
+}
+
+}  // namespace
+
+struct StateServer::Client {
+  UniqueFd fd;
+  WatchId watch = WatchId::kNone;
+  ClientInfo info;
+  std::string input;
+  uint64_t gpu_mask = 0;
+  uint64_t event_types = 0;
+};
+
+StateServer::StateServer(EventLoop& loop, ServerOptions options, std::unique_ptr<SimState> state)
+    : loop_(loop), options_(std::move(options)), state_(std::move(state)) {
+}
+
+StatusOr<std::unique_ptr<StateServer>> StateServer::Create(EventLoop& loop, ServerOptions options) {
+  ASSIGN_OR_RETURN(auto state, LoadState(options.root));
+  ASSIGN_OR_RETURN(auto shared, SharedState::Create());
+  shared->Write(*state);
+  std::unique_ptr<StateServer> server(new StateServer(loop, std::move(options), std::move(state)));
+  server->shared_ = std::move(shared);
+  RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+StateServer::~StateServer() {
+  loop_.Unwatch(listener_watch_);
+  for (const auto& [fd, client] : clients_) {
+    loop_.Unwatch(client->watch);
+  }
+  if (!bound_path_.empty()) {
+    unlink(bound_path_.c_str());
+  }
+}
+
+Status StateServer::Listen() {
+  const std::string folder = FolderOf(options_.root);
+  RETURN_IF_ERROR(MakeFolders(options_.root, folder));
+  ASSIGN_OR_RETURN(listener_, ListenUnix(folder, NameOf()));
+  bound_path_ = folder + "/" + NameOf();
+  ASSIGN_OR_RETURN(listener_watch_, loop_.WatchReadable(listener_.get(), [this] { Accept(); }));
+  return OkStatus();
+}
+
+std::vector<ClientInfo> StateServer::clients() const {
+  std::vector<ClientInfo> infos;
+  for (const auto& [fd, client] : clients_) {
+    infos.push_back(client->info);
+  }
+  std::ranges::sort(infos, {},
+                    [](const ClientInfo& info) { return std::make_pair(info.pid, info.uid); });
+  return infos;
+}
+
+void StateServer::Accept() {
+  UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!fd.is_valid()) {
+    return;
+  }
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return;
+  }
+  if (clients_.size() >= kMaxClients) {
+    KGPU_LOG(kWarning, "client refused", {"pid", peer.pid}, {"clients", clients_.size()});
+    return;
+  }
+  auto client = std::make_unique<Client>();
+  const int number = fd.get();
+  client->info = {.pid = peer.pid, .uid = peer.uid};
+  client->fd = std::move(fd);
+  const auto watch = loop_.WatchReadable(number, [this, number] { Read(number); });
+  if (!watch.ok()) {
+    return;
+  }
+  client->watch = *watch;
+  const HelloPayload hello = {kStateMagic, kStateLayout, sizeof(SimState)};
+  Client& placed = *(clients_[number] = std::move(client));
+  if (!Send(placed, kHello, {reinterpret_cast<const char*>(&hello), sizeof(hello)},
+            shared_->read_only_fd())) {
+    Drop(number);
+  }
+}
+
+void StateServer::Read(int fd) {
+  const auto found = clients_.find(fd);
+  if (found == clients_.end()) {
+    return;
+  }
+  Client& client = *found->second;
+  char buffer[4096];
+  const ssize_t got = recv(fd, buffer, sizeof(buffer), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return;
+  }
+  if (got <= 0) {
+    Drop(fd);
+    return;
+  }
+  client.input.append(buffer, static_cast<size_t>(got));
+  for (;;) {
+    Frame frame;
+    size_t used = 0;
+    const Decoded decoded = DecodeFrame(client.input, frame, used);
+    if (decoded == Decoded::kIncomplete) {
+      return;
+    }
+    if (decoded == Decoded::kMalformed || !Answer(client, frame)) {
+      Drop(fd);
+      return;
+    }
+    // Events go to every client: delivering one may have dropped this one.
+    if (!clients_.contains(fd)) {
+      return;
+    }
+    client.input.erase(0, used);
+  }
+}
+
+bool StateServer::Answer(Client& client, const Frame& frame) {
+  if (frame.type == kSubscribe) {
+    SubscribePayload wanted = {};
+    if (frame.payload.size() != sizeof(wanted)) {
+      return false;
+    }
+    std::memcpy(&wanted, frame.payload.data(), sizeof(wanted));
+    client.gpu_mask = wanted.gpu_mask;
+    client.event_types = wanted.event_types;
+    return true;
+  }
+  if (frame.type != kCommand) {
+    return false;
+  }
+  const int fd = client.fd.get();
+  const std::string reply = AnswerCommand(client, frame.payload);
+  return !clients_.contains(fd) || Send(client, kReply, reply);
+}
+
+std::string StateServer::AnswerCommand(const Client& client, std::string_view command_line) {
+  StatusOr<std::string> answer =
+      PermissionDenied("user {} may not change the simulated driver: only root and user {}",
+                       client.info.uid, geteuid());
+  if (client.info.uid == 0 || client.info.uid == geteuid()) {
+    answer = Execute(command_line);
+  }
+  const auto code = static_cast<uint32_t>(answer.status().code());
+  std::string reply(reinterpret_cast<const char*>(&code), sizeof(code));
+  reply += answer.ok() ? *answer : std::string(Message(answer.status()));
+  reply.resize(std::min<size_t>(reply.size(), kMaxPayload));
+  return reply;
+}
+
+StatusOr<std::string> StateServer::Execute(std::string_view command_line) {
+  const std::string_view command = Trim(command_line);
+  if (command == "clients") {
+    std::string lines;
+    for (const ClientInfo& info : clients()) {
+      lines += fmt::format("{} {}\n", info.pid, info.uid);
+    }
+    return lines;
+  }
+  if (command == "reload") {
+    ASSIGN_OR_RETURN(const auto next, LoadState(options_.root));
+    RETURN_IF_ERROR(Replace(*next));
+    return std::string();
+  }
+  auto next = CopyOf(*state_);
+  ASSIGN_OR_RETURN(std::string answer, ApplyCommand(*next, command));
+  RETURN_IF_ERROR(Publish(std::move(next)));
+  return answer;
+}
+
+Status StateServer::Replace(const SimState& next) {
+  RETURN_IF_ERROR(ValidateState(next));
+  return Publish(CopyOf(next));
+}
+
+// Clients first, the host tree and the disk after: what is waited for is how fast clients know.
+Status StateServer::Publish(std::unique_ptr<SimState> next) {
+  next->version = state_->version + 1;
+  const std::unique_ptr<SimState> before = std::exchange(state_, std::move(next));
+  shared_->Write(*state_);
+  DeliverEvents(before->event_count);
+  if (options_.on_change) {
+    if (const Status status = options_.on_change(*before, *state_); !status.ok()) {
+      return Annotate(status, "the driver has changed, its host tree has not");
+    }
+  }
+  return Annotate(SaveState(options_.root, *state_), "the driver has changed, its file has not");
+}
+
+void StateServer::DeliverEvents(uint64_t since) {
+  if (state_->event_count > since + kMaxEvents) {
+    since = state_->event_count - kMaxEvents;
+  }
+  std::vector<int> slow;
+  for (uint64_t number = since; number < state_->event_count; ++number) {
+    const SimEvent& event = state_->events[number % kMaxEvents];
+    for (const auto& [fd, client] : clients_) {
+      const bool is_wanted = event.gpu < kMaxGpus && ((client->gpu_mask >> event.gpu) & 1) != 0 &&
+                             (client->event_types & event.type) != 0;
+      if (is_wanted &&
+          !Send(*client, kEvent, {reinterpret_cast<const char*>(&event), sizeof(event)})) {
+        slow.push_back(fd);
+      }
+    }
+  }
+  for (const int fd : slow) {
+    Drop(fd);
+  }
+}
+
+bool StateServer::Send(Client& client, uint32_t type, std::string_view payload, int passed_fd) {
+  const FrameHeader header = {type, static_cast<uint32_t>(payload.size())};
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
+  bytes += payload;
+  iovec part = {bytes.data(), bytes.size()};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (passed_fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* header_of_fd = CMSG_FIRSTHDR(&message);
+    header_of_fd->cmsg_level = SOL_SOCKET;
+    header_of_fd->cmsg_type = SCM_RIGHTS;
+    header_of_fd->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header_of_fd), &passed_fd, sizeof(int));
+  }
+  const ssize_t sent = sendmsg(client.fd.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+void StateServer::Drop(int fd) {
+  const auto found = clients_.find(fd);
+  if (found != clients_.end()) {
+    loop_.Unwatch(found->second->watch);
+    clients_.erase(found);
+  }
+}
+
+}  // namespace kgpu::sim

@@ -1,0 +1,33 @@
+// The state in a memfd: this process writes it under the seqlock, others get it read-only.
+#pragma once
+
+#include <memory>
+
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "testing/driver/state.h"
+
+namespace kgpu::sim {
+
+// Written by one thread. Source: memfd_create(2), fcntl(2) F_SEAL_FUTURE_WRITE.
+class SharedState {
+ public:
+  static StatusOr<std::unique_ptr<SharedState>> Create();
+  ~SharedState();
+  SharedState(const SharedState&) = delete;
+  SharedState& operator=(const SharedState&) = delete;
+
+  // A descriptor that can be mapped for reading only; lives as long as this.
+  int read_only_fd() const { return read_only_.get(); }
+  // Copies `state` in; readers retry while it lasts.
+  void Write(const SimState& state);
+
+ private:
+  SharedState(UniqueFd read_only, SimState* mapped)
+      : read_only_(std::move(read_only)), mapped_(mapped) {}
+
+  UniqueFd read_only_;
+  SimState* mapped_;
+};
+
+}  // namespace kgpu::sim
