@@ -32,7 +32,7 @@ MATCHER_P2(StatusIsMatcher, code, text, "") {
 }
 
 template <typename Text>
-auto StatusIs(StatusCode code, Text text) {
+auto StatusIs(StatusCode code, const Text& text) {
   return StatusIsMatcher(code, text);
 }
 inline auto StatusIs(StatusCode code) {

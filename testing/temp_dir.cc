@@ -1,6 +1,6 @@
 #include "testing/temp_dir.h"
 
-#include <stdlib.h>
+#include <cstdlib>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class LogTest : public ::testing::Test {
- protected:
+ public:
   LogTest() {
     SetLogSink([this](LogLevel, std::string_view line) { lines_.emplace_back(line); });
   }
@@ -23,6 +23,8 @@ class LogTest : public ::testing::Test {
     SetLogSink(nullptr);
     SetLogLevel(LogLevel::kInfo);
   }
+
+ protected:
   std::vector<std::string> lines_;
 };
 

@@ -1,8 +1,8 @@
 #include "src/cli/observe.h"
 
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <cerrno>
 #include <memory>

@@ -18,6 +18,7 @@ namespace json = boost::json;
 
 // Boost.JSON lets the last of equal keys win. This handler walks the text once more and stops at
 // the second of two equal keys; everything else it ignores.
+// NOLINTBEGIN(readability-identifier-naming): the names are those that basic_parser calls.
 struct DuplicateKeyFinder {
   static constexpr size_t max_object_size = SIZE_MAX;
   static constexpr size_t max_array_size = SIZE_MAX;
@@ -65,6 +66,7 @@ struct DuplicateKeyFinder {
   bool on_comment_part(json::string_view, json::error_code&) { return true; }
   bool on_comment(json::string_view, json::error_code&) { return true; }
 };
+// NOLINTEND(readability-identifier-naming)
 
 std::string Position(std::string_view text, size_t offset, std::string_view file) {
   const std::string_view before = text.substr(0, offset);

@@ -1,0 +1,253 @@
+#include "src/cli/cdi.h"
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status_macros.h"
+#include "src/cdi/check.h"
+#include "src/cdi/folder.h"
+#include "src/cdi/publisher.h"
+#include "src/cdi/spec_text.h"
+#include "src/cli/cdi_view.h"
+#include "src/cli/host_options.h"
+#include "src/cli/observe.h"
+#include "src/cli/output.h"
+#include "src/inject/build_specs.h"
+#include "src/sys/root.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct GenerateOptions {
+  HostOptions host;
+  std::string output_dir;
+  std::string format = "json";
+  std::string capabilities = "compute,utility";
+  bool is_dry_run = false;
+};
+
+struct ReadOptions {
+  HostOptions host;
+  std::vector<std::string> spec_dirs;
+  std::string output = "table";
+};
+
+// Folders given on the command line are this process's own paths; the default ones are the host's.
+struct Folders {
+  sys::Root root;
+  std::vector<std::string> paths;
+};
+
+StatusOr<Folders> OpenFolders(const HostOptions& host, const std::vector<std::string>& given) {
+  if (given.empty()) {
+    ASSIGN_OR_RETURN(sys::Root root,
+                     sys::Root::Open(host.host_root.empty() ? "/" : host.host_root));
+    return Folders{std::move(root),
+                   {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)}};
+  }
+  ASSIGN_OR_RETURN(sys::Root root, sys::Root::Open("/"));
+  std::vector<std::string> paths;
+  for (const std::string& folder : given) {
+    std::error_code error;
+    paths.push_back(std::filesystem::absolute(folder, error).string());
+  }
+  return Folders{std::move(root), std::move(paths)};
+}
+
+StatusOr<doc::Format> ParseFormat(const std::string& text) {
+  if (text == "json") {
+    return doc::Format::kJson;
+  }
+  if (text == "yaml") {
+    return doc::Format::kYaml;
+  }
+  return InvalidArgument("--format: \"{}\" must be json or yaml", text);
+}
+
+// What people want to hear of the GPUs that are in no spec.
+void NoteSnapshot(const device::Snapshot& snapshot) {
+  if (snapshot.driver.state != device::DriverState::kReady) {
+    PrintNote(fmt::format("driver: {}: {}", device::ToString(snapshot.driver.state),
+                          snapshot.driver.reason));
+  }
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
+  }
+}
+
+std::string Summary(const cdi::PublishReport& report, const sys::Root& root) {
+  std::string text;
+  for (const std::string& path : report.written) {
+    text += fmt::format("wrote {}\n", root.At(path));
+  }
+  for (const std::string& path : report.removed) {
+    text += fmt::format("removed {}\n", root.At(path));
+  }
+  return text.empty() ? "nothing to change\n" : text;
+}
+
+StatusOr<ExitCode> Publish(const GenerateOptions& options, const std::vector<cdi::Spec>& specs,
+                           doc::Format format, const std::string& engine_root) {
+  std::vector<std::string> given;
+  if (!options.output_dir.empty()) {
+    given.push_back(options.output_dir);
+  }
+  ASSIGN_OR_RETURN(const Folders folders, OpenFolders(options.host, given));
+  ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open(engine_root));
+  const RealClock clock;
+  cdi::PublisherOptions publisher_options;
+  publisher_options.folder = folders.paths.back();
+  publisher_options.folders = folders.paths;
+  publisher_options.format = format;
+  cdi::Publisher publisher(folders.root, engine, clock, publisher_options);
+  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
+  RETURN_IF_ERROR(PrintOut(Summary(report, folders.root)));
+  for (const std::string& note : report.notes) {
+    PrintNote(note);
+  }
+  for (const cdi::Finding& finding : report.findings) {
+    PrintNote(finding.text);
+  }
+  return report.findings.empty() ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
+  ASSIGN_OR_RETURN(const doc::Format format, ParseFormat(options.format));
+  inject::SpecOptions spec_options;
+  ASSIGN_OR_RETURN(spec_options.capabilities, inject::ParseCapabilities(options.capabilities));
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
+  NoteSnapshot(*snapshot);
+  ASSIGN_OR_RETURN(const inject::SpecSet set, inject::BuildSpecs(*snapshot, root, spec_options));
+  for (const std::string& note : set.notes) {
+    PrintNote(note);
+  }
+  if (!options.is_dry_run) {
+    return Publish(options, set.specs, format, root.engine_root);
+  }
+  // The second spec only repeats the first under NVIDIA's kind.
+  if (set.specs.empty() || set.specs.front().devices.empty()) {
+    PrintNote("no usable GPU: there would be no spec");
+    return ExitCode::kUnhealthy;
+  }
+  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(set.specs.front(), format)));
+  return ExitCode::kOk;
+}
+
+StatusOr<ExitCode> RunList(const ReadOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const Folders folders, OpenFolders(options.host, options.spec_dirs));
+  const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? FoldersTable(contents)
+                                                          : Render(FoldersJson(contents), format)));
+  const bool is_well = contents.conflicts.empty() && contents.problems.empty() &&
+                       std::ranges::all_of(contents.files, [](const cdi::SpecFile& file) {
+                         return file.problem.empty();
+                       });
+  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+// A finding for each file engines would not use, each conflict, and all that specs name in vain.
+FileFindings CheckAll(const cdi::FolderContents& contents, const sys::Root& engine) {
+  FileFindings findings;
+  for (const cdi::SpecFile& file : contents.files) {
+    findings.emplace_back(file.path, file.problem.empty()
+                                         ? cdi::CheckSpec(file.spec, engine)
+                                         : std::vector<cdi::Finding>{{"", file.problem}});
+  }
+  for (const cdi::Conflict& conflict : contents.conflicts) {
+    findings.emplace_back(
+        conflict.paths.front(),
+        std::vector<cdi::Finding>{
+            {conflict.name, fmt::format("declared by {} too: engines refuse it; remove all but one",
+                                        fmt::join(conflict.paths.begin() + 1, conflict.paths.end(),
+                                                  " and by "))}});
+  }
+  for (const std::string& problem : contents.problems) {
+    findings.emplace_back("", std::vector<cdi::Finding>{{"", problem}});
+  }
+  return findings;
+}
+
+StatusOr<ExitCode> RunCheck(const ReadOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  ASSIGN_OR_RETURN(const Folders folders, OpenFolders(options.host, options.spec_dirs));
+  ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open(root.engine_root));
+  const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
+  if (contents.files.empty() && contents.problems.empty()) {
+    return NotFound("no CDI spec in {}: kgpu cdi generate writes one",
+                    fmt::join(folders.paths, " or "));
+  }
+  const FileFindings findings = CheckAll(contents, engine);
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                               ? FindingsText(findings)
+                               : Render(FindingsJson(findings), format)));
+  const bool is_well =
+      std::ranges::all_of(findings, [](const auto& of_file) { return of_file.second.empty(); });
+  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+void AddGenerate(VerbRegistrar& verbs, CLI::App& group) {
+  auto options = std::make_shared<GenerateOptions>();
+  CLI::App* verb = group.add_subcommand(
+      "generate", "Write the CDI spec by which containers get this host's GPUs");
+  verb->footer(
+      "Devices are named by index, by UUID and \"all\"; MIG devices by UUID and \"GPU:INDEX\".\n"
+      "The kind is kgpu.dev/gpu; nvidia.com/gpu as well where no other file declares it.\n\n"
+      "  kgpu cdi generate --dry-run --format yaml\n"
+      "  kgpu cdi generate --capabilities compute,utility,video\n"
+      "  podman run --device kgpu.dev/gpu=0 IMAGE …");
+  verb->add_option("--output-dir", options->output_dir,
+                   "Folder for the files (default: /var/run/cdi of the host)")
+      ->type_name("DIR");
+  verb->add_option("--format", options->format, "json or yaml")->capture_default_str();
+  verb->add_option("--capabilities", options->capabilities,
+                   "What containers may use: compute, utility, graphics, video, display, ngx, "
+                   "compat32, or all")
+      ->type_name("LIST")
+      ->capture_default_str();
+  verb->add_flag("--dry-run", options->is_dry_run, "Print the spec, write nothing");
+  AddHostOptions(*verb, options->host);
+  verbs.OnRun(*verb, [options] { return RunGenerate(*options); });
+}
+
+void AddReader(VerbRegistrar& verbs, CLI::App& group, const std::string& name,
+               const std::string& description, StatusOr<ExitCode> (*run)(const ReadOptions&)) {
+  auto options = std::make_shared<ReadOptions>();
+  CLI::App* verb = group.add_subcommand(name, description);
+  verb->add_option("-o,--output", options->output, "table, json or yaml")
+      ->envname("KGPU_OUTPUT")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  verb->add_option("--spec-dir", options->spec_dirs,
+                   "Folders to read, the deciding one last (default: /etc/cdi, /var/run/cdi)")
+      ->type_name("DIR");
+  AddHostOptions(*verb, options->host);
+  verbs.OnRun(*verb, [options, run] { return run(*options); });
+}
+
+}  // namespace
+
+void AddCdiVerbs(VerbRegistrar& verbs) {
+  CLI::App* group = verbs.app().add_subcommand(
+      "cdi", "Make GPUs available to containers: CDI specs (generate, list, check)");
+  group->require_subcommand(1);
+  AddGenerate(verbs, *group);
+  AddReader(verbs, *group, "list", "List CDI devices, the files that declare them, and conflicts",
+            &RunList);
+  AddReader(verbs, *group, "check",
+            "Tell whether every node, library and file that the specs name is on this host",
+            &RunCheck);
+}
+
+}  // namespace kgpu::cli

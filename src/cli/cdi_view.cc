@@ -1,0 +1,99 @@
+#include "src/cli/cdi_view.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <iterator>
+
+#include "src/base/strings.h"
+#include "src/cli/table.h"
+
+namespace kgpu::cli {
+namespace {
+
+namespace json = boost::json;
+
+json::array Texts(const std::vector<std::string>& texts) {
+  json::array list;
+  for (const std::string& text : texts) {
+    list.push_back(json::value(text));
+  }
+  return list;
+}
+
+}  // namespace
+
+json::value FoldersJson(const cdi::FolderContents& contents) {
+  json::array devices;
+  for (const cdi::Resolved& device : contents.devices) {
+    devices.push_back({{"name", device.name}, {"file", device.path}});
+  }
+  json::array files;
+  for (const cdi::SpecFile& file : contents.files) {
+    files.push_back({{"path", file.path},
+                     {"kind", file.spec.kind},
+                     {"cdiVersion", file.spec.version},
+                     {"problem", file.problem}});
+  }
+  json::array conflicts;
+  for (const cdi::Conflict& conflict : contents.conflicts) {
+    conflicts.push_back({{"name", conflict.name}, {"files", Texts(conflict.paths)}});
+  }
+  return {{"devices", std::move(devices)},
+          {"files", std::move(files)},
+          {"conflicts", std::move(conflicts)},
+          {"problems", Texts(contents.problems)}};
+}
+
+std::string FoldersTable(const cdi::FolderContents& contents) {
+  std::string out;
+  if (contents.devices.empty()) {
+    out += "No CDI devices. kgpu cdi generate declares the GPUs of this host.\n";
+  } else {
+    Table table({"DEVICE", "FILE"});
+    for (const cdi::Resolved& device : contents.devices) {
+      table.AddRow({device.name, device.path});
+    }
+    out += table.Render();
+  }
+  for (const cdi::Conflict& conflict : contents.conflicts) {
+    fmt::format_to(std::back_inserter(out),
+                   "{}: declared by {}: engines refuse it; remove all but one\n", conflict.name,
+                   Join(conflict.paths, " and "));
+  }
+  for (const cdi::SpecFile& file : contents.files) {
+    if (!file.problem.empty()) {
+      fmt::format_to(std::back_inserter(out), "{}\n", file.problem);
+    }
+  }
+  for (const std::string& problem : contents.problems) {
+    fmt::format_to(std::back_inserter(out), "{}\n", problem);
+  }
+  return out;
+}
+
+json::value FindingsJson(const FileFindings& findings) {
+  json::array list;
+  for (const auto& [path, of_file] : findings) {
+    for (const cdi::Finding& finding : of_file) {
+      list.push_back({{"file", path}, {"device", finding.device}, {"finding", finding.text}});
+    }
+  }
+  return list;
+}
+
+std::string FindingsText(const FileFindings& findings) {
+  std::string out;
+  for (const auto& [path, of_file] : findings) {
+    if (of_file.empty()) {
+      fmt::format_to(std::back_inserter(out), "{}: fits this host\n", path);
+    }
+    for (const cdi::Finding& finding : of_file) {
+      const std::string device = finding.device.empty() ? "" : fmt::format(" ({})", finding.device);
+      fmt::format_to(std::back_inserter(out), "{}{}: {}\n", path, device, finding.text);
+    }
+  }
+  return out;
+}
+
+}  // namespace kgpu::cli
