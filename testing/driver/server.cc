@@ -213,7 +213,8 @@ StatusOr<std::string> StateServer::Execute(std::string_view command_line) {
     return std::string();
   }
   auto next = CopyOf(*state_);
-  ASSIGN_OR_RETURN(std::string answer, ApplyCommand(*next, command));
+  ASSIGN_OR_RETURN(std::string answer, options_.apply ? options_.apply(*next, command)
+                                                      : ApplyCommand(*next, command));
   RETURN_IF_ERROR(Publish(std::move(next)));
   return answer;
 }

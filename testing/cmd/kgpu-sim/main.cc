@@ -1,0 +1,24 @@
+// kgpu-sim: simulated GPU hosts. docs/simulated-driver.md is its manual.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "testing/simhost/cli.h"
+
+int main(int argc, char** argv) {
+  try {
+    std::error_code error;
+    kgpu::simhost::CliContext context;
+    context.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    context.print = [](const std::string& line) { fmt::print("{}\n", line); };
+    return kgpu::simhost::RunSim(std::vector<std::string>(argv + 1, argv + argc), context);
+  } catch (const std::exception& exception) {
+    fmt::print(stderr, "kgpu-sim: {}\n", exception.what());
+    return 1;
+  }
+}

@@ -1,0 +1,40 @@
+// The command line of kgpu-sim. Each cli_*.cc adds one group of verbs; a verb parses, calls the
+// library and prints one line.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kgpu::simhost {
+
+// What the verbs get from the outside, and what they hand back.
+struct CliContext {
+  std::string program;                            // path of this program, to start the server with
+  std::function<void(const std::string&)> print;  // one or more whole lines
+  // Set by the parsed verb.
+  std::function<Status()> action;
+};
+
+void AddHostVerbs(CLI::App& app, CliContext& context);    // create, serve, stop, delete, …
+void AddStatusVerb(CLI::App& app, CliContext& context);   // status
+void AddDriverVerbs(CLI::App& app, CliContext& context);  // load, unload, nouveau, add, remove, mig
+void AddFaultVerbs(CLI::App& app, CliContext& context);   // xid, ecc, lose, hang, slow, heal, …
+
+// Runs `commands` (testing/driver/command.h) on the server of `folder`, in order, until one fails;
+// the answer of the last. Errors: Unavailable (no server: says how to start it), the server's.
+StatusOr<std::string> RunCommands(const std::string& folder,
+                                  const std::vector<std::string>& commands);
+
+// The whole program. Exit codes: 0 done, 1 it could not be done, 2 wrong use.
+// `arguments` are those after the program's name. Errors are printed on stderr.
+int RunSim(const std::vector<std::string>& arguments, CliContext& context);
+
+}  // namespace kgpu::simhost

@@ -1,0 +1,240 @@
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <optional>
+
+#include "src/base/status_macros.h"
+#include "testing/simhost/cli.h"
+#include "testing/simhost/quantity.h"
+
+namespace kgpu::simhost {
+namespace {
+
+// What the verbs of this file take; each uses some of it.
+struct FaultFlags {
+  std::string folder;
+  std::string gpu = "all";
+  std::string call;
+  uint32_t xid = 0;
+  uint64_t single = 0;
+  uint64_t dual = 0;
+  double milliseconds = 0;
+  uint32_t gpu_percent = 0;
+  uint32_t memory_percent = 0;
+  uint32_t celsius = 0;
+  uint32_t link = 0;
+  uint64_t errors = 0;
+  bool is_down = false;
+  bool is_up = false;
+  std::vector<std::string> reasons;
+  uint32_t pid = 0;
+  std::string memory;
+  std::string kind = "C";
+  std::string name;
+  bool is_end = false;
+};
+
+using FlagsPtr = std::shared_ptr<FaultFlags>;
+// The commands for the server and the line that tells what happened.
+struct Deed {
+  std::vector<std::string> commands;
+  std::string told;
+};
+using MakeDeed = std::function<StatusOr<Deed>(const FaultFlags&)>;
+
+// Declares a verb on DIR and runs what `make` says.
+CLI::App* AddVerb(CLI::App& app, CliContext& context, const char* name, const char* description,
+                  const FlagsPtr& flags, MakeDeed make) {
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->add_option("DIR", flags->folder, "folder of the simulated host")->required();
+  verb->callback([flags, make = std::move(make), &context] {
+    context.action = [flags, make, &context]() -> Status {
+      ASSIGN_OR_RETURN(const Deed deed, make(*flags));
+      RETURN_IF_ERROR(RunCommands(flags->folder, deed.commands).status());
+      context.print(fmt::format("{}: {}", flags->folder, deed.told));
+      return OkStatus();
+    };
+  });
+  return verb;
+}
+
+CLI::Option* AddGpu(CLI::App* verb, const FlagsPtr& flags) {
+  return verb->add_option("GPU", flags->gpu, "index, UUID or PCI address");
+}
+
+void AddXid(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<FaultFlags>();
+  CLI::App* verb = AddVerb(app, context, "xid",
+                           "the driver reports XID CODE on GPU (`lose` does what 79 stands for)",
+                           flags, [](const FaultFlags& f) -> StatusOr<Deed> {
+                             return Deed{{fmt::format("xid {} {}", f.gpu, f.xid)},
+                                         fmt::format("GPU {}: XID {}", f.gpu, f.xid)};
+                           });
+  AddGpu(verb, flags)->required();
+  verb->add_option("CODE", flags->xid, "1 to 999")->required()->check(CLI::Range(1, 999));
+}
+
+void AddEcc(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<FaultFlags>();
+  CLI::App* verb =
+      AddVerb(app, context, "ecc", "ECC errors in device memory", flags,
+              [](const FaultFlags& f) -> StatusOr<Deed> {
+                Deed deed;
+                if (f.single > 0) {
+                  deed.commands.push_back(fmt::format("ecc {} corrected {} dram", f.gpu, f.single));
+                }
+                if (f.dual > 0) {
+                  deed.commands.push_back(fmt::format("ecc {} uncorrected {} dram", f.gpu, f.dual));
+                }
+                if (deed.commands.empty()) {
+                  return InvalidArgument("ecc: say how many: --single N or --double N");
+                }
+                deed.told = fmt::format("GPU {}: {} corrected and {} uncorrected ECC errors more",
+                                        f.gpu, f.single, f.dual);
+                return deed;
+              });
+  AddGpu(verb, flags)->required();
+  verb->add_option("--single", flags->single, "corrected (single bit) errors to add");
+  verb->add_option("--double", flags->dual, "uncorrected (double bit) errors to add");
+}
+
+void AddLoseAndHeal(CLI::App& app, CliContext& context) {
+  auto lost = std::make_shared<FaultFlags>();
+  CLI::App* lose = AddVerb(app, context, "lose", "GPU falls off the bus (XID 79)", lost,
+                           [](const FaultFlags& f) -> StatusOr<Deed> {
+                             return Deed{{fmt::format("lose {}", f.gpu)},
+                                         fmt::format("GPU {}: has fallen off the bus", f.gpu)};
+                           });
+  AddGpu(lose, lost)->required();
+  auto healed = std::make_shared<FaultFlags>();
+  CLI::App* heal = AddVerb(
+      app, context, "heal", "reset GPU (default: all): every fault is mended, pending modes apply",
+      healed, [](const FaultFlags& f) -> StatusOr<Deed> {
+        return Deed{{fmt::format("heal {}", f.gpu)}, fmt::format("GPU {}: healed", f.gpu)};
+      });
+  AddGpu(heal, healed);
+}
+
+void AddHangAndSlow(CLI::App& app, CliContext& context) {
+  auto hung = std::make_shared<FaultFlags>();
+  CLI::App* hang = AddVerb(
+      app, context, "hang", "driver calls (on GPU, default: all) do not return until heal", hung,
+      [](const FaultFlags& f) -> StatusOr<Deed> {
+        return Deed{{fmt::format("hang {} {}", f.gpu, f.call)},
+                    fmt::format("GPU {}: {} hangs", f.gpu, f.call.empty() ? "every call" : f.call)};
+      });
+  AddGpu(hang, hung);
+  hang->add_option("--call", hung->call, "only this NVML function: nvmlDeviceGetTemperature");
+  auto slowed = std::make_shared<FaultFlags>();
+  CLI::App* slow =
+      AddVerb(app, context, "slow", "driver calls take MS milliseconds longer until heal", slowed,
+              [](const FaultFlags& f) -> StatusOr<Deed> {
+                return Deed{{fmt::format("slow {} {} {}", f.gpu, f.milliseconds, f.call)},
+                            fmt::format("GPU {}: {} takes {} ms longer", f.gpu,
+                                        f.call.empty() ? "every call" : f.call, f.milliseconds)};
+              });
+  slow->add_option("MS", slowed->milliseconds, "milliseconds")
+      ->required()
+      ->check(CLI::Range(0.0, 3'600'000.0));
+  slow->add_option("--gpu", slowed->gpu, "only calls on this GPU");
+  slow->add_option("--call", slowed->call, "only this NVML function");
+}
+
+void AddProcess(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<FaultFlags>();
+  CLI::App* verb =
+      AddVerb(app, context, "process", "a process uses GPU, or ends", flags,
+              [](const FaultFlags& f) -> StatusOr<Deed> {
+                if (f.is_end) {
+                  return Deed{{fmt::format("process-end {} {}", f.gpu, f.pid)},
+                              fmt::format("GPU {}: process {} ended", f.gpu, f.pid)};
+                }
+                ASSIGN_OR_RETURN(const uint64_t mebi, ParseMebi(f.memory, "--memory"));
+                return Deed{{fmt::format("process {} {} {} {} {}", f.gpu, f.pid, mebi,
+                                         f.kind == "G" ? "graphics" : "compute", f.name)},
+                            fmt::format("GPU {}: process {} uses {} MiB", f.gpu, f.pid, mebi)};
+              });
+  AddGpu(verb, flags)->required();
+  verb->add_option("--pid", flags->pid, "process id")->required();
+  verb->add_option("--memory", flags->memory, "device memory: 512, 512Mi, 20Gi (MiB when bare)");
+  verb->add_option("--type", flags->kind, "C compute, G graphics")
+      ->check(CLI::IsMember({"C", "G"}));
+  verb->add_option("--name", flags->name, "program name without blanks");
+  verb->add_flag("--end", flags->is_end, "the process ends");
+}
+
+void AddSensors(CLI::App& app, CliContext& context) {
+  auto used = std::make_shared<FaultFlags>();
+  CLI::App* util =
+      AddVerb(app, context, "util", "utilisation of GPU in percent", used,
+              [](const FaultFlags& f) -> StatusOr<Deed> {
+                return Deed{{fmt::format("util {} {} {}", f.gpu, f.gpu_percent, f.memory_percent)},
+                            fmt::format("GPU {}: utilisation {} %, memory {} %", f.gpu,
+                                        f.gpu_percent, f.memory_percent)};
+              });
+  AddGpu(util, used)->required();
+  util->add_option("--gpu", used->gpu_percent, "percent")->required()->check(CLI::Range(0, 100));
+  util->add_option("--memory", used->memory_percent, "percent")->check(CLI::Range(0, 100));
+  auto heated = std::make_shared<FaultFlags>();
+  CLI::App* temp = AddVerb(app, context, "temp", "temperature of GPU in degrees Celsius", heated,
+                           [](const FaultFlags& f) -> StatusOr<Deed> {
+                             return Deed{{fmt::format("temp {} {}", f.gpu, f.celsius)},
+                                         fmt::format("GPU {}: {} degrees", f.gpu, f.celsius)};
+                           });
+  AddGpu(temp, heated)->required();
+  temp->add_option("C", heated->celsius, "degrees")->required()->check(CLI::Range(0, 150));
+  auto throttled = std::make_shared<FaultFlags>();
+  CLI::App* throttle =
+      AddVerb(app, context, "throttle", "GPU throttles for REASONs; off ends it", throttled,
+              [](const FaultFlags& f) -> StatusOr<Deed> {
+                ASSIGN_OR_RETURN(const uint64_t bits, ThrottleBits(f.reasons));
+                return Deed{{fmt::format("throttle {} {}", f.gpu,
+                                         bits == 0 ? std::string("off") : std::to_string(bits))},
+                            fmt::format("GPU {}: throttle reasons {:#x}", f.gpu, bits)};
+              });
+  AddGpu(throttle, throttled)->required();
+  throttle
+      ->add_option("REASON", throttled->reasons,
+                   "idle, clocks, power-cap, hw-slowdown, sync-boost, sw-thermal, hw-thermal, "
+                   "power-brake, display, off, or a number")
+      ->required();
+}
+
+void AddNvLink(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<FaultFlags>();
+  CLI::App* verb = AddVerb(
+      app, context, "nvlink", "an NVLink of GPU goes down or up, or has errors", flags,
+      [](const FaultFlags& f) -> StatusOr<Deed> {
+        if (f.is_down) {
+          return Deed{{fmt::format("nvlink {} {}", f.gpu, f.link)},
+                      fmt::format("GPU {}: NVLink {} is down", f.gpu, f.link)};
+        }
+        if (f.is_up) {
+          return Deed{{fmt::format("nvlink {} {} up", f.gpu, f.link)},
+                      fmt::format("GPU {}: NVLink {} is up", f.gpu, f.link)};
+        }
+        return Deed{{fmt::format("nvlink {} {} errors {}", f.gpu, f.link, f.errors)},
+                    fmt::format("GPU {}: {} errors more on NVLink {}", f.gpu, f.errors, f.link)};
+      });
+  AddGpu(verb, flags)->required();
+  verb->add_option("LINK", flags->link, "number of the link")->required();
+  CLI::Option_group* what = verb->add_option_group("what happens");
+  what->add_flag("--down", flags->is_down, "the link goes down");
+  what->add_flag("--up", flags->is_up, "the link comes up");
+  what->add_option("--errors", flags->errors, "CRC errors to add");
+  what->require_option(1);
+}
+
+}  // namespace
+
+void AddFaultVerbs(CLI::App& app, CliContext& context) {
+  AddXid(app, context);
+  AddEcc(app, context);
+  AddLoseAndHeal(app, context);
+  AddHangAndSlow(app, context);
+  AddProcess(app, context);
+  AddSensors(app, context);
+  AddNvLink(app, context);
+}
+
+}  // namespace kgpu::simhost

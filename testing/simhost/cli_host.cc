@@ -1,0 +1,211 @@
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+
+#include "src/base/status_macros.h"
+#include "src/sys/root.h"
+#include "testing/simhost/cli.h"
+#include "testing/simhost/columns.h"
+#include "testing/simhost/host_folder.h"
+#include "testing/simhost/host_lock.h"
+#include "testing/simhost/server.h"
+
+namespace kgpu::simhost {
+namespace {
+
+struct CreateFlags {
+  CreateOptions options;
+  std::string distro = "debian";
+  std::string arch = "x86_64";
+  bool no_serve = false;
+};
+
+// The library of the same build lies in ../lib from the program, or beside it.
+std::string LibraryBeside(const std::string& program) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(program).parent_path();
+  for (const std::filesystem::path& candidate :
+       {folder / "../lib/libnvidia-ml.so.1", folder / "libnvidia-ml.so.1"}) {
+    const std::filesystem::path real = std::filesystem::canonical(candidate, error);
+    if (!error) {
+      return real.string();
+    }
+  }
+  return "";
+}
+
+StatusOr<std::string> AbsoluteFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
+  if (error) {
+    return InvalidArgument("{}: {}", folder, error.message());
+  }
+  return path.string();
+}
+
+std::string ProcDevices() {
+  const StatusOr<sys::Root> root = sys::Root::Open("/proc");
+  return root.ok() ? root->ReadFile("devices").value_or("") : "";
+}
+
+// A forced creation takes the place of a host that may still be served.
+Status StopIfForced(const CreateFlags& flags, const std::string& folder) {
+  if (!flags.options.is_forced || !LockHolder(folder)) {
+    return OkStatus();
+  }
+  return StopServer(folder).status();
+}
+
+Status Create(const CreateFlags& flags, const CliContext& context) {
+  CreateOptions options = flags.options;
+  ASSIGN_OR_RETURN(options.folder, AbsoluteFolder(options.folder));
+  ASSIGN_OR_RETURN(options.distro, ParseDistro(flags.distro));
+  ASSIGN_OR_RETURN(options.arch, ParseArch(flags.arch));
+  options.proc_devices = ProcDevices();
+  if (options.nvml_library.empty()) {
+    options.nvml_library = LibraryBeside(context.program);
+  } else {
+    ASSIGN_OR_RETURN(options.nvml_library, AbsoluteFolder(options.nvml_library));
+  }
+  RETURN_IF_ERROR(StopIfForced(flags, options.folder));
+  WriteReport report;
+  ASSIGN_OR_RETURN(const HostFolder host, HostFolder::Create(options, report));
+  if (report.nodes_faked > 0) {
+    context.print(fmt::format(
+        "warning: {} device nodes are plain files, since this user may not make nodes: programs "
+        "that open them, and containers, will not find GPUs; run as root for real nodes",
+        report.nodes_faked));
+  }
+  if (options.nvml_library.empty()) {
+    context.print(
+        "warning: libnvidia-ml.so.1 is not beside this program; a stub without functions "
+        "stands in its place; name it with --library FILE");
+  }
+  std::string server = "not served; run: kgpu-sim serve " + host.path();
+  if (!flags.no_serve) {
+    ASSIGN_OR_RETURN(const int pid, StartServer(context.program, host.path()));
+    server = fmt::format("served by process {}", pid);
+  }
+  context.print(fmt::format(
+      "created {}: {} ({} GPUs, driver {}), {}", host.path(), host.settings().profile,
+      host.profile().gpus.size(),
+      host.settings().driver_version.empty() ? "none" : host.settings().driver_version, server));
+  return OkStatus();
+}
+
+void AddCreate(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<CreateFlags>();
+  CLI::App* verb = app.add_subcommand("create", "make a simulated host in DIR and serve it");
+  verb->add_option("DIR", flags->options.folder, "an empty folder, or one that is not there yet")
+      ->required();
+  verb->add_option("--profile", flags->options.profile, "a name (see: profiles) or a YAML file")
+      ->required();
+  verb->add_option("--distro", flags->distro, "debian, ubuntu, rhel, suse")->capture_default_str();
+  verb->add_option("--arch", flags->arch, "x86_64, aarch64")->capture_default_str();
+  verb->add_option("--driver", flags->options.driver_version,
+                   "driver version instead of the profile's, such as 550.54.15");
+  verb->add_option("--seed", flags->options.seed, "other UUIDs and serial numbers for each number");
+  verb->add_option("--library", flags->options.nvml_library,
+                   "the simulated libnvidia-ml.so.1 (default: beside this program or in ../lib)");
+  verb->add_flag("--with-32bit", flags->options.has_32bit, "also the 32-bit libraries");
+  verb->add_flag("--no-serve", flags->no_serve, "only the files, no server");
+  verb->add_flag("--force", flags->options.is_forced, "replace a simulated host in DIR");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context] { return Create(*flags, context); };
+  });
+}
+
+// A verb whose only argument is DIR; `run` gets the absolute path.
+void AddFolderVerb(CLI::App& app, CliContext& context, const char* name, const char* description,
+                   std::function<Status(const std::string&)> run) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->add_option("DIR", *folder, "folder of the simulated host")->required();
+  verb->callback([folder, run = std::move(run), &context] {
+    context.action = [folder, run]() -> Status {
+      ASSIGN_OR_RETURN(const std::string path, AbsoluteFolder(*folder));
+      return run(path);
+    };
+  });
+}
+
+void AddServe(CLI::App& app, CliContext& context) {
+  auto folder = std::make_shared<std::string>();
+  auto ready_fd = std::make_shared<int>(-1);
+  CLI::App* verb = app.add_subcommand("serve", "run the state server of DIR in the foreground");
+  verb->add_option("DIR", *folder, "folder of the simulated host")->required();
+  verb->add_option("--ready-fd", *ready_fd,
+                   "descriptor to write a byte to when clients can connect");
+  verb->callback([folder, ready_fd, &context] {
+    context.action = [folder, ready_fd]() -> Status {
+      ASSIGN_OR_RETURN(const std::string path, AbsoluteFolder(*folder));
+      return Serve(path, *ready_fd);
+    };
+  });
+}
+
+Status Start(const std::string& folder, const CliContext& context) {
+  RETURN_IF_ERROR(HostFolder::Open(folder).status());
+  if (const auto pid = LockHolder(folder); pid) {
+    return AlreadyExists("{}: process {} serves it already", folder, *pid);
+  }
+  ASSIGN_OR_RETURN(const int pid, StartServer(context.program, folder));
+  context.print(fmt::format("{}: served by process {}", folder, pid));
+  return OkStatus();
+}
+
+Status Delete(const std::string& folder, const CliContext& context) {
+  if (LockHolder(folder)) {
+    RETURN_IF_ERROR(StopServer(folder).status());
+  }
+  RETURN_IF_ERROR(HostFolder::Delete(folder));
+  context.print(fmt::format("deleted {}", folder));
+  return OkStatus();
+}
+
+Status ListProfiles(const CliContext& context) {
+  std::vector<std::vector<std::string>> rows = {{"PROFILE", "GPUS", "DRIVER", "DESCRIPTION"}};
+  for (const auto& [name, text] : BuiltinProfiles()) {
+    ASSIGN_OR_RETURN(const Profile profile, ParseProfile(text, name, BuiltinModelText));
+    rows.push_back({std::string(name), std::to_string(profile.gpus.size()),
+                    profile.driver.version.empty() ? "none" : profile.driver.version,
+                    profile.description});
+  }
+  std::string text = Columns(rows);
+  text += "\nModels for `add --model`:";
+  for (const auto& [name, unused] : BuiltinModels()) {
+    text += fmt::format(" {}", name);
+  }
+  context.print(text);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddHostVerbs(CLI::App& app, CliContext& context) {
+  AddCreate(app, context);
+  AddServe(app, context);
+  AddFolderVerb(app, context, "start", "run the state server of DIR in the background",
+                [&context](const std::string& folder) { return Start(folder, context); });
+  AddFolderVerb(app, context, "stop", "end the state server of DIR; the files stay",
+                [&context](const std::string& folder) -> Status {
+                  ASSIGN_OR_RETURN(const int pid, StopServer(folder));
+                  context.print(fmt::format("{}: stopped process {}", folder, pid));
+                  return OkStatus();
+                });
+  AddFolderVerb(app, context, "delete", "end the server and remove DIR",
+                [&context](const std::string& folder) { return Delete(folder, context); });
+  AddFolderVerb(app, context, "env", "print the flags that make kgpu use the host in DIR",
+                [&context](const std::string& folder) -> Status {
+                  RETURN_IF_ERROR(HostFolder::Open(folder).status());
+                  context.print(fmt::format("--host-root {} --engine-root /", folder));
+                  return OkStatus();
+                });
+  app.add_subcommand("profiles", "list the profiles and models")->callback([&context] {
+    context.action = [&context] { return ListProfiles(context); };
+  });
+}
+
+}  // namespace kgpu::simhost

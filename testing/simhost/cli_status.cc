@@ -1,0 +1,60 @@
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "testing/driver/state_file.h"
+#include "testing/simhost/cli.h"
+#include "testing/simhost/host_folder.h"
+#include "testing/simhost/host_lock.h"
+#include "testing/simhost/host_status.h"
+
+namespace kgpu::simhost {
+namespace {
+
+// One "PID UID" for each client but ourselves.
+StatusOr<std::vector<std::string>> Clients(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::string answer, RunCommands(folder, {"clients"}));
+  std::vector<std::string> clients;
+  for (const std::string_view line : Split(answer, '\n')) {
+    const std::vector<std::string_view> words = Words(line);
+    if (words.size() >= 2 && words[0] != std::to_string(getpid())) {
+      clients.push_back(fmt::format("pid {} (uid {})", words[0], words[1]));
+    }
+  }
+  return clients;
+}
+
+Status Show(const std::string& folder, const std::string& output, const CliContext& context) {
+  ASSIGN_OR_RETURN(const HostFolder host, HostFolder::Open(folder));
+  HostStatus status{host.path(), host.settings(), LockHolder(host.path()), {}};
+  if (status.server) {
+    ASSIGN_OR_RETURN(status.clients, Clients(host.path()));
+  }
+  // The server keeps this file up to date; without a server it is what the next one starts from.
+  StatusOr<std::unique_ptr<sim::SimState>> state = sim::LoadState(host.path());
+  if (state.status().code() == StatusCode::kNotFound) {
+    state = host.BootState();
+  }
+  RETURN_IF_ERROR(state.status());
+  std::string text = output == "json" ? StatusJson(status, **state) : StatusTable(status, **state);
+  text.pop_back();
+  context.print(text);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddStatusVerb(CLI::App& app, CliContext& context) {
+  auto folder = std::make_shared<std::string>();
+  auto output = std::make_shared<std::string>("table");
+  CLI::App* verb = app.add_subcommand("status", "GPUs, faults and connected clients of DIR");
+  verb->add_option("DIR", *folder, "folder of the simulated host")->required();
+  verb->add_option("--output", *output, "table, json")->check(CLI::IsMember({"table", "json"}));
+  verb->callback([folder, output, &context] {
+    context.action = [folder, output, &context] { return Show(*folder, *output, context); };
+  });
+}
+
+}  // namespace kgpu::simhost

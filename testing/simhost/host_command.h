@@ -1,0 +1,22 @@
+// The commands of kgpu-sim's server: those of testing/driver/command.h, and those that need the
+// host's profile or change more than the driver's state.
+//   add-model MODEL         a GPU of a model file joins the host
+//   library VERSION         the user space files are of VERSION from now on
+//   nvlink GPU LINK up      nvlink GPU LINK errors N
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "testing/driver/state.h"
+#include "testing/simhost/host_folder.h"
+
+namespace kgpu::simhost {
+
+// Applies one line to `state`; the answer says what was made. Errors: as ApplyCommand; `state` is
+// then untouched.
+StatusOr<std::string> ApplyHostCommand(const HostFolder& host, sim::SimState& state,
+                                       std::string_view line);
+
+}  // namespace kgpu::simhost

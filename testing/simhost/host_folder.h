@@ -1,0 +1,61 @@
+// The folder of one simulated host: makes it, opens it again, removes it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/status.h"
+#include "testing/driver/state.h"
+#include "testing/simhost/profile.h"
+#include "testing/simhost/settings.h"
+#include "testing/simhost/tree_writer.h"
+
+namespace kgpu::simhost {
+
+struct CreateOptions {
+  std::string folder;
+  std::string profile;  // a built-in name, or a file (anything with '/' or ending in .yaml)
+  Distro distro = Distro::kDebian;
+  Arch arch = Arch::kX86_64;
+  bool has_32bit = false;
+  std::string driver_version;  // empty: the profile's
+  uint64_t seed = 0;
+  std::string nvml_library;  // the simulated library; empty: a stub takes its place
+  std::string proc_devices;  // text of this machine's /proc/devices
+  bool is_forced = false;    // replace a simulated host that is there
+};
+
+// A simulated host that exists. Only the process that holds the host's lock may change it.
+class HostFolder {
+ public:
+  // Errors: InvalidArgument (profile), AlreadyExists (a host is there and not is_forced),
+  // FailedPrecondition (a folder with other things, or a server runs), those of the file system.
+  static StatusOr<HostFolder> Create(const CreateOptions& options, WriteReport& report);
+  // Errors: NotFound (no simulated host there), InvalidArgument (its files are damaged).
+  static StatusOr<HostFolder> Open(const std::string& folder);
+  // Removes the whole folder. Errors: NotFound, FailedPrecondition (a server runs).
+  static Status Delete(const std::string& folder);
+
+  const std::string& path() const { return path_; }
+  std::string At(std::string_view relative) const { return path_ + "/" + std::string(relative); }
+  const Profile& profile() const { return profile_; }
+  const HostSettings& settings() const { return settings_; }
+
+  // The state of the host after a boot.
+  StatusOr<std::unique_ptr<sim::SimState>> BootState() const;
+  // Makes the tree show `state`.
+  StatusOr<WriteReport> Show(const sim::SimState& state) const;
+  // Takes over changes of host.json that another process made.
+  Status ReloadSettings();
+  Status SetNouveau(bool is_nouveau);
+
+ private:
+  HostFolder(std::string path, Profile profile, HostSettings settings)
+      : path_(std::move(path)), profile_(std::move(profile)), settings_(std::move(settings)) {}
+
+  std::string path_;
+  Profile profile_;
+  HostSettings settings_;
+};
+
+}  // namespace kgpu::simhost

@@ -1,0 +1,144 @@
+#include "testing/simhost/server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "src/base/event_loop.h"
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/base/unique_fd.h"
+#include "testing/driver/server.h"
+#include "testing/driver/state_file.h"
+#include "testing/simhost/host_command.h"
+#include "testing/simhost/host_folder.h"
+#include "testing/simhost/host_lock.h"
+
+namespace kgpu::simhost {
+namespace {
+
+// SIGTERM and SIGINT as a descriptor; they no longer end the process by themselves.
+StatusOr<UniqueFd> BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
+    return Internal("SIGTERM can not be blocked");
+  }
+  UniqueFd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.is_valid()) {
+    return ErrnoStatus(errno, "signalfd");
+  }
+  return fd;
+}
+
+// A listening socket for programs that only look whether the service is there. It lies in the tree
+// while this lives.
+class PlaceholderSocket {
+ public:
+  PlaceholderSocket() = default;
+  PlaceholderSocket(const PlaceholderSocket&) = delete;
+  PlaceholderSocket& operator=(const PlaceholderSocket&) = delete;
+  ~PlaceholderSocket() {
+    if (fd_.is_valid()) {
+      unlink(path_.c_str());
+    }
+  }
+
+  Status Listen(const std::string& folder, const std::string& name) {
+    path_ = folder + "/" + name;
+    const UniqueFd folder_fd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!folder_fd.is_valid() || !fd.is_valid()) {
+      return ErrnoStatus(errno, "socket " + path_);
+    }
+    // Through /proc, since sockets' paths are short and folders' are not.
+    const std::string address_path = fmt::format("/proc/self/fd/{}/{}", folder_fd.get(), name);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    address_path.copy(address.sun_path, sizeof address.sun_path - 1);
+    unlink(path_.c_str());
+    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        listen(fd.get(), 1) != 0) {
+      return ErrnoStatus(errno, "listen on " + path_);
+    }
+    fd_ = std::move(fd);
+    return OkStatus();
+  }
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+};
+
+Status WritePid(const UniqueFd& lock) {
+  const std::string text = fmt::format("{}\n", getpid());
+  if (ftruncate(lock.get(), 0) != 0 ||
+      pwrite(lock.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return ErrnoStatus(errno, "write the pid file");
+  }
+  return OkStatus();
+}
+
+// The state the host had when its last server ended, or that of a boot.
+Status PrepareState(const HostFolder& host) {
+  StatusOr<std::unique_ptr<sim::SimState>> state = sim::LoadState(host.path());
+  if (!state.ok()) {
+    ASSIGN_OR_RETURN(state, host.BootState());
+    RETURN_IF_ERROR(sim::SaveState(host.path(), **state));
+  }
+  return host.Show(**state).status();
+}
+
+void ReportReady(int ready_fd) {
+  if (ready_fd < 0) {
+    return;
+  }
+  const UniqueFd fd(ready_fd);
+  if (write(fd.get(), "r", 1) != 1) {
+    KGPU_LOG(kWarning, "nobody waits for this server", {"errno", errno});
+  }
+}
+
+}  // namespace
+
+Status Serve(const std::string& folder, int ready_fd) {
+  ASSIGN_OR_RETURN(const UniqueFd signals, BlockSignals());
+  ASSIGN_OR_RETURN(HostFolder host, HostFolder::Open(folder));
+  ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(host.path()));
+  RETURN_IF_ERROR(WritePid(lock));
+  RETURN_IF_ERROR(PrepareState(host));
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  sim::ServerOptions options;
+  options.root = host.path();
+  options.on_change = [&host](const sim::SimState&, const sim::SimState& now) {
+    RETURN_IF_ERROR(host.ReloadSettings());
+    return host.Show(now).status();
+  };
+  options.apply = [&host](sim::SimState& state, std::string_view line) {
+    return ApplyHostCommand(host, state, line);
+  };
+  ASSIGN_OR_RETURN(const std::unique_ptr<sim::StateServer> server,
+                   sim::StateServer::Create(*loop, options));
+  PlaceholderSocket fabric_manager;
+  if (!host.profile().nvswitches.empty()) {
+    RETURN_IF_ERROR(fabric_manager.Listen(host.At("run/nvidia-fabricmanager"), "socket"));
+  }
+  ASSIGN_OR_RETURN(const WatchId watch,
+                   loop->WatchReadable(signals.get(), [&loop] { loop->Quit(); }));
+  ReportReady(ready_fd);
+  KGPU_LOG(kInfo, "serving", {"host", host.path()}, {"profile", host.settings().profile});
+  loop->Run();
+  loop->Unwatch(watch);
+  KGPU_LOG(kInfo, "stopped", {"host", host.path()});
+  return OkStatus();
+}
+
+}  // namespace kgpu::simhost

@@ -1,0 +1,24 @@
+// The process behind a simulated host: the driver's state on its socket, and the tree kept in step.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+
+namespace kgpu::simhost {
+
+// Serves the host in `folder` until SIGTERM or SIGINT. `ready_fd` (-1: none) gets one byte once
+// clients can connect, and is then closed.
+// Errors: NotFound (no host), FailedPrecondition (a server runs already), those of the parts.
+Status Serve(const std::string& folder, int ready_fd);
+
+// Starts `program` as "serve FOLDER" in the background, detached from this terminal, its messages
+// in .kgpu-sim/server.log; returns when clients can connect, with the pid. Errors: Unavailable (it
+// ended or did not become ready; the last message of its log).
+StatusOr<int> StartServer(const std::string& program, const std::string& folder);
+
+// Ends the server of `folder` and waits until it is gone. Errors: NotFound (none runs),
+// DeadlineExceeded (it lives on after SIGKILL), PermissionDenied.
+StatusOr<int> StopServer(const std::string& folder);
+
+}  // namespace kgpu::simhost
