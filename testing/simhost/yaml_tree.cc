@@ -346,7 +346,7 @@ Status YamlMapReader::Finish() {
     return ErrorAt(file_, key.at,
                    fmt::format("{}: {}", PathOf(Printable(key.scalar, 60)), problem));
   }
-  return OkStatus();
+  return missing_;
 }
 
 }  // namespace kgpu::simhost
