@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/base/event_loop.h"
 #include "src/device/snapshot.h"
@@ -22,6 +23,10 @@ struct InventoryOptions {
   std::chrono::milliseconds kill_grace{1000};       // after SIGKILL, then the probe is abandoned
   std::chrono::milliseconds first_backoff{100};     // doubles up to last_backoff
   std::chrono::milliseconds last_backoff{30000};
+  // After a fault a GPU turns healthy when, this long after the last news of it, every call about
+  // it succeeds.
+  std::chrono::milliseconds hold_down{60000};
+  std::vector<std::string> probe_environment;  // all of it, as "NAME=value"
 };
 
 // Lives on the loop's thread. Never exits, never blocks: a missing or hung driver is a Snapshot

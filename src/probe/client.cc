@@ -76,6 +76,13 @@ void Client::Restart() {
   }
 }
 
+void Client::GiveUp(Down down) {
+  if (session_ != nullptr) {
+    own_reason_ = std::move(down);
+    session_->Stop();
+  }
+}
+
 void Client::RetryNow() {
   backoff_ = options_.first_backoff;
   next_start_ = loop_.clock().Now();
@@ -97,7 +104,7 @@ void Client::StartSession() {
     return;
   }
   up_since_.reset();
-  init_failure_.reset();
+  own_reason_.reset();
   is_restart_wanted_ = false;
   auto library = find_library_();
   if (!library.ok()) {
@@ -135,12 +142,11 @@ void Client::OnInit(const Reply& reply) {
   }
   const auto load_error = DecodeInit(reply.payload);
   if (load_error.ok() && !load_error->empty()) {
-    init_failure_ = Down{.cause = DownCause::kLoadFailed, .text = *load_error};
+    own_reason_ = Down{.cause = DownCause::kLoadFailed, .text = *load_error};
   } else {
-    init_failure_ =
-        Down{.cause = DownCause::kInitFailed,
-             .result = reply.result,
-             .text = std::string(Message(nvml::ReturnStatus(reply.result, "nvmlInit")))};
+    own_reason_ = Down{.cause = DownCause::kInitFailed,
+                       .result = reply.result,
+                       .text = std::string(Message(nvml::ReturnStatus(reply.result, "nvmlInit")))};
   }
   session_->Stop();
 }
@@ -151,7 +157,7 @@ void Client::OnEnd(const SessionEnd& end) {
     next_start_ = loop_.clock().Now();
     return;
   }
-  Down down = init_failure_.value_or(Down{.cause = CauseOf(end.cause), .text = end.text});
+  Down down = own_reason_.value_or(Down{.cause = CauseOf(end.cause), .text = end.text});
   down.was_up = was_up;
   GoDown(std::move(down));
 }

@@ -77,6 +77,8 @@ class Client {
   void Start();
   // A new probe at once, without on_down: the host has changed under the old one.
   void Restart();
+  // Ends the probe and tells on_down `down`: its answers are of no use. Tried again with back-off.
+  void GiveUp(Down down);
   // Ends a pause between two attempts: something has changed that may help.
   void RetryNow();
 
@@ -118,7 +120,7 @@ class Client {
   std::chrono::milliseconds backoff_;
   SteadyTime next_start_{};
   std::optional<SteadyTime> up_since_;
-  std::optional<Down> init_failure_;  // reported instead of the end that we caused ourselves
+  std::optional<Down> own_reason_;  // reported instead of the end that we caused ourselves
   TimerId start_timer_ = TimerId::kNone;
   bool is_up_ = false;
   bool is_restart_wanted_ = false;

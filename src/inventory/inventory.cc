@@ -1,0 +1,458 @@
+#include "src/inventory/inventory.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/host/driver_facts.h"
+#include "src/host/driver_files.h"
+#include "src/inventory/assemble.h"
+#include "src/inventory/dev_watch.h"
+#include "src/inventory/driver_status.h"
+#include "src/inventory/health.h"
+#include "src/inventory/reader.h"
+#include "src/nvml/error_map.h"
+#include "src/probe/client.h"
+
+namespace kgpu::inventory {
+namespace {
+
+using device::Driver;
+using device::DriverState;
+using device::Gpu;
+using device::Snapshot;
+using device::SnapshotPtr;
+using std::chrono::milliseconds;
+
+// After a device node changed: at once, and again while the kernel may still be at it.
+constexpr std::array kLooksAfterChange = {milliseconds(2), milliseconds(20), milliseconds(80),
+                                          milliseconds(300), milliseconds(1000)};
+// Before looking again because waiting for events went wrong: the driver may be going away.
+constexpr milliseconds kLookAfterTrouble{20};
+// How long one crash of the probe is kept to ourselves: the next probe usually answers.
+constexpr milliseconds kCrashPatience{2000};
+
+probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
+  probe::ClientOptions client;
+  client.program = options.probe_path;
+  client.environment = options.probe_environment;
+  client.call_deadline = options.call_deadline;
+  client.start_deadline = options.start_deadline;
+  client.kill_grace = options.kill_grace;
+  client.first_backoff = options.first_backoff;
+  client.last_backoff = options.last_backoff;
+  return client;
+}
+
+// What of a GPU decides whether the driver can list it: its address, its kernel driver, its node.
+std::set<std::string> Fingerprints(const HostView& view, const sys::Root& host) {
+  std::set<std::string> fingerprints;
+  for (const host::PciDevice& pci : view.pci) {
+    if (!pci.is_gpu()) {
+      continue;
+    }
+    const auto minor = MinorFromProc(host, pci.id);
+    const bool has_node = minor && host.Exists(fmt::format("dev/nvidia{}", *minor));
+    fingerprints.insert(fmt::format("{} {} {}", pci.id.str(), pci.kernel_driver, has_node));
+  }
+  return fingerprints;
+}
+
+}  // namespace
+
+class Inventory::Impl {
+ public:
+  Impl(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options)
+      : loop_(loop),
+        root_(root),
+        options_(std::move(options)),
+        book_(options_.hold_down),
+        current_(std::make_shared<const Snapshot>()),
+        client_(loop, ClientOptionsOf(options_), [this] { return FindLibrary(); },
+                {.on_up = [this] { OnUp(); },
+                 .on_down = [this](const probe::Down& down) { OnDown(down); },
+                 .on_event = [this](const probe::Event& event) { OnEvent(event); },
+                 .on_abandoned = [this] { OnAbandoned(); }}) {}
+
+  ~Impl() {
+    for (const TimerId timer : {look_timer_, check_timer_, patience_timer_, poll_timer_}) {
+      loop_.CancelTimer(timer);
+    }
+    for (const TimerId timer : change_timers_) {
+      loop_.CancelTimer(timer);
+    }
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void Start(Listener listener);
+  void Refresh();
+  SnapshotPtr current() const { return current_; }
+
+ private:
+  StatusOr<std::string> FindLibrary() const;
+  void OnUp();
+  void OnDown(const probe::Down& down);
+  void OnEvent(const probe::Event& event);
+  void OnXid(const probe::Event& event);
+  void OnAbandoned();
+  void OnDevChange();
+  void Fault(const probe::Event& event, std::string reason, std::string message);
+  void LookIn(milliseconds delay);
+  void Look();
+  void OnRead(const ReadOutcome& outcome);
+  void WatchNewGpus();
+  bool HasNewGpu() const;
+  void Take(const Reading& reading);
+  void PollAgain();
+  void ArmCheck();
+  void ShowReady();
+  void ShowDown();
+  void Publish(Snapshot next);
+
+  EventLoop& loop_;
+  const host::DriverRoot& root_;
+  InventoryOptions options_;
+  Listener listener_;
+  HealthBook book_;
+  SnapshotPtr current_;
+  std::unique_ptr<DevWatch> dev_watch_;
+
+  Driver driver_;                    // as the snapshot shows it
+  HostView view_;                    // of the last look
+  std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
+  std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
+
+  std::set<std::string> seen_at_start_;  // fingerprints of the GPUs when this probe started
+  std::set<device::GpuUuid> watched_;    // registered for events with this probe
+  std::vector<unsigned> unwatched_;      // NVML indices to register
+  bool is_first_look_ = true;            // of this probe
+  bool is_reading_ = false;
+  bool is_read_wanted_ = false;  // something happened during the reading
+  bool is_crash_hidden_ = false;
+
+  TimerId look_timer_ = TimerId::kNone;
+  SteadyTime look_due_{};
+  TimerId check_timer_ = TimerId::kNone;
+  TimerId patience_timer_ = TimerId::kNone;
+  TimerId poll_timer_ = TimerId::kNone;
+  std::vector<TimerId> change_timers_;
+  probe::Client client_;  // last: its listener uses the members above
+};
+
+StatusOr<std::string> Inventory::Impl::FindLibrary() const {
+  if (!options_.nvml_library.empty()) {
+    return options_.nvml_library;
+  }
+  auto path = host::FindNvmlLibrary(root_.driver);
+  if (!path.ok()) {
+    return path.status();
+  }
+  return root_.driver.At(*path);
+}
+
+void Inventory::Impl::Start(Listener listener) {
+  listener_ = std::move(listener);
+  auto watch = DevWatch::Create(loop_, root_.host, [this] { OnDevChange(); });
+  if (watch.ok()) {
+    dev_watch_ = *std::move(watch);
+  } else {
+    KGPU_LOG(kWarning, "device nodes are not watched", {"reason", Message(watch.status())},
+             {"effect", "changes are seen by the slow poll only"});
+  }
+  patience_timer_ = loop_.After(options_.start_deadline, [this] {
+    patience_timer_ = TimerId::kNone;
+    if (current_->version == 0) {
+      driver_.reason = "The driver is being asked for the first time; a cold one takes seconds.";
+      view_ = ReadHostView(root_.host);
+      Snapshot next;
+      next.driver = driver_;
+      next.unmanaged = Unmanaged(view_, {}, driver_.reason, root_.host);
+      Publish(std::move(next));
+    }
+  });
+  PollAgain();
+  client_.Start();
+}
+
+void Inventory::Impl::Refresh() {
+  if (client_.is_up()) {
+    LookIn(milliseconds(0));
+  } else {
+    client_.RetryNow();
+  }
+}
+
+void Inventory::Impl::PollAgain() {
+  poll_timer_ = loop_.After(options_.slow_poll, [this] {
+    if (client_.is_up()) {
+      LookIn(milliseconds(0));
+    } else if (down_) {
+      ShowDown();  // PCI may have changed while the driver is away
+    }
+    PollAgain();
+  });
+}
+
+// A new probe: everything is read, after registering for events, so that none is missed.
+void Inventory::Impl::OnUp() {
+  watched_.clear();
+  unwatched_.clear();
+  is_reading_ = false;
+  is_first_look_ = true;
+  seen_at_start_ = Fingerprints(ReadHostView(root_.host), root_.host);
+  Look();
+}
+
+void Inventory::Impl::OnDown(const probe::Down& down) {
+  is_reading_ = false;
+  is_read_wanted_ = false;
+  KGPU_LOG(kWarning, "driver does not answer", {"reason", down.text});
+  const bool is_first_crash =
+      down.cause == probe::DownCause::kCrashed && down.was_up && !is_crash_hidden_;
+  down_ = down;
+  if (is_first_crash) {
+    is_crash_hidden_ = true;
+    loop_.CancelTimer(patience_timer_);
+    patience_timer_ = loop_.After(kCrashPatience, [this] {
+      patience_timer_ = TimerId::kNone;
+      if (down_) {
+        ShowDown();
+      }
+    });
+    return;
+  }
+  ShowDown();
+}
+
+void Inventory::Impl::OnAbandoned() {
+  KGPU_LOG(kError, "kgpu-probe outlives SIGKILL", {"pid", client_.probe_pid()},
+           {"effect", "it is stuck in the kernel; no other is started until it is gone"});
+}
+
+void Inventory::Impl::OnEvent(const probe::Event& event) {
+  if (event.result != nvml::kSuccess) {
+    return LookIn(kLookAfterTrouble);
+  }
+  switch (event.type) {
+    case nvml::kEventXidCritical:
+      return OnXid(event);
+    case nvml::kEventDoubleBitEcc:
+      return Fault(event, "EccDoubleBit",
+                   "A memory error could not be corrected: drain the node and reset the GPU.");
+    case nvml::kEventGpuUnavailable:
+      return Fault(event, "GpuUnavailable",
+                   "The driver gave the GPU up: read dmesg, reset the GPU or restart the host.");
+    case nvml::kEventSingleBitEcc:
+      return;
+    default:
+      return LookIn(milliseconds(0));
+  }
+}
+
+void Inventory::Impl::OnXid(const probe::Event& event) {
+  const XidVerdict verdict = JudgeXid(event.data);
+  if (verdict.is_fault) {
+    Fault(event, fmt::format("Xid{}", event.data), verdict.message);
+  } else {
+    KGPU_LOG(kInfo, "XID of a program", {"xid", event.data},
+             {"gpu", event.uuid ? event.uuid->str() : "unknown"});
+  }
+}
+
+void Inventory::Impl::Fault(const probe::Event& event, std::string reason, std::string message) {
+  KGPU_LOG(kError, "GPU fault", {"gpu", event.uuid ? event.uuid->str() : "unknown"},
+           {"reason", reason}, {"message", message});
+  if (event.uuid) {
+    book_.NoteEvent(
+        *event.uuid, event.gpu_instance,
+        {.is_healthy = false, .reason = std::move(reason), .message = std::move(message)},
+        loop_.clock().Now());
+    if (!down_) {
+      ShowReady();
+    }
+    ArmCheck();
+  }
+  LookIn(kLookAfterTrouble);
+}
+
+void Inventory::Impl::OnDevChange() {
+  for (const TimerId timer : change_timers_) {
+    loop_.CancelTimer(timer);
+  }
+  change_timers_.clear();
+  for (const milliseconds delay : kLooksAfterChange) {
+    change_timers_.push_back(loop_.After(delay, [this] { Refresh(); }));
+  }
+}
+
+void Inventory::Impl::LookIn(milliseconds delay) {
+  const SteadyTime due = loop_.clock().Now() + delay;
+  if (look_timer_ != TimerId::kNone && look_due_ <= due) {
+    return;
+  }
+  loop_.CancelTimer(look_timer_);
+  look_due_ = due;
+  look_timer_ = loop_.After(delay, [this] {
+    look_timer_ = TimerId::kNone;
+    Look();
+  });
+}
+
+void Inventory::Impl::Look() {
+  if (!client_.is_up()) {
+    return;
+  }
+  if (is_reading_) {
+    is_read_wanted_ = true;
+    return;
+  }
+  is_reading_ = true;
+  is_read_wanted_ = false;
+  const auto events = std::exchange(is_first_look_, false) ? Events::kRegister : Events::kLeave;
+  ReadAll(client_, loop_.clock(), events, [this](const ReadOutcome& outcome) { OnRead(outcome); });
+}
+
+void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
+  is_reading_ = false;
+  if (outcome.driver_result != nvml::kSuccess) {
+    // nvmlInit of a new probe will tell more.
+    return client_.GiveUp({.cause = probe::DownCause::kInitFailed,
+                           .result = outcome.driver_result,
+                           .text = std::string(nvml::Explain(outcome.driver_result))});
+  }
+  down_.reset();
+  is_crash_hidden_ = false;
+  Take(outcome.reading);
+  driver_ = ReadyDriver(outcome.reading.driver, client_.library(), root_.host);
+  ShowReady();
+  if (HasNewGpu()) {
+    return client_.Restart();
+  }
+  WatchNewGpus();
+  ArmCheck();
+  if (is_read_wanted_) {
+    LookIn(milliseconds(0));
+  }
+}
+
+void Inventory::Impl::Take(const Reading& reading) {
+  view_ = ReadHostView(root_.host);
+  Listed listed = ListGpus(reading, view_, root_.host);
+  const std::vector<Gpu> before = std::move(known_);
+  known_ = MergeKnown(before, listed, view_);
+  for (const Gpu& gpu : known_) {
+    if (const auto fault = listed.faults.find(gpu.uuid); fault != listed.faults.end()) {
+      book_.NoteBadRead(gpu.uuid, fault->second, loop_.clock().Now());
+      watched_.erase(gpu.uuid);  // its handle may be another one when it comes back
+    } else {
+      book_.NoteGoodRead(gpu.uuid, reading.begun);
+      if (watched_.insert(gpu.uuid).second && !reading.has_registered_events) {
+        unwatched_.push_back(gpu.index);
+      }
+    }
+  }
+  for (const Gpu& gpu : before) {
+    if (std::ranges::find(known_, gpu.uuid, &Gpu::uuid) == known_.end()) {
+      book_.Forget(gpu.uuid);
+      watched_.erase(gpu.uuid);
+    }
+  }
+}
+
+// PCI has a GPU for the driver that was not there when the probe started, and the driver does not
+// list it: libraries may count GPUs at nvmlInit only.
+bool Inventory::Impl::HasNewGpu() const {
+  HostView unlisted = view_;
+  std::erase_if(unlisted.pci, [&](const host::PciDevice& pci) {
+    return pci.kernel_driver != "nvidia" ||
+           std::ranges::find(known_, pci.id, &Gpu::pci) != known_.end();
+  });
+  return !std::ranges::includes(seen_at_start_, Fingerprints(unlisted, root_.host));
+}
+
+// Registers for the events of GPUs that came, or came back, after this probe's first look.
+void Inventory::Impl::WatchNewGpus() {
+  for (const unsigned index : std::exchange(unwatched_, {})) {
+    client_.WatchEvents(index, [](const auto&) {});
+    client_.StartEvents();
+  }
+}
+
+// Looks again when a fault's hold-down is over.
+void Inventory::Impl::ArmCheck() {
+  loop_.CancelTimer(std::exchange(check_timer_, TimerId::kNone));
+  const auto next = book_.NextCheck();
+  if (!next) {
+    return;
+  }
+  // Never in a tight circle: a fault that is due but stays was seen again a moment ago.
+  const auto delay =
+      std::max<std::chrono::nanoseconds>(*next - loop_.clock().Now(), milliseconds(1));
+  check_timer_ = loop_.After(delay, [this] {
+    check_timer_ = TimerId::kNone;
+    Look();
+  });
+}
+
+void Inventory::Impl::ShowReady() {
+  Snapshot next;
+  next.driver = driver_;
+  next.gpus = known_;
+  for (Gpu& gpu : next.gpus) {
+    book_.Apply(gpu);
+  }
+  next.unmanaged = Unmanaged(view_, known_, "", root_.host);
+  Publish(std::move(next));
+}
+
+void Inventory::Impl::ShowDown() {
+  view_ = ReadHostView(root_.host);
+  driver_ = ExplainDown(*down_, host::ReadDriverFacts(root_), view_);
+  if (view_.is_pci_readable) {
+    std::erase_if(known_, [&](const Gpu& gpu) { return !view_.Shows(gpu.pci); });
+  }
+  Snapshot next;
+  next.driver = driver_;
+  next.gpus = known_;
+  for (Gpu& gpu : next.gpus) {
+    gpu.health = HealthWithout(driver_);
+    for (device::MigDevice& mig : gpu.mig_devices) {
+      mig.health = gpu.health;
+    }
+  }
+  next.unmanaged = Unmanaged(view_, known_, driver_.reason, root_.host);
+  Publish(std::move(next));
+}
+
+void Inventory::Impl::Publish(Snapshot next) {
+  if (current_->version != 0 && current_->SameAs(next)) {
+    return;
+  }
+  next.version = current_->version + 1;
+  current_ = std::make_shared<const Snapshot>(std::move(next));
+  KGPU_LOG(kInfo, "inventory changed", {"version", current_->version},
+           {"driver", device::ToString(current_->driver.state)}, {"gpus", current_->gpus.size()},
+           {"unmanaged", current_->unmanaged.size()});
+  listener_(current_);
+}
+
+Inventory::Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options)
+    : impl_(std::make_unique<Impl>(loop, root, std::move(options))) {
+}
+Inventory::~Inventory() = default;
+
+void Inventory::Start(Listener listener) {
+  impl_->Start(std::move(listener));
+}
+SnapshotPtr Inventory::current() const {
+  return impl_->current();
+}
+void Inventory::Refresh() {
+  impl_->Refresh();
+}
+
+}  // namespace kgpu::inventory
