@@ -1,0 +1,176 @@
+// The steps that every exported function goes through: session, arguments, handle, knobs, driver,
+// lost GPU; then a read of the state under the seqlock.
+#pragma once
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cstdint>
+
+#include "testing/driver/libnvidia_ml/handles.h"
+#include "testing/driver/libnvidia_ml/seqlock.h"
+#include "testing/driver/libnvidia_ml/session.h"
+
+// An exported function of NVML.
+#define KGPU_NVML extern "C" __attribute__((visibility("default"))) kgpu::nvml::Return
+// The same function under another name.
+#define KGPU_NVML_ALIAS(of) __attribute__((alias(#of)))
+
+namespace kgpu::sim {
+
+using nvml::Device;
+using nvml::Return;
+
+inline constexpr uint32_t kNoSlot = kUnsupported;
+
+// Makes the call as slow as the knobs say, or waits until they are healed. `name` is the function's
+// without version suffix. Cost without knobs: one pass over eight words.
+void ObeyKnobs(const Session& session, const char* name, uint32_t slot);
+
+// Whether the driver this session was opened on still answers. Within ReadState.
+Return CheckDriver(const Session& session, const SimState& state);
+// The same for a GPU: there as nvmlInit found it, permitted, on the bus.
+Return CheckGpu(const Session& session, const SimState& state, uint32_t slot);
+
+// The compute instance behind a MIG handle, or null when it is gone (or never was).
+const SimGpuInstance* FindGpuInstance(const SimGpu& gpu, uint32_t id);
+const SimComputeInstance* FindComputeInstance(const SimGpu& gpu, uint32_t gpu_instance,
+                                              uint32_t id);
+
+// The index by which NVML names the GPU in `slot`, or kNoSlot.
+uint32_t IndexOfSlot(const Session& session, uint32_t slot);
+
+uint64_t NowUs();  // since 1970
+
+// A function that names no GPU: `read` is called with the session and the state.
+template <typename Read>
+Return SystemCall(const char* name, bool has_arguments, Read&& read) {
+  SessionRef session;
+  if (!session) {
+    return nvml::kErrorUninitialized;
+  }
+  if (!has_arguments) {
+    return nvml::kErrorInvalidArgument;
+  }
+  ObeyKnobs(*session, name, kNoSlot);
+  return ReadState(*session->shared.state, [&](const SimState& state) {
+    Return result = CheckDriver(*session, state);
+    return result != nvml::kSuccess ? result : read(*session, state);
+  });
+}
+
+// A function of any instance of a GPU: `read` gets the session, the state and the slot.
+template <typename Read>
+Return SlotCall(const char* name, uint32_t slot, Read&& read) {
+  SessionRef session;
+  if (!session) {
+    return nvml::kErrorUninitialized;
+  }
+  if (IndexOfSlot(*session, slot) == kNoSlot) {
+    return nvml::kErrorInvalidArgument;
+  }
+  ObeyKnobs(*session, name, slot);
+  return ReadState(*session->shared.state, [&](const SimState& state) {
+    Return result = CheckGpu(*session, state, slot);
+    return result != nvml::kSuccess ? result : read(*session, state);
+  });
+}
+
+// The checks before a handle is used.
+Return CheckArguments(bool has_arguments, Device device, Target& target);
+
+// A function of a GPU or a MIG device: `read` gets the GPU and what the handle names.
+template <typename Read>
+Return DeviceCall(const char* name, Device device, bool has_arguments, Read&& read) {
+  Target target;
+  Return checked = CheckArguments(has_arguments, device, target);
+  if (checked != nvml::kSuccess) {
+    return checked;
+  }
+  return SlotCall(name, target.slot, [&](const Session&, const SimState& state) {
+    const SimGpu& gpu = state.gpus[target.slot];
+    if (target.is_mig &&
+        FindComputeInstance(gpu, target.gpu_instance, target.compute_instance) == nullptr) {
+      return nvml::kErrorInvalidArgument;
+    }
+    return read(gpu, target);
+  });
+}
+
+// A function of whole GPUs only; a MIG device is NVML_ERROR_NOT_SUPPORTED.
+template <typename Read>
+Return GpuCall(const char* name, Device device, bool has_arguments, Read&& read) {
+  return DeviceCall(name, device, has_arguments, [&](const SimGpu& gpu, const Target& target) {
+    return target.is_mig ? nvml::kErrorNotSupported : read(gpu);
+  });
+}
+
+// Writes a value the model may lack.
+inline Return Put(uint32_t value, uint32_t* out) {
+  if (value == kUnsupported) {
+    return nvml::kErrorNotSupported;
+  }
+  *out = value;
+  return nvml::kSuccess;
+}
+inline Return Put(uint64_t value, uint64_t* out) {
+  if (value == kUnsupported64) {
+    return nvml::kErrorNotSupported;
+  }
+  *out = value;
+  return nvml::kSuccess;
+}
+
+// Writes a text the model may lack (empty: NVML_ERROR_NOT_SUPPORTED).
+Return PutText(const char* text, size_t field_size, char* out, uint32_t length);
+template <size_t kSize>
+Return PutText(const char (&text)[kSize], char* out, uint32_t length) {
+  return PutText(text, kSize, out, length);
+}
+
+// The whole of many getters: `get` takes one field of the GPU.
+template <typename Out, typename Get>
+Return GetValue(const char* name, Device device, Out* out, Get&& get) {
+  return GpuCall(name, device, out != nullptr,
+                 [&](const SimGpu& gpu) { return Put(get(gpu), out); });
+}
+template <typename Get>
+Return GetText(const char* name, Device device, char* out, uint32_t length, Get&& get) {
+  return GpuCall(name, device, out != nullptr,
+                 [&](const SimGpu& gpu) { return PutText(get(gpu), out, length); });
+}
+// A switch of the GPU, as nvmlEnableState_t.
+template <typename Get>
+Return GetSwitch(const char* name, Device device, nvml::EnableState* out, Get&& get) {
+  return GpuCall(name, device, out != nullptr, [&](const SimGpu& gpu) {
+    uint32_t value = get(gpu);
+    if (value == kUnsupported) {
+      return nvml::kErrorNotSupported;
+    }
+    *out = value != 0 ? nvml::kFeatureEnabled : nvml::kFeatureDisabled;
+    return nvml::kSuccess;
+  });
+}
+
+// Lists as NVML returns them: `count` holds the capacity of `items` and gets the number there is.
+class ListWriter {
+ public:
+  ListWriter(uint32_t* count, bool has_items)
+      : count_(count), capacity_(has_items ? *count : 0), found_(0) {}
+  // Starts over, for a read that is repeated.
+  void Clear() { found_ = 0; }
+  // The place of one more item, or -1 when there is none left.
+  int64_t Next() { return found_++ < capacity_ ? int64_t{found_} - 1 : -1; }
+  Return Finish() const {
+    *count_ = found_;
+    return found_ > capacity_ ? nvml::kErrorInsufficientSize : nvml::kSuccess;
+  }
+
+ private:
+  uint32_t* count_;
+  uint32_t capacity_;
+  uint32_t found_;
+};
+
+}  // namespace kgpu::sim

@@ -1,0 +1,34 @@
+// A client's end of the state server's socket. C style: this library has no C++ runtime below it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "testing/driver/state.h"
+
+namespace kgpu::sim {
+
+// How long a server may take to say hello or to answer a command.
+inline constexpr int kAnswerMs = 3000;
+
+// The read-only state of a connection.
+struct SharedState {
+  const SimState* state = nullptr;
+  size_t size = 0;  // bytes that may be read: fewer than sizeof(SimState) after a short state file
+};
+
+// Connects to the server of the host at `root` and takes its hello. Returns the socket, or -1 when
+// nobody (or no state server) answers. `shared` null: the state is not mapped. Source: protocol.h.
+int Connect(const char* root, SharedState* shared);
+void Unmap(const SharedState& shared);
+
+bool SendFrame(int fd, uint32_t type, const void* payload, uint32_t size);
+
+// True when the peer has closed; reads away what it has said so far.
+bool Drain(int fd);
+
+// Runs one line of command.h; returns the absl::StatusCode of the answer, -1 when none came. What
+// the server says with it goes into `answer`, cut to `size` bytes with the ending zero.
+int RunCommand(const char* root, const char* line, char* answer, size_t size);
+
+}  // namespace kgpu::sim
