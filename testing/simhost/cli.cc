@@ -40,7 +40,7 @@ StatusOr<std::string> RunCommands(const std::string& folder,
   StatusOr<sim::ControlClient> client = sim::ControlClient::Connect(folder);
   if (!client.ok()) {
     if (!LockHolder(folder)) {
-      return Unavailable("{}: no state server runs there; run: kgpu-sim serve {}", folder, folder);
+      return Unavailable("{}: no state server runs there; run: kgpu-sim start {}", folder, folder);
     }
     return Annotate(client.status(), "{}", folder);
   }

@@ -83,7 +83,7 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
         "warning: libnvidia-ml.so.1 is not beside this program; a stub without functions "
         "stands in its place; name it with --library FILE");
   }
-  std::string server = "not served; run: kgpu-sim serve " + host.path();
+  std::string server = "not served; run: kgpu-sim start " + host.path();
   if (!flags.no_serve) {
     ASSIGN_OR_RETURN(const int pid, StartServer(context.program, host.path()));
     server = fmt::format("served by process {}", pid);

@@ -207,16 +207,31 @@ StatusOr<std::unique_ptr<sim::SimState>> HostFolder::BootState() const {
   return InitialState(profile_, settings_);
 }
 
-StatusOr<WriteReport> HostFolder::Show(const sim::SimState& state) const {
-  HostView view = ViewOf(profile_, settings_, state);
-  if (!settings_.nvml_library.empty() && settings_.arch == Arch::kX86_64) {
-    StatusOr<std::string> bytes = ReadFileAt(settings_.nvml_library, kMaxLibraryBytes);
-    if (!bytes.ok()) {
-      return Annotate(bytes.status(), "--library");
-    }
-    view.nvml_library = std::make_shared<const std::string>(*std::move(bytes));
+// Read once: a library that is built anew meanwhile belongs to hosts made later.
+Status HostFolder::LoadLibrary() {
+  if (nvml_library_ != nullptr || settings_.nvml_library.empty() ||
+      settings_.arch != Arch::kX86_64) {
+    return OkStatus();
   }
-  return Reconcile(path_, At(kManifestFile), PlanTree(view));
+  StatusOr<std::string> bytes = ReadFileAt(settings_.nvml_library, kMaxLibraryBytes);
+  if (!bytes.ok()) {
+    return Annotate(bytes.status(), "--library");
+  }
+  nvml_library_ = std::make_shared<const std::string>(*std::move(bytes));
+  return OkStatus();
+}
+
+StatusOr<WriteReport> HostFolder::Show(const sim::SimState& state) {
+  RETURN_IF_ERROR(LoadLibrary());
+  HostView view = ViewOf(profile_, settings_, state);
+  view.nvml_library = nvml_library_;
+  if (shown_ == view) {
+    return WriteReport{};
+  }
+  shown_.reset();
+  ASSIGN_OR_RETURN(const WriteReport report, Reconcile(path_, At(kManifestFile), PlanTree(view)));
+  shown_ = std::move(view);
+  return report;
 }
 
 Status HostFolder::ReloadSettings() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/base/status.h"
@@ -43,8 +44,9 @@ class HostFolder {
 
   // The state of the host after a boot.
   StatusOr<std::unique_ptr<sim::SimState>> BootState() const;
-  // Makes the tree show `state`.
-  StatusOr<WriteReport> Show(const sim::SimState& state) const;
+  // Makes the tree show `state`. Nothing is read or written when it shows the same as after the
+  // last call.
+  StatusOr<WriteReport> Show(const sim::SimState& state);
   // Takes over changes of host.json that another process made.
   Status ReloadSettings();
   Status SetNouveau(bool is_nouveau);
@@ -53,9 +55,13 @@ class HostFolder {
   HostFolder(std::string path, Profile profile, HostSettings settings)
       : path_(std::move(path)), profile_(std::move(profile)), settings_(std::move(settings)) {}
 
+  Status LoadLibrary();
+
   std::string path_;
   Profile profile_;
   HostSettings settings_;
+  std::shared_ptr<const std::string> nvml_library_;
+  std::optional<HostView> shown_;
 };
 
 }  // namespace kgpu::simhost

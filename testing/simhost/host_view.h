@@ -35,6 +35,7 @@ DynamicMajors FreeMajors(std::string_view proc_devices);
 struct GpuInstanceView {
   unsigned id = 0;
   std::vector<unsigned> compute_instances;
+  bool operator==(const GpuInstanceView&) const = default;
 };
 
 struct GpuView {
@@ -56,6 +57,7 @@ struct GpuView {
   bool has_fallen_off = false;  // still listed, but its config space reads as ones
   bool is_mig_enabled = false;
   std::vector<GpuInstanceView> instances;
+  bool operator==(const GpuView&) const = default;
 };
 
 struct HostView {
@@ -73,6 +75,7 @@ struct HostView {
   std::vector<GpuView> gpus;    // on the bus, by minor
   // The bytes of libnvidia-ml.so; null: a stub stands in its place.
   std::shared_ptr<const std::string> nvml_library;
+  bool operator==(const HostView&) const = default;  // of the library, the same object
 };
 
 // "GPU-…" for the GPU at `index`: the same for the same profile and seed on every machine.

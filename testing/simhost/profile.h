@@ -115,6 +115,7 @@ enum class NvLinkFabric { kNone, kDirect, kSwitched };
 struct ProfileSwitch {
   device::PciBusId pci;
   uint16_t pci_device = 0;
+  bool operator==(const ProfileSwitch&) const = default;
 };
 
 struct ProfileDriver {

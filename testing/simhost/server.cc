@@ -88,7 +88,7 @@ Status WritePid(const UniqueFd& lock) {
 }
 
 // The state the host had when its last server ended, or that of a boot.
-Status PrepareState(const HostFolder& host) {
+Status PrepareState(HostFolder& host) {
   StatusOr<std::unique_ptr<sim::SimState>> state = sim::LoadState(host.path());
   if (!state.ok()) {
     ASSIGN_OR_RETURN(state, host.BootState());
