@@ -50,21 +50,36 @@ const Device* FindDevice(const Spec& spec, std::string_view name) {
   return device == spec.devices.end() ? nullptr : &*device;
 }
 
+std::string_view EndingOf(doc::Format format) {
+  return format == doc::Format::kJson ? ".json" : ".yaml";
+}
+
+doc::Format OtherFormat(doc::Format format) {
+  return format == doc::Format::kJson ? doc::Format::kYaml : doc::Format::kJson;
+}
+
 int64_t Seconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
 }  // namespace
 
-std::string Publisher::PathOf(std::string_view kind) const {
+std::string Publisher::StemOf(std::string_view kind) const {
   std::string name = fmt::format("{}{}", kOwnPrefix, kind);
   std::ranges::replace(name, '/', '-');
-  return fmt::format("{}/{}.{}", options_.folder, name,
-                     options_.format == doc::Format::kJson ? "json" : "yaml");
+  return fmt::format("{}/{}", options_.folder, name);
 }
 
-bool Publisher::IsOwn(std::string_view path) const {
-  return path.substr(0, path.rfind('/')) == options_.folder && NameOf(path).starts_with(kOwnPrefix);
+std::string Publisher::PathOf(std::string_view kind) const {
+  return StemOf(kind) + std::string(EndingOf(options_.format));
+}
+
+Publisher::Publisher(const sys::Root& root, const sys::Root& engine, const Clock& clock,
+                     PublisherOptions options)
+    : root_(root), engine_(engine), clock_(clock), options_(std::move(options)) {
+  if (std::ranges::find(options_.folders, options_.folder) == options_.folders.end()) {
+    options_.folders.push_back(options_.folder);
+  }
 }
 
 StatusOr<std::string> Publisher::RealPath(const std::string& path) const {
@@ -112,27 +127,39 @@ StatusOr<PublishReport> Publisher::Withdraw() {
   }
   RETURN_IF_ERROR(names.status());
   for (const std::string& name : *names) {
-    if (name.starts_with(kOwnPrefix) && (name.ends_with(".json") || name.ends_with(".yaml"))) {
-      const std::string path = fmt::format("{}/{}", options_.folder, name);
-      RETURN_IF_ERROR(WithMend(RemoveFiles(path, report)));
+    if (name.starts_with(kOwnPrefix) &&
+        (name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(kExpiryEnding))) {
+      RETURN_IF_ERROR(WithMend(Remove(fmt::format("{}/{}", options_.folder, name), report)));
     }
   }
   return report;
 }
 
-Status Publisher::PublishKind(Spec spec, const FolderContents& contents, PublishReport& report) {
-  const std::string path = PathOf(spec.kind);
+// Our own file of `kind`, of either format; empty when there is none that can be read.
+Spec Publisher::OldSpec(std::string_view kind, const FolderContents& contents,
+                        PublishReport& report) const {
   Spec old;
+  const std::string stem = StemOf(kind);
   for (const SpecFile& file : contents.files) {
-    if (file.path == path) {
+    if (file.path != stem + ".json" && file.path != stem + ".yaml") {
+      continue;
+    }
+    if (file.problem.empty()) {
       old = file.spec;
-      if (!file.problem.empty()) {
-        report.notes.push_back(fmt::format("{}; written anew", file.problem));
-      }
+    } else {
+      report.notes.push_back(fmt::format("{}; written anew", file.problem));
     }
   }
+  return old;
+}
+
+Status Publisher::PublishKind(Spec spec, const FolderContents& contents, PublishReport& report) {
+  const std::string path = PathOf(spec.kind);
+  const Spec old = OldSpec(spec.kind, contents, report);
   std::vector<std::string> others = FilesOfKind(contents, spec.kind);
-  std::erase_if(others, [this](const std::string& other) { return IsOwn(other); });
+  // By name alone: /run/cdi and /var/run/cdi are often one folder.
+  std::erase_if(others,
+                [](const std::string& other) { return NameOf(other).starts_with(kOwnPrefix); });
   if (!others.empty()) {
     const std::string list = Join(others, ", ");
     if (!spec.kind.starts_with(kOwnVendor)) {
@@ -140,19 +167,21 @@ Status Publisher::PublishKind(Spec spec, const FolderContents& contents, Publish
           "kind {} is left to {}: a device that two files declare can not be used; remove that "
           "file to get ours",
           spec.kind, list));
-      return RemoveFiles(path, report);
+      return RemoveKind(spec.kind, report);
     }
     report.notes.push_back(
         fmt::format("kind {} is declared by {} too: remove that file", spec.kind, list));
   }
   const Expiries kept = KeepVanished(spec, old, report);
   if (spec.devices.empty()) {
-    return RemoveFiles(path, report);
+    return RemoveKind(spec.kind, report);
   }
   spec.version = MinimumVersion(spec);
   RETURN_IF_ERROR(Annotate(Validate(spec), "spec of kind {}", spec.kind));
-  RETURN_IF_ERROR(WriteExpiries(path, kept));
+  RETURN_IF_ERROR(WriteExpiries(spec.kind, kept));
   RETURN_IF_ERROR(WriteFile(path, PrintSpec(spec, options_.format), report));
+  const std::string_view other_ending = EndingOf(OtherFormat(options_.format));
+  RETURN_IF_ERROR(Remove(StemOf(spec.kind) + std::string(other_ending), report));
   return Verify(path, spec, kept, report);
 }
 
@@ -160,7 +189,7 @@ Status Publisher::PublishKind(Spec spec, const FolderContents& contents, Publish
 Publisher::Expiries Publisher::KeepVanished(Spec& spec, const Spec& old,
                                             PublishReport& report) const {
   const WallTime now = clock_.WallNow();
-  const Expiries earlier = ReadExpiries(PathOf(spec.kind));
+  const Expiries earlier = ReadExpiries(spec.kind);
   const bool is_all_gone = spec.devices.empty();
   Expiries kept;
   std::vector<std::string> names;
@@ -192,10 +221,10 @@ Publisher::Expiries Publisher::KeepVanished(Spec& spec, const Spec& old,
   return kept;
 }
 
-Publisher::Expiries Publisher::ReadExpiries(const std::string& path) const {
+Publisher::Expiries Publisher::ReadExpiries(std::string_view kind) const {
   // Lines of "<seconds since 1970> <device name>". A damaged file only starts the grace anew.
   Expiries expiries;
-  const StatusOr<std::string> text = root_.ReadFile(path + std::string(kExpiryEnding));
+  const StatusOr<std::string> text = root_.ReadFile(StemOf(kind) + std::string(kExpiryEnding));
   if (!text.ok()) {
     return expiries;
   }
@@ -209,21 +238,18 @@ Publisher::Expiries Publisher::ReadExpiries(const std::string& path) const {
   return expiries;
 }
 
-Status Publisher::WriteExpiries(const std::string& path, const Expiries& expiries) const {
-  const std::string expiry_path = path + std::string(kExpiryEnding);
-  ASSIGN_OR_RETURN(const std::string real, RealPath(expiry_path));
+Status Publisher::WriteExpiries(std::string_view kind, const Expiries& expiries) const {
+  const std::string path = StemOf(kind) + std::string(kExpiryEnding);
   if (expiries.empty()) {
-    if (unlink(real.c_str()) != 0 && errno != ENOENT) {
-      return ErrnoStatus(errno, fmt::format("remove {}", real));
-    }
-    return OkStatus();
+    PublishReport unreported;
+    return Remove(path, unreported);
   }
   std::string text;
   for (const auto& [name, expiry] : expiries) {
     text += fmt::format("{} {}\n", Seconds(expiry), name);
   }
-  const StatusOr<std::string> old = root_.ReadFile(expiry_path);
-  return old.ok() && *old == text ? OkStatus() : sys::WriteFileAtomically(real, text);
+  PublishReport unreported;
+  return WriteFile(path, text, unreported);
 }
 
 Status Publisher::WriteFile(const std::string& path, std::string_view bytes,
@@ -239,14 +265,21 @@ Status Publisher::WriteFile(const std::string& path, std::string_view bytes,
   return OkStatus();
 }
 
-Status Publisher::RemoveFiles(const std::string& path, PublishReport& report) const {
+Status Publisher::RemoveKind(std::string_view kind, PublishReport& report) const {
+  for (const doc::Format format : {doc::Format::kJson, doc::Format::kYaml}) {
+    RETURN_IF_ERROR(Remove(StemOf(kind) + std::string(EndingOf(format)), report));
+  }
+  return WriteExpiries(kind, {});
+}
+
+Status Publisher::Remove(const std::string& path, PublishReport& report) const {
   ASSIGN_OR_RETURN(const std::string real, RealPath(path));
   if (unlink(real.c_str()) == 0) {
     report.removed.push_back(path);
   } else if (errno != ENOENT) {
     return ErrnoStatus(errno, fmt::format("remove {}", real));
   }
-  return WriteExpiries(path, {});
+  return OkStatus();
 }
 
 Status Publisher::Verify(const std::string& path, const Spec& spec, const Expiries& kept,

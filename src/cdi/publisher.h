@@ -19,7 +19,8 @@ namespace kgpu::cdi {
 
 struct PublisherOptions {
   std::string folder = std::string(kDynamicFolder);  // made when missing
-  // All folders that engines read, lowest precedence first; `folder` is one of them.
+  // All folders that engines read, lowest precedence first; `folder` is added
+  // when it is not among them.
   std::vector<std::string> folders = {std::string(kStaticFolder), std::string(kDynamicFolder)};
   doc::Format format = doc::Format::kJson;
   // How long a device that is gone stays in the spec: a container that has it may be started again
@@ -43,8 +44,7 @@ class Publisher {
  public:
   // `root` holds the CDI folders; `engine` is the file system as container engines see it.
   Publisher(const sys::Root& root, const sys::Root& engine, const Clock& clock,
-            PublisherOptions options = {})
-      : root_(root), engine_(engine), clock_(clock), options_(std::move(options)) {}
+            PublisherOptions options = {});
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
@@ -66,15 +66,19 @@ class Publisher {
   using Expiries = std::map<std::string, WallTime>;  // by device name
 
   Status MakeFolder() const;
+  // PathOf without its ending.
+  std::string StemOf(std::string_view kind) const;
+  Spec OldSpec(std::string_view kind, const FolderContents& contents, PublishReport& report) const;
   Status PublishKind(Spec spec, const FolderContents& contents, PublishReport& report);
   Expiries KeepVanished(Spec& spec, const Spec& old, PublishReport& report) const;
-  Expiries ReadExpiries(const std::string& path) const;
+  Expiries ReadExpiries(std::string_view kind) const;
+  Status WriteExpiries(std::string_view kind, const Expiries& expiries) const;
   Status WriteFile(const std::string& path, std::string_view bytes, PublishReport& report) const;
-  Status WriteExpiries(const std::string& path, const Expiries& expiries) const;
-  Status RemoveFiles(const std::string& path, PublishReport& report) const;
+  Status RemoveKind(std::string_view kind, PublishReport& report) const;
+  // A file that is not there is no error.
+  Status Remove(const std::string& path, PublishReport& report) const;
   Status Verify(const std::string& path, const Spec& spec, const Expiries& kept,
                 PublishReport& report) const;
-  bool IsOwn(std::string_view path) const;
   // `path` as this process opens it, links of its folder followed below the root.
   StatusOr<std::string> RealPath(const std::string& path) const;
 

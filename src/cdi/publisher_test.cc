@@ -22,6 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr std::string_view kOwn = "/run/cdi/kgpu-kgpu.dev-gpu.json";
+constexpr std::string_view kTimes = "/run/cdi/kgpu-kgpu.dev-gpu.kept";
 constexpr std::string_view kNvidia = "/run/cdi/kgpu-nvidia.com-gpu.json";
 
 Spec SpecOf(const std::string& kind, const std::vector<std::string>& names) {
@@ -129,7 +130,7 @@ TEST_F(PublisherTest, KeepsAVanishedNameForTheGracePeriod) {
   ASSERT_OK(report);
   EXPECT_THAT(Names(), ElementsAre("0", "all"));
   EXPECT_EQ(report->next_expiry, std::nullopt);
-  EXPECT_FALSE(root_->Exists(std::string(kOwn) + ".kept"));
+  EXPECT_FALSE(root_->Exists(kTimes));
 }
 
 TEST_F(PublisherTest, ForgetsTheTimeOfANameThatComesBack) {
@@ -169,7 +170,7 @@ TEST_F(PublisherTest, ClockSetBackMakesNoNameImmortal) {
 
 TEST_F(PublisherTest, DamagedTimesOnlyStartAnew) {
   ASSERT_OK(Publish({"0", "1"}));
-  dir_.WriteFile(std::string(kOwn) + ".kept", "garbage 1\n99999999999999999999 1\n\xff");
+  dir_.WriteFile(kTimes, "garbage 1\n99999999999999999999 1\n\xff");
   ASSERT_OK(Publish({"0"}));
   EXPECT_THAT(Names(), ElementsAre("0", "1"));
 }
@@ -218,7 +219,7 @@ TEST_F(PublisherTest, WithdrawRemovesOursOnly) {
   dir_.WriteFile("run/cdi/nvidia.yaml", "");
   const auto report = MakePublisher().Withdraw();
   ASSERT_OK(report);
-  EXPECT_THAT(report->removed, ElementsAre(kOwn));
+  EXPECT_THAT(report->removed, ElementsAre(kOwn, kTimes));
   EXPECT_THAT(root_->ListDir("/run/cdi"), IsOkAndHolds(std::vector<std::string>{"nvidia.yaml"}));
 }
 
@@ -234,6 +235,19 @@ TEST_F(PublisherTest, FollowsAbsoluteLinksBelowTheRoot) {
   Publisher publisher(*root_, *root_, clock_, options);
   ASSERT_OK(publisher.Publish({SpecOf("kgpu.dev/gpu", {"0"})}));
   EXPECT_THAT(Names(), ElementsAre("0"));
+}
+
+TEST_F(PublisherTest, ChangedFormatReplacesTheFileAndKeepsNames) {
+  ASSERT_OK(Publish({"0", "1"}));
+  PublisherOptions options;
+  options.folder = "/run/cdi";
+  options.format = doc::Format::kYaml;
+  const auto report =
+      Publisher(*root_, *root_, clock_, options).Publish({SpecOf("kgpu.dev/gpu", {"0"})});
+  ASSERT_OK(report);
+  EXPECT_THAT(report->written, ElementsAre("/run/cdi/kgpu-kgpu.dev-gpu.yaml"));
+  EXPECT_THAT(report->removed, ElementsAre(kOwn));
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("1 gone")));
 }
 
 // A file system of its own at `path`; unmounted at the end.

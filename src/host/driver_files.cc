@@ -63,7 +63,10 @@ bool IsOlder(std::string_view a, std::string_view b) {
 // One search of a driver root.
 class Search {
  public:
-  explicit Search(const sys::Root& driver) : driver_(driver) { ReadCache(); }
+  explicit Search(const sys::Root& driver) : driver_(driver) {
+    ReadCache();
+    FindFolders();
+  }
 
   // Finds libcuda and libnvidia-ml by their SONAMEs, and by `exact_version` when given; where
   // nothing is found, lists the folders for any version.
@@ -75,7 +78,7 @@ class Search {
           AddAnchor(entry.path);
         }
       }
-      for (const std::string& folder : CandidateLibraryFolders()) {
+      for (const std::string& folder : folders_) {
         AddAnchor(fmt::format("{}/{}", folder, soname));
         if (!exact_version.empty()) {
           AddAnchor(fmt::format("{}/{}{}", folder, anchor, exact_version));
@@ -102,11 +105,12 @@ class Search {
     DriverFiles files;
     files.version = std::move(version);
     files.versions = Versions();
-    for (const std::string& folder : FoldersWith(files.version)) {
+    const std::vector<std::string> folders = FoldersWith(files.version);
+    for (const std::string& folder : folders) {
       CollectFolder(folder, files.version);
       CollectFolder(folder + "/vdpau", files.version);
     }
-    CollectOwnVersions(files.version);
+    CollectOwnVersions(folders);
     for (auto& [key, library] : libraries_) {
       if (library.name.starts_with(kAnchors[0]) || library.name.starts_with(kAnchors[1])) {
         files.machine = std::max(files.machine, library.machine, PrefersNative);
@@ -125,7 +129,7 @@ class Search {
         candidates.push_back(entry.path);
       }
     }
-    for (const std::string& folder : CandidateLibraryFolders()) {
+    for (const std::string& folder : folders_) {
       candidates.push_back(fmt::format("{}/{}", folder, soname));
     }
     std::string refused;
@@ -185,6 +189,16 @@ class Search {
     cache_ = *std::move(entries);
   }
 
+  // The candidates that exist, each once: /lib is often a link to /usr/lib.
+  void FindFolders() {
+    for (const std::string& candidate : CandidateLibraryFolders()) {
+      StatusOr<std::string> real = driver_.Resolve(candidate);
+      if (real.ok() && std::ranges::find(folders_, *real) == folders_.end()) {
+        folders_.push_back(*std::move(real));
+      }
+    }
+  }
+
   // Of some 800 entries of a cache some 50 are the driver's.
   static bool MayBeOfDriver(std::string_view name) {
     return name.find("nvidia") != std::string_view::npos || name.starts_with("libcuda") ||
@@ -204,7 +218,7 @@ class Search {
   }
 
   void ListForAnchors() {
-    for (const std::string& folder : CandidateLibraryFolders()) {
+    for (const std::string& folder : folders_) {
       const StatusOr<std::vector<std::string>> names = driver_.ListDir(folder);
       if (!names.ok()) {
         if (names.status().code() != StatusCode::kNotFound) {
@@ -260,14 +274,14 @@ class Search {
     }
   }
 
-  void CollectOwnVersions(std::string_view version) {
+  void CollectOwnVersions(const std::vector<std::string>& folders) {
     for (const std::string_view soname : kOwnVersions) {
       for (const LdCacheEntry& entry : cache_) {
         if (entry.name == soname) {
           AddByLink(entry.path);
         }
       }
-      for (const std::string& folder : FoldersWith(version)) {
+      for (const std::string& folder : folders) {
         AddByLink(fmt::format("{}/{}", folder, soname));
       }
     }
@@ -300,7 +314,8 @@ class Search {
   }
 
   const sys::Root& driver_;
-  std::vector<LdCacheEntry> cache_;  // of the driver only
+  std::vector<LdCacheEntry> cache_;   // of the driver only
+  std::vector<std::string> folders_;  // real paths
   std::vector<Anchor> anchors_;
   std::map<std::pair<ElfMachine, std::string>, DriverLibrary> libraries_;
   std::vector<std::string> problems_;
