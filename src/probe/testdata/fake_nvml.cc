@@ -7,6 +7,7 @@
 //   unlisted I      the handle of GPU I is GPU_IS_LOST
 //   hang NAME       the function never returns        slow MS    every function takes that long
 //   crash NAME      the function ends the process by a signal
+//   crash_with FILE nvmlDeviceGetName does so if it can remove the file: once
 //   only_basic      all but handle and UUID are NOT_SUPPORTED
 //   garbage         texts without end, numbers out of range
 //   mig I           GPU I has MIG enabled and two MIG devices
@@ -102,7 +103,11 @@ void Enter(const char* name) {
   while (Names("hang", name)) {
     (void)pause();
   }
-  if (Names("crash", name)) {
+  bool is_crash = Names("crash", name);
+  if (strcmp(name, "nvmlDeviceGetName") == 0) {
+    ForLines("crash_with", [&](const Line& line) { is_crash |= unlink(line.words[1]) == 0; });
+  }
+  if (is_crash) {
     (void)raise(SIGKILL);
   }
 }
