@@ -16,8 +16,8 @@ double Samples::Quantile(double fraction) const {
   }
   std::vector<double> sorted = values_;
   std::ranges::sort(sorted);
-  const auto rank = static_cast<size_t>(
-      std::lround(fraction * static_cast<double>(sorted.size() - 1)));
+  const auto rank =
+      static_cast<size_t>(std::lround(fraction * static_cast<double>(sorted.size() - 1)));
   return sorted[rank];
 }
 
@@ -30,8 +30,8 @@ double MedianRatio(const std::vector<double>& values, const std::vector<double>&
 }
 
 std::string RenderRows(const std::vector<Row>& rows) {
-  cli::Table table({"what", "unit", "n", "p50", "p90", "max", "floor", "floor p50", "ratio",
-                    "budget"});
+  cli::Table table(
+      {"what", "unit", "n", "p50", "p90", "max", "floor", "floor p50", "ratio", "budget"});
   for (const Row& row : rows) {
     const double floor = row.floor.Median();
     table.AddRow({row.what, row.unit, fmt::format("{}", row.samples.size()),

@@ -3,11 +3,13 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "src/base/status_macros.h"
 #include "src/cli/devices_view.h"
+#include "src/cli/duration.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -20,6 +22,7 @@ struct DevicesOptions {
   HostOptions host;
   std::string output = "table";
   bool is_watch = false;
+  std::string hold_down = "60s";
 };
 
 std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format) {
@@ -29,21 +32,24 @@ std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format
 
 // The first snapshot whole, then what changed: lines for people, one document a line for programs.
 Status Watch(const DevicesOptions& options, const host::DriverRoot& root, OutputFormat format) {
+  ASSIGN_OR_RETURN(const std::chrono::milliseconds hold_down,
+                   ParseDuration("--hold-down", options.hold_down));
   device::SnapshotPtr last;
   Status status;
-  RETURN_IF_ERROR(WatchSnapshots(options.host, root, [&](const device::SnapshotPtr& snapshot) {
-    std::string text;
-    if (format == OutputFormat::kJson) {
-      text = doc::PrintLine(DevicesJson(*snapshot)) + "\n";
-    } else if (format == OutputFormat::kYaml) {
-      text = "---\n" + Render(DevicesJson(*snapshot), format);
-    } else {
-      text = last ? DescribeChanges(*last, *snapshot) : DevicesTable(*snapshot);
-    }
-    last = snapshot;
-    status = PrintOut(text);
-    return status.ok();
-  }));
+  RETURN_IF_ERROR(
+      WatchSnapshots(options.host, root, hold_down, [&](const device::SnapshotPtr& snapshot) {
+        std::string text;
+        if (format == OutputFormat::kJson) {
+          text = doc::PrintLine(DevicesJson(*snapshot)) + "\n";
+        } else if (format == OutputFormat::kYaml) {
+          text = "---\n" + Render(DevicesJson(*snapshot), format);
+        } else {
+          text = last ? DescribeChanges(*last, *snapshot) : DevicesTable(*snapshot);
+        }
+        last = snapshot;
+        status = PrintOut(text);
+        return status.ok();
+      }));
   return status;
 }
 
@@ -77,6 +83,11 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
       ->capture_default_str();
   verb->add_flag("-w,--watch", options->is_watch,
                  "Go on printing changes until interrupted (json: one document a line)");
+  verb->add_option(
+          "--hold-down", options->hold_down,
+          "With --watch: how long after a fault a GPU that answers again counts as healthy")
+      ->type_name("DURATION")
+      ->capture_default_str();
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] { return Run(*options); });
 }

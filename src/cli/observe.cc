@@ -32,13 +32,18 @@ StatusOr<UniqueFd> StopSignals() {
   return fd;
 }
 
+// A verb that ends with the first snapshot has no fault to hold a GPU down for.
+constexpr std::chrono::milliseconds kNoFaultIsSeen{0};
+
 }  // namespace
 
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
+                      std::chrono::milliseconds hold_down,
                       const std::function<bool(const device::SnapshotPtr&)>& on_change) {
   inventory::InventoryOptions inventory_options;
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
+  inventory_options.hold_down = hold_down;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, StopSignals());
   ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
@@ -56,10 +61,11 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root) {
   device::SnapshotPtr first;
-  RETURN_IF_ERROR(WatchSnapshots(options, root, [&](const device::SnapshotPtr& snapshot) {
-    first = snapshot;
-    return false;
-  }));
+  RETURN_IF_ERROR(
+      WatchSnapshots(options, root, kNoFaultIsSeen, [&](const device::SnapshotPtr& snapshot) {
+        first = snapshot;
+        return false;
+      }));
   if (!first) {
     return Unavailable("stopped by a signal before the GPUs were read");
   }

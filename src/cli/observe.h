@@ -1,6 +1,7 @@
 // Runs an inventory for the time of one verb.
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include "src/base/status.h"
@@ -15,8 +16,9 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root);
 
 // Calls `on_change` with the first snapshot and every one after it until SIGINT or SIGTERM, or
-// until it returns false. Errors: as TakeSnapshot.
+// until it returns false. `hold_down`: see InventoryOptions. Errors: as TakeSnapshot.
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
+                      std::chrono::milliseconds hold_down,
                       const std::function<bool(const device::SnapshotPtr&)>& on_change);
 
 }  // namespace kgpu::cli

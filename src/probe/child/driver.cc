@@ -50,7 +50,9 @@ void Driver::NoteProgress() {
 
 nvml::Return Driver::Init(const char* library_path, InitPayload* payload) {
   if (!library_.Load(library_path)) {
-    strncpy(payload->error, library_.error(), sizeof(payload->error) - 1);
+    // The payload is zeroed: a text that is cut keeps its terminator.
+    const char* error = library_.error();
+    memcpy(payload->error, error, strnlen(error, sizeof(payload->error) - 1));
     return nvml::kErrorLibraryNotFound;
   }
   return Call(nvml::kInit);

@@ -1,0 +1,30 @@
+// A thread that waits for NVML events in the barest way and notes when each came: the floor for
+// everything that reacts to an XID.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace kgpu::bench {
+
+class EventFloor {
+ public:
+  // `library`: a libnvidia-ml.so.1. Registers for XIDs of every GPU. Aborts when it can not.
+  explicit EventFloor(const std::string& library);
+  ~EventFloor();
+  EventFloor(const EventFloor&) = delete;
+  EventFloor& operator=(const EventFloor&) = delete;
+
+  // When the newest event was seen. Thread: any.
+  std::chrono::steady_clock::time_point Seen() const {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(seen_.load()));
+  }
+
+ private:
+  std::atomic<int64_t> seen_{0};
+  std::jthread waiter_;
+};
+
+}  // namespace kgpu::bench

@@ -1,0 +1,37 @@
+// Runs programs and reads what the kernel says they cost.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace kgpu::bench {
+
+struct Cost {
+  int code = -1;
+  double milliseconds = 0;  // from spawn to reaped
+  double peak_mib = 0;      // largest resident set of the program (its own children excluded)
+};
+
+// Output goes to /dev/null.
+Cost RunAndMeasure(const std::vector<std::string>& argv);
+
+// Starts a program with its standard output as a pipe and waits for the first byte on it.
+// Returns the pid, or -1.
+pid_t StartAndWaitReady(const std::vector<std::string>& argv);
+// SIGKILL and reap.
+void Stop(pid_t pid);
+
+// Proportional and resident memory in KiB. Source: /proc/<pid>/smaps_rollup.
+struct Memory {
+  double pss_kib = 0;
+  double rss_kib = 0;
+  double private_kib = 0;
+};
+Memory MemoryOf(pid_t pid);
+
+// The pid of our child whose program is called `name`, or -1.
+pid_t FindChild(const std::string& name);
+
+}  // namespace kgpu::bench

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds the release programs and prints what they cost, beside the floor of the same run and the
+# budget. Needs root (simulated hosts have device nodes).
+#   bench/run.sh [RUNS]      default 20
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "$0")/../scripts/common.sh"
+
+cd "$kgpu_top"
+scripts/setup.sh
+scripts/build.sh release --all
+printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
+build/release/bench/spine-bench "${1:-20}"
+du -bh build/release/bin/kgpu build/release/bin/kgpu-probe
