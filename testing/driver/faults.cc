@@ -1,10 +1,8 @@
 #include "testing/driver/faults.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <string>
-#include <tuple>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
@@ -20,21 +18,6 @@ constexpr uint64_t kHourNs = 3'600'000'000'000;
 constexpr uint32_t kXidFallenOffBus = 79;
 constexpr uint64_t kReasonHwThermalSlowdown = 0x40;
 constexpr uint32_t kLocationDeviceMemory = 2;
-
-Status CheckSlot(const SimState& state, uint32_t slot) {
-  if (slot >= state.gpu_count || state.gpus[slot].is_present == 0) {
-    return NotFound("slot {}: no GPU there; `kgpu-sim devices` lists them", slot);
-  }
-  return OkStatus();
-}
-
-auto PciKey(const SimPci& pci) {
-  return std::make_tuple(pci.domain, pci.bus, pci.device, pci.function);
-}
-
-std::string PciText(const SimPci& pci) {
-  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.device, pci.function);
-}
 
 SimEvent EventOf(uint32_t slot, uint64_t type, uint64_t data) {
   SimEvent event = {};
@@ -83,16 +66,6 @@ StatusOr<SimKnob (*)[kMaxKnobs]> KnobsOf(SimState& state, std::optional<uint32_t
   return &state.gpus[*slot].knobs;
 }
 
-// What the module holds in memory and a fresh one does not.
-void ForgetVolatile(SimGpu& gpu) {
-  std::fill_n(gpu.ecc.volatile_corrected, kEccLocations, 0);
-  std::fill_n(gpu.ecc.volatile_uncorrected, kEccLocations, 0);
-  gpu.ecc.mode = gpu.ecc.pending_mode;
-  gpu.last_xid = 0;
-  gpu.throttle_reasons = 0;
-  std::fill(std::begin(gpu.processes), std::end(gpu.processes), SimProcess{});
-}
-
 void HealGpu(SimGpu& gpu) {
   gpu.is_lost = 0;
   gpu.reset_required = 0;
@@ -126,61 +99,6 @@ bool HasComputeInstance(const SimGpu& gpu, const SimProcess& process) {
 }
 
 }  // namespace
-
-std::unique_ptr<SimState> NewState() {
-  auto state = std::make_unique<SimState>();
-  state->magic = kStateMagic;
-  state->layout = kStateLayout;
-  state->size = sizeof(SimState);
-  state->driver.is_loaded = 1;
-  state->driver.cuda_version = 12020;
-  state->driver.nvidia_major = 195;
-  state->driver.uvm_major = 510;
-  state->driver.caps_major = 511;
-  return state;
-}
-
-std::vector<uint32_t> PresentGpus(const SimState& state) {
-  std::vector<uint32_t> slots;
-  for (uint32_t slot = 0; slot < std::min(state.gpu_count, kMaxGpus); ++slot) {
-    if (state.gpus[slot].is_present != 0) {
-      slots.push_back(slot);
-    }
-  }
-  std::ranges::sort(slots, {}, [&](uint32_t slot) { return PciKey(state.gpus[slot].pci); });
-  return slots;
-}
-
-StatusOr<uint32_t> FindGpu(const SimState& state, std::string_view who) {
-  const std::vector<uint32_t> slots = PresentGpus(state);
-  if (const auto index = ParseUint(who)) {
-    if (*index < slots.size()) {
-      return slots[*index];
-    }
-    return NotFound("GPU {}: there are {} GPUs, counted from 0", *index, slots.size());
-  }
-  for (const uint32_t slot : slots) {
-    const SimGpu& gpu = state.gpus[slot];
-    if (who == gpu.uuid || ToLower(who) == PciText(gpu.pci)) {
-      return slot;
-    }
-  }
-  if (who.starts_with("GPU-") || who.find(':') != std::string_view::npos) {
-    return NotFound("GPU {}: not on this host", Printable(who));
-  }
-  return InvalidArgument("GPU \"{}\": must be an index, a UUID \"GPU-…\" or a PCI address",
-                         Printable(who));
-}
-
-Status SetText(char* field_bytes, size_t size, std::string_view field, std::string_view text) {
-  if (text.size() >= size || text.find('\0') != std::string_view::npos) {
-    return InvalidArgument("{}: \"{}\" must be shorter than {} bytes, without zero bytes", field,
-                           Printable(text, 40), size);
-  }
-  std::memset(field_bytes, 0, size);
-  std::memcpy(field_bytes, text.data(), text.size());
-  return OkStatus();
-}
 
 void PushEvent(SimState& state, const SimEvent& event) {
   SimEvent& place = state.events[state.event_count % kMaxEvents];
@@ -282,72 +200,6 @@ Status Load(SimState& state, std::string_view version, uint32_t cuda) {
   return OkStatus();
 }
 
-StatusOr<uint32_t> AddGpu(SimState& state, const SimGpu& gpu) {
-  for (const uint32_t slot : PresentGpus(state)) {
-    const SimGpu& other = state.gpus[slot];
-    if (std::string_view(other.uuid) == gpu.uuid || other.minor == gpu.minor ||
-        PciKey(other.pci) == PciKey(gpu.pci)) {
-      return AlreadyExists("GPU {} has the UUID, minor or PCI address of the new one", other.uuid);
-    }
-  }
-  uint32_t slot = 0;
-  while (slot < state.gpu_count && state.gpus[slot].is_present != 0) {
-    ++slot;
-  }
-  if (slot == kMaxGpus) {
-    return ResourceExhausted("{} GPUs are all a simulated host can hold", kMaxGpus);
-  }
-  const uint32_t incarnation = state.gpus[slot].incarnation + 1;
-  state.gpus[slot] = gpu;
-  state.gpus[slot].is_present = 1;
-  state.gpus[slot].incarnation = incarnation;
-  state.gpu_count = std::max(state.gpu_count, slot + 1);
-  for (uint32_t other = 0; other < state.gpu_count; ++other) {
-    state.gpus[other].topology[slot] = other == slot ? 0 : gpu.topology[other];
-  }
-  return slot;
-}
-
-StatusOr<uint32_t> CloneGpu(SimState& state, uint32_t slot) {
-  RETURN_IF_ERROR(CheckSlot(state, slot));
-  const auto copy = std::make_unique<SimGpu>(state.gpus[slot]);
-  SimGpu& gpu = *copy;
-  uint32_t bus = 0;
-  for (const uint32_t other : PresentGpus(state)) {
-    gpu.minor = std::max(gpu.minor, state.gpus[other].minor);
-    bus = std::max(bus, state.gpus[other].pci.bus);
-  }
-  ++gpu.minor;
-  if (bus >= 0xff) {
-    return ResourceExhausted("PCI bus ff is taken: no bus is left for another GPU");
-  }
-  gpu.pci.bus = bus + 1;
-  ForgetVolatile(gpu);
-  HealGpu(gpu);
-  for (SimGpuInstance& instance : gpu.mig.instances) {
-    instance = SimGpuInstance{};
-  }
-  // The last group of the UUID counts on; the incarnation keeps a second clone of a slot apart.
-  std::string uuid = gpu.uuid;
-  uuid.resize(std::max<size_t>(uuid.size(), 12));
-  uuid.replace(uuid.size() - 12, 12, fmt::format("{:04x}{:08x}", bus + 1, state.version + 1));
-  RETURN_IF_ERROR(SetText(gpu.uuid, sizeof(gpu.uuid), "uuid", uuid));
-  RETURN_IF_ERROR(SetText(gpu.serial, sizeof(gpu.serial), "serial",
-                          fmt::format("1{:012d}", 650000000000 + (state.version + 1) * 256 + bus)));
-  for (uint8_t& level : gpu.topology) {
-    level = nvml::kTopologySystem;
-  }
-  gpu.nvlink_count = 0;
-  std::fill(std::begin(gpu.nvlinks), std::end(gpu.nvlinks), SimNvLink{});
-  return AddGpu(state, gpu);
-}
-
-Status RemoveGpu(SimState& state, uint32_t slot) {
-  RETURN_IF_ERROR(CheckSlot(state, slot));
-  state.gpus[slot].is_present = 0;
-  return OkStatus();
-}
-
 Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process) {
   RETURN_IF_ERROR(CheckSlot(state, slot));
   SimGpu& gpu = state.gpus[slot];
@@ -439,7 +291,7 @@ Status NvLinkDown(SimState& state, uint32_t slot, uint32_t link) {
   ++near_end.errors[1];
   for (const uint32_t other : PresentGpus(state)) {
     SimGpu& peer = state.gpus[other];
-    if (near_end.remote_type == kRemoteGpu && PciKey(peer.pci) == PciKey(near_end.remote) &&
+    if (near_end.remote_type == kRemoteGpu && IsSamePlace(peer.pci, near_end.remote) &&
         near_end.remote_link < kMaxNvLinks) {
       peer.nvlinks[near_end.remote_link].is_active = 0;
     }

@@ -1,30 +1,18 @@
 // What can happen to a simulated driver, as functions on its state. Pure: no clock, no files. A
 // function that returns an error has changed nothing.
-// Slots: a GPU is named by its place in SimState::gpus; FindGpu turns what people type into one.
+// GPUs are named by their slot: see gpus.h.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
+#include "testing/driver/gpus.h"
 #include "testing/driver/state.h"
 
 namespace kgpu::sim {
-
-// An empty state on the heap (it is too large for stacks): no GPU, driver loaded, usual majors.
-std::unique_ptr<SimState> NewState();
-
-// Slots of the GPUs that are there, in PCI order: element i is the GPU that NVML calls i.
-std::vector<uint32_t> PresentGpus(const SimState& state);
-// The slot of "0" (NVML's index), "GPU-…" or "0000:07:00.0". Errors: InvalidArgument, NotFound.
-StatusOr<uint32_t> FindGpu(const SimState& state, std::string_view who);
-
-// Copies `text` into a fixed field, which always ends with a zero. Errors: InvalidArgument (too
-// long; names `field`).
-Status SetText(char* field_bytes, size_t size, std::string_view field, std::string_view text);
 
 // Appends an event for clients that wait for its type.
 void PushEvent(SimState& state, const SimEvent& event);
@@ -56,13 +44,6 @@ Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
 Status Unload(SimState& state);
 // The module comes with `version` ("" as before) and `cuda` (0 as before).
 Status Load(SimState& state, std::string_view version, uint32_t cuda);
-
-// Errors: AlreadyExists (UUID, PCI address or minor in use), ResourceExhausted.
-StatusOr<uint32_t> AddGpu(SimState& state, const SimGpu& gpu);
-// Another GPU of the model in `slot`, with a UUID, serial, PCI address and minor of its own.
-StatusOr<uint32_t> CloneGpu(SimState& state, uint32_t slot);
-// Pulled out, or removed through sysfs.
-Status RemoveGpu(SimState& state, uint32_t slot);
 
 // Adds the process, or replaces the one with its pid and kind. Errors: InvalidArgument, NotFound
 // (no such GPU or compute instance), ResourceExhausted (slots or memory).

@@ -310,6 +310,7 @@ StatusOr<uint32_t> MigCreate(SimState& state, uint32_t slot, std::string_view pr
   const SimMigProfile* wanted = FindMigProfileByName(mig, profile);
   if (wanted == nullptr) {
     std::vector<std::string_view> names;
+    names.reserve(kMaxMigProfiles);
     for (uint32_t i = 0; i < std::min(mig.profile_count, kMaxMigProfiles); ++i) {
       names.emplace_back(mig.profiles[i].name);
     }

@@ -91,6 +91,7 @@ Status StateServer::Listen() {
 
 std::vector<ClientInfo> StateServer::clients() const {
   std::vector<ClientInfo> infos;
+  infos.reserve(clients_.size());
   for (const auto& [fd, client] : clients_) {
     infos.push_back(client->info);
   }
@@ -213,8 +214,8 @@ StatusOr<std::string> StateServer::Execute(std::string_view command_line) {
     return std::string();
   }
   auto next = CopyOf(*state_);
-  ASSIGN_OR_RETURN(std::string answer, options_.apply ? options_.apply(*next, command)
-                                                      : ApplyCommand(*next, command));
+  ASSIGN_OR_RETURN(std::string answer,
+                   options_.apply ? options_.apply(*next, command) : ApplyCommand(*next, command));
   RETURN_IF_ERROR(Publish(std::move(next)));
   return answer;
 }

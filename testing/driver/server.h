@@ -23,9 +23,9 @@ struct ServerOptions {
   std::string root;  // folder of the simulated host
   // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
   // follow. Its error is told to whoever sent the command.
-  std::function<Status(const SimState& before, const SimState& now)> on_change;
+  std::function<Status(const SimState& before, const SimState& now)> on_change = {};
   // What a command does to a copy of the state; unset: ApplyCommand. For hosts with more verbs.
-  std::function<StatusOr<std::string>(SimState& state, std::string_view line)> apply;
+  std::function<StatusOr<std::string>(SimState& state, std::string_view line)> apply = {};
 };
 
 // A process that holds a connection. Source: SO_PEERCRED, as the server's PID namespace counts.

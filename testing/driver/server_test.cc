@@ -220,7 +220,7 @@ TEST_F(ServerTest, TakesTheStateFromItsFileAgain) {
 
 TEST_F(ServerTest, OnlyOneServesAPlace) {
   // The second asks whether somebody answers: the first need not accept for that.
-  EXPECT_THAT(StateServer::Create(loop_, {.root = dir_.path(), .on_change = {}}),
+  EXPECT_THAT(StateServer::Create(loop_, {.root = dir_.path()}),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("stop it first")));
 }
 
@@ -240,7 +240,7 @@ TEST_F(ServerTest, ReplacesAStaleSocket) {
 TEST_F(ServerTest, DoesNotReplaceAFile) {
   server_.reset();
   dir_.WriteFile("run/nvidia-persistenced/socket", "mine");
-  EXPECT_THAT(StateServer::Create(loop_, {.root = dir_.path(), .on_change = {}}),
+  EXPECT_THAT(StateServer::Create(loop_, {.root = dir_.path()}),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("no socket")));
 }
 
@@ -296,8 +296,7 @@ TEST_F(ServerTest, HostTreeFollowsEachChange) {
 
 TEST_F(ServerTest, NeedsAState) {
   const TempDir empty;
-  EXPECT_THAT(StateServer::Create(loop_, {.root = empty.path(), .on_change = {}}),
-              StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(StateServer::Create(loop_, {.root = empty.path()}), StatusIs(StatusCode::kNotFound));
 }
 
 // The server on a thread of its own, as `kgpu-sim serve` runs it.
@@ -305,7 +304,7 @@ class ControlTest : public ::testing::Test {
  protected:
   ControlTest() : loop_(*EpollLoop::Create()) {
     EXPECT_OK(SaveState(dir_.path(), *SampleState(2)));
-    auto server = StateServer::Create(*loop_, {.root = dir_.path(), .on_change = {}});
+    auto server = StateServer::Create(*loop_, {.root = dir_.path()});
     EXPECT_OK(server);
     server_ = *std::move(server);
     thread_ = std::thread([this] { loop_->Run(); });
@@ -344,12 +343,11 @@ TEST_F(ControlTest, ReadersNeverSeeHalfAChange) {
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&] {
       const std::atomic_ref<uint64_t> sequence(const_cast<uint64_t&>(state.sequence));
-      const auto& use = const_cast<const volatile SimUtilization&>(state.gpus[0].utilization);
+      auto& use = const_cast<SimUtilization&>(state.gpus[0].utilization);
       while (!is_done.load()) {
         const uint64_t before = sequence.load(std::memory_order_acquire);
-        const uint32_t gpu = use.gpu;
-        const uint32_t memory = use.memory;
-        std::atomic_thread_fence(std::memory_order_acquire);
+        const uint32_t gpu = std::atomic_ref(use.gpu).load(std::memory_order_acquire);
+        const uint32_t memory = std::atomic_ref(use.memory).load(std::memory_order_acquire);
         if ((before & 1) == 0 && sequence.load(std::memory_order_relaxed) == before) {
           torn += gpu == memory ? 0 : 1;
           ++reads;
