@@ -1,7 +1,6 @@
 #include "testing/simhost/server.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "src/base/event_loop.h"
 #include "src/base/log.h"

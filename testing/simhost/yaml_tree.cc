@@ -124,7 +124,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (parent.value.kind == YamlValue::Kind::kList) {
       parent.value.items.push_back(std::move(value));
     } else if (parent.key) {
-      parent.value.fields.emplace_back(*std::move(parent.key), std::move(value));
+      parent.value.fields.push_back({*std::move(parent.key), std::move(value)});
       parent.key.reset();
     } else {
       StoreKey(parent, std::move(value));
@@ -267,7 +267,7 @@ void YamlMapReader::Text(std::string_view name, std::string& out) {
 }
 
 void YamlMapReader::OptionalText(std::string_view name, std::string& out) {
-  const auto is_named = [name](const auto& field) { return field.first.scalar == name; };
+  const auto is_named = [name](const auto& field) { return field.key.scalar == name; };
   if (std::ranges::any_of(map_.fields, is_named)) {
     Text(name, out);
   } else {

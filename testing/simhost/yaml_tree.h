@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -17,13 +16,20 @@ struct YamlPosition {
   int column = 1;  // from 1
 };
 
+struct YamlField;
+
 struct YamlValue {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
   YamlPosition at;
   std::string scalar;
-  std::vector<YamlValue> items;                         // of a list
-  std::vector<std::pair<YamlValue, YamlValue>> fields;  // of a map, in the file's order
+  std::vector<YamlValue> items;   // of a list
+  std::vector<YamlField> fields;  // of a map, in the file's order
+};
+
+struct YamlField {
+  YamlValue key;  // a scalar
+  YamlValue value;
 };
 
 // One document. `file` is only used in errors ("t4.yaml:3:7: …"). Anchors, aliases, duplicate keys,
