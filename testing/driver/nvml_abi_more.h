@@ -148,6 +148,26 @@ struct EccErrorCounts {  // nvmlEccErrorCounts_t
 };
 static_assert(sizeof(EccErrorCounts) == 32);
 
+struct SramEccStatus {  // nvmlEccSramErrorStatus_v1_t
+  uint32_t version;
+  uint64_t aggregate_parity;  // uncorrectable, as the next
+  uint64_t aggregate_sec_ded;
+  uint64_t aggregate_corrected;
+  uint64_t volatile_parity;
+  uint64_t volatile_sec_ded;
+  uint64_t volatile_corrected;
+  uint64_t aggregate_sources[5];  // L2, SM, PCIe, microcontroller, other
+  uint32_t is_threshold_exceeded;
+};
+static_assert(StructVersion<SramEccStatus>(1) == 0x01000068);
+
+struct PowerValueV2 {  // nvmlPowerValue_v2_t
+  uint32_t version;
+  uint8_t scope;  // 0: the GPU
+  uint32_t milliwatts;
+};
+static_assert(StructVersion<PowerValueV2>(2) == 0x0200000c);
+
 struct RowRemapperHistogram {
   uint32_t max;
   uint32_t high;

@@ -102,6 +102,27 @@ KGPU_NVML nvmlDeviceGetMemoryErrorCounter(Device device, int32_t bits, int32_t c
       [&](const SimEcc& ecc) { return Put(EccCounters(ecc, bits, counter)[location], count); });
 }
 
+// All SRAM errors are of the SM and found by SEC-DED.
+KGPU_NVML nvmlDeviceGetSramEccErrorStatus(Device device, nvml::SramEccStatus* status) {
+  constexpr uint32_t kSram = 7;  // NVML_MEMORY_LOCATION_SRAM
+  constexpr uint32_t kSourceSm = 1;
+  return EccCall("nvmlDeviceGetSramEccErrorStatus", device, status != nullptr,
+                 [&](const SimEcc& ecc) {
+                   uint32_t version = status->version;
+                   if (version != nvml::StructVersion<nvml::SramEccStatus>(1)) {
+                     return nvml::kErrorArgumentVersionMismatch;
+                   }
+                   *status = {};
+                   status->version = version;
+                   status->aggregate_sec_ded = ecc.aggregate_uncorrected[kSram];
+                   status->aggregate_corrected = ecc.aggregate_corrected[kSram];
+                   status->volatile_sec_ded = ecc.volatile_uncorrected[kSram];
+                   status->volatile_corrected = ecc.volatile_corrected[kSram];
+                   status->aggregate_sources[kSourceSm] = ecc.aggregate_uncorrected[kSram];
+                   return kSuccess;
+                 });
+}
+
 namespace {
 
 Return ListRetiredPages(Device device, uint32_t cause, uint32_t* count, uint64_t* addresses,

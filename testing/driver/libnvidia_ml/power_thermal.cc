@@ -264,6 +264,11 @@ KGPU_NVML nvmlDeviceGetBridgeChipInfo(Device device, nvml::BridgeChipHierarchy* 
   });
 }
 
+// The InfoROM is always sound.
+KGPU_NVML nvmlDeviceValidateInforom(Device device) {
+  return GpuCall("nvmlDeviceValidateInforom", device, true, [](const SimGpu&) { return kSuccess; });
+}
+
 // Setters. The server knows the fields by the names in fields.h.
 namespace {
 
@@ -284,7 +289,28 @@ KGPU_NVML nvmlDeviceSetComputeMode(Device device, uint32_t mode) {
 }
 
 KGPU_NVML nvmlDeviceSetPowerManagementLimit(Device device, uint32_t milliwatts) {
+  Return checked =
+      GpuCall("nvmlDeviceSetPowerManagementLimit", device, true, [&](const SimGpu& gpu) {
+        bool is_within =
+            milliwatts >= gpu.power.minimum_limit && milliwatts <= gpu.power.maximum_limit;
+        return is_within ? kSuccess : kErrorInvalidArgument;
+      });
+  if (checked != kSuccess) {
+    return checked;
+  }
   return SetSwitch("nvmlDeviceSetPowerManagementLimit", device, "power-limit", milliwatts);
+}
+
+KGPU_NVML nvmlDeviceSetPowerManagementLimit_v2(Device device, const nvml::PowerValueV2* value) {
+  if (value == nullptr) {
+    return GpuCall("nvmlDeviceSetPowerManagementLimit", device, false,
+                   [](const SimGpu&) { return kSuccess; });
+  }
+  if (value->version != nvml::StructVersion<nvml::PowerValueV2>(2)) {
+    return nvml::kErrorArgumentVersionMismatch;
+  }
+  return value->scope == 0 ? nvmlDeviceSetPowerManagementLimit(device, value->milliwatts)
+                           : kErrorNotSupported;
 }
 
 KGPU_NVML nvmlDeviceSetAccountingMode(Device device, int32_t mode) {

@@ -205,13 +205,23 @@ KGPU_NVML nvmlGetExcludedDeviceCount(uint32_t* count) {
 
 KGPU_NVML nvmlGetBlacklistDeviceCount(uint32_t*) KGPU_NVML_ALIAS(nvmlGetExcludedDeviceCount);
 
-// nvidia-smi's private tables are not simulated.
+// The private table that nvidia-smi asks for: a size in bytes, itself included, then functions.
+// nvidia-smi treats each function beyond the size as missing, so an empty table is a valid one.
+namespace {
+
+constexpr uint8_t kSmiTableId[16] = {0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e,
+                                     0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7, 0xc4};
+constexpr uint64_t kEmptyTable[] = {sizeof(uint64_t)};
+
+}  // namespace
+
 KGPU_NVML nvmlInternalGetExportTable(const void** table, const void* id) {
   if (table == nullptr || id == nullptr) {
     return kErrorInvalidArgument;
   }
-  *table = nullptr;
-  return kErrorNotFound;
+  bool is_known = memcmp(id, kSmiTableId, sizeof(kSmiTableId)) == 0;
+  *table = is_known ? kEmptyTable : nullptr;
+  return is_known ? kSuccess : kErrorNotFound;
 }
 
 }  // namespace kgpu::sim
