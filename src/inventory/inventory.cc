@@ -32,8 +32,15 @@ constexpr std::array kLooksAfterChange = {milliseconds(2), milliseconds(20), mil
                                           milliseconds(300), milliseconds(1000)};
 // Before looking again because waiting for events went wrong: the driver may be going away.
 constexpr milliseconds kLookAfterTrouble{20};
-// How long one crash of the probe is kept to ourselves: the next probe usually answers.
-constexpr milliseconds kCrashPatience{2000};
+// How long trouble that may pass is kept to ourselves: the next probe usually answers, or says what
+// the matter is.
+constexpr milliseconds kPatience{2000};
+
+bool IsPassing(const probe::Down& down) {
+  return down.was_up &&
+         (down.cause == probe::DownCause::kCrashed ||
+          (down.cause == probe::DownCause::kInitFailed && !nvml::IsDriverGone(down.result)));
+}
 
 probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
   probe::ClientOptions client;
@@ -132,7 +139,7 @@ class Inventory::Impl {
   bool is_first_look_ = true;            // of this probe
   bool is_reading_ = false;
   bool is_read_wanted_ = false;  // something happened during the reading
-  bool is_crash_hidden_ = false;
+  bool is_trouble_hidden_ = false;
 
   TimerId look_timer_ = TimerId::kNone;
   SteadyTime look_due_{};
@@ -210,22 +217,22 @@ void Inventory::Impl::OnUp() {
 void Inventory::Impl::OnDown(const probe::Down& down) {
   is_reading_ = false;
   is_read_wanted_ = false;
-  KGPU_LOG(kWarning, "driver does not answer", {"reason", down.text});
-  const bool is_first_crash =
-      down.cause == probe::DownCause::kCrashed && down.was_up && !is_crash_hidden_;
-  down_ = down;
-  if (is_first_crash) {
-    is_crash_hidden_ = true;
-    loop_.CancelTimer(patience_timer_);
-    patience_timer_ = loop_.After(kCrashPatience, [this] {
-      patience_timer_ = TimerId::kNone;
-      if (down_) {
-        ShowDown();
-      }
-    });
-    return;
+  if (!down_ || down_->text != down.text) {
+    KGPU_LOG(kWarning, "driver does not answer", {"reason", down.text});
   }
-  ShowDown();
+  const bool is_first_trouble = IsPassing(down) && !is_trouble_hidden_;
+  down_ = down;
+  if (!is_first_trouble) {
+    return ShowDown();
+  }
+  is_trouble_hidden_ = true;
+  loop_.CancelTimer(patience_timer_);
+  patience_timer_ = loop_.After(kPatience, [this] {
+    patience_timer_ = TimerId::kNone;
+    if (down_) {
+      ShowDown();
+    }
+  });
 }
 
 void Inventory::Impl::OnAbandoned() {
@@ -325,13 +332,13 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
                            .text = std::string(nvml::Explain(outcome.driver_result))});
   }
   down_.reset();
-  is_crash_hidden_ = false;
+  is_trouble_hidden_ = false;
   Take(outcome.reading);
   driver_ = ReadyDriver(outcome.reading.driver, client_.library(), root_.host);
-  ShowReady();
   if (HasNewGpu()) {
-    return client_.Restart();
+    return client_.Restart();  // shown when the next probe has read it
   }
+  ShowReady();
   WatchNewGpus();
   ArmCheck();
   if (is_read_wanted_) {
