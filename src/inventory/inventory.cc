@@ -13,6 +13,7 @@
 #include "src/inventory/dev_watch.h"
 #include "src/inventory/driver_status.h"
 #include "src/inventory/health.h"
+#include "src/inventory/quick_look.h"
 #include "src/inventory/reader.h"
 #include "src/nvml/error_map.h"
 #include "src/probe/client.h"
@@ -85,7 +86,8 @@ class Inventory::Impl {
                  .on_abandoned = [this] { OnAbandoned(); }}) {}
 
   ~Impl() {
-    for (const TimerId timer : {look_timer_, check_timer_, patience_timer_, poll_timer_}) {
+    for (const TimerId timer :
+         {look_timer_, check_timer_, patience_timer_, poll_timer_, quick_timer_}) {
       loop_.CancelTimer(timer);
     }
     for (const TimerId timer : change_timers_) {
@@ -115,6 +117,7 @@ class Inventory::Impl {
   bool HasNewGpu() const;
   void Take(const Reading& reading);
   void PollAgain();
+  void QuickPollAgain();
   void ArmCheck();
   void ShowReady();
   void ShowDown();
@@ -146,6 +149,8 @@ class Inventory::Impl {
   TimerId check_timer_ = TimerId::kNone;
   TimerId patience_timer_ = TimerId::kNone;
   TimerId poll_timer_ = TimerId::kNone;
+  TimerId quick_timer_ = TimerId::kNone;
+  std::string quick_look_;  // the last one
   std::vector<TimerId> change_timers_;
   probe::Client client_;  // last: its listener uses the members above
 };
@@ -182,6 +187,8 @@ void Inventory::Impl::Start(Listener listener) {
     }
   });
   PollAgain();
+  quick_look_ = QuickLook(root_.host);
+  QuickPollAgain();
   client_.Start();
 }
 
@@ -201,6 +208,17 @@ void Inventory::Impl::PollAgain() {
       ShowDown();  // PCI may have changed while the driver is away
     }
     PollAgain();
+  });
+}
+
+void Inventory::Impl::QuickPollAgain() {
+  quick_timer_ = loop_.After(options_.quick_poll, [this] {
+    std::string look = QuickLook(root_.host);
+    if (look != quick_look_) {
+      quick_look_ = std::move(look);
+      Refresh();
+    }
+    QuickPollAgain();
   });
 }
 

@@ -246,6 +246,15 @@ TEST_F(InventoryTest, MigDevicesAppearWhenToldToLookAgain) {
   EXPECT_EQ(now().gpus[0].mig_devices[0].profile, "1g.10gb");
 }
 
+TEST_F(InventoryTest, MigDevicesAppearWithoutAnEvent) {
+  options_.quick_poll = milliseconds(5);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("mig 0\n");
+  host_.dir().MakeDir("proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0");
+  EXPECT_TRUE(WaitFor([](const Snapshot& s) { return s.gpus[0].mig_devices.size() == 2; }));
+}
+
 TEST_F(InventoryTest, ASlowStartIsShownAsStarting) {
   options_.start_deadline = milliseconds(30);
   options_.call_deadline = milliseconds(400);

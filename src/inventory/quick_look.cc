@@ -1,0 +1,53 @@
+#include "src/inventory/quick_look.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace kgpu::inventory {
+namespace {
+
+constexpr char kFolder[] = "proc/driver/nvidia";
+
+std::vector<std::string> Names(const sys::Root& host, const std::string& folder) {
+  auto names = host.ListDir(folder);
+  return names.ok() ? *std::move(names) : std::vector<std::string>();
+}
+
+// "gi7[ci0,]" for each GPU instance of a GPU.
+void AddInstances(const sys::Root& host, const std::string& mig_folder, std::string& look) {
+  for (const std::string& instance : Names(host, mig_folder)) {
+    if (!instance.starts_with("gi")) {
+      continue;
+    }
+    look += instance + "[";
+    for (const std::string& entry : Names(host, fmt::format("{}/{}", mig_folder, instance))) {
+      if (entry.starts_with("ci")) {
+        look += entry + ",";
+      }
+    }
+    look += "]";
+  }
+}
+
+}  // namespace
+
+std::string QuickLook(const sys::Root& host) {
+  const auto version = host.ReadFile(fmt::format("{}/version", kFolder));
+  if (!version.ok()) {
+    return {};
+  }
+  std::string look = *version;
+  for (const std::string& gpu : Names(host, fmt::format("{}/gpus", kFolder))) {
+    look += gpu + "\n";
+  }
+  for (const std::string& gpu : Names(host, fmt::format("{}/capabilities", kFolder))) {
+    if (gpu.starts_with("gpu")) {
+      look += gpu + ":";
+      AddInstances(host, fmt::format("{}/capabilities/{}/mig", kFolder, gpu), look);
+    }
+  }
+  return look;
+}
+
+}  // namespace kgpu::inventory

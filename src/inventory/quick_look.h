@@ -1,0 +1,16 @@
+// A look at what the kernel module shows in /proc, without asking the driver: cheap enough for
+// every second. Drivers differ in which changes they send events for; the difference of two looks
+// says that a full one is due.
+#pragma once
+
+#include <string>
+
+#include "src/sys/root.h"
+
+namespace kgpu::inventory {
+
+// The module's version, its GPUs, and the MIG instances of each: equal as long as none changed.
+// Source: /proc/driver/nvidia/{version,gpus,capabilities}. Empty without the module.
+std::string QuickLook(const sys::Root& host);
+
+}  // namespace kgpu::inventory
