@@ -1,7 +1,5 @@
 #include "testing/driver/libnvidia_ml/call.h"
 
-#include <stdarg.h>
-
 namespace kgpu::sim {
 namespace {
 
@@ -38,13 +36,13 @@ Delay CurrentDelay(const Session& session, const char* name, uint32_t slot) {
 
 uint64_t MonotonicNs() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 void Sleep(uint64_t ns) {
   timespec pause{.tv_sec = 0, .tv_nsec = static_cast<long>(ns)};
-  nanosleep(&pause, nullptr);
+  (void)nanosleep(&pause, nullptr);
 }
 
 }  // namespace
@@ -117,7 +115,7 @@ uint32_t IndexOfSlot(const Session& session, uint32_t slot) {
 
 uint64_t NowUs() {
   timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
+  (void)clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 

@@ -2,11 +2,10 @@
 // lost GPU; then a read of the state under the seqlock.
 #pragma once
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
 
 #include "testing/driver/libnvidia_ml/handles.h"
 #include "testing/driver/libnvidia_ml/seqlock.h"

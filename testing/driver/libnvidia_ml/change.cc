@@ -1,6 +1,6 @@
 #include "testing/driver/libnvidia_ml/change.h"
 
-#include <stdlib.h>
+#include <cstdlib>
 
 namespace kgpu::sim {
 namespace {
@@ -44,7 +44,7 @@ Return ChangeSlot(const char* name, uint32_t slot, const char* verb, const char*
     return result;
   }
   char line[256];
-  snprintf(line, sizeof(line), "%s %s %s", verb, uuid, arguments);
+  (void)snprintf(line, sizeof(line), "%s %s %s", verb, uuid, arguments);
   Made answer{};
   Return changed = FromStatusCode(RunCommand(root, line, answer.text, sizeof(answer.text)));
   if (made != nullptr) {

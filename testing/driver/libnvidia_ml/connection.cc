@@ -1,15 +1,16 @@
 #include "testing/driver/libnvidia_ml/connection.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
 
 #include "testing/driver/protocol.h"
 
@@ -87,7 +88,8 @@ int ConnectBelow(const char* root, const char* relative) {
     char* slash = strrchr(path, '/');
     *slash = '\0';
     folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder, slash + 1);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder,
+                   slash + 1);
   }
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0 && connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {

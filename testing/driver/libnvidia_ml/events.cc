@@ -1,28 +1,17 @@
 // Events: sets of registrations, and waiting for what happens to registered GPUs.
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
 
 #include "testing/driver/libnvidia_ml/call.h"
 #include "testing/driver/protocol.h"
 
-// The names by which clients know them; NVML keeps them opaque.
-struct kgpu::nvml::nvmlEventSet_st {
-  uint64_t magic;
-  pthread_mutex_t mutex;  // guards all below; not held while waiting
-  int socket;             // of its own, so that several threads can wait on several sets
-  uint64_t cursor;        // sequence of the last event looked at
-  uint64_t types[kgpu::sim::kMaxGpus];  // registered nvmlEventType* bits of the GPU in each slot
-  uint64_t since[kgpu::sim::kMaxGpus];  // events up to this sequence are older than registration
-  bool lost_told[kgpu::sim::kMaxGpus];  // the loss of the GPU has been returned
-};
-
 namespace kgpu::sim {
 
 using nvml::EventSet;
-using nvml::kErrorInvalidArgument;
 using nvml::kErrorNotSupported;
 using nvml::kErrorTimeout;
 using nvml::kErrorUnknown;
@@ -30,22 +19,35 @@ using nvml::kSuccess;
 
 namespace {
 
+// What clients hold a pointer to.
+struct Registrations {
+  uint64_t magic;
+  pthread_mutex_t mutex;     // guards all below; not held while waiting
+  int socket;                // of its own, so that several threads can wait on several sets
+  uint64_t cursor;           // sequence of the last event looked at
+  uint64_t types[kMaxGpus];  // registered nvmlEventType* bits of the GPU in each slot
+  uint64_t since[kMaxGpus];  // events up to this sequence are older than the registration
+  bool lost_told[kMaxGpus];  // the loss of the GPU has been returned
+};
+
 constexpr uint64_t kMagic = 0x7465737465766b67ULL;
 constexpr int kLookAgainMs = 50;  // changes that are no events (unload, loss) are seen this soon
 
 class SetLock {
  public:
-  explicit SetLock(EventSet set) : set_(set) { pthread_mutex_lock(&set_->mutex); }
+  explicit SetLock(Registrations* set) : set_(set) { pthread_mutex_lock(&set_->mutex); }
   ~SetLock() { pthread_mutex_unlock(&set_->mutex); }
   SetLock(const SetLock&) = delete;
   SetLock& operator=(const SetLock&) = delete;
 
  private:
-  EventSet set_;
+  Registrations* set_;
 };
 
-bool IsSet(EventSet set) {
-  return set != nullptr && set->magic == kMagic;
+// The set behind a handle, or null when the handle is none of ours.
+Registrations* FromHandle(EventSet handle) {
+  auto* set = reinterpret_cast<Registrations*>(handle);
+  return set != nullptr && set->magic == kMagic ? set : nullptr;
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ KGPU_NVML nvmlEventSetCreate(EventSet* set) {
   if (result != kSuccess) {
     return result;
   }
-  auto* created = static_cast<EventSet>(calloc(1, sizeof(**set)));
+  auto* created = static_cast<Registrations*>(calloc(1, sizeof(Registrations)));
   if (created == nullptr) {
     return nvml::kErrorMemory;
   }
@@ -71,14 +73,15 @@ KGPU_NVML nvmlEventSetCreate(EventSet* set) {
   }
   created->magic = kMagic;
   pthread_mutex_init(&created->mutex, nullptr);
-  *set = created;
+  *set = reinterpret_cast<EventSet>(created);
   return kSuccess;
 }
 
-KGPU_NVML nvmlEventSetFree(EventSet set) {
-  Return result = SystemCall("nvmlEventSetFree", IsSet(set),
+KGPU_NVML nvmlEventSetFree(EventSet handle) {
+  Registrations* set = FromHandle(handle);
+  Return result = SystemCall("nvmlEventSetFree", set != nullptr,
                              [](const Session&, const SimState&) { return kSuccess; });
-  if (!IsSet(set)) {
+  if (set == nullptr) {
     return result;
   }
   set->magic = 0;
@@ -96,7 +99,7 @@ KGPU_NVML nvmlDeviceGetSupportedEventTypes(Device device, uint64_t* types) {
 namespace {
 
 // Tells the server what to wake this set for: all that any of its GPUs is registered for.
-bool Subscribe(EventSet set) {
+bool Subscribe(Registrations* set) {
   SubscribePayload wanted{};
   for (uint32_t slot = 0; slot < kMaxGpus; ++slot) {
     if (set->types[slot] != 0) {
@@ -110,9 +113,10 @@ bool Subscribe(EventSet set) {
 }  // namespace
 
 // Registering again adds types, as with the real library.
-KGPU_NVML nvmlDeviceRegisterEvents(Device device, uint64_t types, EventSet set) {
+KGPU_NVML nvmlDeviceRegisterEvents(Device device, uint64_t types, EventSet handle) {
+  Registrations* set = FromHandle(handle);
   Target target;
-  Return result = CheckArguments(IsSet(set), device, target);
+  Return result = CheckArguments(set != nullptr, device, target);
   if (result != kSuccess) {
     return result;
   }
@@ -147,14 +151,14 @@ KGPU_NVML nvmlDeviceRegisterEvents(Device device, uint64_t types, EventSet set) 
 
 namespace {
 
-bool IsWanted(EventSet set, const SimEvent& event) {
+bool IsWanted(Registrations* set, const SimEvent& event) {
   return event.gpu < kMaxGpus && (set->types[event.gpu] & event.type) != 0 &&
          event.sequence > set->since[event.gpu];
 }
 
 // The oldest event that the set wants. Events that fell out of the ring are lost, as in a driver
 // whose queue overflows. With the set's lock held; nothing changes but `cursor` and `event`.
-bool NextEvent(EventSet set, const SimState& state, uint64_t& cursor, SimEvent& event) {
+bool NextEvent(Registrations* set, const SimState& state, uint64_t& cursor, SimEvent& event) {
   uint64_t newest = state.event_count;
   cursor = set->cursor;
   if (newest > kMaxEvents && cursor < newest - kMaxEvents) {
@@ -171,7 +175,7 @@ bool NextEvent(EventSet set, const SimState& state, uint64_t& cursor, SimEvent& 
 }
 
 // A registered GPU is gone and the caller does not know yet: told once for each loss.
-bool IsNewlyLost(EventSet set, const SimState& state, bool (&told)[kMaxGpus]) {
+bool IsNewlyLost(Registrations* set, const SimState& state, bool (&told)[kMaxGpus]) {
   bool is_news = false;
   for (uint32_t slot = 0; slot < kMaxGpus; ++slot) {
     told[slot] = false;
@@ -190,7 +194,7 @@ struct Look {
 };
 
 // One look at the state: an event, a loss, or kErrorTimeout for nothing yet.
-Return LookOnce(EventSet set, Look& look) {
+Return LookOnce(Registrations* set, Look& look) {
   SessionRef session;
   if (!session) {
     return nvml::kErrorUninitialized;
@@ -219,7 +223,7 @@ Return LookOnce(EventSet set, Look& look) {
 
 uint64_t MonotonicMs() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
@@ -231,8 +235,8 @@ bool WaitForServer(int socket, uint64_t limit_ms) {
   return ready <= 0 || !Drain(socket);
 }
 
-Return WaitForEvent(EventSet set, uint32_t timeout_ms, SimEvent& event) {
-  Return result = SystemCall("nvmlEventSetWait", IsSet(set),
+Return WaitForEvent(Registrations* set, uint32_t timeout_ms, SimEvent& event) {
+  Return result = SystemCall("nvmlEventSetWait", set != nullptr,
                              [](const Session&, const SimState&) { return kSuccess; });
   if (result != kSuccess) {
     return result;
@@ -257,10 +261,10 @@ Return WaitForEvent(EventSet set, uint32_t timeout_ms, SimEvent& event) {
 
 }  // namespace
 
-KGPU_NVML nvmlEventSetWait_v2(EventSet set, nvml::EventData* data, uint32_t timeout_ms) {
+KGPU_NVML nvmlEventSetWait_v2(EventSet handle, nvml::EventData* data, uint32_t timeout_ms) {
   SimEvent event{};
-  Return result = WaitForEvent(data != nullptr ? set : nullptr, timeout_ms, event);
-  if (result == kSuccess) {
+  Return result = WaitForEvent(data != nullptr ? FromHandle(handle) : nullptr, timeout_ms, event);
+  if (result == kSuccess && data != nullptr) {
     *data = {.device = GpuHandle(event.gpu),
              .event_type = event.type,
              .event_data = event.data,
@@ -270,10 +274,10 @@ KGPU_NVML nvmlEventSetWait_v2(EventSet set, nvml::EventData* data, uint32_t time
   return result;
 }
 
-KGPU_NVML nvmlEventSetWait(EventSet set, nvml::EventDataV1* data, uint32_t timeout_ms) {
+KGPU_NVML nvmlEventSetWait(EventSet handle, nvml::EventDataV1* data, uint32_t timeout_ms) {
   SimEvent event{};
-  Return result = WaitForEvent(data != nullptr ? set : nullptr, timeout_ms, event);
-  if (result == kSuccess) {
+  Return result = WaitForEvent(data != nullptr ? FromHandle(handle) : nullptr, timeout_ms, event);
+  if (result == kSuccess && data != nullptr) {
     *data = {.device = GpuHandle(event.gpu), .event_type = event.type, .event_data = event.data};
   }
   return result;

@@ -1,5 +1,6 @@
 // Which GPUs there are, and what each is.
-#include <stdlib.h>
+
+#include <cstdlib>
 
 #include "testing/driver/libnvidia_ml/call.h"
 #include "testing/driver/libnvidia_ml/pci_info.h"
@@ -96,15 +97,15 @@ bool ParsePciAddress(const char* text, SimPci& pci) {
 
 void FillPci(const SimPci& pci, nvml::PciInfo& out) {
   out = {};
-  snprintf(out.bus_id_legacy, sizeof(out.bus_id_legacy), "%04X:%02X:%02X.0", pci.domain & 0xffff,
-           pci.bus & 0xff, pci.device & 0x1f);
+  (void)snprintf(out.bus_id_legacy, sizeof(out.bus_id_legacy), "%04X:%02X:%02X.0",
+                 pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0x1f);
   out.domain = pci.domain;
   out.bus = pci.bus;
   out.device = pci.device;
   out.pci_device_id = pci.device_id << 16 | pci.vendor_id;
   out.pci_sub_system_id = pci.subsystem_device << 16 | pci.subsystem_vendor;
-  snprintf(out.bus_id, sizeof(out.bus_id), "%08X:%02X:%02X.0", pci.domain, pci.bus & 0xff,
-           pci.device & 0x1f);
+  (void)snprintf(out.bus_id, sizeof(out.bus_id), "%08X:%02X:%02X.0", pci.domain, pci.bus & 0xff,
+                 pci.device & 0x1f);
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 #include "testing/driver/libnvidia_ml/location.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "testing/driver/libnvidia_ml/session.h"
 
@@ -43,7 +44,7 @@ int FindOwn(dl_phdr_info* info, size_t, void* result) {
     ElfW(Addr) start = info->dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_LOAD && here >= start && here - start < segment.p_memsz) {
       auto* own = static_cast<OwnObject*>(result);
-      snprintf(own->file, sizeof(own->file), "%s", info->dlpi_name);
+      (void)snprintf(own->file, sizeof(own->file), "%s", info->dlpi_name);
       return 1;
     }
   }
@@ -58,7 +59,7 @@ bool OwnFile(OwnObject& own) {
 // The file itself may be a link to somewhere outside of the host's root: then the folder counts.
 bool OwnFolderFile(const char* file, char* path) {
   char folder[PATH_MAX];
-  snprintf(folder, sizeof(folder), "%s", file);
+  (void)snprintf(folder, sizeof(folder), "%s", file);
   char* slash = strrchr(folder, '/');
   if (slash == nullptr) {
     return false;
@@ -92,7 +93,7 @@ void OwnVersion(char* version) {
   }
   const char* name = strrchr(path, '/') + 1;
   if (strncmp(name, kPrefix, sizeof(kPrefix) - 1) == 0 && strchr(name + sizeof(kPrefix), '.')) {
-    snprintf(version, 32, "%s", name + sizeof(kPrefix) - 1);
+    (void)snprintf(version, 32, "%s", name + sizeof(kPrefix) - 1);
   }
 }
 

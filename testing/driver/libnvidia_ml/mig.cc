@@ -76,7 +76,7 @@ namespace {
 bool MayUse(const Session& session, uint32_t gi_minor, uint32_t ci_minor) {
   for (uint32_t minor : {gi_minor, ci_minor}) {
     char node[48];
-    snprintf(node, sizeof(node), "dev/nvidia-caps/nvidia-cap%u", minor);
+    (void)snprintf(node, sizeof(node), "dev/nvidia-caps/nvidia-cap%u", minor);
     if (ProbeNode(session.root, node, O_RDONLY) != Node::kOpens) {
       return false;
     }
@@ -217,7 +217,7 @@ KGPU_NVML nvmlDeviceGetName(Device device, char* name, uint32_t length) {
             *profile,
             FindComputeInstance(gpu, target.gpu_instance, target.compute_instance)->compute_slices,
             mig, sizeof(mig));
-        snprintf(text, sizeof(text), "%.95s MIG %s", gpu.name, mig);
+        (void)snprintf(text, sizeof(text), "%.95s MIG %s", gpu.name, mig);
         return PutText(text, name, length);
       });
 }
@@ -403,7 +403,7 @@ Return CreateGpuInstance(Device device, const char* arguments, nvml::GpuInstance
 KGPU_NVML nvmlDeviceCreateGpuInstance(Device device, uint32_t profile_id,
                                       nvml::GpuInstance* instance) {
   char arguments[32];
-  snprintf(arguments, sizeof(arguments), "%u", profile_id);
+  (void)snprintf(arguments, sizeof(arguments), "%u", profile_id);
   return CreateGpuInstance(device, arguments, instance);
 }
 
@@ -412,7 +412,7 @@ KGPU_NVML nvmlDeviceCreateGpuInstanceWithPlacement(Device device, uint32_t profi
                                                    nvml::GpuInstance* instance) {
   char arguments[32] = {};
   if (placement != nullptr) {
-    snprintf(arguments, sizeof(arguments), "%u %u", profile_id, placement->start);
+    (void)snprintf(arguments, sizeof(arguments), "%u %u", profile_id, placement->start);
   }
   return CreateGpuInstance(device, arguments, placement != nullptr ? instance : nullptr);
 }
@@ -423,7 +423,7 @@ KGPU_NVML nvmlGpuInstanceDestroy(nvml::GpuInstance handle) {
     return kErrorInvalidArgument;
   }
   char arguments[16];
-  snprintf(arguments, sizeof(arguments), "%u", target.gpu_instance);
+  (void)snprintf(arguments, sizeof(arguments), "%u", target.gpu_instance);
   return ChangeSlot("nvmlGpuInstanceDestroy", target.slot, "gi-destroy", arguments);
 }
 
@@ -511,7 +511,7 @@ KGPU_NVML nvmlGpuInstanceCreateComputeInstance(nvml::GpuInstance handle, uint32_
     return kErrorInvalidArgument;
   }
   char arguments[32];
-  snprintf(arguments, sizeof(arguments), "%u %u", target.gpu_instance, profile);
+  (void)snprintf(arguments, sizeof(arguments), "%u %u", target.gpu_instance, profile);
   Made made{};
   Return result = ChangeSlot("nvmlGpuInstanceCreateComputeInstance", target.slot, "ci-create",
                              arguments, &made);
@@ -528,7 +528,8 @@ KGPU_NVML nvmlComputeInstanceDestroy(nvml::ComputeInstance handle) {
     return kErrorInvalidArgument;
   }
   char arguments[32];
-  snprintf(arguments, sizeof(arguments), "%u %u", target.gpu_instance, target.compute_instance);
+  (void)snprintf(arguments, sizeof(arguments), "%u %u", target.gpu_instance,
+                 target.compute_instance);
   return ChangeSlot("nvmlComputeInstanceDestroy", target.slot, "ci-destroy", arguments);
 }
 

@@ -1,7 +1,7 @@
 #include "testing/driver/libnvidia_ml/mig_profiles.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <cstdio>
+#include <cstring>
 
 #include "testing/driver/libnvidia_ml/call.h"
 
@@ -50,9 +50,9 @@ uint32_t ComputeSlices(uint32_t profile) {
 void MigName(const SimMigProfile& profile, uint32_t compute_slices, char* text, size_t size) {
   int length = static_cast<int>(strnlen(profile.name, sizeof(profile.name)));
   if (compute_slices == profile.compute_slices) {
-    snprintf(text, size, "%.*s", length, profile.name);
+    (void)snprintf(text, size, "%.*s", length, profile.name);
   } else {
-    snprintf(text, size, "%uc.%.*s", compute_slices, length, profile.name);
+    (void)snprintf(text, size, "%uc.%.*s", compute_slices, length, profile.name);
   }
 }
 
@@ -76,7 +76,7 @@ void FillCommon(const SimMigProfile& profile, Info& info) {
 void FillName(const SimMigProfile& profile, uint32_t compute_slices, char (&name)[96]) {
   char bare[64];
   MigName(profile, compute_slices, bare, sizeof(bare));
-  snprintf(name, sizeof(name), "MIG %s", bare);
+  (void)snprintf(name, sizeof(name), "MIG %s", bare);
 }
 
 template <typename Fill>

@@ -274,7 +274,7 @@ namespace {
 
 Return SetSwitch(const char* name, Device device, const char* field, uint32_t value) {
   char arguments[64];
-  snprintf(arguments, sizeof(arguments), "%s %u", field, value);
+  (void)snprintf(arguments, sizeof(arguments), "%s %u", field, value);
   return ChangeGpu(name, device, "set", arguments);
 }
 

@@ -1,9 +1,8 @@
 // Consistent reads of the shared state.
 #pragma once
 
-#include <time.h>
-
 #include <cstdint>
+#include <ctime>
 
 #include "testing/driver/nvml_abi_more.h"
 #include "testing/driver/state.h"
@@ -29,7 +28,7 @@ nvml::Return ReadState(const SimState& state, Read&& read) {
     }
     if (attempt >= kSpins) {
       timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
-      nanosleep(&pause, nullptr);
+      (void)nanosleep(&pause, nullptr);
     }
   }
   return nvml::kErrorUnknown;

@@ -2,10 +2,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "testing/driver/libnvidia_ml/location.h"
 #include "testing/driver/libnvidia_ml/seqlock.h"
@@ -89,9 +90,10 @@ Return ReadFound(const Session& session, Found& found) {
     if (state.driver.is_loaded == 0) {
       return nvml::kErrorDriverNotLoaded;
     }
-    snprintf(found.driver_version, sizeof(found.driver_version), "%.31s", state.driver.version);
-    snprintf(found.library_version, sizeof(found.library_version), "%.31s",
-             state.driver.library_version);
+    (void)snprintf(found.driver_version, sizeof(found.driver_version), "%.31s",
+                   state.driver.version);
+    (void)snprintf(found.library_version, sizeof(found.library_version), "%.31s",
+                   state.driver.library_version);
     found.count = SortedSlots(state, session.shared.size, found.slots);
     for (uint32_t i = 0; i < found.count; ++i) {
       found.incarnations[i] = state.gpus[found.slots[i]].incarnation;
@@ -116,7 +118,7 @@ Return CheckVersion(Session& session, const Found& found) {
 void FindVisible(Session& session, const Found& found) {
   for (uint32_t i = 0; i < found.count; ++i) {
     char node[32];
-    snprintf(node, sizeof(node), "dev/nvidia%u", found.minors[i]);
+    (void)snprintf(node, sizeof(node), "dev/nvidia%u", found.minors[i]);
     Node probed = ProbeNode(session.root, node, O_RDWR);
     if (probed != Node::kMissing) {
       session.gpus[session.gpu_count++] = {.slot = found.slots[i],

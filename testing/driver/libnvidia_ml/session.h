@@ -2,8 +2,7 @@
 // state server, and the GPUs that this process saw when it initialised.
 #pragma once
 
-#include <limits.h>
-
+#include <climits>
 #include <cstdint>
 
 #include "testing/driver/libnvidia_ml/connection.h"

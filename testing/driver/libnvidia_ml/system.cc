@@ -113,7 +113,7 @@ KGPU_NVML nvmlSystemGetNVMLVersion(char* version, uint32_t length) {
   if (session) {
     major = static_cast<int>(session->shared.state->driver.cuda_version / 1000);
   }
-  snprintf(text, sizeof(text), "%d.%s", major, own[0] == '\0' ? "0" : own);
+  (void)snprintf(text, sizeof(text), "%d.%s", major, own[0] == '\0' ? "0" : own);
   return PutText(text, version, length);
 }
 
