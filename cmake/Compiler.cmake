@@ -50,5 +50,5 @@ if(KGPU_MOLD AND NOT KGPU_STATIC)
   add_link_options(-fuse-ld=mold)
 endif()
 
-include(CheckPIESupported)
-check_pie_supported()
+# No check_pie_supported(): the -pie it adds would undo the programs' -static-pie. Debian's compiler
+# makes position-independent programs by itself.

@@ -23,13 +23,12 @@ elif [ $# -gt 0 ]; then
   die "usage: scripts/setup.sh [--ci]"
 fi
 
+# Packages that dpkg does not know at all are not in its answer: they are missing too.
+# shellcheck disable=SC2016  # dpkg-query expands it, not the shell
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true)
 missing=()
 for package in "${packages[@]}"; do
-  # shellcheck disable=SC2016  # dpkg-query expands it, not the shell
-  case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true) in
-    installed) ;;
-    *) missing+=("$package") ;;
-  esac
+  grep -qx "installed $package" <<<"$installed" || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 

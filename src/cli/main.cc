@@ -94,6 +94,8 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int Main(int argc, char** argv) {
+  // A verb prints its result; what changed on the way is a daemon's news.
+  SetLogLevel(LogLevel::kWarning);
   try {
     return Run(argc, argv);
   } catch (const std::exception& e) {
