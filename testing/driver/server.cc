@@ -71,6 +71,11 @@ StatusOr<std::unique_ptr<StateServer>> StateServer::Create(EventLoop& loop, Serv
 }
 
 StateServer::~StateServer() {
+  // Clients that stay keep their mapping: they must not go on with a driver that nobody runs.
+  state_->driver.is_loaded = 0;
+  if (shared_ != nullptr) {
+    shared_->Write(*state_);
+  }
   loop_.Unwatch(listener_watch_);
   for (const auto& [fd, client] : clients_) {
     loop_.Unwatch(client->watch);

@@ -45,6 +45,7 @@ class StateServer {
   // Errors: NotFound (no state: create the host first), AlreadyExists (a server answers there),
   // InvalidArgument (state of another version), as ErrnoStatus.
   static StatusOr<std::unique_ptr<StateServer>> Create(EventLoop& loop, ServerOptions options);
+  // For clients that stay connected the driver is then unloaded; the file keeps it loaded.
   ~StateServer();
   StateServer(const StateServer&) = delete;
   StateServer& operator=(const StateServer&) = delete;

@@ -211,6 +211,16 @@ TEST_F(ServerTest, RestartsFromWhatItSaved) {
   EXPECT_EQ(server_->state().gpus[1].is_lost, 1U);
 }
 
+TEST_F(ServerTest, ClientsOfAStoppedServerSeeTheDriverGo) {
+  RawClient client(dir_);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(client.Mapped().driver.is_loaded, 1U);
+  server_.reset();
+  EXPECT_EQ(client.Mapped().driver.is_loaded, 0U);
+  Start();
+  EXPECT_EQ(server_->state().driver.is_loaded, 1U);
+}
+
 TEST_F(ServerTest, TakesTheStateFromItsFileAgain) {
   const auto next = SampleState(4);
   ASSERT_OK(SaveState(dir_.path(), *next));
