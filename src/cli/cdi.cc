@@ -73,15 +73,13 @@ StatusOr<doc::Format> ParseFormat(const std::string& text) {
   return InvalidArgument("--format: \"{}\" must be json or yaml", text);
 }
 
-// What people want to hear of the GPUs that are in no spec.
-void NoteSnapshot(const device::Snapshot& snapshot) {
-  if (snapshot.driver.state != device::DriverState::kReady) {
-    PrintNote(fmt::format("driver: {}: {}", device::ToString(snapshot.driver.state),
-                          snapshot.driver.reason));
+// A driver that does not answer tells nothing about the GPUs: whatever spec is there stays.
+Status RefuseWithoutDriver(const device::Driver& driver) {
+  if (driver.state == device::DriverState::kReady) {
+    return OkStatus();
   }
-  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
-    PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
-  }
+  return FailedPrecondition("no spec is written: driver: {}: {}", device::ToString(driver.state),
+                            driver.reason);
 }
 
 std::string Summary(const cdi::PublishReport& report, const sys::Root& root) {
@@ -126,7 +124,10 @@ StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(spec_options.capabilities, inject::ParseCapabilities(options.capabilities));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
-  NoteSnapshot(*snapshot);
+  RETURN_IF_ERROR(RefuseWithoutDriver(snapshot->driver));
+  for (const device::UnmanagedGpu& gpu : snapshot->unmanaged) {
+    PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
+  }
   ASSIGN_OR_RETURN(const inject::SpecSet set, inject::BuildSpecs(*snapshot, root, spec_options));
   for (const std::string& note : set.notes) {
     PrintNote(note);

@@ -57,13 +57,13 @@ StatusOr<std::string> ProgramFolder() {
 }
 
 StatusOr<std::string> FindProbe(const HostOptions& options) {
-  if (!options.probe.empty()) {
-    return options.probe;
+  std::string path = options.probe;
+  if (path.empty()) {
+    ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+    path = (std::filesystem::path(folder) / "kgpu-probe").string();
   }
-  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-  std::string path = (std::filesystem::path(folder) / "kgpu-probe").string();
   if (access(path.c_str(), X_OK) != 0) {
-    return NotFound("{}: no kgpu-probe beside kgpu: install it there, or name it with --probe",
+    return NotFound("{}: no such program: install kgpu-probe beside kgpu, or name it with --probe",
                     path);
   }
   return path;

@@ -52,7 +52,7 @@ TEST_F(ContainerTest, SeesTheTwoGpusItWasGivenAndNoOther) {
   const std::string fifth = Uuid(host, 4);
   const Result result =
       bench.Run({"kgpu.dev/gpu=" + second, "kgpu.dev/gpu=4"},
-                       "ls /dev; kgpu devices --output json; load-library libcuda.so.1; env");
+                "ls /dev; kgpu devices --output json; load-library libcuda.so.1; env");
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("nvidia1\n"), HasSubstr("nvidia4\n"), HasSubstr("nvidiactl"),
                     HasSubstr("nvidia-uvm"), Not(HasSubstr("nvidia0\n")), HasSubstr(second),
@@ -77,8 +77,8 @@ TEST_F(ContainerTest, TheLoaderOfARhelLikeImageFindsTheDriver) {
   const SimHost host("4xT4");
   const ContainerBench bench(Image::kRhelLike);
   Generate(host, bench);
-  const Result result = bench.Run(
-      {"kgpu.dev/gpu=0"}, "load-library libcuda.so.1; load-library libnvidia-ml.so.1");
+  const Result result =
+      bench.Run({"kgpu.dev/gpu=0"}, "load-library libcuda.so.1; load-library libnvidia-ml.so.1");
   EXPECT_THAT(result.out, AllOf(HasSubstr("lib64"), HasSubstr("/libcuda.so.1\n"),
                                 HasSubstr("/libnvidia-ml.so.1\n")))
       << result.err;
@@ -88,8 +88,7 @@ TEST_F(ContainerTest, ADriverInstalledAsOnRhelIsFoundInADebianLikeImage) {
   const SimHost host("4xT4", {"--distro", "rhel"});
   const ContainerBench bench(Image::kDebianLike);
   Generate(host, bench);
-  const Result result =
-      bench.Run({"kgpu.dev/gpu=all"}, "load-library libcuda.so.1; kgpu devices");
+  const Result result = bench.Run({"kgpu.dev/gpu=all"}, "load-library libcuda.so.1; kgpu devices");
   EXPECT_THAT(result.out, AllOf(HasSubstr("/libcuda.so.1\n"), HasSubstr("T4"), HasSubstr("\n3 ")))
       << result.err;
 }
@@ -135,8 +134,8 @@ TEST_F(ContainerTest, AMigDeviceIsGivenAlone) {
   ASSERT_NE(at, std::string::npos);
   const std::string mig = devices.out.substr(at + 1, devices.out.find('"', at + 1) - at - 1);
   const Result result = bench.Run({"kgpu.dev/gpu=" + mig},
-                                         "kgpu devices --output json | grep -c '\"MIG-'; "
-                                         "kgpu devices; ls /dev/nvidia-caps");
+                                  "kgpu devices --output json | grep -c '\"MIG-'; "
+                                  "kgpu devices; ls /dev/nvidia-caps");
   EXPECT_THAT(result.out, AllOf(HasSubstr("1\n"), HasSubstr(mig), HasSubstr("nvidia-cap")))
       << result.err;
 }

@@ -68,7 +68,7 @@ TEST_F(DevicesTest, EveryProfileIsRead) {
     const char* model;
   } kProfiles[] = {{"8xH100-SXM5-80GB", 8, "H100-SXM5-80GB"},
                    {"8xH200-SXM5-141GB", 8, "H200-SXM5-141GB"},
-                   {"8xB200", 8, "B200"},
+                   {"8xB200", 8, "B200-SXM6-180GB"},
                    {"4xT4", 4, "T4"},
                    {"4xK80", 4, "K80"},
                    {"2xL40S", 2, "L40S"},
@@ -77,7 +77,7 @@ TEST_F(DevicesTest, EveryProfileIsRead) {
     const SimHost host(p.profile);
     const json::value devices = Devices(host);
     ASSERT_EQ(At(devices, "/gpus").as_array().size(), p.gpus) << p.profile;
-    EXPECT_EQ(At(devices, "/gpus/0/model"), p.model);
+    EXPECT_EQ(std::string(At(devices, "/gpus/0/model").as_string()), p.model);
     EXPECT_EQ(At(devices, "/driver/state"), "Ready") << p.profile;
   }
 }
@@ -167,6 +167,7 @@ TEST_F(DevicesTest, AnUnloadedDriverIsAReasonNotAnExit) {
 
 TEST_F(DevicesTest, LibraryAndModuleOfDifferentVersionsAreNamedWithTheMend) {
   SimHost host("4xT4");
+  host.Inject("unload");
   host.Inject("load", {"--driver", "550.54.15", "--module-only"});
   const Result result = host.Kgpu({"devices"});
   EXPECT_EQ(result.code, 7);

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include <array>
 #include <utility>
