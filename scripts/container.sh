@@ -9,7 +9,7 @@ make_rootfs() {
   shift
   mkdir -p "$root"/{bin,usr/bin,lib64,proc,sys,dev,tmp,etc,run}
   cp /bin/busybox "$root/bin/busybox"
-  for name in sh ls cat cksum env grep sleep stat; do ln -sf busybox "$root/bin/$name"; done
+  for name in sh ls cat md5sum env grep sleep stat; do ln -sf busybox "$root/bin/$name"; done
   for file in "$@"; do cp "$file" "$root/usr/bin/"; done
   # The loader and the libraries that kgpu-probe and NVIDIA's library name in DT_NEEDED.
   for file in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1; do

@@ -1,20 +1,30 @@
 #!/usr/bin/env bash
-# clang 19: builds once for the thread-safety analysis, then clang-tidy over every source of ours.
+# clang-tidy 19 with the project's rules. A file takes 10 to 20 s, so the default is what changed.
+#   scripts/tidy.sh             sources changed since $KGPU_TIDY_BASE, or in the last commit
+#   scripts/tidy.sh --all       every source (half an hour on 2 cores)
+#   scripts/tidy.sh FILE …
 # Files whose text, headers and settings are as at their last clean run are not read again.
-#   scripts/tidy.sh [FILE …]
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
 cd "$kgpu_top"
-scripts/build.sh tidy --all
+sources=('src/*.cc' 'testing/*.cc' 'tests/*.cc' 'bench/*.cc')
+case ${1:-} in
+  '')
+    base=${KGPU_TIDY_BASE:-HEAD~1}
+    git rev-parse --verify --quiet "$base" >/dev/null || base=$(git hash-object -t tree /dev/null)
+    mapfile -t files < <(git diff --name-only --diff-filter=AM "$base" -- "${sources[@]}")
+    ;;
+  --all) mapfile -t files < <(git ls-files "${sources[@]}") ;;
+  *) files=("$@") ;;
+esac
+[ ${#files[@]} -gt 0 ] || exit 0
+
+# Only the compile commands are needed; sources that the build generates are made by a build.
+[ -f build/tidy/build.ninja ] || cmake --preset tidy >/dev/null
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kgpu-tidy
 mkdir -p "$cache"
-if [ $# -gt 0 ]; then
-  files=("$@")
-else
-  mapfile -t files < <(git ls-files 'src/*.cc' 'testing/*.cc' 'tests/*.cc' 'bench/*.cc')
-fi
 # One key for all headers and settings: simple, and headers change seldom.
 common=$(git ls-files '*.h' .clang-tidy 'cmake/*' '*CMakeLists.txt' | xargs cat | sha256sum)
 step "clang-tidy over ${#files[@]} files"

@@ -97,22 +97,21 @@ TEST_F(ContainerTest, AnOldLibcudaThatTheImageCarriesIsHidden) {
   const SimHost host("4xT4");
   const ContainerBench bench(Image::kDebianLike);
   Generate(host, bench);
-  // The image's own driver library and a loader cache that names it.
-  const Result old =
-      RunProgram({"/bin/sh", "-c",
-                  fmt::format("cd {0} && d=$(dirname $(find usr/lib lib -name libc.so.6 | "
-                              "head -n1)) && mkdir -p usr/lib/$(basename $d) && "
-                              "cp $d/libm.so.6 usr/lib/$(basename $d)/libcuda.so.470.1 && "
-                              "ln -s libcuda.so.470.1 usr/lib/$(basename $d)/libcuda.so.1 && "
-                              "/sbin/ldconfig -r . && ls -l etc/ld.so.cache",
-                              bench.rootfs())});
-  ASSERT_EQ(old.code, 0) << old.err;
-  const Result result =
-      bench.Run({"kgpu.dev/gpu=0"}, "load-library libcuda.so.1; ls -l /usr/lib/*/libcuda*");
-  // libm.so.6 stands in for the old library: mapped, it would print that name's file.
-  const Result plain = bench.Run({}, "cksum /usr/lib/*/libcuda.so.1");
-  const Result given = bench.Run({"kgpu.dev/gpu=0"}, "cksum /usr/lib/*/libcuda.so.1");
-  EXPECT_THAT(result.out, HasSubstr("/libcuda.so.1\n")) << result.err;
+  // The image carries the libcuda of an older driver, and its loader cache names it.
+  const SimHost old_host("4xT4", {"--driver", "470.82.01"});
+  const Result old = RunProgram(
+      {"/bin/sh", "-c",
+       fmt::format("set -e; cd {0}; folder=usr/lib/$(basename $(dirname $(find usr/lib lib -name "
+                   "libc.so.6 | head -n1))); mkdir -p $folder; "
+                   "cp $(find {1} -type f -name 'libcuda.so.470*' | head -n1) $folder/; "
+                   "/sbin/ldconfig -r .; /sbin/ldconfig -C etc/ld.so.cache -p",
+                   bench.rootfs(), old_host.path())});
+  ASSERT_THAT(old.out, HasSubstr("libcuda.so.1 ")) << old.err;
+  const std::string script = "load-library libcuda.so.1; md5sum /usr/lib/*/libcuda.so.1";
+  const Result plain = bench.Run({}, script);
+  const Result given = bench.Run({"kgpu.dev/gpu=0"}, script);
+  EXPECT_THAT(plain.out, HasSubstr("/libcuda.so.1\n")) << plain.err;
+  EXPECT_THAT(given.out, HasSubstr("/libcuda.so.1\n")) << given.err;
   EXPECT_NE(plain.out, given.out);
 }
 
