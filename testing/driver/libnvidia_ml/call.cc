@@ -119,12 +119,12 @@ uint64_t NowUs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
-Return CheckArguments(bool has_arguments, Device device, Target& target) {
+Return CheckHandle(Device device, Target& target) {
   SessionRef session;
   if (!session) {
     return nvml::kErrorUninitialized;
   }
-  return has_arguments && Decode(device, target) ? nvml::kSuccess : nvml::kErrorInvalidArgument;
+  return Decode(device, target) ? nvml::kSuccess : nvml::kErrorInvalidArgument;
 }
 
 Return PutText(const char* text, size_t field_size, char* out, uint32_t length) {

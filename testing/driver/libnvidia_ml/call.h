@@ -76,8 +76,14 @@ Return SlotCall(const char* name, uint32_t slot, Read&& read) {
   });
 }
 
-// The checks before a handle is used.
-Return CheckArguments(bool has_arguments, Device device, Target& target);
+// Whether the library is initialised and gave out the handle.
+Return CheckHandle(Device device, Target& target);
+// The checks before a handle is used. In the header, so that analysers see what success means.
+inline Return CheckArguments(bool has_arguments, Device device, Target& target) {
+  Return result = CheckHandle(device, target);
+  return has_arguments || result == nvml::kErrorUninitialized ? result
+                                                              : nvml::kErrorInvalidArgument;
+}
 
 // A function of a GPU or a MIG device: `read` gets the GPU and what the handle names.
 template <typename Read>

@@ -8,7 +8,6 @@
 namespace kgpu::sim {
 namespace {
 
-using nvml::Device;
 using nvml::EventData;
 using nvml::EventSet;
 

@@ -9,7 +9,6 @@ namespace kgpu::sim {
 
 using nvml::kErrorInvalidArgument;
 using nvml::kErrorNotFound;
-using nvml::kErrorNotSupported;
 using nvml::kSuccess;
 
 KGPU_NVML nvmlDeviceGetCount_v2(uint32_t* count) {

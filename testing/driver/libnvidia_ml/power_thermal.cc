@@ -5,7 +5,6 @@
 namespace kgpu::sim {
 
 using nvml::kErrorInvalidArgument;
-using nvml::kErrorNoPermission;
 using nvml::kErrorNotSupported;
 using nvml::kSuccess;
 

@@ -6,7 +6,6 @@ namespace {
 
 using nvml::kErrorInvalidArgument;
 using nvml::kErrorNotFound;
-using nvml::kErrorNotSupported;
 using nvml::kSuccess;
 
 struct ErrorText {

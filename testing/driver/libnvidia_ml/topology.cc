@@ -3,8 +3,6 @@
 
 namespace kgpu::sim {
 
-using nvml::kErrorInvalidArgument;
-using nvml::kErrorNotFound;
 using nvml::kErrorNotSupported;
 using nvml::kSuccess;
 
