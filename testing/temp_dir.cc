@@ -1,8 +1,8 @@
 #include "testing/temp_dir.h"
 
-#include <cstdlib>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <cstdlib>
 
 #include <filesystem>
 #include <fstream>
