@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -33,7 +34,12 @@ struct GenerateOptions {
   std::string format = "json";
   std::string capabilities = "compute,utility";
   bool is_dry_run = false;
+  bool is_watch = false;
 };
+
+// With --watch: how often the files are looked at though nothing has changed, so that names kept
+// for a while run out, and files that somebody else adds or removes count.
+constexpr std::chrono::seconds kLookAgain{60};
 
 struct ReadOptions {
   HostOptions host;
@@ -90,27 +96,63 @@ std::string Summary(const cdi::PublishReport& report, const sys::Root& root) {
   for (const std::string& path : report.removed) {
     text += fmt::format("removed {}\n", root.At(path));
   }
-  return text.empty() ? "nothing to change\n" : text;
+  return text;
 }
 
-StatusOr<ExitCode> Publish(const GenerateOptions& options, const std::vector<cdi::Spec>& specs,
-                           doc::Format format, const std::string& engine_root) {
+// Everything between a snapshot and the files, settled once.
+struct Generator {
+  host::DriverRoot root;
+  Folders folders;
+  sys::Root engine;
+  RealClock clock;
+  cdi::PublisherOptions publisher_options;
+  inject::SpecOptions spec_options;
+};
+
+StatusOr<Generator> MakeGenerator(const GenerateOptions& options) {
+  cdi::PublisherOptions publisher_options;
+  inject::SpecOptions spec_options;
+  ASSIGN_OR_RETURN(publisher_options.format, ParseFormat(options.format));
+  ASSIGN_OR_RETURN(spec_options.capabilities, inject::ParseCapabilities(options.capabilities));
+  ASSIGN_OR_RETURN(host::DriverRoot root, OpenRoots(options.host));
   std::vector<std::string> given;
   if (!options.output_dir.empty()) {
     given.push_back(options.output_dir);
   }
-  ASSIGN_OR_RETURN(const Folders folders, OpenFolders(options.host, given));
-  ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open(engine_root));
-  const RealClock clock;
-  cdi::PublisherOptions publisher_options;
+  ASSIGN_OR_RETURN(Folders folders, OpenFolders(options.host, given));
   publisher_options.folder = folders.paths.back();
   publisher_options.folders = folders.paths;
-  publisher_options.format = format;
-  cdi::Publisher publisher(folders.root, engine, clock, publisher_options);
-  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
-  RETURN_IF_ERROR(PrintOut(Summary(report, folders.root)));
-  for (const std::string& note : report.notes) {
+  ASSIGN_OR_RETURN(sys::Root engine, sys::Root::Open(root.engine_root));
+  return Generator{std::move(root), std::move(folders),           std::move(engine),
+                   RealClock(),     std::move(publisher_options), std::move(spec_options)};
+}
+
+StatusOr<std::vector<cdi::Spec>> SpecsOf(const Generator& generator,
+                                         const device::Snapshot& snapshot) {
+  RETURN_IF_ERROR(RefuseWithoutDriver(snapshot.driver));
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
+  }
+  ASSIGN_OR_RETURN(inject::SpecSet set,
+                   inject::BuildSpecs(snapshot, generator.root, generator.spec_options));
+  for (const std::string& note : set.notes) {
     PrintNote(note);
+  }
+  return std::move(set.specs);
+}
+
+StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& snapshot,
+                           bool says_nothing_to_change) {
+  ASSIGN_OR_RETURN(const std::vector<cdi::Spec> specs, SpecsOf(generator, snapshot));
+  cdi::Publisher publisher(generator.folders.root, generator.engine, generator.clock,
+                           generator.publisher_options);
+  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
+  const std::string summary = Summary(report, generator.folders.root);
+  if (!summary.empty() || says_nothing_to_change) {
+    RETURN_IF_ERROR(PrintOut(summary.empty() ? "nothing to change\n" : summary));
+    for (const std::string& note : report.notes) {
+      PrintNote(note);
+    }
   }
   for (const cdi::Finding& finding : report.findings) {
     PrintNote(finding.text);
@@ -118,30 +160,38 @@ StatusOr<ExitCode> Publish(const GenerateOptions& options, const std::vector<cdi
   return report.findings.empty() ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
-  ASSIGN_OR_RETURN(const doc::Format format, ParseFormat(options.format));
-  inject::SpecOptions spec_options;
-  ASSIGN_OR_RETURN(spec_options.capabilities, inject::ParseCapabilities(options.capabilities));
-  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
-  ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
-  RETURN_IF_ERROR(RefuseWithoutDriver(snapshot->driver));
-  for (const device::UnmanagedGpu& gpu : snapshot->unmanaged) {
-    PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
-  }
-  ASSIGN_OR_RETURN(const inject::SpecSet set, inject::BuildSpecs(*snapshot, root, spec_options));
-  for (const std::string& note : set.notes) {
-    PrintNote(note);
-  }
-  if (!options.is_dry_run) {
-    return Publish(options, set.specs, format, root.engine_root);
-  }
+// Publishes after every change until interrupted. A host or folder that is bad for now is told and
+// tried again with the next change.
+Status Watch(const GenerateOptions& options, const Generator& generator) {
+  return WatchSnapshots(options.host, generator.root, {.repeat = kLookAgain},
+                        [&](const device::SnapshotPtr& snapshot) {
+                          const auto done = Publish(generator, *snapshot, false);
+                          if (!done.ok()) {
+                            PrintNote(Message(done.status()));
+                          }
+                          return true;
+                        });
+}
+
+StatusOr<ExitCode> DryRun(const Generator& generator, const device::Snapshot& snapshot) {
+  ASSIGN_OR_RETURN(const std::vector<cdi::Spec> specs, SpecsOf(generator, snapshot));
   // The second spec only repeats the first under NVIDIA's kind.
-  if (set.specs.empty() || set.specs.front().devices.empty()) {
+  if (specs.empty() || specs.front().devices.empty()) {
     PrintNote("no usable GPU: there would be no spec");
     return ExitCode::kUnhealthy;
   }
-  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(set.specs.front(), format)));
+  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(specs.front(), generator.publisher_options.format)));
   return ExitCode::kOk;
+}
+
+StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
+  ASSIGN_OR_RETURN(const Generator generator, MakeGenerator(options));
+  if (options.is_watch) {
+    RETURN_IF_ERROR(Watch(options, generator));
+    return ExitCode::kOk;
+  }
+  ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, generator.root));
+  return options.is_dry_run ? DryRun(generator, *snapshot) : Publish(generator, *snapshot, true);
 }
 
 StatusOr<ExitCode> RunList(const ReadOptions& options) {
@@ -217,7 +267,11 @@ void AddGenerate(VerbRegistrar& verbs, CLI::App& group) {
                    "compat32, or all")
       ->type_name("LIST")
       ->capture_default_str();
-  verb->add_flag("--dry-run", options->is_dry_run, "Print the spec, write nothing");
+  CLI::Option* dry_run =
+      verb->add_flag("--dry-run", options->is_dry_run, "Print the spec, write nothing");
+  verb->add_flag("-w,--watch", options->is_watch,
+                 "Go on until interrupted: write again after every change of GPUs or driver")
+      ->excludes(dry_run);
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] { return RunGenerate(*options); });
 }

@@ -36,8 +36,8 @@ Status Watch(const DevicesOptions& options, const host::DriverRoot& root, Output
                    ParseDuration("--hold-down", options.hold_down));
   device::SnapshotPtr last;
   Status status;
-  RETURN_IF_ERROR(
-      WatchSnapshots(options.host, root, hold_down, [&](const device::SnapshotPtr& snapshot) {
+  RETURN_IF_ERROR(WatchSnapshots(
+      options.host, root, {.hold_down = hold_down}, [&](const device::SnapshotPtr& snapshot) {
         std::string text;
         if (format == OutputFormat::kJson) {
           text = doc::PrintLine(DevicesJson(*snapshot)) + "\n";

@@ -32,40 +32,58 @@ StatusOr<UniqueFd> StopSignals() {
   return fd;
 }
 
-// A verb that ends with the first snapshot has no fault to hold a GPU down for.
-constexpr std::chrono::milliseconds kNoFaultIsSeen{0};
+// Hands snapshots on, and the newest again when nothing came for a while.
+class Repeater {
+ public:
+  using Listener = std::function<bool(const device::SnapshotPtr&)>;
+
+  Repeater(EpollLoop& loop, std::chrono::milliseconds repeat, const Listener& listener)
+      : loop_(loop), repeat_(repeat), listener_(listener) {}
+
+  void Deliver(const device::SnapshotPtr& snapshot) {
+    loop_.CancelTimer(timer_);
+    if (!listener_(snapshot)) {
+      loop_.Quit();
+    } else if (repeat_ > std::chrono::milliseconds(0)) {
+      timer_ = loop_.After(repeat_, [this, snapshot] { Deliver(snapshot); });
+    }
+  }
+
+ private:
+  EpollLoop& loop_;
+  std::chrono::milliseconds repeat_;
+  const Listener& listener_;
+  TimerId timer_ = TimerId::kNone;
+};
 
 }  // namespace
 
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
-                      std::chrono::milliseconds hold_down,
-                      const std::function<bool(const device::SnapshotPtr&)>& on_change) {
+                      const WatchOptions& watch,
+                      const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
   inventory::InventoryOptions inventory_options;
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
-  inventory_options.hold_down = hold_down;
+  inventory_options.hold_down = watch.hold_down;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, StopSignals());
-  ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  ASSIGN_OR_RETURN(const WatchId stop_watch,
+                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  Repeater repeater(*loop, watch.repeat, on_snapshot);
   inventory::Inventory inventory(*loop, root, std::move(inventory_options));
-  inventory.Start([&](const device::SnapshotPtr& snapshot) {
-    if (!on_change(snapshot)) {
-      loop->Quit();
-    }
-  });
+  inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater.Deliver(snapshot); });
   loop->Run();
-  loop->Unwatch(watch);
+  loop->Unwatch(stop_watch);
   return OkStatus();
 }
 
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root) {
   device::SnapshotPtr first;
-  RETURN_IF_ERROR(
-      WatchSnapshots(options, root, kNoFaultIsSeen, [&](const device::SnapshotPtr& snapshot) {
-        first = snapshot;
-        return false;
-      }));
+  RETURN_IF_ERROR(WatchSnapshots(options, root, {}, [&](const device::SnapshotPtr& snapshot) {
+    first = snapshot;
+    return false;
+  }));
   if (!first) {
     return Unavailable("stopped by a signal before the GPUs were read");
   }

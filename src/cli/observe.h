@@ -15,10 +15,16 @@ namespace kgpu::cli {
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root);
 
-// Calls `on_change` with the first snapshot and every one after it until SIGINT or SIGTERM, or
-// until it returns false. `hold_down`: see InventoryOptions. Errors: as TakeSnapshot.
+struct WatchOptions {
+  std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions
+  // Calls again with the newest snapshot when it has not changed for so long; 0: never.
+  std::chrono::milliseconds repeat{0};
+};
+
+// Calls `on_snapshot` with the first snapshot and every one after it until SIGINT or SIGTERM, or
+// until it returns false. Errors: as TakeSnapshot.
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
-                      std::chrono::milliseconds hold_down,
-                      const std::function<bool(const device::SnapshotPtr&)>& on_change);
+                      const WatchOptions& watch,
+                      const std::function<bool(const device::SnapshotPtr&)>& on_snapshot);
 
 }  // namespace kgpu::cli

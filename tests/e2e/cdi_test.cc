@@ -62,6 +62,27 @@ TEST_F(CdiTest, ASecondRunChangesNothing) {
   EXPECT_EQ(Generate(host).out, "nothing to change\n");
 }
 
+TEST_F(CdiTest, AWatchWritesAgainAfterEveryChange) {
+  SimHost host("4xT4");
+  std::vector<std::string> argv = {"kgpu",    "cdi",          "generate",
+                                   "--watch", "--output-dir", out_.path()};
+  for (const std::string& flag : host.flags()) {
+    argv.push_back(flag);
+  }
+  Background watch(argv);
+  ASSERT_TRUE(watch.WaitFor("nvidia.com-gpu.json")) << watch.out();
+  watch.Clear();
+  host.Inject("add", {"--model", "T4"});
+  ASSERT_TRUE(watch.WaitFor("nvidia.com-gpu.json")) << watch.out();
+  EXPECT_THAT(host.Kgpu({"cdi", "list", "--spec-dir", out_.path()}).out,
+              HasSubstr("kgpu.dev/gpu=4 "));
+  // The driver goes for an upgrade: the spec stays for containers that need it.
+  host.Inject("unload");
+  EXPECT_THAT(host.Kgpu({"cdi", "list", "--spec-dir", out_.path()}).out,
+              HasSubstr("kgpu.dev/gpu=4 "));
+  EXPECT_EQ(watch.Stop().code, 0);
+}
+
 TEST_F(CdiTest, ADryRunPrintsAndWritesNothing) {
   const SimHost host("4xT4");
   const Result result = Generate(host, {"--dry-run", "--format", "yaml"});
