@@ -18,11 +18,11 @@ class TestHost {
   const std::string& path() const { return dir_.path(); }
 
   // <folder>/<stem>.so.<version> with SONAME <stem>.so.1, and the link of that name.
-  void AddLibrary(const std::string& folder, const std::string& stem, uint16_t machine = kElfX86_64,
+  void AddLibrary(const std::string& folder, const std::string& stem, uint16_t machine = kElfX8664,
                   std::string_view version = kVersion) const;
   // The libraries that every layout has: CUDA, NVML, the JIT compiler, OpenCL, encoding, GLX,
   // VDPAU.
-  void AddUsualLibraries(const std::string& folder, uint16_t machine = kElfX86_64) const;
+  void AddUsualLibraries(const std::string& folder, uint16_t machine = kElfX8664) const;
   // An executable file.
   void AddProgram(const std::string& path) const;
   // /dev/nvidia<0…count-1>, nvidiactl, nvidia-uvm, nvidia-uvm-tools, nvidia-modeset. False where

@@ -93,6 +93,7 @@ class Search {
   // Oldest first, unique.
   std::vector<std::string> Versions() const {
     std::vector<std::string> versions;
+    versions.reserve(anchors_.size());
     for (const Anchor& anchor : anchors_) {
       versions.push_back(anchor.version);
     }

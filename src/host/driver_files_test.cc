@@ -26,7 +26,7 @@ class DriverFilesTest : public ::testing::Test {
  protected:
   // Writes <folder>/<stem>.<version> and its SONAME link.
   void AddLibrary(const std::string& folder, const std::string& stem,
-                  std::string_view version = kVersion, uint16_t machine = kElfX86_64) {
+                  std::string_view version = kVersion, uint16_t machine = kElfX8664) {
     const std::string name = stem + "." + std::string(version);
     dir_.WriteFile(folder + "/" + name, MakeElf({.machine = machine, .soname = stem + ".1"}));
     dir_.Symlink(name, folder + "/" + stem + ".1");
@@ -190,12 +190,12 @@ TEST_F(DriverFilesTest, SaysThatARootHasNoDriver) {
 
 TEST_F(DriverFilesTest, FindsNvmlOfTheNativeMachineOnly) {
   const bool is_x86 = NativeMachine() == ElfMachine::kX86_64;
-  AddLibrary("usr/lib64", "libnvidia-ml.so", kVersion, is_x86 ? kElfAarch64 : kElfX86_64);
+  AddLibrary("usr/lib64", "libnvidia-ml.so", kVersion, is_x86 ? kElfAarch64 : kElfX8664);
   const auto root = sys::Root::Open(dir_.path());
   ASSERT_OK(root);
   EXPECT_THAT(FindNvmlLibrary(*root), StatusIs(StatusCode::kNotFound, HasSubstr("is for")));
 
-  AddLibrary("usr/local/lib64", "libnvidia-ml.so", kVersion, is_x86 ? kElfX86_64 : kElfAarch64);
+  AddLibrary("usr/local/lib64", "libnvidia-ml.so", kVersion, is_x86 ? kElfX8664 : kElfAarch64);
   EXPECT_THAT(FindNvmlLibrary(*root),
               IsOkAndHolds(std::string("/usr/local/lib64/libnvidia-ml.so.535.104.05")));
 }

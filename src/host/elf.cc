@@ -20,7 +20,7 @@ constexpr size_t kMaxSegments = 256;
 constexpr size_t kMaxDynamic = 4096;  // entries
 constexpr size_t kMaxNeeded = 256;
 constexpr size_t kMaxName = 256;
-constexpr size_t kMaxNotes = 64 * 1024;  // bytes of one note segment
+constexpr size_t kMaxNotes = size_t{64} * 1024;  // bytes of one note segment
 
 // Bytes [offset, offset + size) of the file, or fewer where it ends.
 using Reader = std::function<StatusOr<std::string>(uint64_t offset, size_t size)>;

@@ -41,7 +41,7 @@ TEST_P(ElfMachineTest, IsRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ElfMachineTest,
-                         ::testing::Values(MachineCase{kElfX86_64, ElfMachine::kX86_64, true},
+                         ::testing::Values(MachineCase{kElfX8664, ElfMachine::kX86_64, true},
                                            MachineCase{kElfAarch64, ElfMachine::kAarch64, true},
                                            MachineCase{kElfI386, ElfMachine::kI386, false},
                                            MachineCase{21, ElfMachine::kUnknown, true}));
@@ -56,7 +56,7 @@ TEST(ElfTest, ReadsFileWithoutNames) {
 
 TEST(ElfTest, ReadsFileThroughRoot) {
   const TempDir dir;
-  dir.WriteFile("lib/real", MakeElf(Image(kElfX86_64)));
+  dir.WriteFile("lib/real", MakeElf(Image(kElfX8664)));
   dir.Symlink("/lib/real", "lib/libcuda.so.1");
   const auto root = sys::Root::Open(dir.path());
   ASSERT_OK(root);
@@ -85,7 +85,7 @@ TEST(ElfTest, RejectsOtherByteOrderAndClass) {
 }
 
 TEST(ElfTest, RejectsNameBeyondStringTable) {
-  std::string bytes = MakeElf(Image(kElfX86_64));
+  std::string bytes = MakeElf(Image(kElfX8664));
   constexpr size_t kFirstDynamicValue = 64 + 3 * 56 + 8;
   bytes[kFirstDynamicValue + 2] = '\x7f';
   EXPECT_THAT(ParseElf(bytes),
@@ -93,7 +93,7 @@ TEST(ElfTest, RejectsNameBeyondStringTable) {
 }
 
 TEST(ElfTest, RejectsProgramHeadersBeyondTheFile) {
-  std::string bytes = MakeElf(Image(kElfX86_64));
+  std::string bytes = MakeElf(Image(kElfX8664));
   for (size_t i = 32; i < 40; ++i) {
     bytes[i] = '\xff';
   }
@@ -101,7 +101,7 @@ TEST(ElfTest, RejectsProgramHeadersBeyondTheFile) {
 }
 
 TEST(ElfTest, LeavesBuildIdEmptyWhenNoteIsDamaged) {
-  std::string bytes = MakeElf(Image(kElfX86_64));
+  std::string bytes = MakeElf(Image(kElfX8664));
   const size_t note = bytes.find(std::string_view("\x04\0\0\0\x02\0\0\0\x03\0\0\0", 12));
   ASSERT_NE(note, std::string::npos);
   bytes[note] = '\xff';
@@ -118,7 +118,7 @@ TEST(ElfTest, SurvivesEveryTruncation) {
 }
 
 TEST(ElfTest, SurvivesEveryFlippedByte) {
-  const std::string bytes = MakeElf(Image(kElfX86_64));
+  const std::string bytes = MakeElf(Image(kElfX8664));
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(~damaged[at]);

@@ -21,7 +21,7 @@ constexpr size_t kNameLimit = 4096;
 constexpr uint32_t kTypeMask = 0x00ff;
 constexpr uint32_t kArchitectureMask = 0xff00;
 constexpr uint32_t kElfLibc6 = 0x0003;
-constexpr uint32_t kX86_64 = 0x0300;
+constexpr uint32_t kX8664 = 0x0300;
 constexpr uint32_t kAarch64 = 0x0a00;
 constexpr uint32_t kDefault = 0x0000;  // i386 on x86 hosts
 
@@ -39,7 +39,7 @@ T Load(std::string_view bytes, size_t offset) {
 
 ElfMachine MachineOf(uint32_t flags) {
   switch (flags & kArchitectureMask) {
-    case kX86_64:
+    case kX8664:
       return ElfMachine::kX86_64;
     case kAarch64:
       return ElfMachine::kAarch64;

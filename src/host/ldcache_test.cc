@@ -15,10 +15,10 @@ using ::testing::IsEmpty;
 
 std::vector<CacheLine> Lines() {
   return {
-      {"libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", kCacheX86_64, 0},
+      {"libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", kCacheX8664, 0},
       {"libcuda.so.1", "/usr/lib/i386-linux-gnu/libcuda.so.1", kCacheI386, 0},
       {"libc.so.6", "/usr/lib/aarch64-linux-gnu/libc.so.6", kCacheAarch64, 0},
-      {"libm.so.6", "/usr/lib/glibc-hwcaps/x86-64-v3/libm.so.6", kCacheX86_64, uint64_t{1} << 62},
+      {"libm.so.6", "/usr/lib/glibc-hwcaps/x86-64-v3/libm.so.6", kCacheX8664, uint64_t{1} << 62},
   };
 }
 
