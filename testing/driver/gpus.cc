@@ -94,7 +94,8 @@ Status SetText(char* field_bytes, size_t size, std::string_view field, std::stri
                            Printable(text, 40), size);
   }
   std::memset(field_bytes, 0, size);
-  std::memcpy(field_bytes, text.data(), text.size());
+  // Not memcpy: the data of an empty view may be null.
+  std::ranges::copy(text, field_bytes);
   return OkStatus();
 }
 

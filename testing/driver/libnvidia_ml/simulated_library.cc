@@ -32,6 +32,9 @@ void SimulatedLibrary::MakeNode(const std::string& path, unsigned minor) {
 }
 
 SimulatedLibrary::~SimulatedLibrary() {
+  // Unloading without nvmlShutdown leaks the session, as with NVIDIA's library.
+  while (Call<nvml::Return()>("nvmlShutdown") == nvml::kSuccess) {
+  }
   dlclose(handle_);
 }
 
