@@ -162,7 +162,7 @@ Return GetSwitch(const char* name, Device device, nvml::EnableState* out, Get&& 
 class ListWriter {
  public:
   ListWriter(uint32_t* count, bool has_items)
-      : count_(count), capacity_(has_items ? *count : 0), found_(0) {}
+      : count_(count), capacity_(has_items && count != nullptr ? *count : 0), found_(0) {}
   // Starts over, for a read that is repeated.
   void Clear() { found_ = 0; }
   // The place of one more item, or -1 when there is none left.

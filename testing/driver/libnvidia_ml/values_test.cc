@@ -123,6 +123,15 @@ TEST_F(SimulatedGpuTest, ListsProcessesByKindAndSaysHowManyFit) {
   EXPECT_EQ(infos[1].pid, 42U);
 }
 
+TEST_F(SimulatedGpuTest, ListsNeedAPlaceForTheirLength) {
+  Start(1);
+  Device devices[2] = {};
+  using Set = nvml::Return(uint32_t, uint32_t*, Device*);
+  EXPECT_EQ(library_.Call<Set>("nvmlSystemGetTopologyGpuSet", 0U, static_cast<uint32_t*>(nullptr),
+                               &devices[0]),
+            nvml::kErrorInvalidArgument);
+}
+
 TEST_F(SimulatedGpuTest, SaysNotSupportedWhereTheModelLacksAValue) {
   Start(1);
   uint32_t value = 0;
