@@ -1,7 +1,6 @@
 #include "src/inventory/inventory.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,11 +9,10 @@
 #include "src/host/driver_facts.h"
 #include "src/host/driver_files.h"
 #include "src/inventory/assemble.h"
-#include "src/inventory/dev_watch.h"
 #include "src/inventory/driver_status.h"
 #include "src/inventory/health.h"
-#include "src/inventory/quick_look.h"
 #include "src/inventory/reader.h"
+#include "src/inventory/triggers.h"
 #include "src/nvml/error_map.h"
 #include "src/probe/client.h"
 
@@ -28,9 +26,6 @@ using device::Snapshot;
 using device::SnapshotPtr;
 using std::chrono::milliseconds;
 
-// After a device node changed: at once, and again while the kernel may still be at it.
-constexpr std::array kLooksAfterChange = {milliseconds(2), milliseconds(20), milliseconds(80),
-                                          milliseconds(300), milliseconds(1000)};
 // Before looking again because waiting for events went wrong: the driver may be going away.
 constexpr milliseconds kLookAfterTrouble{20};
 // How long trouble that may pass is kept to ourselves: the next probe usually answers, or says what
@@ -86,11 +81,7 @@ class Inventory::Impl {
                  .on_abandoned = [this] { OnAbandoned(); }}) {}
 
   ~Impl() {
-    for (const TimerId timer :
-         {look_timer_, check_timer_, patience_timer_, poll_timer_, quick_timer_}) {
-      loop_.CancelTimer(timer);
-    }
-    for (const TimerId timer : change_timers_) {
+    for (const TimerId timer : {look_timer_, check_timer_, patience_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -108,7 +99,7 @@ class Inventory::Impl {
   void OnEvent(const probe::Event& event);
   void OnXid(const probe::Event& event);
   void OnAbandoned();
-  void OnDevChange();
+  void OnPoll();
   void Fault(const probe::Event& event, std::string reason, std::string message);
   void LookIn(milliseconds delay);
   void Look();
@@ -116,8 +107,6 @@ class Inventory::Impl {
   void WatchNewGpus();
   bool HasNewGpu() const;
   void Take(const Reading& reading);
-  void PollAgain();
-  void QuickPollAgain();
   void ArmCheck();
   void ShowReady();
   void ShowDown();
@@ -129,7 +118,7 @@ class Inventory::Impl {
   Listener listener_;
   HealthBook book_;
   SnapshotPtr current_;
-  std::unique_ptr<DevWatch> dev_watch_;
+  std::unique_ptr<Triggers> triggers_;
 
   Driver driver_;                    // as the snapshot shows it
   HostView view_;                    // of the last look
@@ -148,10 +137,6 @@ class Inventory::Impl {
   SteadyTime look_due_{};
   TimerId check_timer_ = TimerId::kNone;
   TimerId patience_timer_ = TimerId::kNone;
-  TimerId poll_timer_ = TimerId::kNone;
-  TimerId quick_timer_ = TimerId::kNone;
-  std::string quick_look_;  // the last one
-  std::vector<TimerId> change_timers_;
   probe::Client client_;  // last: its listener uses the members above
 };
 
@@ -168,13 +153,10 @@ StatusOr<std::string> Inventory::Impl::FindLibrary() const {
 
 void Inventory::Impl::Start(Listener listener) {
   listener_ = std::move(listener);
-  auto watch = DevWatch::Create(loop_, root_.host, [this] { OnDevChange(); });
-  if (watch.ok()) {
-    dev_watch_ = *std::move(watch);
-  } else {
-    KGPU_LOG(kWarning, "device nodes are not watched", {"reason", Message(watch.status())},
-             {"effect", "changes are seen by the slow poll only"});
-  }
+  triggers_ = std::make_unique<Triggers>(
+      loop_, root_.host,
+      TriggerOptions{.quick_poll = options_.quick_poll, .slow_poll = options_.slow_poll},
+      [this] { Refresh(); }, [this] { OnPoll(); });
   patience_timer_ = loop_.After(options_.start_deadline, [this] {
     patience_timer_ = TimerId::kNone;
     if (current_->version == 0) {
@@ -186,9 +168,6 @@ void Inventory::Impl::Start(Listener listener) {
       Publish(std::move(next));
     }
   });
-  PollAgain();
-  quick_look_ = QuickLook(root_.host);
-  QuickPollAgain();
   client_.Start();
 }
 
@@ -200,26 +179,12 @@ void Inventory::Impl::Refresh() {
   }
 }
 
-void Inventory::Impl::PollAgain() {
-  poll_timer_ = loop_.After(options_.slow_poll, [this] {
-    if (client_.is_up()) {
-      LookIn(milliseconds(0));
-    } else if (down_) {
-      ShowDown();  // PCI may have changed while the driver is away
-    }
-    PollAgain();
-  });
-}
-
-void Inventory::Impl::QuickPollAgain() {
-  quick_timer_ = loop_.After(options_.quick_poll, [this] {
-    std::string look = QuickLook(root_.host);
-    if (look != quick_look_) {
-      quick_look_ = std::move(look);
-      Refresh();
-    }
-    QuickPollAgain();
-  });
+void Inventory::Impl::OnPoll() {
+  if (client_.is_up()) {
+    LookIn(milliseconds(0));
+  } else if (down_) {
+    ShowDown();  // PCI may have changed while the driver is away
+  }
 }
 
 // A new probe: everything is read, after registering for events, so that none is missed.
@@ -302,16 +267,6 @@ void Inventory::Impl::Fault(const probe::Event& event, std::string reason, std::
     ArmCheck();
   }
   LookIn(kLookAfterTrouble);
-}
-
-void Inventory::Impl::OnDevChange() {
-  for (const TimerId timer : change_timers_) {
-    loop_.CancelTimer(timer);
-  }
-  change_timers_.clear();
-  for (const milliseconds delay : kLooksAfterChange) {
-    change_timers_.push_back(loop_.After(delay, [this] { Refresh(); }));
-  }
 }
 
 void Inventory::Impl::LookIn(milliseconds delay) {

@@ -1,0 +1,50 @@
+// When to look at the driver again without being told by it: device nodes that come and go, signs
+// of a change in /proc, and the slow poll.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/inventory/dev_watch.h"
+#include "src/sys/root.h"
+
+namespace kgpu::inventory {
+
+struct TriggerOptions {
+  std::chrono::milliseconds quick_poll{1000};
+  std::chrono::milliseconds slow_poll{30000};
+};
+
+// Owned by the inventory, lives on the loop's thread.
+class Triggers {
+ public:
+  // `changed` is called when something may have changed, `poll` after each slow_poll. `loop` and
+  // `host` outlive the triggers.
+  Triggers(EventLoop& loop, const sys::Root& host, const TriggerOptions& options,
+           std::function<void()> changed, std::function<void()> poll);
+  ~Triggers();
+  Triggers(const Triggers&) = delete;
+  Triggers& operator=(const Triggers&) = delete;
+
+ private:
+  void OnDevChange();
+  void ArmQuickPoll();
+  void ArmSlowPoll();
+
+  EventLoop& loop_;
+  const sys::Root& host_;
+  const TriggerOptions options_;
+  std::function<void()> changed_;
+  std::function<void()> poll_;
+  std::unique_ptr<DevWatch> dev_watch_;
+  std::vector<TimerId> change_timers_;
+  TimerId quick_timer_ = TimerId::kNone;
+  TimerId slow_timer_ = TimerId::kNone;
+  std::string quick_look_;  // the last one
+};
+
+}  // namespace kgpu::inventory

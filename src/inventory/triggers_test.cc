@@ -1,0 +1,72 @@
+#include "src/inventory/triggers.h"
+
+#include <gtest/gtest.h>
+
+#include "src/inventory/test_host.h"
+#include "testing/fake_loop.h"
+
+namespace kgpu::inventory {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class TriggersTest : public ::testing::Test {
+ protected:
+  TriggersTest()
+      : root_(host_.Open()),
+        triggers_(loop_, root_.host, {}, [this] { ++changes_; }, [this] { ++polls_; }) {}
+
+  TestHost host_;
+  host::DriverRoot root_;
+  FakeLoop loop_;
+  int changes_ = 0;
+  int polls_ = 0;
+  Triggers triggers_;
+};
+
+TEST_F(TriggersTest, AreQuietWhileNothingChanges) {
+  loop_.Advance(milliseconds(29999));
+  EXPECT_EQ(changes_, 0);
+  EXPECT_EQ(polls_, 0);
+  loop_.Advance(seconds(31));
+  EXPECT_EQ(changes_, 0);
+  EXPECT_EQ(polls_, 2);
+}
+
+TEST_F(TriggersTest, ANodeOfNvidiasIsToldAtOnceAndAgainAWhile) {
+  host_.AddNode(3);
+  loop_.RunUntilIdle();
+  loop_.Advance(milliseconds(2));
+  EXPECT_EQ(changes_, 1);
+  loop_.Advance(milliseconds(900));
+  EXPECT_EQ(changes_, 4);
+}
+
+TEST_F(TriggersTest, SeveralNodesAtATimeAreOneChange) {
+  host_.AddNode(3);
+  host_.AddNode(4);
+  loop_.RunUntilIdle();
+  host_.RemoveNode(3);
+  loop_.RunUntilIdle();
+  loop_.Advance(milliseconds(2));
+  EXPECT_EQ(changes_, 1);
+}
+
+TEST_F(TriggersTest, OtherNodesAreNotOurs) {
+  host_.dir().WriteFile("dev/sda", "");
+  loop_.RunUntilIdle();
+  loop_.Advance(milliseconds(100));
+  EXPECT_EQ(changes_, 0);
+}
+
+TEST_F(TriggersTest, AnInstanceThatAppearsInProcIsToldWithinASecond) {
+  host_.dir().MakeDir("proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0");
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(changes_, 1);
+  loop_.Advance(seconds(10));
+  EXPECT_EQ(changes_, 1);
+}
+
+}  // namespace
+}  // namespace kgpu::inventory
