@@ -11,7 +11,8 @@ bool Library::Load(const char* path) {
   // RTLD_LOCAL: the library's symbols must not replace those of a library that it loads itself.
   handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
-    const char* why = dlerror();
+    // One text per thread in glibc and musl.
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe)
     (void)snprintf(error_, sizeof(error_), "%s", why == nullptr ? path : why);
   }
   return handle_ != nullptr;

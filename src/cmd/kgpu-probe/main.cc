@@ -1,8 +1,9 @@
 // kgpu-probe: the one process that loads NVIDIA's library. Started by kgpu, not by people.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "src/probe/child/run.h"
 

@@ -1,9 +1,10 @@
 #include "src/probe/child/channel.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 namespace kgpu::probe::child {
 

@@ -1,7 +1,7 @@
 #include "src/probe/child/driver.h"
 
-#include <string.h>
-#include <time.h>
+#include <cstring>
+#include <ctime>
 
 namespace kgpu::probe::child {
 namespace {

@@ -1,9 +1,10 @@
 #include "src/probe/child/run.h"
 
-#include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <cstring>
 
 #include "src/nvml/library.h"
 #include "src/probe/child/channel.h"

@@ -13,11 +13,12 @@
 //   mig I           GPU I has MIG enabled and two MIG devices
 //   xid I CODE SEQ  an XID of GPU I, delivered once for each new SEQ
 // Compiled with FAKE_NVML_V1 it has the names of an old driver only.
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "src/nvml/abi.h"
 
