@@ -14,6 +14,7 @@ struct DriverFlags {
   std::string folder;
   std::string gpu;
   std::string version;
+  std::string cuda;
   std::string model;
   bool is_module_only = false;
   bool is_enable = false;
@@ -56,6 +57,9 @@ Status Load(const DriverFlags& flags, const CliContext& context) {
     return InvalidArgument("--driver: \"{}\" must be a driver version such as 550.54.15",
                            flags.version);
   }
+  if (!flags.cuda.empty() && flags.version.empty()) {
+    return InvalidArgument("--cuda: name the driver that brings it with --driver VERSION");
+  }
   if (flags.is_module_only && flags.version.empty()) {
     return InvalidArgument("--module-only: name the module's version with --driver VERSION");
   }
@@ -64,7 +68,7 @@ Status Load(const DriverFlags& flags, const CliContext& context) {
   if (!flags.version.empty() && !flags.is_module_only) {
     commands.push_back("library " + flags.version);
   }
-  commands.push_back(flags.version.empty() ? "load" : "load " + flags.version);
+  commands.push_back(fmt::format("load {} {}", flags.version, flags.cuda));
   RETURN_IF_ERROR(RunCommands(flags.folder, commands).status());
   Tell(flags, context,
        fmt::format("the kernel module is loaded{}{}", flags.version.empty() ? "" : ", version ",
@@ -146,6 +150,7 @@ void AddDriverVerbs(CLI::App& app, CliContext& context) {
   auto load = std::make_shared<DriverFlags>();
   CLI::App* load_verb = AddVerb(app, context, "load", "load the kernel module", load, Load);
   load_verb->add_option("--driver", load->version, "another version, of module and libraries");
+  load_verb->add_option("--cuda", load->cuda, "the CUDA version it brings: 12.4");
   load_verb->add_flag("--module-only", load->is_module_only,
                       "only the module is of that version: it then differs from the libraries");
   auto nouveau = std::make_shared<DriverFlags>();

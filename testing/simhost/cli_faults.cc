@@ -18,7 +18,7 @@ struct FaultFlags {
   uint32_t xid = 0;
   uint64_t single = 0;
   uint64_t dual = 0;
-  double milliseconds = 0;
+  uint32_t milliseconds = 0;
   uint32_t gpu_percent = 0;
   uint32_t memory_percent = 0;
   uint32_t celsius = 0;
@@ -135,7 +135,7 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
               });
   slow->add_option("MS", slowed->milliseconds, "milliseconds")
       ->required()
-      ->check(CLI::Range(0.0, 3'600'000.0));
+      ->check(CLI::Range(0, 3'600'000));
   slow->add_option("--gpu", slowed->gpu, "only calls on this GPU");
   slow->add_option("--call", slowed->call, "only this NVML function");
 }

@@ -57,6 +57,7 @@ void ReadMissing(YamlMapReader& reader, const YamlValue& top, GpuModel& model) {
         std::ranges::find(kFeatureWords, word, &std::pair<std::string_view, Feature>::first);
     if (found == kFeatureWords.end()) {
       std::vector<std::string_view> known;
+      known.reserve(kFeatureWords.size());
       for (const auto& [text, feature] : kFeatureWords) {
         known.push_back(text);
       }

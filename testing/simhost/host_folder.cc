@@ -45,6 +45,7 @@ StatusOr<std::string> BuiltinProfileText(std::string_view name) {
     return std::string(found->second);
   }
   std::vector<std::string_view> names;
+  names.reserve(profiles.size());
   for (const auto& [known, text] : profiles) {
     names.push_back(known);
   }
@@ -175,6 +176,9 @@ StatusOr<HostFolder> HostFolder::Create(const CreateOptions& raw_options, WriteR
   const HostSettings settings = SettingsFor(options, profile);
   RETURN_IF_ERROR(MakeRoom(options));
   ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(options.folder));
+  if (IsSimulatedHost(options.folder)) {
+    return AlreadyExists("{}: another kgpu-sim has just made a host there", options.folder);
+  }
   RETURN_IF_ERROR(SaveTexts(options.folder, texts, settings));
   HostFolder host(options.folder, std::move(profile), settings);
   ASSIGN_OR_RETURN(const auto state, host.BootState());
@@ -197,6 +201,7 @@ Status HostFolder::Delete(const std::string& raw_folder) {
   }
   ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(folder));
   // Never into another file system: a container may have mounts below this folder.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): kgpu-sim's verbs have one thread
   if (nftw(folder.c_str(), RemoveEntry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0) {
     return ErrnoStatus(errno, "remove " + folder);
   }

@@ -204,6 +204,7 @@ StatusOr<std::string> BuiltinModelText(std::string_view id) {
     return std::string(found->second);
   }
   std::vector<std::string_view> names;
+  names.reserve(models.size());
   for (const auto& [name, text] : models) {
     names.push_back(name);
   }

@@ -24,6 +24,7 @@ constexpr std::array<std::pair<std::string_view, uint64_t>, 10> kReasons = {{
 
 StatusOr<uint64_t> BitsOf(std::string_view reason) {
   std::vector<std::string_view> words;
+  words.reserve(kReasons.size());
   for (const auto& [word, bits] : kReasons) {
     if (word == reason) {
       return bits;
