@@ -2,8 +2,12 @@
 
 #include <boost/json/value.hpp>
 
+#include <algorithm>
+#include <optional>
+
 #include "src/base/strings.h"
 #include "src/doc/json_reader.h"
+#include "src/doc/utf8.h"
 #include "src/doc/yaml_reader.h"
 
 namespace kgpu::doc {
@@ -23,6 +27,12 @@ StatusOr<boost::json::value> Parse(std::string_view text, Format format, std::st
   if (text.size() > limits.bytes) {
     return InvalidArgument("{}: {} bytes are more than the {} allowed", file, text.size(),
                            limits.bytes);
+  }
+  // yaml-cpp lets any byte through, and what is printed of it would not be JSON.
+  if (const std::optional<size_t> offset = FindInvalidUtf8(text)) {
+    const std::string_view before = text.substr(0, *offset);
+    return InvalidArgument("{}:{}:{}: not UTF-8 text", file, std::ranges::count(before, '\n') + 1,
+                           *offset - (before.rfind('\n') + 1) + 1);  // npos + 1 is 0
   }
   return format == Format::kJson ? ParseJson(text, file, limits) : ParseYaml(text, file, limits);
 }

@@ -62,6 +62,17 @@ TEST(DocTest, SurvivesHostileNesting) {
   EXPECT_FALSE(Parse(brackets, Format::kYaml, "x").ok());
 }
 
+TEST(DocTest, RefusesWhatIsNotUtf8) {
+  for (const Format format : {Format::kJson, Format::kYaml}) {
+    for (const char* bad : {"\xff", "\xc0\xaf", "\xe2\x82", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                            "\x80", "\xe0\x80\x80", "\xf8\x88\x80\x80\x80"}) {
+      EXPECT_THAT(Parse(std::string("[\n \"") + bad + "\"]", format, "x"),
+                  StatusIs(StatusCode::kInvalidArgument, HasSubstr("x:2:3: not UTF-8")));
+    }
+    EXPECT_OK(Parse("[\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"]", format, "x"));
+  }
+}
+
 TEST(DocTest, PlainScalarsFollowTheCoreSchema) {
   EXPECT_EQ(Line(Parse("[null, ~, true, yes, 12, -3, 0x10, 0o17, 1.5, 1e3, .inf, 1.2.3, '12', 08]",
                        Format::kYaml, "x")),
