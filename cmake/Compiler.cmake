@@ -29,7 +29,9 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # KGPU_LOG and fmt consume format strings that clang can not see are literals.
-  target_compile_options(kgpu_options INTERFACE -Wthread-safety -Wno-format-nonliteral)
+  # libstdc++ 12 uses a function of its own that it has deprecated (std::stable_sort).
+  target_compile_options(kgpu_options INTERFACE -Wthread-safety -Wno-format-nonliteral
+    -Wno-deprecated-declarations)
 endif()
 
 if(KGPU_SANITIZE)

@@ -2,19 +2,24 @@
 # Builds the release programs into build/release/bin/ (and the simulated driver beside them).
 #   scripts/build.sh            the programs
 #   scripts/build.sh --all      tests and benchmarks too
-#   scripts/build.sh PRESET [--all]   another preset: debug, asan, tsan, fuzz, tidy
+#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, tsan, fuzz, tidy
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-preset=release targets=(programs)
+preset=release targets=()
+if [ $# -gt 0 ] && [ "$1" != --all ]; then
+  preset=$1
+  shift
+fi
 for argument in "$@"; do
   case $argument in
-    --all) targets=(all) ;;
-    -*) die "usage: scripts/build.sh [PRESET] [--all]" ;;
-    *) preset=$argument ;;
+    --all) targets+=(all) ;;
+    -*) die "usage: scripts/build.sh [PRESET] [--all | TARGET …]" ;;
+    *) targets+=("$argument") ;;
   esac
 done
+[ ${#targets[@]} -gt 0 ] || targets=(programs)
 cd "$kgpu_top"
 started=$SECONDS
 [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >/dev/null

@@ -9,7 +9,7 @@ set -euo pipefail
 seconds=${1:-5}
 shift || true
 cd "$kgpu_top"
-scripts/build.sh fuzz --all
+scripts/build.sh fuzz fuzzers
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then
   for program in build/fuzz/fuzz/*_fuzzer; do
