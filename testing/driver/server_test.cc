@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -337,43 +335,6 @@ TEST_F(ControlTest, RunsCommands) {
   EXPECT_THAT(control->Run("clients"), IsOkAndHolds(HasSubstr(std::to_string(getpid()))));
   EXPECT_THAT(control->Run("xid 7 79"),
               StatusIs(StatusCode::kNotFound, HasSubstr("there are 2 GPUs")));
-}
-
-TEST_F(ControlTest, ReadersNeverSeeHalfAChange) {
-  auto control = ControlClient::Connect(dir_.path());
-  ASSERT_OK(control);
-  RawClient client(dir_);
-  pollfd hello = {client.fd(), POLLIN, 0};
-  ASSERT_EQ(poll(&hello, 1, 10000), 1);
-  const SimState& state = client.Mapped();
-  std::atomic<bool> is_done = false;
-  std::atomic<uint64_t> reads = 0;
-  std::atomic<uint64_t> torn = 0;
-  std::vector<std::jthread> readers;
-  for (int i = 0; i < 8; ++i) {
-    readers.emplace_back([&] {
-      const std::atomic_ref<uint64_t> sequence(const_cast<uint64_t&>(state.sequence));
-      auto& use = const_cast<SimUtilization&>(state.gpus[0].utilization);
-      while (!is_done.load()) {
-        const uint64_t before = sequence.load(std::memory_order_acquire);
-        const uint32_t gpu = std::atomic_ref(use.gpu).load(std::memory_order_acquire);
-        const uint32_t memory = std::atomic_ref(use.memory).load(std::memory_order_acquire);
-        if ((before & 1) == 0 && sequence.load(std::memory_order_relaxed) == before) {
-          torn += gpu == memory ? 0 : 1;
-          ++reads;
-        }
-      }
-    });
-  }
-  for (int percent = 0; percent < 100; ++percent) {
-    ASSERT_OK(control->Run(fmt::format("util 0 {} {}", percent, percent)));
-  }
-  while (reads.load() < 1000) {
-    std::this_thread::yield();
-  }
-  is_done = true;
-  readers.clear();
-  EXPECT_EQ(torn.load(), 0U);
 }
 
 TEST_F(ControlTest, StrangersMayLookButNotTouch) {
