@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -248,13 +247,9 @@ class Search {
         add(FolderOf(anchor.path));
       }
     }
-    // Every driver library that ld.so.cache knows lies in one of a few folders; links are
-    // followed once for each folder.
-    std::set<std::string, std::less<>> seen;
+    // Each entry by itself: Debian's library folder holds links to nvidia/current beside libraries
+    // of the driver, so one entry of a folder says nothing about the others.
     for (const LdCacheEntry& entry : cache_) {
-      if (!seen.emplace(FolderOf(entry.path)).second) {
-        continue;
-      }
       const StatusOr<std::string> real = driver_.Resolve(entry.path);
       if (real.ok() && VersionOf(NameOf(*real)) == version) {
         add(FolderOf(*real));

@@ -84,6 +84,23 @@ TEST_F(DriverFilesTest, FollowsDebiansAlternatives) {
               ElementsAre("/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.535.104.05"));
 }
 
+TEST_F(DriverFilesTest, FindsDebiansLibrariesBesideTheLinks) {
+  AddLibrary("usr/lib/x86_64-linux-gnu/nvidia/current", "libcuda.so");
+  dir_.Symlink("nvidia/current/libcuda.so.1", "usr/lib/x86_64-linux-gnu/libcuda.so.1");
+  AddLibrary("usr/lib/x86_64-linux-gnu", "libnvidia-glcore.so");
+  dir_.WriteFile("etc/ld.so.cache",
+                 MakeLdCache({{"libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1"},
+                              {"libnvidia-glcore.so.535.104.05",
+                               "/usr/lib/x86_64-linux-gnu/libnvidia-glcore.so.535.104.05"}}));
+
+  const auto files = Find();
+
+  ASSERT_OK(files);
+  EXPECT_THAT(Paths(*files),
+              ElementsAre("/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.535.104.05",
+                          "/usr/lib/x86_64-linux-gnu/libnvidia-glcore.so.535.104.05"));
+}
+
 TEST_F(DriverFilesTest, FindsFoldersThatOnlyTheCacheKnows) {
   AddLibrary("opt/odd/place", "libcuda.so");
   dir_.WriteFile("etc/ld.so.cache", MakeLdCache({{"libcuda.so.1", "/opt/odd/place/libcuda.so.1"}}));
