@@ -54,10 +54,10 @@ class SimulatedHost {
   std::unique_ptr<sim::SimState> state;
 };
 
-// Compares with testing/simhost/golden/<name>; KGPU_UPDATE_GOLDEN=1 writes it anew.
+// Compares with testing/simhost/golden/<name>; KGPU_UPDATE_GOLDENS=1 writes it anew.
 void ExpectGolden(const std::string& name, const std::string& text) {
   const std::string path = std::string(KGPU_GOLDEN_FOLDER) + "/" + name;
-  if (std::getenv("KGPU_UPDATE_GOLDEN") != nullptr) {
+  if (std::getenv("KGPU_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
     return;
   }
@@ -65,7 +65,7 @@ void ExpectGolden(const std::string& name, const std::string& text) {
   std::stringstream golden;
   golden << file.rdbuf();
   EXPECT_EQ(text, golden.str()) << "compare with " << path
-                                << "; KGPU_UPDATE_GOLDEN=1 accepts the new text";
+                                << "; KGPU_UPDATE_GOLDENS=1 accepts the new text";
 }
 
 TEST(PlanTest, ListsADebianWorkstationWith32BitLibraries) {
