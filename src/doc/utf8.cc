@@ -1,37 +1,51 @@
 #include "src/doc/utf8.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace kgpu::doc {
 namespace {
 
-// Length of the well-formed sequence at the beginning of `text`; 0 when there is none.
+// Which second bytes may follow which first ones; every further byte is 80 to BF.
+struct SequenceRow {
+  uint8_t first_low, first_high;
+  uint8_t second_low, second_high;
+  size_t length;
+};
+constexpr std::array<SequenceRow, 8> kSequences = {{
+    {0xc2, 0xdf, 0x80, 0xbf, 2},
+    {0xe0, 0xe0, 0xa0, 0xbf, 3},
+    {0xe1, 0xec, 0x80, 0xbf, 3},
+    {0xed, 0xed, 0x80, 0x9f, 3},
+    {0xee, 0xef, 0x80, 0xbf, 3},
+    {0xf0, 0xf0, 0x90, 0xbf, 4},
+    {0xf1, 0xf3, 0x80, 0xbf, 4},
+    {0xf4, 0xf4, 0x80, 0x8f, 4},
+}};
+
+bool IsWithin(char c, uint8_t low, uint8_t high) {
+  const auto byte = static_cast<uint8_t>(c);
+  return byte >= low && byte <= high;
+}
+
+// Length of the well-formed sequence at the beginning of `text`, which is not empty; 0 when there
+// is none.
 size_t SequenceLength(std::string_view text) {
-  const auto byte = [text](size_t i) -> uint8_t {
-    return i < text.size() ? static_cast<uint8_t>(text[i]) : 0;
-  };
-  const auto is_within = [&byte](size_t i, uint8_t low, uint8_t high) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const auto continues = [&is_within](size_t i) { return is_within(i, 0x80, 0xbf); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) {
+  if (IsWithin(text[0], 0x00, 0x7f)) {
     return 1;
   }
-  if (first >= 0xc2 && first <= 0xdf) {
-    return continues(1) ? 2 : 0;
+  const auto* const row = std::ranges::find_if(kSequences, [text](const SequenceRow& candidate) {
+    return IsWithin(text[0], candidate.first_low, candidate.first_high);
+  });
+  if (row == kSequences.end() || text.size() < row->length ||
+      !IsWithin(text[1], row->second_low, row->second_high)) {
+    return 0;
   }
-  if (first >= 0xe0 && first <= 0xef) {
-    const uint8_t low = first == 0xe0 ? 0xa0 : 0x80;
-    const uint8_t high = first == 0xed ? 0x9f : 0xbf;
-    return is_within(1, low, high) && continues(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const uint8_t low = first == 0xf0 ? 0x90 : 0x80;
-    const uint8_t high = first == 0xf4 ? 0x8f : 0xbf;
-    return is_within(1, low, high) && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
+  const std::string_view rest = text.substr(2, row->length - 2);
+  const bool is_continued =
+      std::ranges::all_of(rest, [](char c) { return IsWithin(c, 0x80, 0xbf); });
+  return is_continued ? row->length : 0;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void AddNodes(const host::DriverRoot& root, const device::Snapshot& snapshot,
   }
   for (std::optional<host::DeviceFile>* node : {&nodes.control, &nodes.uvm, &nodes.uvm_tools}) {
     if (*node) {
-      parts.control.push_back(MakeNode(root, **std::move(node)));
+      parts.control.push_back(MakeNode(root, *std::move(*node)));
     }
   }
   if (nodes.modeset) {
