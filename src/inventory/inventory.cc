@@ -20,7 +20,6 @@ namespace kgpu::inventory {
 namespace {
 
 using device::Driver;
-using device::DriverState;
 using device::Gpu;
 using device::Snapshot;
 using device::SnapshotPtr;
@@ -390,6 +389,9 @@ void Inventory::Impl::ShowReady() {
 }
 
 void Inventory::Impl::ShowDown() {
+  if (!down_) {
+    return;
+  }
   view_ = ReadHostView(root_.host);
   driver_ = ExplainDown(*down_, host::ReadDriverFacts(root_), view_);
   if (view_.is_pci_readable) {
