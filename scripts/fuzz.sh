@@ -16,11 +16,13 @@ if [ ${#targets[@]} = 0 ]; then
     targets+=("$(basename "$program" _fuzzer)")
   done
 fi
+# Freed memory that ASan keeps back would count as ours.
+export ASAN_OPTIONS=quarantine_size_mb=16
 for target in "${targets[@]}"; do
   step "fuzzing $target for $seconds s"
   found=build/fuzz/found/$target
   mkdir -p "$found"
-  "build/fuzz/fuzz/${target}_fuzzer" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \
+  "build/fuzz/fuzz/${target}_fuzzer" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
     -malloc_limit_mb=256 -print_final_stats=0 -verbosity=0 -artifact_prefix="$found/" \
     "$found" "fuzz/corpus/$target" >&2
 done

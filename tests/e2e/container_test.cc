@@ -104,6 +104,7 @@ TEST_F(ContainerTest, AnOldLibcudaThatTheImageCarriesIsHidden) {
        fmt::format("set -e; cd {0}; folder=usr/lib/$(basename $(dirname $(find usr/lib lib -name "
                    "libc.so.6 | head -n1))); mkdir -p $folder; "
                    "cp $(find {1} -type f -name 'libcuda.so.470*' | head -n1) $folder/; "
+                   "echo old >>$(ls $folder/libcuda.so.470*); "
                    "/sbin/ldconfig -r .; /sbin/ldconfig -C etc/ld.so.cache -p",
                    bench.rootfs(), old_host.path())});
   ASSERT_THAT(old.out, HasSubstr("libcuda.so.1 ")) << old.err;
