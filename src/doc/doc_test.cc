@@ -43,7 +43,7 @@ TEST(DocTest, TellsWhereTheTextIsWrong) {
   EXPECT_THAT(Parse("a: [1\nb: 2", Format::kYaml, "x.yaml"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("not YAML")));
   EXPECT_THAT(Parse("a: 1\n---\nb: 2\n", Format::kYaml, "x"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("2 documents")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than one document")));
 }
 
 TEST(DocTest, KeepsToItsLimits) {
@@ -71,6 +71,10 @@ TEST(DocTest, RefusesWhatIsNotUtf8) {
     }
     EXPECT_OK(Parse("[\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"]", format, "x"));
   }
+}
+
+TEST(DocTest, StrayCommasAreNotDocumentsWithoutEnd) {
+  EXPECT_THAT(Parse(",,,,a: {", Format::kYaml, "x"), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(DocTest, PlainScalarsFollowTheCoreSchema) {
