@@ -48,18 +48,33 @@ double Number(std::string_view text, std::string_view key) {
 }  // namespace
 
 Cost RunAndMeasure(const std::vector<std::string>& argv) {
-  const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const auto start = std::chrono::steady_clock::now();
-  const pid_t pid = Spawn(argv, null.get());
-  int status = 0;
-  rusage usage{};
-  if (pid < 0 || wait4(pid, &status, 0, &usage) != pid) {
+  // Through a launcher of next to no memory: the kernel counts what the parent had mapped before
+  // exec into ru_maxrss.
+  std::array<int, 2> pipe_fds{};
+  if (pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
     return {};
   }
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-          .milliseconds = took.count(),
-          .peak_mib = static_cast<double>(usage.ru_maxrss) / 1024};
+  const UniqueFd read_end(pipe_fds[0]);
+  UniqueFd write_end(pipe_fds[1]);
+  std::vector<std::string> launched = {KGPU_BENCH_DIR "/launch"};
+  launched.insert(launched.end(), argv.begin(), argv.end());
+  const pid_t pid = Spawn(launched, write_end.get());
+  write_end.Reset();
+  struct {
+    int32_t code;
+    int32_t peak_kib;
+    int64_t nanoseconds;
+  } report{};
+  const bool is_whole = read(read_end.get(), &report, sizeof(report)) == sizeof(report);
+  if (pid > 0) {
+    (void)waitpid(pid, nullptr, 0);
+  }
+  if (!is_whole) {
+    return {};
+  }
+  return {.code = report.code,
+          .milliseconds = static_cast<double>(report.nanoseconds) / 1e6,
+          .peak_mib = static_cast<double>(report.peak_kib) / 1024};
 }
 
 pid_t StartAndWaitReady(const std::vector<std::string>& argv) {
@@ -99,7 +114,9 @@ pid_t FindChild(const std::string& name) {
   for (const std::string& entry : proc->ListDir("/").value_or(std::vector<std::string>{})) {
     const auto pid = ParseUint(entry);
     const std::string status = pid ? proc->ReadFile(entry + "/status").value_or("") : std::string();
+    // Probes of earlier rounds may not have been reaped.
     if (status.starts_with(fmt::format("Name:\t{}\n", name)) &&
+        status.find("\nState:\tZ") == std::string::npos &&
         status.find(fmt::format("\nPPid:\t{}\n", getpid())) != std::string::npos) {
       return static_cast<pid_t>(*pid);
     }
