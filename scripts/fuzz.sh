@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with clang 19 and runs each for a number of seconds from its corpus.
 #   scripts/fuzz.sh [SECONDS [TARGET …]]     default: 5 seconds of every target
+# KGPU_FUZZ_SEED=N tries the same inputs each time, as .ci/run does: it must not flake.
 # New inputs go to build/fuzz/found/<target>/; a crash leaves crash-* there and fails the run.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -23,6 +24,6 @@ for target in "${targets[@]}"; do
   found=build/fuzz/found/$target
   mkdir -p "$found"
   "build/fuzz/fuzz/${target}_fuzzer" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
-    -malloc_limit_mb=256 -print_final_stats=0 -verbosity=0 -artifact_prefix="$found/" \
+    ${KGPU_FUZZ_SEED:+-seed="$KGPU_FUZZ_SEED"} -malloc_limit_mb=256 -print_final_stats=0 -verbosity=0 -artifact_prefix="$found/" \
     "$found" "fuzz/corpus/$target" >&2
 done

@@ -34,6 +34,10 @@ StatusOr<boost::json::value> Parse(std::string_view text, Format format, std::st
     return InvalidArgument("{}:{}:{}: not UTF-8 text", file, std::ranges::count(before, '\n') + 1,
                            *offset - (before.rfind('\n') + 1) + 1);  // npos + 1 is 0
   }
+  // Neither format allows them, and yaml-cpp takes a text that has some for UTF-16 or UTF-32.
+  if (text.find('\0') != std::string_view::npos) {
+    return InvalidArgument("{}: has zero bytes: save it as UTF-8", file);
+  }
   return format == Format::kJson ? ParseJson(text, file, limits) : ParseYaml(text, file, limits);
 }
 

@@ -77,6 +77,11 @@ TEST(DocTest, StrayCommasAreNotDocumentsWithoutEnd) {
   EXPECT_THAT(Parse(",,,,a: {", Format::kYaml, "x"), StatusIs(StatusCode::kInvalidArgument));
 }
 
+TEST(DocTest, ZeroBytesAreRefused) {
+  EXPECT_THAT(Parse(std::string_view("\1\0\0\0a", 5), Format::kYaml, "x"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("zero bytes")));
+}
+
 TEST(DocTest, PlainScalarsFollowTheCoreSchema) {
   EXPECT_EQ(Line(Parse("[null, ~, true, yes, 12, -3, 0x10, 0o17, 1.5, 1e3, .inf, 1.2.3, '12', 08]",
                        Format::kYaml, "x")),
