@@ -77,10 +77,11 @@ TEST_F(CdiTest, AWatchWritesAgainAfterEveryChange) {
   EXPECT_THAT(host.Kgpu({"cdi", "list", "--spec-dir", out_.path()}).out,
               HasSubstr("kgpu.dev/gpu=4 "));
   // The driver goes for an upgrade: the spec stays for containers that need it.
+  EXPECT_EQ(watch.Stop().code, 0);
   host.Inject("unload");
+  EXPECT_EQ(Generate(host).code, 6);
   EXPECT_THAT(host.Kgpu({"cdi", "list", "--spec-dir", out_.path()}).out,
               HasSubstr("kgpu.dev/gpu=4 "));
-  EXPECT_EQ(watch.Stop().code, 0);
 }
 
 TEST_F(CdiTest, ADryRunPrintsAndWritesNothing) {
