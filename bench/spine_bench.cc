@@ -19,8 +19,10 @@
 #include "src/base/event_loop.h"
 #include "src/base/log.h"
 #include "src/base/strings.h"
+#include "src/cdi/spec_text.h"
 #include "src/host/driver_files.h"
 #include "src/host/driver_root.h"
+#include "src/inject/build_specs.h"
 #include "src/inventory/inventory.h"
 #include "testing/driver/control.h"
 #include "testing/temp_dir.h"
@@ -185,6 +187,37 @@ std::pair<Row, Row> CdiSpec(const Host& host, const std::string& gpus, int runs)
   return {std::move(time), std::move(memory)};
 }
 
+// The spec of a snapshot that is there already, as the agent makes it: parts found, edits planned,
+// text printed.
+Row SpecAlone(const Host& host, const std::string& gpus, int runs) {
+  Row row{.what = fmt::format("CDI specs from a snapshot, {} GPUs", gpus),
+          .unit = "ms",
+          .samples = {},
+          .floor_name = "start of a program that does nothing",
+          .floor = {},
+          .budget = "3"};
+  const host::DriverRoot root = host::OpenDriverRoot(host.path(), "", "/").value();
+  const std::unique_ptr<EpollLoop> loop = EpollLoop::Create().value();
+  inventory::Inventory inventory(*loop, root, Options());
+  inventory.Start([&](const device::SnapshotPtr&) { loop->Quit(); });
+  loop->Run();
+  for (int i = 0; i < runs; ++i) {
+    const Cost floor = RunAndMeasure({kBench + "/noop"});
+    const auto start = steady_clock::now();
+    const inject::SpecSet set = inject::BuildSpecs(*inventory.current(), root).value();
+    size_t bytes = 0;
+    for (const cdi::Spec& spec : set.specs) {
+      bytes += cdi::PrintSpec(spec, doc::Format::kJson).size();
+    }
+    row.samples.Add(Milliseconds(steady_clock::now() - start).count());
+    row.floor.Add(floor.milliseconds);
+    if (bytes == 0) {
+      std::fputs("CDI specs: empty\n", stderr);
+    }
+  }
+  return row;
+}
+
 Row ProbeMemory(const Host& host, const std::string& gpus) {
   Row row{.what = fmt::format("PSS of kgpu-probe, {} GPUs", gpus),
           .unit = "KiB",
@@ -206,7 +239,6 @@ Row ProbeMemory(const Host& host, const std::string& gpus) {
 }
 
 int Run(int runs) {
-  SetLogLevel(LogLevel::kError);
   SetLogSink([](LogLevel, std::string_view) {});
   std::vector<Row> rows;
   for (const auto& [gpus, profile] :
@@ -217,6 +249,7 @@ int Run(int runs) {
     if (gpus == "8") {
       rows.push_back(XidRun(host, runs).Measure());
     }
+    rows.push_back(SpecAlone(host, gpus, runs));
     auto [time, memory] = CdiSpec(host, gpus, runs);
     rows.push_back(std::move(time));
     rows.push_back(std::move(memory));

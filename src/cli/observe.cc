@@ -65,6 +65,7 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
   inventory_options.hold_down = watch.hold_down;
+  inventory_options.is_live = watch.is_live;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, StopSignals());
   ASSIGN_OR_RETURN(const WatchId stop_watch,
@@ -80,7 +81,8 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root) {
   device::SnapshotPtr first;
-  RETURN_IF_ERROR(WatchSnapshots(options, root, {}, [&](const device::SnapshotPtr& snapshot) {
+  const WatchOptions once{.is_live = false};
+  RETURN_IF_ERROR(WatchSnapshots(options, root, once, [&](const device::SnapshotPtr& snapshot) {
     first = snapshot;
     return false;
   }));

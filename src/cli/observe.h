@@ -19,6 +19,7 @@ struct WatchOptions {
   std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions
   // Calls again with the newest snapshot when it has not changed for so long; 0: never.
   std::chrono::milliseconds repeat{0};
+  bool is_live = true;  // see InventoryOptions
 };
 
 // Calls `on_snapshot` with the first snapshot and every one after it until SIGINT or SIGTERM, or

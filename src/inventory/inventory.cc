@@ -152,10 +152,13 @@ StatusOr<std::string> Inventory::Impl::FindLibrary() const {
 
 void Inventory::Impl::Start(Listener listener) {
   listener_ = std::move(listener);
-  triggers_ = std::make_unique<Triggers>(
-      loop_, root_.host,
-      TriggerOptions{.quick_poll = options_.quick_poll, .slow_poll = options_.slow_poll},
-      [this] { Refresh(); }, [this] { OnPoll(); });
+  client_.Start();  // first: the probe works while we go on
+  if (options_.is_live) {
+    triggers_ = std::make_unique<Triggers>(
+        loop_, root_.host,
+        TriggerOptions{.quick_poll = options_.quick_poll, .slow_poll = options_.slow_poll},
+        [this] { Refresh(); }, [this] { OnPoll(); });
+  }
   patience_timer_ = loop_.After(options_.start_deadline, [this] {
     patience_timer_ = TimerId::kNone;
     if (current_->version == 0) {
@@ -167,7 +170,6 @@ void Inventory::Impl::Start(Listener listener) {
       Publish(std::move(next));
     }
   });
-  client_.Start();
 }
 
 void Inventory::Impl::Refresh() {
@@ -192,7 +194,9 @@ void Inventory::Impl::OnUp() {
   unwatched_.clear();
   is_reading_ = false;
   is_first_look_ = true;
-  seen_at_start_ = Fingerprints(ReadHostView(root_.host), root_.host);
+  if (options_.is_live) {
+    seen_at_start_ = Fingerprints(ReadHostView(root_.host), root_.host);
+  }
   Look();
 }
 

@@ -27,6 +27,9 @@ struct InventoryOptions {
   // After a fault a GPU turns healthy when, this long after the last news of it, every call about
   // it succeeds.
   std::chrono::milliseconds hold_down{60000};
+  // False where one snapshot is all that is wanted: device nodes and /proc are not watched. Closing
+  // an inotify descriptor alone waits several milliseconds for an RCU grace period.
+  bool is_live = true;
   std::vector<std::string> probe_environment;  // all of it, as "NAME=value"
 };
 

@@ -33,6 +33,17 @@ int OpenInRoot(int root, const std::string& path, int flags) {
   return fd < 0 ? -errno : static_cast<int>(fd);
 }
 
+// What the kernel calls an open file. Errors: as errno.
+StatusOr<std::string> PathOfFd(int fd) {
+  std::array<char, PATH_MAX> text{};
+  const ssize_t length =
+      readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), text.data(), text.size());
+  if (length < 0) {
+    return ErrnoStatus(errno, fmt::format("read the name of descriptor {}", fd));
+  }
+  return std::string(text.data(), static_cast<size_t>(length));
+}
+
 }  // namespace
 
 StatusOr<Root> Root::Open(std::string path) {
@@ -43,7 +54,8 @@ StatusOr<Root> Root::Open(std::string path) {
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, fmt::format("open folder {}", path));
   }
-  return Root(std::move(path), std::move(fd));
+  ASSIGN_OR_RETURN(std::string real_path, PathOfFd(fd.get()));
+  return Root(std::move(path), std::move(real_path), std::move(fd));
 }
 
 std::string Root::At(std::string_view path) const {
@@ -112,22 +124,16 @@ StatusOr<std::string> Root::ReadLink(std::string_view path) const {
 
 StatusOr<std::string> Root::Resolve(std::string_view path) const {
   ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, O_PATH));
-  std::array<char, PATH_MAX> text{};
-  std::array<char, PATH_MAX> root_text{};
-  const auto link_of = [](int target) { return fmt::format("/proc/self/fd/{}", target); };
-  const ssize_t length = readlink(link_of(fd.get()).c_str(), text.data(), text.size());
-  const ssize_t root_length =
-      readlink(link_of(fd_.get()).c_str(), root_text.data(), root_text.size());
-  if (length < 0 || root_length < 0) {
-    return ErrnoStatus(errno, fmt::format("resolve {}", At(path)));
+  auto real = PathOfFd(fd.get());
+  if (!real.ok()) {
+    return Annotate(real.status(), "resolve {}", At(path));
   }
-  std::string_view whole(text.data(), static_cast<size_t>(length));
-  const std::string_view root(root_text.data(), static_cast<size_t>(root_length));
-  if (root != "/") {
-    if (!whole.starts_with(root)) {
-      return Unavailable("resolve {}: the file was moved meanwhile", At(path));
+  std::string_view whole = *real;
+  if (real_path_ != "/") {
+    if (!whole.starts_with(real_path_)) {
+      return Unavailable("resolve {}: {} was moved meanwhile", At(path), path_);
     }
-    whole.remove_prefix(root.size());
+    whole.remove_prefix(real_path_.size());
   }
   return whole.empty() ? "/" : std::string(whole);
 }

@@ -53,9 +53,11 @@ class Root {
   bool Exists(std::string_view path) const;
 
  private:
-  Root(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  Root(std::string path, std::string real_path, UniqueFd fd)
+      : path_(std::move(path)), real_path_(std::move(real_path)), fd_(std::move(fd)) {}
 
   std::string path_;
+  std::string real_path_;  // as the kernel named the folder when it was opened
   UniqueFd fd_;
 };
 
