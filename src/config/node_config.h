@@ -1,0 +1,111 @@
+// What an admin wants of one node, validated. Every default of the product stands here, once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/config/selector.h"
+
+namespace kgpu::config {
+
+inline constexpr std::string_view kApiVersion = "kgpu.dev/v1";
+inline constexpr std::string_view kNodeConfigKind = "NodeConfig";
+inline constexpr std::string_view kDefaultResource = "nvidia.com/gpu";
+
+// How a GPU in MIG mode is advertised. Source: NVIDIA's device plugin, migStrategy.
+enum class MigStrategy {
+  kNone,    // the whole GPU, MIG ignored
+  kSingle,  // its MIG devices under the pool's own resource; all of the pool's must be alike
+  kMixed,   // its MIG devices as nvidia.com/mig-<profile>
+};
+
+enum class ShareBy { kNothing, kTime };
+
+// What a container that asks for several slots of a shared resource gets.
+enum class MultipleSlots { kAllow, kRefuse };
+
+struct Share {
+  ShareBy by = ShareBy::kNothing;
+  unsigned replicas = 1;  // slots of each device; 2 or more with kTime
+  MultipleSlots multiple = MultipleSlots::kAllow;
+  bool operator==(const Share&) const = default;
+};
+
+// How slots of shared devices are picked. Source: NVIDIA's sharedDevicesAllocationPolicy.
+enum class SharedPolicy { kDistributed, kPacked };
+
+struct Pool {
+  // Empty: kDefaultResource, with kMixed the name of each MIG profile. May hold "{model}": the
+  // canonical model id as it may stand in a resource name.
+  std::string resource;
+  Selector devices;
+  std::optional<MigStrategy> mig;  // nullopt: NodeConfig::mig
+  Share share;
+  bool operator==(const Pool&) const = default;
+};
+
+// How containers get their devices. Several may be active together.
+enum class DeviceListStrategy {
+  kAuto,            // CDI where the runtime proves that it reads CDI, else kDeviceSpecs + kMounts
+  kCdiCri,          // names in the CDIDevices field
+  kCdiAnnotations,  // names in an annotation
+  kEnvvar,          // NVIDIA_VISIBLE_DEVICES, for NVIDIA's runtime
+  kVolumeMounts,    // mounts below /var/run/nvidia-container-devices, for NVIDIA's runtime
+  kDeviceSpecs,     // device nodes
+  kMounts,          // the driver's files as mounts: with kDeviceSpecs no runtime support is needed
+};
+
+enum class DeviceIdStrategy { kUuid, kIndex };  // in NVIDIA_VISIBLE_DEVICES
+
+enum class Registration {
+  kKubeletSocket,  // Register on device-plugins/kubelet.sock
+  kPluginWatcher,  // a socket in plugins_registry/
+};
+
+struct PluginConfig {
+  std::vector<DeviceListStrategy> strategies = {DeviceListStrategy::kAuto};
+  DeviceIdStrategy device_ids = DeviceIdStrategy::kUuid;
+  SharedPolicy shared_policy = SharedPolicy::kDistributed;
+  Registration registration = Registration::kKubeletSocket;
+  std::string cdi_annotation_prefix = "cdi.k8s.io/";
+  std::string capabilities = "compute,utility";  // of device specs, mounts and CDI specs
+  bool operator==(const PluginConfig&) const = default;
+};
+
+struct HealthConfig {
+  std::chrono::milliseconds hold_down{60'000};
+  bool operator==(const HealthConfig&) const = default;
+};
+
+struct HttpConfig {
+  std::string address = "127.0.0.1:9401";  // "" switches it off; ":9401" is every address
+  bool operator==(const HttpConfig&) const = default;
+};
+
+struct NodeConfig {
+  std::vector<Selector> exclude;
+  std::vector<Pool> pools;  // never empty once parsed: one pool of everything by default
+  MigStrategy mig = MigStrategy::kNone;
+  PluginConfig plugin;
+  HealthConfig health;
+  HttpConfig http;
+  bool operator==(const NodeConfig&) const = default;
+};
+
+// What a node without a configuration file does.
+NodeConfig DefaultNodeConfig();
+
+// A NodeConfig in YAML or JSON (by the ending of `file`; any other is YAML). Empty text is the
+// default configuration. Errors: InvalidArgument "file:line:column: field: value: mend", with the
+// nearest key for an unknown one; every error of the file, one a line, at most 20.
+StatusOr<NodeConfig> ParseNodeConfig(std::string_view text, std::string_view file);
+
+// As YAML that ParseNodeConfig reads back to the same value, defaults included.
+std::string PrintNodeConfig(const NodeConfig& config);
+
+}  // namespace kgpu::config
