@@ -1,0 +1,43 @@
+# gRPC without TLS (unix sockets only), linked static where the programs are, and the code that protoc
+# makes of proto/.
+pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
+find_program(KGPU_PROTOC protoc REQUIRED)
+find_program(KGPU_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
+
+add_library(kgpu_grpc INTERFACE)
+add_library(kgpu::grpc ALIAS kgpu_grpc)
+target_compile_definitions(kgpu_grpc INTERFACE GRPC_USE_PROTO_LITE)
+if(KGPU_SHARED_GRPC)
+  # ThreadSanitizer can leave out shared libraries that are not instrumented, archives it can not.
+  target_link_libraries(kgpu_grpc INTERFACE grpc++_unsecure grpc_unsecure gpr protobuf-lite
+    Threads::Threads)
+else()
+  # Debian's .pc file forgets the last five; the list names some libraries dozens of times.
+  set(kgpu_grpc_archives ${GRPC_STATIC_LIBRARIES} address_sorting re2 upb cares z protobuf-lite)
+  list(REMOVE_DUPLICATES kgpu_grpc_archives)
+  list(FILTER kgpu_grpc_archives EXCLUDE REGEX "^(m|rt|pthread|dl|atomic|protobuf)$")
+  list(TRANSFORM kgpu_grpc_archives REPLACE "(.+)" "-l:lib\\1.a")
+  target_link_libraries(kgpu_grpc INTERFACE
+    -Wl,--start-group ${kgpu_grpc_archives} -Wl,--end-group Threads::Threads)
+endif()
+
+# kgpu_proto(name FILE): library kgpu::proto_<name> of proto/FILE.proto; include "FILE.grpc.pb.h".
+function(kgpu_proto name file)
+  set(out ${CMAKE_BINARY_DIR}/proto)
+  file(MAKE_DIRECTORY ${out})
+  set(made ${out}/${file}.pb.cc ${out}/${file}.grpc.pb.cc)
+  add_custom_command(
+    OUTPUT ${made} ${out}/${file}.pb.h ${out}/${file}.grpc.pb.h
+    COMMAND ${KGPU_PROTOC} -I ${PROJECT_SOURCE_DIR}/proto --cpp_out=${out} --grpc_out=${out}
+      --plugin=protoc-gen-grpc=${KGPU_GRPC_PLUGIN} ${file}.proto
+    DEPENDS ${PROJECT_SOURCE_DIR}/proto/${file}.proto
+    COMMENT "Generating ${file}")
+  add_library(kgpu_proto_${name} STATIC ${made})
+  add_library(kgpu::proto_${name} ALIAS kgpu_proto_${name})
+  target_include_directories(kgpu_proto_${name} SYSTEM PUBLIC ${out})
+  target_link_libraries(kgpu_proto_${name} PUBLIC kgpu::grpc)
+endfunction()
+
+kgpu_proto(deviceplugin deviceplugin_v1beta1)
+kgpu_proto(pluginregistration pluginregistration_v1)
+kgpu_proto(podresources podresources_v1)
