@@ -11,11 +11,12 @@
 
 namespace kgpu {
 
-inline const Status& AsStatus(const Status& status) {
+// By value: a reference to an argument would outlive it when the argument is a temporary.
+inline Status AsStatus(const Status& status) {
   return status;
 }
 template <typename T>
-const Status& AsStatus(const StatusOr<T>& result) {
+Status AsStatus(const StatusOr<T>& result) {
   return result.status();
 }
 
@@ -25,7 +26,7 @@ MATCHER(IsOk, negation ? "is an error" : "is OK") {
 }
 
 MATCHER_P2(StatusIsMatcher, code, text, "") {
-  const Status& status = AsStatus(arg);
+  const Status status = AsStatus(arg);
   *result_listener << status.ToString();
   return status.code() == code &&
          ::testing::ExplainMatchResult(text, std::string(Message(status)), result_listener);
