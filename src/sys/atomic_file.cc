@@ -59,21 +59,23 @@ Status AtomicFile::Write(std::string_view bytes) {
   return Annotate(WriteAll(fd_.get(), bytes), "write {}", path_);
 }
 
-Status AtomicFile::Commit() {
-  if (fsync(fd_.get()) != 0) {
+Status AtomicFile::Commit(Durability durability) {
+  const bool must_last = durability == Durability::kDisk;
+  if (must_last && fsync(fd_.get()) != 0) {
     return ErrnoStatus(errno, fmt::format("write {}", path_));
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return ErrnoStatus(errno, fmt::format("replace {}", path_));
   }
   temporary_.clear();
-  return SyncFolder(FolderOf(path_));
+  return must_last ? SyncFolder(FolderOf(path_)) : OkStatus();
 }
 
-Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode) {
+Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode,
+                           Durability durability) {
   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, mode));
   RETURN_IF_ERROR(file.Write(bytes));
-  return file.Commit();
+  return file.Commit(durability);
 }
 
 }  // namespace kgpu::sys

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@
 #include "src/base/unique_fd.h"
 
 namespace kgpu::sys {
+
+// What is to survive a power cut: kDisk the new file, in milliseconds; kMemory nothing certain, for
+// what a boot makes anew.
+enum class Durability : uint8_t { kDisk, kMemory };
 
 class AtomicFile {
  public:
@@ -30,7 +35,7 @@ class AtomicFile {
   Status Write(std::string_view bytes);
   // Where the new bytes are before Commit, for checks by other programs.
   const std::string& temporary_path() const { return temporary_; }
-  Status Commit();
+  Status Commit(Durability durability = Durability::kDisk);
 
  private:
   AtomicFile(std::string path, std::string temporary, UniqueFd fd)
@@ -42,6 +47,7 @@ class AtomicFile {
 };
 
 // Create, Write, Commit in one call.
-Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode = 0644);
+Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode = 0644,
+                           Durability durability = Durability::kDisk);
 
 }  // namespace kgpu::sys

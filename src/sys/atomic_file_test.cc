@@ -38,6 +38,13 @@ TEST_F(AtomicFileTest, ReplacesTheWholeFileWithTheModeAsked) {
   EXPECT_EQ(FilesIn(dir_.path()), 1u);
 }
 
+TEST_F(AtomicFileTest, ReplacesTheWholeFileInMemoryToo) {
+  dir_.WriteFile("f", "old and longer");
+  ASSERT_OK(WriteFileAtomically(dir_.At("f"), "new", 0640, Durability::kMemory));
+  EXPECT_EQ(dir_.ReadFile("f"), "new");
+  EXPECT_EQ(FilesIn(dir_.path()), 1u);
+}
+
 TEST_F(AtomicFileTest, WithoutCommitNothingChangesAndNothingIsLeft) {
   dir_.WriteFile("f", "old");
   {

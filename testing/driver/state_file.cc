@@ -146,7 +146,8 @@ Status SaveState(const std::string& root, const SimState& state) {
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, "mkdir " + folder);
   }
-  return sys::WriteFileAtomically(path, StateBytes(state), 0600);
+  // Each command waits for this one: not for a disk. A power cut ends the simulated host too.
+  return sys::WriteFileAtomically(path, StateBytes(state), 0600, sys::Durability::kMemory);
 }
 
 }  // namespace kgpu::sim
