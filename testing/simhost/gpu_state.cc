@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "src/nvml/abi.h"
 #include "testing/simhost/cpu_list.h"
 
 namespace kgpu::simhost {
@@ -155,6 +156,17 @@ void FillMig(const GpuModel& model, sim::SimMig& mig) {
   }
 }
 
+uint64_t SupportedEvents(const GpuModel& model) {
+  uint64_t events = nvml::kEventPState | nvml::kEventXidCritical | nvml::kEventClock;
+  if (!model.Lacks(Feature::kEcc)) {
+    events |= nvml::kEventSingleBitEcc | nvml::kEventDoubleBitEcc;
+  }
+  if (!model.mig_profiles.empty()) {
+    events |= nvml::kEventMigConfig;
+  }
+  return events;
+}
+
 void FillIdentity(const GpuModel& model, const GpuPlace& place, sim::SimGpu& gpu) {
   CopyText(place.uuid, gpu.uuid);
   CopyText(model.name, gpu.name);
@@ -200,7 +212,7 @@ void FillGpu(const GpuModel& model, const GpuPlace& place, sim::SimGpu& gpu) {
   gpu.persistence_mode = 1;
   gpu.throttle_reasons = model.Lacks(Feature::kThrottle) ? kUnsupported64 : 1;  // idle
   gpu.supported_throttle_reasons = model.Lacks(Feature::kThrottle) ? kUnsupported64 : 0x1ff;
-  gpu.supported_events = model.Lacks(Feature::kEcc) ? 0x1c : 0x1f;
+  gpu.supported_events = SupportedEvents(model);
   gpu.numa_node = static_cast<int32_t>(place.numa_node);
   for (const unsigned cpu : CpusOf(place.cpu_list)) {
     if (cpu / 64 < sim::kCpuMaskWords) {

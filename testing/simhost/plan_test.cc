@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/nvml/abi.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
 #include "testing/driver/state_mig.h"
@@ -250,6 +251,12 @@ TEST(PlanTest, UuidsAreTheSameEverywhereAndDifferBySeed) {
   EXPECT_EQ(GpuUuid("8xA100-SXM4-80GB", 0, 0), "GPU-5c464ea2-48c9-c007-2c20-3ea7af4f36c8");
   EXPECT_NE(GpuUuid("8xA100-SXM4-80GB", 1, 0), GpuUuid("8xA100-SXM4-80GB", 0, 0));
   EXPECT_NE(GpuUuid("8xA100-SXM4-80GB", 0, 1), GpuUuid("8xA100-SXM4-80GB", 0, 0));
+}
+
+TEST(InitialStateTest, OnlyMigCapableGpusTellOfMigChanges) {
+  const SimulatedHost host("mixed");  // two A100, two T4
+  EXPECT_NE(host.state->gpus[0].supported_events & nvml::kEventMigConfig, 0U);
+  EXPECT_EQ(host.state->gpus[2].supported_events & nvml::kEventMigConfig, 0U);
 }
 
 }  // namespace
