@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
@@ -230,12 +231,19 @@ StatusOr<WriteReport> HostFolder::Show(const sim::SimState& state) {
   RETURN_IF_ERROR(LoadLibrary());
   HostView view = ViewOf(profile_, settings_, state);
   view.nvml_library = nvml_library_;
-  if (shown_ == view) {
+  if (shown_ && shown_->view == view) {
     return WriteReport{};
   }
-  shown_.reset();
-  ASSIGN_OR_RETURN(const WriteReport report, Reconcile(path_, At(kManifestFile), PlanTree(view)));
-  shown_ = std::move(view);
+  Tree tree = PlanTree(view);
+  const std::optional<Shown> before = std::exchange(shown_, std::nullopt);
+  StatusOr<WriteReport> report = before ? Advance(path_, At(kManifestFile), before->tree, tree)
+                                        : Reconcile(path_, At(kManifestFile), tree);
+  if (before && !report.ok()) {
+    // Somebody has changed the tree: look at what is there.
+    report = Reconcile(path_, At(kManifestFile), tree);
+  }
+  RETURN_IF_ERROR(report.status());
+  shown_ = Shown{std::move(view), std::move(tree)};
   return report;
 }
 

@@ -9,6 +9,7 @@
 #include "testing/driver/state.h"
 #include "testing/simhost/profile.h"
 #include "testing/simhost/settings.h"
+#include "testing/simhost/tree.h"
 #include "testing/simhost/tree_writer.h"
 
 namespace kgpu::simhost {
@@ -44,8 +45,8 @@ class HostFolder {
 
   // The state of the host after a boot.
   StatusOr<std::unique_ptr<sim::SimState>> BootState() const;
-  // Makes the tree show `state`. Nothing is read or written when it shows the same as after the
-  // last call.
+  // Makes the tree show `state`. The first call reads what is there; later ones write what differs
+  // from the last, mostly nothing: few commands change what a tree shows.
   StatusOr<WriteReport> Show(const sim::SimState& state);
   // Takes over changes of host.json that another process made.
   Status ReloadSettings();
@@ -61,7 +62,12 @@ class HostFolder {
   Profile profile_;
   HostSettings settings_;
   std::shared_ptr<const std::string> nvml_library_;
-  std::optional<HostView> shown_;
+  // What the tree holds; unset where that is not known.
+  struct Shown {
+    HostView view;
+    Tree tree;
+  };
+  std::optional<Shown> shown_;
 };
 
 }  // namespace kgpu::simhost

@@ -188,6 +188,22 @@ StatusOr<std::string> ReadManifest(const std::string& path) {
   return text;
 }
 
+Status WriteManifest(const std::string& path, const std::set<std::string>& paths) {
+  std::string lines;
+  for (const std::string& line : paths) {
+    lines += line;
+    lines += '\n';
+  }
+  // As durable as the tree it names.
+  return sys::WriteFileAtomically(path, lines, 0644, sys::Durability::kMemory);
+}
+
+void AddPaths(const Tree& tree, std::set<std::string>& paths) {
+  for (const auto& [path, node] : tree.nodes()) {
+    paths.insert(path);
+  }
+}
+
 bool IsPlainPath(std::string_view path) {
   const std::vector<std::string_view> parts = Split(path, '/');
   return std::ranges::none_of(
@@ -223,6 +239,27 @@ StatusOr<Tree> ReadTree(const std::string& folder, const std::set<std::string>& 
   return tree;
 }
 
+StatusOr<WriteReport> Advance(const std::string& folder, const std::string& manifest_path,
+                              const Tree& before, const Tree& wanted) {
+  // Until all is done the manifest names the old and the new, so that a crash leaves nothing behind
+  // that nobody knows of.
+  std::set<std::string> paths;
+  AddPaths(before, paths);
+  AddPaths(wanted, paths);
+  RETURN_IF_ERROR(WriteManifest(manifest_path, paths));
+  TreeWriter writer(folder);
+  for (const TreeChange& change : Difference(before, wanted)) {
+    const bool is_removal = change.kind == TreeChange::Kind::kRemove;
+    const Node& node = *(is_removal ? before : wanted).Find(change.path);
+    RETURN_IF_ERROR(is_removal ? writer.Remove(change.path, node)
+                               : writer.Write(change.path, node));
+  }
+  paths.clear();
+  AddPaths(wanted, paths);
+  RETURN_IF_ERROR(WriteManifest(manifest_path, paths));
+  return writer.report();
+}
+
 StatusOr<WriteReport> Reconcile(const std::string& folder, const std::string& manifest_path,
                                 const Tree& wanted) {
   std::set<std::string> paths;
@@ -233,28 +270,9 @@ StatusOr<WriteReport> Reconcile(const std::string& folder, const std::string& ma
       paths.emplace(line);
     }
   }
-  std::string wanted_lines;
-  for (const auto& [path, node] : wanted.nodes()) {
-    paths.insert(path);
-    wanted_lines += path + "\n";
-  }
-  // Until all is done the manifest names the old and the new, so that a crash leaves nothing behind
-  // that nobody knows of.
-  std::string all_lines;
-  for (const std::string& path : paths) {
-    all_lines += path + "\n";
-  }
-  RETURN_IF_ERROR(sys::WriteFileAtomically(manifest_path, all_lines));
+  AddPaths(wanted, paths);
   ASSIGN_OR_RETURN(const Tree before, ReadTree(folder, paths));
-  TreeWriter writer(folder);
-  for (const TreeChange& change : Difference(before, wanted)) {
-    const bool is_removal = change.kind == TreeChange::Kind::kRemove;
-    const Node& node = *(is_removal ? before : wanted).Find(change.path);
-    RETURN_IF_ERROR(is_removal ? writer.Remove(change.path, node)
-                               : writer.Write(change.path, node));
-  }
-  RETURN_IF_ERROR(sys::WriteFileAtomically(manifest_path, wanted_lines));
-  return writer.report();
+  return Advance(folder, manifest_path, before, wanted);
 }
 
 }  // namespace kgpu::simhost

@@ -41,4 +41,9 @@ StatusOr<Tree> ReadTree(const std::string& folder, const std::set<std::string>& 
 StatusOr<WriteReport> Reconcile(const std::string& folder, const std::string& manifest_path,
                                 const Tree& wanted);
 
+// As Reconcile, for a folder that holds `before` since the last call: it is not read, which is most
+// of the work. What others have changed there meanwhile stays, or is an error.
+StatusOr<WriteReport> Advance(const std::string& folder, const std::string& manifest_path,
+                              const Tree& before, const Tree& wanted);
+
 }  // namespace kgpu::simhost

@@ -108,6 +108,25 @@ TEST_F(TreeWriterTest, RepairsWhatSomebodyChanged) {
   EXPECT_EQ(dir_.ReadFile("host/x"), "right");
 }
 
+TEST_F(TreeWriterTest, AdvancesWithoutLookingAtWhatStays) {
+  Tree before;
+  before.File("gone", "");
+  before.File("stays", "right");
+  ASSERT_OK(Write(before));
+  dir_.WriteFile("host/stays", "changed by somebody");
+  Tree next;
+  next.File("new", "text");
+  next.File("stays", "right");
+  const StatusOr<WriteReport> report = Advance(dir_.At("host"), dir_.At("manifest"), before, next);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->removed, 1U);
+  EXPECT_EQ(report->written, 1U);
+  EXPECT_FALSE(Exists("gone"));
+  EXPECT_EQ(dir_.ReadFile("host/new"), "text");
+  EXPECT_EQ(dir_.ReadFile("host/stays"), "changed by somebody");
+  EXPECT_EQ(dir_.ReadFile("manifest"), "new\nstays\n");
+}
+
 TEST_F(TreeWriterTest, AManifestNeverLeadsOutOfTheFolder) {
   dir_.WriteFile("precious", "stays");
   dir_.WriteFile("manifest", "../precious\n/precious\nhost/../../precious\n");
