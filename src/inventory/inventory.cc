@@ -349,6 +349,9 @@ void Inventory::Impl::Take(const Reading& reading) {
 // PCI has a GPU for the driver that was not there when the probe started, and the driver does not
 // list it: libraries may count GPUs at nvmlInit only.
 bool Inventory::Impl::HasNewGpu() const {
+  if (!options_.is_live) {
+    return false;  // this probe has just started
+  }
   HostView unlisted = view_;
   std::erase_if(unlisted.pci, [&](const host::PciDevice& pci) {
     return pci.kernel_driver != "nvidia" ||

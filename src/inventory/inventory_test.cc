@@ -140,6 +140,15 @@ TEST_F(InventoryTest, AGpuThatTheDriverCanNotEvenNameIsUnmanaged) {
   EXPECT_EQ(now().unmanaged[0].pci.str(), "0000:02:00.0");
 }
 
+TEST_F(InventoryTest, OneSnapshotDoesNotWaitForAGpuThatIsNotListed) {
+  control_.Set("unlisted 1\n");
+  options_.is_live = false;
+  Start();
+  ASSERT_TRUE(WaitForReady(1));
+  ASSERT_EQ(now().unmanaged.size(), 1U);
+  EXPECT_EQ(now().unmanaged[0].pci.str(), "0000:02:00.0");
+}
+
 TEST_F(InventoryTest, AHungCallMakesTheDevicesUnhealthyAndIsTriedAgain) {
   options_.call_deadline = milliseconds(50);
   options_.slow_poll = milliseconds(20);
