@@ -38,6 +38,7 @@ function(kgpu_proto name file)
   target_link_libraries(kgpu_proto_${name} PUBLIC kgpu::grpc)
 endfunction()
 
+kgpu_proto(cri_status cri_status_v1)
 kgpu_proto(deviceplugin deviceplugin_v1beta1)
 kgpu_proto(pluginregistration pluginregistration_v1)
 kgpu_proto(podresources podresources_v1)

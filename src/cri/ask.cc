@@ -1,0 +1,96 @@
+// The gRPC side of runtime_facts.h.
+#include <cri_status_v1.grpc.pb.h>
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "src/cri/runtime_facts.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/status_map.h"
+#include "src/sys/unix_socket.h"
+
+namespace kgpu::cri {
+namespace {
+
+using ::runtime::v1::RuntimeService;
+
+// Lives until gRPC is done with both calls.
+struct Conversation {
+  std::unique_ptr<RuntimeService::Stub> stub;
+  grpc::ClientContext version_context;
+  grpc::ClientContext status_context;
+  ::runtime::v1::VersionRequest version_request;
+  ::runtime::v1::VersionResponse version;
+  ::runtime::v1::StatusRequest status_request;
+  ::runtime::v1::StatusResponse status;
+  // Loop thread only; empty once nobody wants the answer.
+  std::function<void(StatusOr<RuntimeFacts>)> done;
+};
+
+class Asked final : public Question {
+ public:
+  explicit Asked(std::shared_ptr<Conversation> talk) : talk_(std::move(talk)) {}
+  ~Asked() override {
+    talk_->done = nullptr;
+    talk_->version_context.TryCancel();
+    talk_->status_context.TryCancel();
+  }
+
+ private:
+  std::shared_ptr<Conversation> talk_;
+};
+
+void Tell(EventLoop& loop, const std::shared_ptr<Conversation>& talk,
+          StatusOr<RuntimeFacts> facts) {
+  loop.Post([talk, facts = std::move(facts)] {
+    if (talk->done) {
+      std::exchange(talk->done, nullptr)(facts);
+    }
+  });
+}
+
+void AskStatus(EventLoop& loop, const std::shared_ptr<Conversation>& talk) {
+  talk->status_request.set_verbose(true);
+  talk->stub->async()->Status(
+      &talk->status_context, &talk->status_request, &talk->status,
+      [&loop, talk](const grpc::Status& status) {
+        if (!status.ok()) {
+          Tell(loop, talk, Annotate(rpc::FromGrpc(status), "ask the runtime for its status"));
+          return;
+        }
+        const auto config = talk->status.info().find("config");
+        Tell(loop, talk,
+             JudgeRuntime(talk->version.runtime_name(), talk->version.runtime_version(),
+                          config == talk->status.info().end() ? "" : config->second));
+      });
+}
+
+}  // namespace
+
+std::unique_ptr<Question> AskRuntime(EventLoop& loop, const std::string& socket,
+                                     std::chrono::milliseconds deadline,
+                                     std::function<void(StatusOr<RuntimeFacts>)> done) {
+  auto talk = std::make_shared<Conversation>();
+  talk->done = std::move(done);
+  StatusOr<UniqueFd> fd = sys::ConnectUnix(socket);
+  if (!fd.ok()) {
+    Tell(loop, talk, fd.status());
+    return std::make_unique<Asked>(std::move(talk));
+  }
+  talk->stub = RuntimeService::NewStub(rpc::ChannelOver(*std::move(fd)));
+  const auto until = std::chrono::system_clock::now() + deadline;
+  talk->version_context.set_deadline(until);
+  talk->status_context.set_deadline(until);
+  talk->stub->async()->Version(
+      &talk->version_context, &talk->version_request, &talk->version,
+      [&loop, talk](const grpc::Status& status) {
+        if (status.ok()) {
+          AskStatus(loop, talk);
+        } else {
+          Tell(loop, talk, Annotate(rpc::FromGrpc(status), "ask the runtime for its version"));
+        }
+      });
+  return std::make_unique<Asked>(std::move(talk));
+}
+
+}  // namespace kgpu::cri
