@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "src/cli/table.h"
+#include "src/report/table.h"
 
 namespace kgpu::bench {
 
@@ -30,7 +30,7 @@ double MedianRatio(const std::vector<double>& values, const std::vector<double>&
 }
 
 std::string RenderRows(const std::vector<Row>& rows) {
-  cli::Table table(
+  report::Table table(
       {"what", "unit", "n", "p50", "p90", "max", "floor", "floor p50", "ratio", "budget"});
   for (const Row& row : rows) {
     const double floor = row.floor.Median();

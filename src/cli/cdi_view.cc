@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "src/base/strings.h"
-#include "src/cli/table.h"
+#include "src/report/table.h"
 
 namespace kgpu::cli {
 namespace {
@@ -50,7 +50,7 @@ std::string FoldersTable(const cdi::FolderContents& contents) {
   if (contents.devices.empty()) {
     out += "No CDI devices. kgpu cdi generate declares the GPUs of this host.\n";
   } else {
-    Table table({"DEVICE", "FILE"});
+    report::Table table({"DEVICE", "FILE"});
     for (const cdi::Resolved& device : contents.devices) {
       table.AddRow({device.name, device.path});
     }

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "src/base/status_macros.h"
-#include "src/cli/devices_view.h"
 #include "src/cli/duration.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
 #include "src/doc/doc.h"
+#include "src/report/devices_view.h"
 
 namespace kgpu::cli {
 namespace {
@@ -26,8 +26,8 @@ struct DevicesOptions {
 };
 
 std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format) {
-  return format == OutputFormat::kTable ? DevicesTable(snapshot)
-                                        : Render(DevicesJson(snapshot), format);
+  return format == OutputFormat::kTable ? report::DevicesTable(snapshot)
+                                        : Render(report::DevicesJson(snapshot), format);
 }
 
 // The first snapshot whole, then what changed: lines for people, one document a line for programs.
@@ -40,11 +40,11 @@ Status Watch(const DevicesOptions& options, const host::DriverRoot& root, Output
       options.host, root, {.hold_down = hold_down}, [&](const device::SnapshotPtr& snapshot) {
         std::string text;
         if (format == OutputFormat::kJson) {
-          text = doc::PrintLine(DevicesJson(*snapshot)) + "\n";
+          text = doc::PrintLine(report::DevicesJson(*snapshot)) + "\n";
         } else if (format == OutputFormat::kYaml) {
-          text = "---\n" + Render(DevicesJson(*snapshot), format);
+          text = "---\n" + Render(report::DevicesJson(*snapshot), format);
         } else {
-          text = last ? DescribeChanges(*last, *snapshot) : DevicesTable(*snapshot);
+          text = last ? report::DescribeChanges(*last, *snapshot) : report::DevicesTable(*snapshot);
         }
         last = snapshot;
         status = PrintOut(text);
@@ -62,7 +62,7 @@ StatusOr<ExitCode> Run(const DevicesOptions& options) {
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   RETURN_IF_ERROR(PrintOut(RenderSnapshot(*snapshot, format)));
-  return IsAllWell(*snapshot) ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return report::IsAllWell(*snapshot) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 }  // namespace

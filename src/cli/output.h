@@ -1,22 +1,16 @@
-// Where verbs print to, and in which of the three forms.
+// Where verbs print to.
 #pragma once
 
-#include <boost/json/fwd.hpp>
-
-#include <string>
 #include <string_view>
 
 #include "src/base/status.h"
+#include "src/report/format.h"
 
 namespace kgpu::cli {
 
-enum class OutputFormat { kTable, kJson, kYaml };
-
-// Errors: InvalidArgument naming the three.
-StatusOr<OutputFormat> ParseOutputFormat(std::string_view text);
-
-// JSON or YAML of `value`; never called with kTable.
-std::string Render(const boost::json::value& value, OutputFormat format);
+using report::OutputFormat;
+using report::ParseOutputFormat;
+using report::Render;
 
 // Writes to standard output at once. Errors: as errno (a closed pipe: Unavailable).
 Status PrintOut(std::string_view text);

@@ -38,6 +38,8 @@ class HealthBook {
   void NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun);
   void Forget(const device::GpuUuid& gpu) { faults_.erase(gpu); }
 
+  void SetHoldDown(std::chrono::nanoseconds hold_down) { hold_down_ = hold_down; }
+
   // Sets the health of the GPU and of its MIG devices.
   void Apply(device::Gpu& gpu) const;
   // When a read can clear the next fault; nothing when all are well.

@@ -89,6 +89,10 @@ class Inventory::Impl {
 
   void Start(Listener listener);
   void Refresh();
+  void SetHoldDown(milliseconds hold_down) {
+    book_.SetHoldDown(hold_down);
+    ArmCheck();
+  }
   SnapshotPtr current() const { return current_; }
 
  private:
@@ -442,6 +446,10 @@ SnapshotPtr Inventory::current() const {
 }
 void Inventory::Refresh() {
   impl_->Refresh();
+}
+
+void Inventory::SetHoldDown(milliseconds hold_down) {
+  impl_->SetHoldDown(hold_down);
 }
 
 }  // namespace kgpu::inventory

@@ -52,6 +52,8 @@ class Inventory {
   device::SnapshotPtr current() const;
   // Looks again now instead of waiting for the slow poll.
   void Refresh();
+  // See InventoryOptions; counts for the faults of now, too.
+  void SetHoldDown(std::chrono::milliseconds hold_down);
 
  private:
   class Impl;

@@ -106,6 +106,11 @@ Status Prefer(const ResourceView& view, const PreferredAllocationRequest& reques
   return OkStatus();
 }
 
+// Whether Allocate can be answered, be it with a refusal.
+bool IsDecided(const ResourceViewPtr& view) {
+  return view && (view->answers || !view->obstacle.ok());
+}
+
 }  // namespace
 
 class Service::Impl : public DevicePlugin::CallbackService,
@@ -169,7 +174,7 @@ class Service::Impl : public DevicePlugin::CallbackService,
     const MutexLock lock(mutex_);
     return view_;
   }
-  void Settle(const Waiting& call, const AnswerBook* answers);
+  void Settle(const Waiting& call, const ResourceView* view);
   void ArmPatience();
   void OnImpatient();
   void PostOpened();
@@ -299,7 +304,7 @@ grpc::ServerUnaryReactor* Service::Impl::Allocate(grpc::CallbackServerContext* c
   {
     const MutexLock lock(mutex_);
     current = view_;
-    is_waiting = (!current || !current->answers) && !is_stopped_;
+    is_waiting = !is_stopped_ && !IsDecided(current);
     if (is_waiting) {
       waiting_.push_back(call);
     }
@@ -307,16 +312,19 @@ grpc::ServerUnaryReactor* Service::Impl::Allocate(grpc::CallbackServerContext* c
   if (is_waiting) {
     loop_.Post([self = shared_from_this()] { self->ArmPatience(); });
   } else {
-    Settle(call, current ? current->answers.get() : nullptr);
+    Settle(call, current.get());
   }
   return call.reactor;
 }
 
-void Service::Impl::Settle(const Waiting& call, const AnswerBook* answers) {
-  const Status status =
-      answers != nullptr
-          ? plugin::Allocate(*answers, *call.request, *call.response)
-          : Unavailable("the driver has not answered yet: `kgpu devices` says what it waits for");
+void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
+  Status status =
+      Unavailable("the driver has not answered yet: `kgpu devices` says what it waits for");
+  if (view != nullptr && view->answers) {
+    status = plugin::Allocate(*view->answers, *call.request, *call.response);
+  } else if (view != nullptr && !view->obstacle.ok()) {
+    status = view->obstacle;
+  }
   ++(status.ok() ? allocations_ : failed_allocations_);
   if (!status.ok()) {
     KGPU_LOG(kWarning, "allocation refused", {"reason", Message(status)});
@@ -347,7 +355,7 @@ void Service::Impl::SetView(ResourceViewPtr view) {
   {
     const MutexLock lock(mutex_);
     view_ = view;
-    if (view->answers) {
+    if (IsDecided(view)) {
       waiting.swap(waiting_);
     }
     // Under the lock, so that no stream ends and goes in between. A stream's own lock is taken
@@ -357,7 +365,7 @@ void Service::Impl::SetView(ResourceViewPtr view) {
     }
   }
   for (const Waiting& call : waiting) {
-    Settle(call, view->answers.get());
+    Settle(call, view.get());
   }
 }
 

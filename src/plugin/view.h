@@ -31,8 +31,10 @@ struct ResourceView {
   std::string resource;
   std::vector<Advertised> devices;
   Preference preference;  // empty: not offered yet, the kubelet's own choice stands
-  // Null while the driver has not answered yet or its files are being looked for: calls wait.
+  // Null while the driver has not answered yet or its files are being looked for: calls wait, or
+  // fail at once where `obstacle` says why there are no answers.
   std::shared_ptr<const AnswerBook> answers;
+  Status obstacle = OkStatus();
 };
 
 using ResourceViewPtr = std::shared_ptr<const ResourceView>;

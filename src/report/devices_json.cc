@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/cli/devices_view.h"
+#include "src/report/devices_view.h"
 
-namespace kgpu::cli {
+namespace kgpu::report {
 namespace {
 
 namespace json = boost::json;
@@ -149,4 +149,4 @@ json::value DevicesJson(const device::Snapshot& snapshot) {
           {"unmanaged", List(snapshot.unmanaged, &Json)}};
 }
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::report

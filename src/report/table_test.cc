@@ -1,8 +1,8 @@
-#include "src/cli/table.h"
+#include "src/report/table.h"
 
 #include <gtest/gtest.h>
 
-namespace kgpu::cli {
+namespace kgpu::report {
 namespace {
 
 TEST(TableTest, AlignsColumnsAndEndsLinesWithoutBlanks) {
@@ -29,4 +29,4 @@ TEST(TableTest, FillsShortRows) {
 }
 
 }  // namespace
-}  // namespace kgpu::cli
+}  // namespace kgpu::report

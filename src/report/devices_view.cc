@@ -1,4 +1,4 @@
-#include "src/cli/devices_view.h"
+#include "src/report/devices_view.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "src/base/bytes.h"
-#include "src/cli/table.h"
+#include "src/report/table.h"
 
-namespace kgpu::cli {
+namespace kgpu::report {
 namespace {
 
 std::string NumberOr(const std::optional<unsigned>& number) {
@@ -156,4 +156,4 @@ bool IsAllWell(const device::Snapshot& snapshot) {
          });
 }
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::report

@@ -1,9 +1,9 @@
-#include "src/cli/table.h"
+#include "src/report/table.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace kgpu::cli {
+namespace kgpu::report {
 namespace {
 
 // UTF-8 continuation bytes are 10xxxxxx.
@@ -49,4 +49,4 @@ std::string Table::Render() const {
   return out;
 }
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::report

@@ -7,7 +7,7 @@
 
 #include "src/device/snapshot.h"
 
-namespace kgpu::cli {
+namespace kgpu::report {
 
 // Field names are part of the interface: docs/cli.md. Memory in bytes; what the driver does not
 // support is null.
@@ -23,4 +23,4 @@ std::string DescribeChanges(const device::Snapshot& before, const device::Snapsh
 // True when every device is healthy and the driver is ready.
 bool IsAllWell(const device::Snapshot& snapshot);
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::report

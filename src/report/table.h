@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace kgpu::cli {
+namespace kgpu::report {
 
 class Table {
  public:
@@ -18,4 +18,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // the header first
 };
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::report

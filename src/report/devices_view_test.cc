@@ -1,4 +1,4 @@
-#include "src/cli/devices_view.h"
+#include "src/report/devices_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "src/doc/doc.h"
 
-namespace kgpu::cli {
+namespace kgpu::report {
 namespace {
 
 using ::testing::AllOf;
@@ -143,4 +143,4 @@ TEST(DevicesViewTest, ChangesAreDescribedOnceEach) {
 }
 
 }  // namespace
-}  // namespace kgpu::cli
+}  // namespace kgpu::report
