@@ -16,7 +16,7 @@ packages=(
   # tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev binutils
   # the real container engine of the demo and the integration tests
-  podman runc busybox-static iproute2
+  podman runc buildah busybox-static iproute2
 )
 if [ "${1:-}" = --ci ]; then
   packages+=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
