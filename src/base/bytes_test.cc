@@ -1,6 +1,9 @@
 #include "src/base/bytes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
 
 namespace kgpu {
 namespace {
@@ -20,6 +23,31 @@ TEST(BytesTest, RoundsToOneDecimal) {
 
 TEST(BytesTest, FormatsTheLargestAmountWithoutOverflow) {
   EXPECT_EQ(FormatBytes(Bytes{UINT64_MAX}), "16384 PiB");
+}
+
+TEST(QuantityTest, TakesKubernetesUnits) {
+  EXPECT_THAT(ParseQuantity("40Gi"), IsOkAndHolds(GibiBytes(40)));
+  EXPECT_THAT(ParseQuantity("79.5Gi"), IsOkAndHolds(MebiBytes(81408)));
+  EXPECT_THAT(ParseQuantity("0.001k"), IsOkAndHolds(Bytes{1}));
+  EXPECT_THAT(ParseQuantity("80G"), IsOkAndHolds(Bytes{80'000'000'000}));
+  EXPECT_THAT(ParseQuantity("0"), IsOkAndHolds(Bytes{0}));
+  EXPECT_THAT(ParseQuantity("18446744073709551615"), IsOkAndHolds(Bytes{UINT64_MAX}));
+}
+
+TEST(QuantityTest, RefusesTheRest) {
+  for (const char* text : {"", "Gi", "40GB", "40 Gi", "-1Gi", "40gi", "1.2345Gi", "1.Gi", ".5Gi",
+                           "1.2.3Gi", "18446744073709551616", "16384Pi", "1e3"}) {
+    EXPECT_THAT(ParseQuantity(text),
+                StatusIs(StatusCode::kInvalidArgument, ::testing::HasSubstr("40Gi")))
+        << text;
+  }
+}
+
+TEST(QuantityTest, IsWrittenInTheLargestUnitThatHoldsItWhole) {
+  EXPECT_EQ(FormatQuantity(GibiBytes(40)), "40Gi");
+  EXPECT_EQ(FormatQuantity(MebiBytes(81559)), "81559Mi");
+  EXPECT_EQ(FormatQuantity(Bytes{1025}), "1025");
+  EXPECT_EQ(FormatQuantity(Bytes{0}), "0");
 }
 
 }  // namespace
