@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/doc/json_places.h"
 #include "src/doc/json_reader.h"
+#include "src/doc/located.h"
 #include "src/doc/utf8.h"
 #include "src/doc/yaml_reader.h"
 
@@ -22,8 +25,10 @@ StatusOr<Format> FormatOfPath(std::string_view path) {
   return InvalidArgument("{}: the name must end in .json, .yaml or .yml", Printable(path));
 }
 
-StatusOr<boost::json::value> Parse(std::string_view text, Format format, std::string_view file,
-                                   const Limits& limits) {
+namespace {
+
+// What both formats and their libraries have in common.
+Status CheckText(std::string_view text, std::string_view file, const Limits& limits) {
   if (text.size() > limits.bytes) {
     return InvalidArgument("{}: {} bytes are more than the {} allowed", file, text.size(),
                            limits.bytes);
@@ -38,7 +43,29 @@ StatusOr<boost::json::value> Parse(std::string_view text, Format format, std::st
   if (text.find('\0') != std::string_view::npos) {
     return InvalidArgument("{}: has zero bytes: save it as UTF-8", file);
   }
-  return format == Format::kJson ? ParseJson(text, file, limits) : ParseYaml(text, file, limits);
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<boost::json::value> Parse(std::string_view text, Format format, std::string_view file,
+                                   const Limits& limits) {
+  RETURN_IF_ERROR(CheckText(text, file, limits));
+  return format == Format::kJson ? ParseJson(text, file, limits)
+                                 : ParseYaml(text, file, limits, nullptr);
+}
+
+StatusOr<Located> ParseLocated(std::string_view text, Format format, std::string_view file,
+                               const Limits& limits) {
+  RETURN_IF_ERROR(CheckText(text, file, limits));
+  Located located;
+  if (format == Format::kJson) {
+    ASSIGN_OR_RETURN(located.root, ParseJson(text, file, limits));
+    located.place = PlacesOfJson(text);
+  } else {
+    ASSIGN_OR_RETURN(located.root, ParseYaml(text, file, limits, &located.place));
+  }
+  return located;
 }
 
 }  // namespace kgpu::doc

@@ -66,37 +66,41 @@ class Converter {
  public:
   Converter(std::string_view file, const Limits& limits) : file_(file), limits_(limits) {}
 
-  StatusOr<json::value> Convert(const YAML::Node& node, size_t depth) {
+  StatusOr<json::value> Convert(const YAML::Node& node, size_t depth, Place* place) {
     if (depth > limits_.depth) {
       return InvalidArgument("{}: nested deeper than {} levels", At(node), limits_.depth);
     }
     if (++values_ > limits_.values) {
       return InvalidArgument("{}: more than {} values", At(node), limits_.values);
     }
+    if (place != nullptr) {
+      place->value = PositionOf(node);
+    }
     switch (node.Type()) {
       case YAML::NodeType::Scalar:
         // "?" marks a plain scalar; quoted and block scalars ("!") are strings whatever they say.
         return node.Tag() == "?" ? ScalarValue(node.Scalar()) : json::value(node.Scalar());
       case YAML::NodeType::Sequence:
-        return List(node, depth);
+        return List(node, depth, place);
       case YAML::NodeType::Map:
-        return Map(node, depth);
+        return Map(node, depth, place);
       default:
         return json::value(nullptr);
     }
   }
 
  private:
-  StatusOr<json::value> List(const YAML::Node& node, size_t depth) {
+  StatusOr<json::value> List(const YAML::Node& node, size_t depth, Place* place) {
     json::array items;
     for (const YAML::Node& item : node) {
-      ASSIGN_OR_RETURN(json::value value, Convert(item, depth + 1));
+      Place* const child = place == nullptr ? nullptr : &place->children.emplace_back();
+      ASSIGN_OR_RETURN(json::value value, Convert(item, depth + 1, child));
       items.push_back(std::move(value));
     }
     return json::value(std::move(items));
   }
 
-  StatusOr<json::value> Map(const YAML::Node& node, size_t depth) {
+  StatusOr<json::value> Map(const YAML::Node& node, size_t depth, Place* place) {
     json::object fields;
     for (const auto& field : node) {
       if (!field.first.IsScalar()) {
@@ -107,15 +111,27 @@ class Converter {
         return InvalidArgument("{}: \"{}\" is given twice: keep one", At(field.first),
                                Printable(key, 80));
       }
-      ASSIGN_OR_RETURN(json::value value, Convert(field.second, depth + 1));
+      Place* const child = place == nullptr ? nullptr : &place->children.emplace_back();
+      ASSIGN_OR_RETURN(json::value value, Convert(field.second, depth + 1, child));
+      if (child != nullptr) {
+        child->key = PositionOf(field.first);
+        // yaml-cpp says of a value left out that it stands where the next token does.
+        child->value = value.is_null() ? child->key : child->value;
+      }
       fields.emplace(key, std::move(value));
     }
     return json::value(std::move(fields));
   }
 
-  std::string At(const YAML::Node& node) const {
+  static Position PositionOf(const YAML::Node& node) {
     const YAML::Mark mark = node.Mark();
-    return fmt::format("{}:{}:{}", file_, mark.line + 1, mark.column + 1);
+    return mark.is_null() ? Position()
+                          : Position{.line = static_cast<size_t>(mark.line) + 1,
+                                     .column = static_cast<size_t>(mark.column) + 1};
+  }
+  std::string At(const YAML::Node& node) const {
+    const Position position = PositionOf(node);
+    return fmt::format("{}:{}:{}", file_, position.line, position.column);
   }
 
   std::string_view file_;
@@ -160,14 +176,14 @@ json::value ScalarValue(std::string_view text) {
   return json::value(json::string_view(text.data(), text.size()));
 }
 
-StatusOr<json::value> ParseYaml(std::string_view text, std::string_view file,
-                                const Limits& limits) {
+StatusOr<json::value> ParseYaml(std::string_view text, std::string_view file, const Limits& limits,
+                                Place* place) {
   try {
     const std::string whole(text);
     if (HasSecondDocument(whole)) {
       return InvalidArgument("{}: more than one document in one file: keep one", file);
     }
-    return Converter(file, limits).Convert(YAML::Load(whole), 1);
+    return Converter(file, limits).Convert(YAML::Load(whole), 1, place);
   } catch (const YAML::Exception& e) {
     return InvalidArgument("{}:{}:{}: not YAML: {}", file, e.mark.line + 1, e.mark.column + 1,
                            e.msg);

@@ -6,11 +6,13 @@
 #include <string_view>
 
 #include "src/doc/doc.h"
+#include "src/doc/located.h"
 
 namespace kgpu::doc {
 
+// `place` takes the places of the tree's values; null: nobody asks.
 StatusOr<boost::json::value> ParseYaml(std::string_view text, std::string_view file,
-                                       const Limits& limits);
+                                       const Limits& limits, Place* place);
 
 // What a plain (unquoted) scalar means in YAML's core schema.
 boost::json::value ScalarValue(std::string_view text);
