@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,18 +11,23 @@
 
 #include "src/base/status.h"
 #include "src/config/selector.h"
+#include "src/doc/doc.h"
 
 namespace kgpu::config {
 
 inline constexpr std::string_view kApiVersion = "kgpu.dev/v1";
 inline constexpr std::string_view kNodeConfigKind = "NodeConfig";
 inline constexpr std::string_view kDefaultResource = "nvidia.com/gpu";
+// Of a file: as much as a ConfigMap holds.
+inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+// Slots of one device.
+inline constexpr unsigned kMaxReplicas = 1'024;
 
 // How a GPU in MIG mode is advertised. Source: NVIDIA's device plugin, migStrategy.
 enum class MigStrategy {
   kNone,    // the whole GPU, MIG ignored
   kSingle,  // its MIG devices under the pool's own resource; all of the pool's must be alike
-  kMixed,   // its MIG devices as nvidia.com/mig-<profile>
+  kMixed,   // its MIG devices as nvidia.com/mig-<profile>, whatever the pool's resource
 };
 
 enum class ShareBy { kNothing, kTime };
@@ -40,12 +46,12 @@ struct Share {
 enum class SharedPolicy { kDistributed, kPacked };
 
 struct Pool {
-  // Empty: kDefaultResource, with kMixed the name of each MIG profile. May hold "{model}": the
-  // canonical model id as it may stand in a resource name.
-  std::string resource;
-  Selector devices;
-  std::optional<MigStrategy> mig;  // nullopt: NodeConfig::mig
-  Share share;
+  // Empty: kDefaultResource, for MIG devices that the selector names nvidia.com/mig-<profile>. May
+  // hold "{model}": the canonical model id as it may stand in a resource name.
+  std::string resource{};
+  Selector devices{};
+  std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig
+  Share share{};
   bool operator==(const Pool&) const = default;
 };
 
@@ -102,10 +108,11 @@ NodeConfig DefaultNodeConfig();
 
 // A NodeConfig in YAML or JSON (by the ending of `file`; any other is YAML). Empty text is the
 // default configuration. Errors: InvalidArgument "file:line:column: field: value: mend", with the
-// nearest key for an unknown one; every error of the file, one a line, at most 20.
+// nearest key for an unknown one; every error of the file, one a line, at most 20. Pools may feed
+// one resource together when their share settings are equal.
 StatusOr<NodeConfig> ParseNodeConfig(std::string_view text, std::string_view file);
 
-// As YAML that ParseNodeConfig reads back to the same value, defaults included.
-std::string PrintNodeConfig(const NodeConfig& config);
+// A text that ParseNodeConfig reads back to the same value, defaults included.
+std::string PrintNodeConfig(const NodeConfig& config, doc::Format format = doc::Format::kYaml);
 
 }  // namespace kgpu::config

@@ -1,0 +1,82 @@
+// PrintNodeConfig of node_config.h.
+#include <boost/json.hpp>
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "src/base/duration.h"
+#include "src/config/node_config.h"
+#include "src/config/selector_reader.h"
+#include "src/config/words.h"
+
+namespace kgpu::config {
+namespace {
+
+namespace json = boost::json;
+
+template <typename Enum>
+json::value WordOf(std::span<const Word<Enum>> words, Enum value) {
+  const std::string_view name = NameOf(words, value);
+  return json::value(json::string_view(name.data(), name.size()));
+}
+
+json::value ShareTree(const Share& share) {
+  return json::object{{"by", "time"},
+                      {"replicas", share.replicas},
+                      {"multiple", WordOf<MultipleSlots>(kMultipleWords, share.multiple)}};
+}
+
+json::value PoolTree(const Pool& pool) {
+  json::object fields;
+  if (!pool.resource.empty()) {
+    fields["resource"] = pool.resource;
+  }
+  fields["devices"] = SelectorTree(pool.devices);
+  if (pool.mig) {
+    fields["mig"] = WordOf<MigStrategy>(kMigStrategyWords, *pool.mig);
+  }
+  if (pool.share.by != ShareBy::kNothing) {
+    fields["share"] = ShareTree(pool.share);
+  }
+  return fields;
+}
+
+json::value PluginTree(const PluginConfig& plugin) {
+  json::array strategies;
+  for (const DeviceListStrategy strategy : plugin.strategies) {
+    strategies.push_back(WordOf<DeviceListStrategy>(kStrategyWords, strategy));
+  }
+  return json::object{
+      {"deviceListStrategy", strategies.size() == 1 ? strategies.front() : json::value(strategies)},
+      {"deviceIds", WordOf<DeviceIdStrategy>(kDeviceIdWords, plugin.device_ids)},
+      {"sharedPolicy", WordOf<SharedPolicy>(kSharedPolicyWords, plugin.shared_policy)},
+      {"registration", WordOf<Registration>(kRegistrationWords, plugin.registration)},
+      {"cdiAnnotationPrefix", plugin.cdi_annotation_prefix},
+      {"capabilities", plugin.capabilities}};
+}
+
+}  // namespace
+
+std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
+  json::object fields{{"apiVersion", json::string_view(kApiVersion.data(), kApiVersion.size())},
+                      {"kind", json::string_view(kNodeConfigKind.data(), kNodeConfigKind.size())}};
+  if (!config.exclude.empty()) {
+    json::array& exclude = fields["exclude"].emplace_array();
+    for (const Selector& selector : config.exclude) {
+      exclude.push_back(SelectorTree(selector));
+    }
+  }
+  json::array pools;
+  for (const Pool& pool : config.pools) {
+    pools.push_back(PoolTree(pool));
+  }
+  fields["pools"] = std::move(pools);
+  fields["migStrategy"] = WordOf<MigStrategy>(kMigStrategyWords, config.mig);
+  fields["plugin"] = PluginTree(config.plugin);
+  fields["health"] = json::object{{"holdDown", FormatDuration(config.health.hold_down)}};
+  fields["http"] = json::object{{"address", config.http.address}};
+  return doc::Print(fields, format);
+}
+
+}  // namespace kgpu::config
