@@ -24,11 +24,20 @@ void FakeLoop::CancelTimer(TimerId timer) {
 }
 
 StatusOr<WatchId> FakeLoop::WatchReadable(int fd, Task task) {
+  return Add(fd, POLLIN, std::move(task));
+}
+
+StatusOr<WatchId> FakeLoop::WatchWritable(int fd, Task task) {
+  return Add(fd, POLLOUT, std::move(task));
+}
+
+StatusOr<WatchId> FakeLoop::Add(int fd, short events, Task task) {
   if (fd < 0) {
     return InvalidArgument("watch descriptor {}", fd);
   }
   const uint64_t id = next_id_++;
-  watches_.emplace(id, std::pair{fd, std::make_shared<Task>(std::move(task))});
+  watches_.emplace(
+      id, Watch{.fd = fd, .events = events, .task = std::make_shared<Task>(std::move(task))});
   return WatchId{id};
 }
 
@@ -36,11 +45,11 @@ void FakeLoop::Unwatch(WatchId watch) {
   watches_.erase(static_cast<uint64_t>(watch));
 }
 
-bool FakeLoop::RunReadable(int timeout_ms) {
+bool FakeLoop::RunReady(int timeout_ms) {
   std::vector<pollfd> polled;
   std::vector<uint64_t> ids;
   for (const auto& [id, watch] : watches_) {
-    polled.push_back({.fd = watch.first, .events = POLLIN, .revents = 0});
+    polled.push_back({.fd = watch.fd, .events = watch.events, .revents = 0});
     ids.push_back(id);
   }
   if (poll(polled.data(), polled.size(), timeout_ms) <= 0) {
@@ -50,7 +59,7 @@ bool FakeLoop::RunReadable(int timeout_ms) {
     // An earlier task may have removed this watch.
     const auto found = watches_.find(ids[i]);
     if (polled[i].revents != 0 && found != watches_.end()) {
-      const std::shared_ptr<Task> task = found->second.second;
+      const std::shared_ptr<Task> task = found->second.task;
       (*task)();
     }
   }
@@ -63,7 +72,7 @@ void FakeLoop::RunUntilIdle() {
       const std::vector<Task> tasks = std::exchange(posted_, {});
       std::ranges::for_each(tasks, [](const Task& task) { task(); });
     }
-  } while (RunReadable(0) || !posted_.empty());
+  } while (RunReady(0) || !posted_.empty());
 }
 
 void FakeLoop::Advance(std::chrono::nanoseconds by) {
@@ -80,9 +89,9 @@ void FakeLoop::Advance(std::chrono::nanoseconds by) {
 }
 
 bool FakeLoop::WaitForDescriptor(std::chrono::milliseconds limit) {
-  const bool readable = RunReadable(static_cast<int>(limit.count()));
+  const bool is_ready = RunReady(static_cast<int>(limit.count()));
   RunUntilIdle();
-  return readable;
+  return is_ready;
 }
 
 }  // namespace kgpu

@@ -17,27 +17,35 @@ class FakeLoop final : public EventLoop {
   TimerId After(std::chrono::nanoseconds delay, Task task) override;
   void CancelTimer(TimerId timer) override;
   StatusOr<WatchId> WatchReadable(int fd, Task task) override;
+  StatusOr<WatchId> WatchWritable(int fd, Task task) override;
   void Unwatch(WatchId watch) override;
   const Clock& clock() const override { return clock_; }
 
-  // Runs posted tasks and watches of readable descriptors until neither is left. Does not wait.
+  // Runs posted tasks and watches of ready descriptors until neither is left. Does not wait.
   void RunUntilIdle();
   // Moves time on, running each timer at its own due time and RunUntilIdle after each.
   void Advance(std::chrono::nanoseconds by);
   // Waits in real time, up to `limit`, for a watched descriptor, then runs until idle. False when
-  // none became readable.
+  // none became ready.
   bool WaitForDescriptor(std::chrono::milliseconds limit);
 
   size_t timers() const { return timers_.size(); }
   size_t watches() const { return watches_.size(); }
 
  private:
-  bool RunReadable(int timeout_ms);
+  struct Watch {
+    int fd = -1;
+    short events = 0;  // of poll(2)
+    std::shared_ptr<Task> task;
+  };
+
+  StatusOr<WatchId> Add(int fd, short events, Task task);
+  bool RunReady(int timeout_ms);
 
   FakeClock clock_;
   std::vector<Task> posted_;
   std::map<std::pair<SteadyTime, uint64_t>, Task> timers_;
-  std::map<uint64_t, std::pair<int, std::shared_ptr<Task>>> watches_;
+  std::map<uint64_t, Watch> watches_;
   uint64_t next_id_ = 1;
 };
 

@@ -18,10 +18,15 @@
 namespace kgpu {
 namespace {
 
-// Keys of the two descriptors of the loop itself; watches count from kFirstWatch.
+// Keys of the two descriptors of the loop itself; watched ones count from kFirstKey.
 constexpr uint64_t kWakeKey = 0;
 constexpr uint64_t kTimerKey = 1;
-constexpr uint64_t kFirstWatch = 2;
+constexpr uint64_t kFirstKey = 2;
+
+// An error, or the end of the connection, is news for either kind of watch.
+constexpr uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP;
+constexpr uint32_t kWriteEvents = EPOLLOUT;
+constexpr uint32_t kAnyEvents = EPOLLERR | EPOLLHUP;
 
 void Drain(int fd) {
   uint64_t count = 0;
@@ -33,6 +38,25 @@ void Drain(int fd) {
 struct EpollLoop::State {
   using TimerKey = std::pair<SteadyTime, uint64_t>;
 
+  // Shared, so that a task that unwatches itself lives until it returns.
+  struct Watch {
+    uint64_t id = 0;
+    std::shared_ptr<Task> task;
+  };
+  // epoll knows a descriptor once, for both kinds of watches.
+  struct Descriptor {
+    int fd = -1;
+    Watch read;
+    Watch write;
+    uint32_t events() const {
+      return (read.task ? kReadEvents : 0U) | (write.task ? kWriteEvents : 0U);
+    }
+  };
+
+  StatusOr<WatchId> Add(int fd, Watch Descriptor::* kind, Task task);
+  // Tells epoll what `key` waits for.
+  int Control(int operation, uint64_t key) const;
+
   RealClock clock;
   UniqueFd epoll;
   UniqueFd wake;
@@ -42,9 +66,13 @@ struct EpollLoop::State {
   std::map<TimerKey, Task> timers;
   std::unordered_map<uint64_t, SteadyTime> timer_due;
   uint64_t next_timer = 1;
-  // Shared, so that a task that unwatches itself lives until it returns.
-  std::unordered_map<uint64_t, std::pair<int, std::shared_ptr<Task>>> watches;
-  uint64_t next_watch = kFirstWatch;
+  // By keys that are never used again: an event that was fetched for a descriptor that is gone by
+  // now finds nothing.
+  std::unordered_map<uint64_t, Descriptor> descriptors;
+  std::unordered_map<int, uint64_t> key_of_fd;
+  std::unordered_map<uint64_t, uint64_t> key_of_watch;
+  uint64_t next_key = kFirstKey;
+  uint64_t next_watch = 1;
 
   Mutex mutex;
   std::vector<Task> posted ABSL_GUARDED_BY(mutex);
@@ -107,24 +135,74 @@ void EpollLoop::CancelTimer(TimerId timer) {
   state_->timer_due.erase(found);
 }
 
-StatusOr<WatchId> EpollLoop::WatchReadable(int fd, Task task) {
-  const uint64_t id = state_->next_watch++;
-  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u64 = id}};
-  if (epoll_ctl(state_->epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    return ErrnoStatus(errno, fmt::format("watch descriptor {}", fd));
+int EpollLoop::State::Control(int operation, uint64_t key) const {
+  const Descriptor& descriptor = descriptors.at(key);
+  epoll_event event{.events = descriptor.events(), .data = {.u64 = key}};
+  return epoll_ctl(epoll.get(), operation, descriptor.fd, &event);
+}
+
+StatusOr<WatchId> EpollLoop::State::Add(int fd, Watch Descriptor::* kind, Task task) {
+  Watch watch{.id = next_watch++, .task = std::make_shared<Task>(std::move(task))};
+  const auto known = key_of_fd.find(fd);
+  if (known != key_of_fd.end() && !(descriptors.at(known->second).*kind).task) {
+    Descriptor& descriptor = descriptors.at(known->second);
+    descriptor.*kind = watch;
+    if (Control(EPOLL_CTL_MOD, known->second) == 0) {
+      key_of_watch.emplace(watch.id, known->second);
+      return WatchId{watch.id};
+    }
+    descriptor.*kind = {};
+    // ENOENT: the descriptor was closed while it was watched, and this is another one.
+    if (errno != ENOENT) {
+      return ErrnoStatus(errno, fmt::format("watch descriptor {}", fd));
+    }
   }
-  state_->watches.emplace(id, std::pair{fd, std::make_shared<Task>(std::move(task))});
-  return WatchId{id};
+  const uint64_t key = next_key++;
+  Descriptor& descriptor = descriptors[key];
+  descriptor.fd = fd;
+  descriptor.*kind = watch;
+  if (Control(EPOLL_CTL_ADD, key) != 0) {
+    const int error = errno;
+    descriptors.erase(key);
+    return ErrnoStatus(error, fmt::format("watch descriptor {}", fd));
+  }
+  key_of_fd[fd] = key;
+  key_of_watch.emplace(watch.id, key);
+  return WatchId{watch.id};
+}
+
+StatusOr<WatchId> EpollLoop::WatchReadable(int fd, Task task) {
+  return state_->Add(fd, &State::Descriptor::read, std::move(task));
+}
+
+StatusOr<WatchId> EpollLoop::WatchWritable(int fd, Task task) {
+  return state_->Add(fd, &State::Descriptor::write, std::move(task));
 }
 
 void EpollLoop::Unwatch(WatchId watch) {
-  const auto found = state_->watches.find(static_cast<uint64_t>(watch));
-  if (found == state_->watches.end()) {
+  const auto found = state_->key_of_watch.find(static_cast<uint64_t>(watch));
+  if (found == state_->key_of_watch.end()) {
     return;
   }
-  // Fails when the descriptor was closed before: epoll has forgotten it then.
-  (void)epoll_ctl(state_->epoll.get(), EPOLL_CTL_DEL, found->second.first, nullptr);
-  state_->watches.erase(found);
+  const uint64_t key = found->second;
+  state_->key_of_watch.erase(found);
+  State::Descriptor& descriptor = state_->descriptors.at(key);
+  State::Watch& gone =
+      descriptor.read.id == static_cast<uint64_t>(watch) ? descriptor.read : descriptor.write;
+  gone = {};
+  const auto owner = state_->key_of_fd.find(descriptor.fd);
+  const bool is_owner = owner != state_->key_of_fd.end() && owner->second == key;
+  const bool is_last = descriptor.events() == 0;
+  if (is_owner) {
+    // Fails when the descriptor was closed before: epoll has forgotten it then.
+    (void)state_->Control(is_last ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, key);
+  }
+  if (is_last) {
+    if (is_owner) {
+      state_->key_of_fd.erase(owner);
+    }
+    state_->descriptors.erase(key);
+  }
 }
 
 void EpollLoop::Quit() {
@@ -170,6 +248,23 @@ void EpollLoop::RunPosted() {
   }
 }
 
+void EpollLoop::RunWatches(uint64_t descriptor, uint32_t events) {
+  using Kind = State::Watch State::Descriptor::*;
+  for (const auto& [kind, wanted] :
+       {std::pair<Kind, uint32_t>{&State::Descriptor::read, kReadEvents},
+        {&State::Descriptor::write, kWriteEvents}}) {
+    // The first task may have removed the second, or both, or ended the loop.
+    const auto found = state_->descriptors.find(descriptor);
+    if (found == state_->descriptors.end() || state_->quit.load()) {
+      return;
+    }
+    const std::shared_ptr<Task> task = (found->second.*kind).task;
+    if (task && (events & (wanted | kAnyEvents)) != 0) {
+      (*task)();
+    }
+  }
+}
+
 void EpollLoop::Run() {
   std::array<epoll_event, 32> events{};
   while (!state_->quit.load()) {
@@ -180,9 +275,8 @@ void EpollLoop::Run() {
         RunPosted();
       } else if (key == kTimerKey) {
         RunTimers();
-      } else if (const auto found = state_->watches.find(key); found != state_->watches.end()) {
-        const std::shared_ptr<Task> task = found->second.second;
-        (*task)();
+      } else {
+        RunWatches(key, events.at(i).events);
       }
     }
   }

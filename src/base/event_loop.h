@@ -34,6 +34,10 @@ class EventLoop {
   // Unwatch. The caller keeps `fd` open while it is watched. Loop thread only.
   // Errors: ResourceExhausted, Internal (fd can not be polled: a regular file).
   virtual StatusOr<WatchId> WatchReadable(int fd, Task task) = 0;
+  // The same while `fd` takes bytes, or will never take any again. Watched only while there is
+  // something to write: an idle socket is always writable. One descriptor may have one watch of
+  // either kind.
+  virtual StatusOr<WatchId> WatchWritable(int fd, Task task) = 0;
   // Safe inside the watch's own task. An unknown id is ignored. Loop thread only.
   virtual void Unwatch(WatchId watch) = 0;
 
@@ -51,6 +55,7 @@ class EpollLoop final : public EventLoop {
   TimerId After(std::chrono::nanoseconds delay, Task task) override;
   void CancelTimer(TimerId timer) override;
   StatusOr<WatchId> WatchReadable(int fd, Task task) override;
+  StatusOr<WatchId> WatchWritable(int fd, Task task) override;
   void Unwatch(WatchId watch) override;
   const Clock& clock() const override;
 
@@ -62,6 +67,7 @@ class EpollLoop final : public EventLoop {
  private:
   struct State;
   explicit EpollLoop(std::unique_ptr<State> state);
+  void RunWatches(uint64_t descriptor, uint32_t events);
   void RunPosted();
   void RunTimers();
   void ArmTimer();

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -129,7 +131,115 @@ TEST_F(EventLoopTest, AWatchMayRemoveItselfAndOthers) {
   EXPECT_EQ(calls, 1);
 }
 
+// Both ends of a connection.
+struct Sockets {
+  Sockets() {
+    std::array<int, 2> fds{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds.data()), 0);
+    ours.Reset(fds[0]);
+    theirs.Reset(fds[1]);
+  }
+  // Until `ours` takes no more.
+  void Fill() const {
+    const std::string bytes(4096, 'x');
+    while (write(ours.get(), bytes.data(), bytes.size()) > 0) {
+    }
+  }
+  void Drain() const {
+    std::array<char, 4096> bytes{};
+    while (read(theirs.get(), bytes.data(), bytes.size()) > 0) {
+    }
+  }
+  UniqueFd ours;
+  UniqueFd theirs;
+};
+
+TEST_F(EventLoopTest, CallsTheWatchWhenItsDescriptorTakesBytesAgain) {
+  const Sockets sockets;
+  sockets.Fill();
+  bool is_drained = false;
+  bool was_called_early = false;
+  ASSERT_OK(loop_->WatchWritable(sockets.ours.get(), [&] {
+    was_called_early = !is_drained;
+    loop_->Quit();
+  }));
+  loop_->After(milliseconds(2), [&] {
+    is_drained = true;
+    sockets.Drain();
+  });
+  loop_->Run();
+  EXPECT_FALSE(was_called_early);
+}
+
+TEST_F(EventLoopTest, CallsTheWatchForWritingWhenThePeerIsGone) {
+  Sockets sockets;
+  sockets.Fill();
+  ASSERT_OK(loop_->WatchWritable(sockets.ours.get(), [&] { loop_->Quit(); }));
+  loop_->Post([&] { sockets.theirs.Reset(); });
+  loop_->Run();
+}
+
+TEST_F(EventLoopTest, WatchesOneDescriptorForBoth) {
+  const Sockets sockets;
+  ASSERT_EQ(write(sockets.theirs.get(), "x", 1), 1);
+  std::vector<char> calls;
+  std::array<WatchId, 2> watches{};
+  watches[0] = loop_
+                   ->WatchReadable(sockets.ours.get(),
+                                   [&] {
+                                     calls.push_back('r');
+                                     loop_->Unwatch(watches[0]);
+                                   })
+                   .value();
+  watches[1] = loop_
+                   ->WatchWritable(sockets.ours.get(),
+                                   [&] {
+                                     calls.push_back('w');
+                                     if (calls.size() >= 3) {
+                                       loop_->Quit();
+                                     }
+                                   })
+                   .value();
+  EXPECT_FALSE(loop_->WatchReadable(sockets.ours.get(), [] {}).ok());
+  EXPECT_FALSE(loop_->WatchWritable(sockets.ours.get(), [] {}).ok());
+  loop_->Run();
+  EXPECT_THAT(calls, ElementsAre('r', 'w', 'w'));
+}
+
+TEST_F(EventLoopTest, AWatchForReadingMayRemoveTheOneForWriting) {
+  const Sockets sockets;
+  ASSERT_EQ(write(sockets.theirs.get(), "x", 1), 1);
+  int writable = 0;
+  std::array<WatchId, 2> watches{};
+  watches[0] = loop_
+                   ->WatchReadable(sockets.ours.get(),
+                                   [&] {
+                                     loop_->Unwatch(watches[1]);
+                                     loop_->Unwatch(watches[0]);
+                                     loop_->After(milliseconds(1), [&] { loop_->Quit(); });
+                                   })
+                   .value();
+  watches[1] = loop_->WatchWritable(sockets.ours.get(), [&] { ++writable; }).value();
+  loop_->Run();
+  EXPECT_EQ(writable, 0);
+}
+
+TEST_F(EventLoopTest, ADescriptorNumberMayBeWatchedAgainBeforeItsOldWatchIsRemoved) {
+  UniqueFd old(eventfd(0, EFD_CLOEXEC));
+  const int number = old.get();
+  const WatchId old_watch = loop_->WatchReadable(number, [] {}).value();
+  old.Reset();
+  const UniqueFd fresh(eventfd(1, EFD_CLOEXEC));
+  ASSERT_EQ(fresh.get(), number);
+  const WatchId write_watch = loop_->WatchWritable(number, [] {}).value();
+  ASSERT_OK(loop_->WatchReadable(number, [&] { loop_->Quit(); }));
+  loop_->Unwatch(old_watch);
+  loop_->Unwatch(write_watch);
+  loop_->Run();
+}
+
 TEST_F(EventLoopTest, RefusesADescriptorThatCanNotBePolled) {
+  EXPECT_FALSE(loop_->WatchWritable(-1, [] {}).ok());
   EXPECT_FALSE(loop_->WatchReadable(-1, [] {}).ok());
 }
 
