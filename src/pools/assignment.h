@@ -1,15 +1,19 @@
 // Which resource each device of a node belongs to: a pure function of snapshot and configuration.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/config/node_config.h"
 #include "src/device/snapshot.h"
 
 namespace kgpu::pools {
+
+// Slots of one resource: all of them go into one message to the kubelet, which takes 4 MiB at most.
+inline constexpr size_t kMaxSlots = 32'768;
 
 // One thing that the kubelet counts and hands to one container: a GPU, a MIG device, or one of
 // several replicas of either.
@@ -30,11 +34,11 @@ struct Resource {
   bool operator==(const Resource&) const = default;
 };
 
-// A device that no pool takes.
+// A device that is not advertised. Where no part of a GPU is, the GPU stands for its MIG devices.
 struct Unassigned {
-  std::string device_uuid;
-  std::string reason;  // for people: "excluded by exclude[0] (uuid=GPU-5d…)", "no pool's selector
-                       // matches: …", with the mend
+  std::string device_uuid{};
+  std::string reason{};   // for people: "excluded by exclude[0] (uuid=GPU-5d5ba0d6)", with the mend
+  device::GpuUuid gpu{};  // the card
   bool operator==(const Unassigned&) const = default;
 };
 
@@ -49,9 +53,11 @@ struct Assignment {
 // "GPU-…::3" → "GPU-…"; an id without "::" is its own device.
 std::string_view DeviceOfSlot(std::string_view slot_id);
 
-// The first pool whose selector matches takes the device. Never fails: what can not be advertised
-// is unassigned with the reason (a name that is not legal, too many slots for one message, MIG
-// devices that differ under strategy single, …).
+// The first pool whose selector matches takes the device. A selector that names MIG devices, by
+// profile or UUID, takes them whatever the MIG strategy is; one that means GPUs takes those in MIG
+// mode as the strategy says. A GPU of which one MIG device is taken or excluded is never handed out
+// whole. Never fails: what can not be advertised is unassigned with the reason (a name that is not
+// legal, too many slots for one message, MIG devices that differ under strategy single, …).
 Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
 
 }  // namespace kgpu::pools
