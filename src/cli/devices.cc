@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "src/base/duration.h"
 #include "src/base/status_macros.h"
-#include "src/cli/duration.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
