@@ -14,8 +14,9 @@ target_link_options(kgpu_absl INTERFACE)
 list(TRANSFORM ABSL_STATIC_LIBRARIES PREPEND "-l:lib" OUTPUT_VARIABLE kgpu_absl_archives)
 list(TRANSFORM kgpu_absl_archives APPEND ".a")
 list(FILTER kgpu_absl_archives EXCLUDE REGEX "lib(m|rt|pthread|dl)\\.a")
+list(JOIN kgpu_absl_archives "," kgpu_absl_group)
 target_link_libraries(kgpu_absl INTERFACE
-  -Wl,--start-group ${kgpu_absl_archives} -Wl,--end-group Threads::Threads)
+  -Wl,--start-group,${kgpu_absl_group},--end-group Threads::Threads)
 
 # Debian has fmt as a shared library or as headers. The static programs can not use the first, and
 # the second costs every source file a second: its code is compiled once, here.

@@ -17,8 +17,10 @@ else()
   list(REMOVE_DUPLICATES kgpu_grpc_archives)
   list(FILTER kgpu_grpc_archives EXCLUDE REGEX "^(m|rt|pthread|dl|atomic|protobuf)$")
   list(TRANSFORM kgpu_grpc_archives REPLACE "(.+)" "-l:lib\\1.a")
+  # One word for the linker: CMake would tear a group of several apart where two meet.
+  list(JOIN kgpu_grpc_archives "," kgpu_grpc_group)
   target_link_libraries(kgpu_grpc INTERFACE
-    -Wl,--start-group ${kgpu_grpc_archives} -Wl,--end-group Threads::Threads)
+    -Wl,--start-group,${kgpu_grpc_group},--end-group Threads::Threads)
 endif()
 
 # kgpu_proto(name FILE): library kgpu::proto_<name> of proto/FILE.proto; include "FILE.grpc.pb.h".

@@ -260,7 +260,7 @@ Status Publisher::WriteFile(const std::string& path, std::string_view bytes,
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const std::string real, RealPath(path));
-  RETURN_IF_ERROR(sys::WriteFileAtomically(real, bytes));
+  RETURN_IF_ERROR(sys::WriteFileAtomically(real, bytes, 0644, options_.durability));
   report.written.push_back(path);
   return OkStatus();
 }

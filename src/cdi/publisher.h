@@ -13,6 +13,7 @@
 #include "src/cdi/folder.h"
 #include "src/cdi/spec.h"
 #include "src/doc/doc.h"
+#include "src/sys/atomic_file.h"
 #include "src/sys/root.h"
 
 namespace kgpu::cdi {
@@ -26,6 +27,8 @@ struct PublisherOptions {
   // How long a device that is gone stays in the spec: a container that has it may be started again
   // while the driver is exchanged.
   std::chrono::seconds grace{600};
+  // kMemory where the folder does not outlive the boot anyhow.
+  sys::Durability durability = sys::Durability::kDisk;
 };
 
 struct PublishReport {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/cli/agent.h"
 #include "src/cli/cdi.h"
 #include "src/cli/completion.h"
 #include "src/cli/devices.h"
@@ -77,6 +78,7 @@ int Run(int argc, char** argv) {
   CLI::App app("kgpu: GPUs of this host for containers", "kgpu");
   Describe(app);
   VerbRegistrar verbs(app);
+  AddAgentVerb(verbs);
   AddDevicesVerb(verbs);
   AddCdiVerbs(verbs);
   AddSimVerb(verbs);

@@ -1,36 +1,17 @@
 #include "src/cli/observe.h"
 
-#include <sys/signalfd.h>
-#include <unistd.h>
 #include <csignal>
-
-#include <cerrno>
 #include <memory>
 #include <utility>
 
 #include "src/base/event_loop.h"
 #include "src/base/status_macros.h"
 #include "src/base/unique_fd.h"
+#include "src/cli/signals.h"
 #include "src/inventory/inventory.h"
 
 namespace kgpu::cli {
 namespace {
-
-// SIGINT and SIGTERM as a descriptor; main has blocked them before any thread.
-StatusOr<UniqueFd> StopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  if (sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {
-    return ErrnoStatus(errno, "block SIGINT and SIGTERM");
-  }
-  UniqueFd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.is_valid()) {
-    return ErrnoStatus(errno, "make a signal descriptor");
-  }
-  return fd;
-}
 
 // Hands snapshots on, and the newest again when nothing came for a while.
 class Repeater {
@@ -67,7 +48,7 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
   inventory_options.hold_down = watch.hold_down;
   inventory_options.is_live = watch.is_live;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
-  ASSIGN_OR_RETURN(const UniqueFd stop, StopSignals());
+  ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
   ASSIGN_OR_RETURN(const WatchId stop_watch,
                    loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
   Repeater repeater(*loop, watch.repeat, on_snapshot);

@@ -156,6 +156,9 @@ StatusOr<std::string> Inventory::Impl::FindLibrary() const {
 
 void Inventory::Impl::Start(Listener listener) {
   listener_ = std::move(listener);
+  for (const KnownFault& fault : options_.known_faults) {
+    book_.NoteEvent(fault.gpu, fault.gpu_instance, fault.health, loop_.clock().Now());
+  }
   client_.Start();  // first: the probe works while we go on
   if (options_.is_live) {
     triggers_ = std::make_unique<Triggers>(

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@
 #include "src/host/driver_root.h"
 
 namespace kgpu::inventory {
+
+// A fault known from before, of a GPU or of one of its GPU instances.
+struct KnownFault {
+  device::GpuUuid gpu;
+  std::optional<unsigned> gpu_instance;
+  device::Health health;
+};
 
 struct InventoryOptions {
   std::string probe_path;    // the kgpu-probe program
@@ -27,6 +35,7 @@ struct InventoryOptions {
   // After a fault a GPU turns healthy when, this long after the last news of it, every call about
   // it succeeds.
   std::chrono::milliseconds hold_down{60000};
+  std::vector<KnownFault> known_faults;  // as if news of them came at the start
   // False where one snapshot is all that is wanted: device nodes and /proc are not watched. Closing
   // an inotify descriptor alone waits several milliseconds for an RCU grace period.
   bool is_live = true;

@@ -1,0 +1,319 @@
+#include "src/agent/agent.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "src/agent/config_source.h"
+#include "src/agent/injector.h"
+#include "src/agent/memory.h"
+#include "src/agent/runtime_watch.h"
+#include "src/agent/views.h"
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/inject/capability.h"
+#include "src/inventory/inventory.h"
+#include "src/plugin/delivery.h"
+#include "src/plugin/device_plugin.h"
+#include "src/pools/roster.h"
+#include "src/sys/atomic_file.h"
+
+namespace kgpu::agent {
+namespace {
+
+constexpr char kMemoryFile[] = "agent-memory.json";
+// How long a list from before a restart stands for what the driver has not said yet.
+constexpr std::chrono::seconds kTrust{5};
+// Changes that follow one another are remembered together.
+constexpr std::chrono::milliseconds kRememberDelay{50};
+
+// CDI names that are kept for a while run out, and somebody else may touch the folder.
+constexpr std::chrono::seconds kPublishAgain{60};
+
+inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options,
+                                               const std::optional<config::NodeConfig>& config,
+                                               const Remembered& remembered) {
+  inventory::InventoryOptions inventory;
+  inventory.probe_path = options.probe_path;
+  inventory.nvml_library = options.nvml_library;
+  inventory.hold_down = options.hold_down.value_or(config ? config->health.hold_down
+                                                          : config::HealthConfig().hold_down);
+  inventory.known_faults = remembered.faults;
+  return inventory;
+}
+
+MemoryKey KeyOf(const AgentOptions& options, const std::optional<config::NodeConfig>& config) {
+  return {.boot_id = ReadBootId(options.boot_id_file),
+          .config = config ? config::PrintNodeConfig(*config) : std::string()};
+}
+
+// What was shown before in this boot, or nothing.
+Remembered Recall(const AgentOptions& options, const std::optional<config::NodeConfig>& config) {
+  const auto folder = sys::Root::Open(options.run_dir);
+  const auto text = folder.ok() ? folder->ReadFile(kMemoryFile) : folder.status();
+  if (!text.ok() || !config) {
+    return {};
+  }
+  return ParseMemory(*text, KeyOf(options, config)).value_or(Remembered());
+}
+
+std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host) {
+  if (!options.runtime_sockets.empty()) {
+    return options.runtime_sockets;
+  }
+  std::vector<std::string> sockets;
+  for (const std::string_view socket : cri::kUsualSockets) {
+    sockets.push_back(host.At(socket));
+  }
+  return sockets;
+}
+
+inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
+  return inject::ParseCapabilities(config.plugin.capabilities)
+      .value_or(inject::kDefaultCapabilities);
+}
+
+class AgentImpl final : public Agent {
+ public:
+  AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
+            std::unique_ptr<Injector> injector)
+      : loop_(loop),
+        options_(std::move(options)),
+        started_(loop.clock().WallNow()),
+        injector_(std::move(injector)),
+        config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
+                !options_.config_file.empty(), [this] { OnConfig(); }),
+        remembered_(Recall(options_, config_.config())),
+        inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
+        runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }) {}
+
+  ~AgentImpl() override {
+    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, remember_timer_}) {
+      loop_.CancelTimer(timer);
+    }
+  }
+
+  void Run() {
+    inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
+    MakePlugin();
+    ShowRemembered();
+  }
+
+  void Reload() override { config_.Reload(); }
+  AgentState state() const override;
+
+ private:
+  void MakePlugin();
+  void ShowRemembered();
+  void RememberSoon();
+  void Remember();
+  void OnConfig();
+  void OnSnapshot(const device::SnapshotPtr& snapshot);
+  void OnRuntime();
+  void Assign();
+  void ArmExpiry();
+  void InjectSoon();
+  void Inject();
+  void Decide();
+  void Show();
+
+  EventLoop& loop_;
+  const AgentOptions options_;
+  const WallTime started_;
+  std::unique_ptr<Injector> injector_;
+  ConfigSource config_;
+  Remembered remembered_;
+  inventory::Inventory inventory_;
+  RuntimeWatch runtime_;
+
+  std::optional<config::NodeConfig> in_force_;
+  std::unique_ptr<plugin::DevicePlugin> plugin_;
+  pools::Roster roster_{pools::Roster::Options{}};
+  device::SnapshotPtr snapshot_;
+  pools::Assignment assignment_;
+  device::SnapshotPtr injected_;  // that answering_.injection was made of
+  Answering answering_;
+  TimerId inject_timer_ = TimerId::kNone;
+  TimerId expiry_timer_ = TimerId::kNone;
+  TimerId trust_timer_ = TimerId::kNone;
+  TimerId remember_timer_ = TimerId::kNone;
+  std::string memory_;  // as written last
+};
+
+void AgentImpl::MakePlugin() {
+  in_force_ = config_.config();
+  plugin_.reset();  // its sockets go before new ones come
+  if (in_force_) {
+    plugin::EndpointOptions endpoint;
+    endpoint.kubelet_dir = options_.kubelet_dir;
+    plugin_ = std::make_unique<plugin::DevicePlugin>(loop_, in_force_->plugin.registration,
+                                                     endpoint, [] {});
+  }
+}
+
+// A restart of the agent is not a change of the GPUs: their list is shown before the driver is
+// heard, and corrected by what it says.
+void AgentImpl::ShowRemembered() {
+  if (!in_force_ || remembered_.assignment.resources.empty()) {
+    return;
+  }
+  const auto nothing = std::make_shared<const device::Snapshot>();
+  assignment_ = roster_.Update(std::move(remembered_.assignment), true, loop_.clock().Now());
+  plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
+  trust_timer_ = loop_.After(kTrust, [this, nothing] {
+    trust_timer_ = TimerId::kNone;
+    KGPU_LOG(kWarning, "the driver is silent", {"effect", "its devices count as unhealthy"});
+    assignment_ = roster_.Update({}, false, loop_.clock().Now());
+    plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
+  });
+}
+
+void AgentImpl::RememberSoon() {
+  if (remember_timer_ == TimerId::kNone) {
+    remember_timer_ = loop_.After(kRememberDelay, [this] {
+      remember_timer_ = TimerId::kNone;
+      Remember();
+    });
+  }
+}
+
+void AgentImpl::Remember() {
+  std::string text = PrintMemory(KeyOf(options_, in_force_), assignment_, *snapshot_);
+  if (text == memory_) {
+    return;
+  }
+  const Status status = sys::WriteFileAtomically(
+      fmt::format("{}/{}", options_.run_dir, kMemoryFile), text, 0600, sys::Durability::kMemory);
+  if (!status.ok()) {
+    KGPU_LOG(kWarning, "a restart will forget faults", {"reason", Message(status)});
+  }
+  memory_ = std::move(text);
+}
+
+void AgentImpl::OnConfig() {
+  if (!config_.config() || in_force_ == config_.config()) {
+    return;
+  }
+  const bool is_plugin_new =
+      !in_force_ || in_force_->plugin.registration != config_.config()->plugin.registration;
+  const bool is_injection_new =
+      !in_force_ || in_force_->plugin.capabilities != config_.config()->plugin.capabilities;
+  if (is_plugin_new) {
+    MakePlugin();
+  }
+  in_force_ = config_.config();
+  inventory_.SetHoldDown(options_.hold_down.value_or(in_force_->health.hold_down));
+  roster_.Forget();
+  if (is_injection_new) {
+    injected_.reset();
+  }
+  Assign();
+}
+
+void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
+  snapshot_ = snapshot;
+  loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
+  Assign();
+}
+
+void AgentImpl::OnRuntime() {
+  Decide();
+  Show();
+}
+
+// The list goes out first: a fault must reach the kubelet before anything slower is done.
+void AgentImpl::Assign() {
+  if (!snapshot_ || !in_force_) {
+    return;
+  }
+  assignment_ =
+      roster_.Update(pools::AssignDevices(*snapshot_, *in_force_),
+                     snapshot_->driver.state == device::DriverState::kReady, loop_.clock().Now());
+  ArmExpiry();
+  if (!injected_ || !InjectsAlike(*injected_, *snapshot_)) {
+    answering_.injection.reset();
+    InjectSoon();
+  }
+  Show();
+}
+
+void AgentImpl::ArmExpiry() {
+  loop_.CancelTimer(expiry_timer_);
+  expiry_timer_ = TimerId::kNone;
+  if (const std::optional<SteadyTime> expiry = roster_.next_expiry()) {
+    expiry_timer_ = loop_.After(*expiry - loop_.clock().Now(), [this] {
+      expiry_timer_ = TimerId::kNone;
+      Assign();
+    });
+  }
+}
+
+void AgentImpl::InjectSoon() {
+  loop_.CancelTimer(inject_timer_);
+  inject_timer_ = loop_.After(std::chrono::nanoseconds(0), [this] { Inject(); });
+}
+
+void AgentImpl::Inject() {
+  injected_ = snapshot_;
+  answering_.injection =
+      std::make_shared<const Injection>(injector_->Update(*snapshot_, CapabilitiesOf(*in_force_)));
+  inject_timer_ = loop_.After(kPublishAgain, [this] { Inject(); });
+  Decide();
+  Show();
+}
+
+void AgentImpl::Decide() {
+  if (!in_force_ || !answering_.injection || !runtime_.facts()) {
+    return;
+  }
+  plugin::Delivery delivery = plugin::DecideDelivery(
+      in_force_->plugin, *runtime_.facts(), answering_.injection->cdi, injector_->cdi_folder());
+  if (answering_.delivery != delivery) {
+    KGPU_LOG(kInfo, "devices are delivered", {"by", plugin::ToString(delivery.strategies)},
+             {"reason", delivery.reason});
+    answering_.delivery = std::move(delivery);
+  }
+}
+
+void AgentImpl::Show() {
+  if (plugin_ && snapshot_ && in_force_) {
+    plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
+    RememberSoon();
+  }
+}
+
+AgentState AgentImpl::state() const {
+  AgentState state;
+  state.started = started_;
+  state.config_file = config_.path();
+  state.config_problem = config_.problem();
+  state.has_config = in_force_.has_value();
+  state.snapshot = snapshot_ ? snapshot_ : inventory_.current();
+  state.assignment = assignment_;
+  if (plugin_) {
+    state.endpoints = plugin_->status();
+  }
+  state.delivery = answering_.delivery;
+  if (answering_.injection) {
+    state.injection_problem = std::string(Message(answering_.injection->plan_status));
+    state.cdi_problem = std::string(Message(answering_.injection->cdi));
+  }
+  return state;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::DriverRoot& root,
+                                              AgentOptions options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Injector> injector,
+                   Injector::Create(root, loop.clock(), options.cdi_folder));
+  auto agent = std::make_unique<AgentImpl>(loop, root, std::move(options), std::move(injector));
+  agent->Run();
+  return agent;
+}
+
+}  // namespace kgpu::agent

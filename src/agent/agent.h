@@ -1,0 +1,32 @@
+// The node agent: builds the parts and connects them. Inventory, configuration and runtime flow in;
+// views for the kubelet, CDI specs and the status page flow out.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "src/agent/options.h"
+#include "src/agent/state.h"
+#include "src/base/event_loop.h"
+#include "src/base/status.h"
+#include "src/host/driver_root.h"
+
+namespace kgpu::agent {
+
+// Lives on the loop's thread; every part below it, too. No order of kubelet, driver, configuration
+// and runtime matters, none of them is waited for.
+class Agent {
+ public:
+  // `loop` and `root` outlive the agent. Errors: AlreadyExists (another agent runs), NotFound,
+  // PermissionDenied (the run folder can not be made).
+  static StatusOr<std::unique_ptr<Agent>> Start(EventLoop& loop, const host::DriverRoot& root,
+                                                AgentOptions options);
+  // Ends streams, removes the agent's sockets, kills the probe. Pods and CDI specs stay.
+  virtual ~Agent() = default;
+
+  // Reads the configuration again (SIGHUP).
+  virtual void Reload() = 0;
+  virtual AgentState state() const = 0;
+};
+
+}  // namespace kgpu::agent

@@ -1,0 +1,116 @@
+#include "src/agent/injector.h"
+
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/inject/build_specs.h"
+#include "src/inject/host_parts.h"
+
+namespace kgpu::agent {
+namespace {
+
+cdi::PublisherOptions OptionsFor(const std::string& folder) {
+  cdi::PublisherOptions options;
+  options.folder = folder;
+  // /run is empty after a boot: waiting for a disk would only keep the loop from its work.
+  if (folder.starts_with("/run/") || folder.starts_with("/var/run/")) {
+    options.durability = sys::Durability::kMemory;
+  }
+  return options;
+}
+
+bool InjectsAlike(const device::Gpu& a, const device::Gpu& b) {
+  if (a.uuid != b.uuid || a.index != b.index || a.minor != b.minor || a.pci != b.pci ||
+      a.mig_mode != b.mig_mode || a.mig_devices.size() != b.mig_devices.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a.mig_devices.size(); ++i) {
+    device::MigDevice one = a.mig_devices[i];
+    one.health = b.mig_devices[i].health;
+    if (one != b.mig_devices[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool InjectsAlike(const device::Snapshot& a, const device::Snapshot& b) {
+  if (a.driver != b.driver || a.gpus.size() != b.gpus.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a.gpus.size(); ++i) {
+    if (!InjectsAlike(a.gpus[i], b.gpus[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+StatusOr<std::unique_ptr<Injector>> Injector::Create(const host::DriverRoot& root,
+                                                     const Clock& clock, std::string cdi_folder) {
+  ASSIGN_OR_RETURN(sys::Root engine, sys::Root::Open(root.engine_root));
+  return std::unique_ptr<Injector>(
+      new Injector(root, clock, std::move(engine), std::move(cdi_folder)));
+}
+
+Injector::Injector(const host::DriverRoot& root, const Clock& clock, sys::Root engine,
+                   std::string cdi_folder)
+    : root_(root),
+      engine_(std::move(engine)),
+      cdi_folder_(std::move(cdi_folder)),
+      publisher_(root.host, engine_, clock, OptionsFor(cdi_folder_)) {
+}
+
+Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilitySet capabilities) {
+  Injection injection;
+  injection.cdi_kind = std::string(inject::kOwnKind);
+  inject::InjectionPlan plan;
+  if (!snapshot.gpus.empty()) {
+    auto parts = inject::FindHostParts(root_, snapshot);
+    if (!parts.ok()) {
+      injection.plan_status = parts.status();
+      injection.cdi = parts.status();
+      LogNews({std::string(Message(parts.status()))});
+      return injection;
+    }
+    plan = inject::PlanInjection(snapshot, *parts, capabilities);
+  }
+  injection.cdi = Publish(plan);
+  injection.plan = std::make_shared<const inject::InjectionPlan>(std::move(plan));
+  return injection;
+}
+
+Status Injector::Publish(const inject::InjectionPlan& plan) {
+  std::vector<std::string> notes = plan.notes;
+  auto report = publisher_.Publish(
+      {inject::ToSpec(plan, inject::kOwnKind), inject::ToSpec(plan, inject::kNvidiaKind)});
+  if (!report.ok()) {
+    notes.emplace_back(Message(report.status()));
+    LogNews(notes);
+    return report.status();
+  }
+  for (const std::string& path : report->written) {
+    KGPU_LOG(kInfo, "CDI spec written", {"file", path}, {"devices", plan.devices.size()});
+  }
+  notes.insert(notes.end(), report->notes.begin(), report->notes.end());
+  for (const cdi::Finding& finding : report->findings) {
+    notes.push_back(finding.text);
+  }
+  LogNews(notes);
+  return OkStatus();
+}
+
+void Injector::LogNews(const std::vector<std::string>& notes) {
+  if (notes == notes_) {
+    return;
+  }
+  for (const std::string& note : notes) {
+    KGPU_LOG(kWarning, "injection", {"note", note});
+  }
+  notes_ = notes;
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,55 @@
+// Keeps what containers are given true to the inventory: the plan, and the CDI specs made of it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/cdi/publisher.h"
+#include "src/device/snapshot.h"
+#include "src/host/driver_root.h"
+#include "src/inject/capability.h"
+#include "src/inject/plan.h"
+#include "src/sys/root.h"
+
+namespace kgpu::agent {
+
+struct Injection {
+  // Null where the parts of the driver could not be found.
+  std::shared_ptr<const inject::InjectionPlan> plan;
+  Status plan_status;  // why not
+  Status cdi;          // whether the specs are in their folder
+  std::string cdi_kind;
+};
+
+// Reads files and writes two; a few milliseconds, on the loop's thread.
+class Injector {
+ public:
+  // `root` and `clock` outlive the injector. Errors: NotFound (no engine root).
+  static StatusOr<std::unique_ptr<Injector>> Create(const host::DriverRoot& root,
+                                                    const Clock& clock, std::string cdi_folder);
+
+  // Finds, plans and publishes for `snapshot`. Notes that are news are logged.
+  Injection Update(const device::Snapshot& snapshot, inject::CapabilitySet capabilities);
+  const std::string& cdi_folder() const { return cdi_folder_; }
+
+ private:
+  Injector(const host::DriverRoot& root, const Clock& clock, sys::Root engine,
+           std::string cdi_folder);
+  Status Publish(const inject::InjectionPlan& plan);
+  void LogNews(const std::vector<std::string>& notes);
+
+  const host::DriverRoot& root_;
+  sys::Root engine_;
+  std::string cdi_folder_;
+  cdi::Publisher publisher_;
+  std::vector<std::string> notes_;  // logged last
+};
+
+// Whether a container would get the same from both: everything but health and versions.
+bool InjectsAlike(const device::Snapshot& a, const device::Snapshot& b);
+
+}  // namespace kgpu::agent

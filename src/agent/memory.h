@@ -1,0 +1,40 @@
+// What the agent showed when it ended, kept for its next start in the same boot: after a crash the
+// kubelet must count the devices again before it refuses a pod, and a driver may take seconds to
+// answer. Faults are kept too, so that a restart heals nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/device/snapshot.h"
+#include "src/inventory/inventory.h"
+#include "src/pools/assignment.h"
+
+namespace kgpu::agent {
+
+struct Remembered {
+  pools::Assignment assignment;  // its resources only
+  std::vector<inventory::KnownFault> faults;
+};
+
+// Which start may use it: the boot, and the configuration in force.
+struct MemoryKey {
+  std::string boot_id;
+  std::string config;
+  bool operator==(const MemoryKey&) const = default;
+};
+
+// "/proc/sys/kernel/random/boot_id" of `path`, trimmed; empty when it can not be read.
+std::string ReadBootId(const std::string& path);
+
+// The text of the file.
+std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
+                        const device::Snapshot& snapshot);
+// Errors: InvalidArgument (not such a file), FailedPrecondition (of another boot or
+// configuration).
+StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key);
+
+}  // namespace kgpu::agent

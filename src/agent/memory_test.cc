@@ -1,0 +1,71 @@
+#include "src/agent/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/agent/test_state.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::SizeIs;
+
+const MemoryKey kKey{.boot_id = "b0", .config = "pools: []"};
+
+std::string TestText() {
+  return PrintMemory(kKey, TestState().assignment, *TestState().snapshot);
+}
+
+TEST(MemoryTest, RemembersListsAndFaults) {
+  const auto remembered = ParseMemory(TestText(), kKey);
+  ASSERT_OK(remembered.status());
+  EXPECT_EQ(remembered->assignment.resources, TestState().assignment.resources);
+  ASSERT_THAT(remembered->faults, SizeIs(1));
+  EXPECT_EQ(remembered->faults[0].gpu, TestState().snapshot->gpus[1].uuid);
+  EXPECT_EQ(remembered->faults[0].health, TestState().snapshot->gpus[1].health);
+}
+
+TEST(MemoryTest, IsOfOneBootAndConfiguration) {
+  for (const MemoryKey& other : {MemoryKey{"b1", kKey.config}, MemoryKey{kKey.boot_id, "other"}}) {
+    EXPECT_THAT(ParseMemory(TestText(), other), StatusIs(StatusCode::kFailedPrecondition));
+  }
+}
+
+TEST(MemoryTest, NeedsABootId) {
+  const MemoryKey none{.boot_id = "", .config = "c"};
+  EXPECT_THAT(ParseMemory(PrintMemory(none, {}, {}), none),
+              StatusIs(StatusCode::kFailedPrecondition));
+}
+
+TEST(MemoryTest, RefusesWhatItDidNotWrite) {
+  for (const char* text : {"", "{", "[]", "{\"version\":2}", "{\"version\":\"1\"}"}) {
+    EXPECT_THAT(ParseMemory(text, kKey), StatusIs(StatusCode::kInvalidArgument)) << text;
+  }
+}
+
+TEST(MemoryTest, TrustsNoDeviceThatIsNotSaidToBeHealthy) {
+  const auto remembered = ParseMemory(
+      R"({"version":1,"bootId":"b0","config":"pools: []","resources":[{"resource":"r","slots":[
+          {"id":"a","gpu":"GPU-00000000-0000-0000-0000-000000000000"},
+          {"id":"b","gpu":"GPU-00000000-0000-0000-0000-000000000000","healthy":1},
+          {"id":"c","healthy":true},7]}]})",
+      kKey);
+  ASSERT_OK(remembered.status());
+  ASSERT_THAT(remembered->assignment.resources, SizeIs(1));
+  ASSERT_THAT(remembered->assignment.resources[0].slots, SizeIs(2));
+  for (const pools::Slot& slot : remembered->assignment.resources[0].slots) {
+    EXPECT_FALSE(slot.health.is_healthy);
+  }
+}
+
+TEST(MemoryTest, ReadsTheBootId) {
+  const TempDir dir;
+  dir.WriteFile("boot_id", "1234\n");
+  EXPECT_EQ(ReadBootId(dir.At("boot_id")), "1234");
+  EXPECT_EQ(ReadBootId(dir.At("none")), "");
+}
+
+}  // namespace
+}  // namespace kgpu::agent

@@ -1,0 +1,28 @@
+// What the command line says to `kgpu agent`.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kgpu::agent {
+
+struct AgentOptions {
+  std::string probe_path;
+  std::string nvml_library;                      // empty: found below the driver root
+  std::string kubelet_dir = "/var/lib/kubelet";  // a path of this process
+  std::string config_file;                       // empty: kDefaultConfigFile where it is there
+  std::string cdi_folder = "/var/run/cdi";       // below the host root
+  std::string boot_id_file = "/proc/sys/kernel/random/boot_id";
+  std::string run_dir = "/run/kgpu";         // agent.sock and what outlives a restart
+  std::vector<std::string> runtime_sockets;  // empty: the usual ones below the host root
+  std::optional<std::string> http_address;   // wins over the configuration; "" is off
+  std::string version;
+  // As the configuration's health.holdDown, for tests and demonstrations.
+  std::optional<std::chrono::milliseconds> hold_down;
+};
+
+inline constexpr char kDefaultConfigFile[] = "/etc/kgpu/config.yaml";
+
+}  // namespace kgpu::agent

@@ -1,0 +1,24 @@
+// The agent's series about itself: pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/agent/state.h"
+
+namespace kgpu::agent {
+
+// What the process uses, from /proc/self.
+struct ProcessUse {
+  double cpu_seconds = 0;
+  uint64_t resident_bytes = 0;
+  uint64_t open_fds = 0;
+};
+
+ProcessUse OwnUse();
+
+// The whole page.
+std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version);
+
+}  // namespace kgpu::agent

@@ -1,0 +1,60 @@
+#include "src/agent/runtime_watch.h"
+
+#include <chrono>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/plugin/kubelet.h"
+
+namespace kgpu::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kDeadline{2000};
+constexpr std::chrono::seconds kAgainAfterAnswer{60};
+// A runtime that starts after us is met soon.
+constexpr std::chrono::seconds kAgainAfterFailure{5};
+
+}  // namespace
+
+RuntimeWatch::RuntimeWatch(EventLoop& loop, std::vector<std::string> sockets,
+                           std::function<void()> changed)
+    : loop_(loop), sockets_(std::move(sockets)), changed_(std::move(changed)) {
+  Ask();
+}
+
+RuntimeWatch::~RuntimeWatch() {
+  loop_.CancelTimer(again_);
+}
+
+void RuntimeWatch::Ask() {
+  for (const std::string& socket : sockets_) {
+    if (plugin::IdentityOf(socket)) {
+      question_ = cri::AskRuntime(loop_, socket, kDeadline,
+                                  [this](auto facts) { OnAnswer(std::move(facts)); });
+      return;
+    }
+  }
+  std::string looked;
+  for (const std::string& socket : sockets_) {
+    looked += (looked.empty() ? "" : ", ") + socket;
+  }
+  OnAnswer(NotFound("no runtime's socket is to be seen ({})", looked));
+}
+
+void RuntimeWatch::OnAnswer(StatusOr<cri::RuntimeFacts> facts) {
+  question_.reset();
+  again_ = loop_.After(facts.ok() ? kAgainAfterAnswer : kAgainAfterFailure, [this] { Ask(); });
+  const bool is_news = !facts_ || facts_->ok() != facts.ok() ||
+                       (facts.ok() ? **facts_ != *facts : facts_->status() != facts.status());
+  if (!is_news) {
+    return;
+  }
+  if (facts.ok()) {
+    KGPU_LOG(kInfo, "container runtime", {"name", facts->name}, {"version", facts->version},
+             {"reads_cdi", facts->reads_cdi}, {"evidence", facts->evidence});
+  }
+  facts_ = std::move(facts);
+  changed_();
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,36 @@
+// Everything the agent knows at one moment, for those who show it: the status page, metrics, the
+// CLI.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/config/node_config.h"
+#include "src/cri/runtime_facts.h"
+#include "src/device/snapshot.h"
+#include "src/plugin/answer_book.h"
+#include "src/plugin/endpoint.h"
+#include "src/pools/assignment.h"
+
+namespace kgpu::agent {
+
+struct AgentState {
+  WallTime started;
+  std::string config_file;     // empty: none
+  std::string config_problem;  // empty: the file is what is in force
+  bool has_config = false;
+  device::SnapshotPtr snapshot;
+  pools::Assignment assignment;
+  std::vector<plugin::EndpointStatus> endpoints;  // by resource
+  std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
+  std::string injection_problem;                  // why containers can get nothing; empty: they can
+  std::string cdi_problem;  // why our CDI specs are not there; empty: they are
+};
+
+// Whether pods can get GPUs now: configured, the driver answers, every resource registered. `why`
+// gets the first obstacle in words.
+bool IsReady(const AgentState& state, std::string* why);
+
+}  // namespace kgpu::agent

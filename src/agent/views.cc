@@ -1,0 +1,54 @@
+#include "src/agent/views.h"
+
+#include <utility>
+
+#include "src/plugin/preferred.h"
+
+namespace kgpu::agent {
+namespace {
+
+std::vector<plugin::Advertised> DevicesOf(const pools::Resource& resource) {
+  std::vector<plugin::Advertised> devices;
+  devices.reserve(resource.slots.size());
+  for (const pools::Slot& slot : resource.slots) {
+    devices.push_back({slot.id, slot.health.is_healthy, slot.numa_node});
+  }
+  return devices;
+}
+
+plugin::Preference PreferenceOf(const pools::Resource& resource, const device::Snapshot& snapshot,
+                                config::SharedPolicy policy) {
+  auto preferred = std::make_shared<const plugin::PreferredPolicy>(resource, snapshot, policy);
+  return
+      [preferred = std::move(preferred)](
+          const std::vector<std::string>& available, const std::vector<std::string>& must_include,
+          size_t size) { return preferred->Choose(available, must_include, size); };
+}
+
+}  // namespace
+
+std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignment,
+                                               const device::SnapshotPtr& snapshot,
+                                               const config::NodeConfig& config,
+                                               const Answering& answering) {
+  std::vector<plugin::ResourceViewPtr> views;
+  for (const pools::Resource& resource : assignment.resources) {
+    if (resource.slots.empty()) {
+      continue;
+    }
+    auto view = std::make_shared<plugin::ResourceView>();
+    view->resource = resource.name;
+    view->devices = DevicesOf(resource);
+    view->preference = PreferenceOf(resource, *snapshot, config.plugin.shared_policy);
+    if (answering.injection && !answering.injection->plan_status.ok()) {
+      view->obstacle = answering.injection->plan_status;
+    } else if (answering.injection && answering.delivery) {
+      view->answers = std::make_shared<const plugin::AnswerBook>(
+          resource, *snapshot, answering.injection->plan, *answering.delivery);
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,29 @@
+// From an assignment to what each resource shows the kubelet: pure.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/agent/injector.h"
+#include "src/config/node_config.h"
+#include "src/device/snapshot.h"
+#include "src/plugin/answer_book.h"
+#include "src/plugin/view.h"
+#include "src/pools/assignment.h"
+
+namespace kgpu::agent {
+
+// What Allocate's answers are made of.
+struct Answering {
+  // Null: not decided yet, calls wait.
+  std::shared_ptr<const Injection> injection;
+  std::optional<plugin::Delivery> delivery;
+};
+
+// One view for each resource that has devices. `snapshot` is the one `assignment` was made of.
+std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignment,
+                                               const device::SnapshotPtr& snapshot,
+                                               const config::NodeConfig& config,
+                                               const Answering& answering);
+
+}  // namespace kgpu::agent

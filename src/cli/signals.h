@@ -1,0 +1,18 @@
+// Signals as a descriptor: no work is done in a handler.
+#pragma once
+
+#include <initializer_list>
+
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace kgpu::cli {
+
+// Blocks `signals` for this thread and those it starts later, and gives the descriptor that tells
+// of them. Call it before the first thread. Source: signalfd(2). Errors: ResourceExhausted.
+StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals);
+
+// The number of the next signal, 0 when none waits.
+int NextSignal(int fd);
+
+}  // namespace kgpu::cli
