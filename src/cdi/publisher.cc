@@ -30,10 +30,9 @@ std::string_view Mend(StatusCode code) {
     case StatusCode::kResourceExhausted:
       return ": make room on the file system of this folder; the old file is untouched";
     case StatusCode::kFailedPrecondition:
-      return ": remount it writable or choose another folder (--cdi-dir); the old file is "
-             "untouched";
+      return ": remount it writable or choose another folder; the old file is untouched";
     case StatusCode::kPermissionDenied:
-      return ": run as root or choose another folder (--cdi-dir); the old file is untouched";
+      return ": run as root or choose another folder; the old file is untouched";
     default:
       return "";
   }

@@ -5,10 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "src/cdi/folder.h"
 #include "src/cdi/publisher.h"
 #include "src/cdi/spec_text.h"
+#include "src/cli/cdi_folders.h"
 #include "src/cli/cdi_view.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
@@ -46,28 +45,6 @@ struct ReadOptions {
   std::vector<std::string> spec_dirs;
   std::string output = "table";
 };
-
-// Folders given on the command line are this process's own paths; the default ones are the host's.
-struct Folders {
-  sys::Root root;
-  std::vector<std::string> paths;
-};
-
-StatusOr<Folders> OpenFolders(const HostOptions& host, const std::vector<std::string>& given) {
-  if (given.empty()) {
-    ASSIGN_OR_RETURN(sys::Root root,
-                     sys::Root::Open(host.host_root.empty() ? "/" : host.host_root));
-    return Folders{std::move(root),
-                   {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)}};
-  }
-  ASSIGN_OR_RETURN(sys::Root root, sys::Root::Open("/"));
-  std::vector<std::string> paths;
-  for (const std::string& folder : given) {
-    std::error_code error;
-    paths.push_back(std::filesystem::absolute(folder, error).string());
-  }
-  return Folders{std::move(root), std::move(paths)};
-}
 
 StatusOr<doc::Format> ParseFormat(const std::string& text) {
   if (text == "json") {
@@ -102,7 +79,7 @@ std::string Summary(const cdi::PublishReport& report, const sys::Root& root) {
 // Everything between a snapshot and the files, settled once.
 struct Generator {
   host::DriverRoot root;
-  Folders folders;
+  CdiFolders folders;
   sys::Root engine;
   RealClock clock;
   cdi::PublisherOptions publisher_options;
@@ -115,11 +92,7 @@ StatusOr<Generator> MakeGenerator(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(publisher_options.format, ParseFormat(options.format));
   ASSIGN_OR_RETURN(spec_options.capabilities, inject::ParseCapabilities(options.capabilities));
   ASSIGN_OR_RETURN(host::DriverRoot root, OpenRoots(options.host));
-  std::vector<std::string> given;
-  if (!options.output_dir.empty()) {
-    given.push_back(options.output_dir);
-  }
-  ASSIGN_OR_RETURN(Folders folders, OpenFolders(options.host, given));
+  ASSIGN_OR_RETURN(CdiFolders folders, FoldersToWrite(options.host, options.output_dir));
   publisher_options.folder = folders.paths.back();
   publisher_options.folders = folders.paths;
   ASSIGN_OR_RETURN(sys::Root engine, sys::Root::Open(root.engine_root));
@@ -196,7 +169,7 @@ StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
 
 StatusOr<ExitCode> RunList(const ReadOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const Folders folders, OpenFolders(options.host, options.spec_dirs));
+  ASSIGN_OR_RETURN(const CdiFolders folders, FoldersToRead(options.host, options.spec_dirs));
   const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? FoldersTable(contents)
                                                           : Render(FoldersJson(contents), format)));
@@ -232,7 +205,7 @@ FileFindings CheckAll(const cdi::FolderContents& contents, const sys::Root& engi
 StatusOr<ExitCode> RunCheck(const ReadOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
-  ASSIGN_OR_RETURN(const Folders folders, OpenFolders(options.host, options.spec_dirs));
+  ASSIGN_OR_RETURN(const CdiFolders folders, FoldersToRead(options.host, options.spec_dirs));
   ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open(root.engine_root));
   const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
   if (contents.files.empty() && contents.problems.empty()) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "testing/temp_dir.h"
@@ -102,6 +103,20 @@ TEST_F(CdiTest, TheKindOfNvidiaIsLeftToAFileThatDeclaresIt) {
   const Result listed = host.Kgpu({"cdi", "list", "--spec-dir", out_.path()});
   EXPECT_EQ(listed.code, 0) << listed.out;
   EXPECT_THAT(listed.out, Not(HasSubstr("nvidia.com/gpu=1")));
+}
+
+TEST_F(CdiTest, AFileInTheHostsOwnFoldersCountsBesideAnOutputFolder) {
+  const SimHost host("4xT4");
+  const std::filesystem::path folder = host.path() + "/etc/cdi";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "nvidia.yaml")
+      << "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: \"0\"\n"
+         "  containerEdits:\n    env: [A=1]\n";
+  const Result result = Generate(host);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("is left to " + folder.string() + "/nvidia.yaml"));
+  EXPECT_TRUE(std::filesystem::exists(out_.At("kgpu-kgpu.dev-gpu.json")));
+  EXPECT_FALSE(std::filesystem::exists(out_.At("kgpu-nvidia.com-gpu.json")));
 }
 
 TEST_F(CdiTest, CapabilitiesDecideWhichLibrariesAreMounted) {
