@@ -295,7 +295,7 @@ DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevic
 }
 
 std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict) {
-  if (!gpu.problem.empty()) {
+  if (gpu.is_off_bus) {
     return gpu.problem;
   }
   if (gpu.kernel_driver == "vfio-pci") {
@@ -307,6 +307,9 @@ std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdi
   }
   if (!verdict.reason.empty()) {
     return verdict.reason;
+  }
+  if (!gpu.problem.empty()) {
+    return gpu.problem;
   }
   if (gpu.kernel_driver.empty()) {
     return "No kernel driver is bound: read dmesg for NVRM lines of this address; the driver may "

@@ -252,8 +252,22 @@ TEST(ExplainUnmanagedGpuTest, NamesTheHolder) {
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("does not list"));
   gpu.kernel_driver.clear();
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("No kernel driver"));
+}
+
+TEST(ExplainUnmanagedGpuTest, AFileThatCanNotBeReadIsTheLastReason) {
+  PciDevice gpu;
+  gpu.kernel_driver = "nvidia";
+  gpu.problem = "class: no such file";
+  EXPECT_EQ(ExplainUnmanagedGpu(gpu, {}), "class: no such file");
+  EXPECT_EQ(ExplainUnmanagedGpu(gpu, {DriverState::kMissing, "reason"}), "reason");
+}
+
+TEST(ExplainUnmanagedGpuTest, OffTheBusIsTheFirstReason) {
+  PciDevice gpu;
+  gpu.kernel_driver = "nvidia";
   gpu.problem = "off the bus";
-  EXPECT_EQ(ExplainUnmanagedGpu(gpu, {}), "off the bus");
+  gpu.is_off_bus = true;
+  EXPECT_EQ(ExplainUnmanagedGpu(gpu, {DriverState::kMissing, "reason"}), "off the bus");
 }
 
 }  // namespace

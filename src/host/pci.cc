@@ -83,6 +83,11 @@ std::string ReadKernelDriver(const sys::Root& host, const std::string& folder) {
   return link.ok() ? link->substr(link->rfind('/') + 1) : std::string();
 }
 
+// No vendor has the number 0xffff: nothing answers there.
+bool IsAllOnes(std::string_view config) {
+  return config.size() >= kConfigHeader && Le16(config, 0x00) == 0xffff;
+}
+
 // Values that sysfs files did not give are taken from configuration space, which names the class
 // and the ids too.
 void FillFromConfig(const sys::Root& host, const std::string& folder, PciDevice& device) {
@@ -98,6 +103,7 @@ void FillFromConfig(const sys::Root& host, const std::string& folder, PciDevice&
   const StatusOr<PciConfig> config = ParsePciConfig(*bytes);
   if (!config.ok()) {
     device.problem = fmt::format("{}/config: {}", host.At(folder), Message(config.status()));
+    device.is_off_bus = IsAllOnes(*bytes);
     return;
   }
   if (device.class_code == 0) {
@@ -178,7 +184,7 @@ StatusOr<PciConfig> ParsePciConfig(std::string_view bytes) {
   PciConfig config;
   config.vendor_id = Le16(bytes, 0x00);
   config.device_id = Le16(bytes, 0x02);
-  if (config.vendor_id == 0xffff) {
+  if (IsAllOnes(bytes)) {
     return InvalidArgument(
         "configuration space reads as all ones: the device has fallen off the bus; reset it or "
         "restart the host");

@@ -28,6 +28,7 @@ struct PciDevice {
   std::string kernel_driver;          // bound driver: "nvidia", "vfio-pci"; empty for none
   std::vector<Bytes> bar_sizes;       // BAR 0 … 5 without the empty ones; empty when not readable
   std::string problem;                // what could not be read of this device; empty for nothing
+  bool is_off_bus = false;            // its configuration space reads as all ones: see `problem`
   bool operator==(const PciDevice&) const = default;
 
   bool is_gpu() const { return (class_code >> 8) == 0x0300 || (class_code >> 8) == 0x0302; }

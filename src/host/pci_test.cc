@@ -111,6 +111,7 @@ TEST_F(PciScanTest, OneUnreadableDeviceNeverHidesAnother) {
   EXPECT_EQ(devices->at(0).problem, "");
   EXPECT_EQ(devices->at(1).id.str(), "0000:09:00.0");
   EXPECT_THAT(devices->at(1).problem, HasSubstr("\"nonsense\""));
+  EXPECT_FALSE(devices->at(1).is_off_bus);
   EXPECT_TRUE(devices->at(1).is_gpu()) << "the class is taken from configuration space";
 }
 
@@ -134,6 +135,7 @@ TEST_F(PciScanTest, SaysWhenDeviceHasFallenOffTheBus) {
   ASSERT_OK(devices);
   ASSERT_THAT(*devices, SizeIs(1));
   EXPECT_THAT(devices->front().problem, HasSubstr("fallen off the bus"));
+  EXPECT_TRUE(devices->front().is_off_bus);
 }
 
 TEST_F(PciScanTest, LeavesSleepingDeviceAlone) {

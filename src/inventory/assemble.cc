@@ -134,7 +134,7 @@ void AddPeers(const Reading& reading, std::vector<Gpu>& gpus) {
 
 std::string UnlistedReason(const host::PciDevice& pci, const std::string& verdict_reason,
                            const sys::Root& host) {
-  if (verdict_reason.empty() && pci.kernel_driver == "nvidia") {
+  if (verdict_reason.empty() && pci.kernel_driver == "nvidia" && !pci.is_off_bus) {
     const auto minor = MinorFromProc(host, pci.id);
     if (minor && !host.Exists(fmt::format("dev/nvidia{}", *minor))) {
       return fmt::format(

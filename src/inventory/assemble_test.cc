@@ -160,6 +160,14 @@ TEST_F(AssembleTest, UnmanagedGpusHaveAReason) {
   EXPECT_THAT(unmanaged[1].reason, HasSubstr("/dev/nvidia3 is not here"));
 }
 
+TEST_F(AssembleTest, AGpuOffTheBusNeedsNoNode) {
+  host_.AddGpu(3);
+  host_.dir().WriteFile("sys/bus/pci/devices/0000:04:00.0/config", std::string(64, '\xff'));
+  const auto unmanaged = Unmanaged(View(), List().gpus, "", host_.Open().host);
+  ASSERT_EQ(unmanaged.size(), 1U);
+  EXPECT_THAT(unmanaged[0].reason, HasSubstr("fallen off the bus"));
+}
+
 TEST_F(AssembleTest, UnmanagedGpusTellWhyTheDriverIsNotReady) {
   const auto unmanaged = Unmanaged(View(), {}, "The driver is away.", host_.Open().host);
   ASSERT_EQ(unmanaged.size(), 2U);
