@@ -5,13 +5,10 @@
 #include <string>
 #include <thread>
 
-#include "src/base/event_loop.h"
 #include "testing/driver/control.h"
 #include "testing/driver/libnvidia_ml/simulated_library.h"
 #include "testing/driver/mig.h"
 #include "testing/driver/sample_state.h"
-#include "testing/driver/server.h"
-#include "testing/driver/state_file.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::sim {
@@ -23,33 +20,10 @@ using ::testing::StartsWith;
 constexpr unsigned kMajorWithoutDriver = 511;
 constexpr uint32_t kLongMs = 10000;
 
-// The server on a thread of its own, until it goes.
-class RunningServer {
- public:
-  explicit RunningServer(const std::string& root) : loop_(*EpollLoop::Create()) {
-    auto server = StateServer::Create(*loop_, {.root = root});
-    EXPECT_OK(server);
-    server_ = *std::move(server);
-    thread_ = std::thread([this] { loop_->Run(); });
-  }
-  ~RunningServer() {
-    loop_->Quit();
-    thread_.join();
-  }
-  RunningServer(const RunningServer&) = delete;
-  RunningServer& operator=(const RunningServer&) = delete;
-
- private:
-  std::unique_ptr<EpollLoop> loop_;
-  std::unique_ptr<StateServer> server_;
-  std::thread thread_;
-};
-
 class LibraryOnServerTest : public ::testing::Test {
  protected:
   LibraryOnServerTest() : library_(2) {
-    EXPECT_OK(SaveState(root(), *SampleState(2)));
-    server_ = std::make_unique<RunningServer>(root());
+    server_ = std::make_unique<RunningServer>(root(), *SampleState(2));
   }
   void SetUp() override {
     if (!library_.has_nodes()) {

@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "src/nvml/abi.h"
 #include "testing/driver/control.h"
 #include "testing/driver/faults.h"
+#include "testing/driver/running_server.h"
 #include "testing/driver/sample_state.h"
 #include "testing/driver/state_file.h"
 #include "testing/driver/unix_socket.h"
@@ -307,25 +307,10 @@ TEST_F(ServerTest, NeedsAState) {
   EXPECT_THAT(StateServer::Create(loop_, {.root = empty.path()}), StatusIs(StatusCode::kNotFound));
 }
 
-// The server on a thread of its own, as `kgpu-sim serve` runs it.
 class ControlTest : public ::testing::Test {
  protected:
-  ControlTest() : loop_(*EpollLoop::Create()) {
-    EXPECT_OK(SaveState(dir_.path(), *SampleState(2)));
-    auto server = StateServer::Create(*loop_, {.root = dir_.path()});
-    EXPECT_OK(server);
-    server_ = *std::move(server);
-    thread_ = std::thread([this] { loop_->Run(); });
-  }
-  ~ControlTest() override {
-    loop_->Quit();
-    thread_.join();
-  }
-
   TempDir dir_;
-  std::unique_ptr<EpollLoop> loop_;
-  std::unique_ptr<StateServer> server_;
-  std::thread thread_;
+  RunningServer server_{dir_.path(), *SampleState(2)};
 };
 
 TEST_F(ControlTest, RunsCommands) {

@@ -3,7 +3,9 @@
 
 #include <thread>
 
+#include "testing/driver/faults.h"
 #include "testing/driver/libnvidia_ml/simulated_library.h"
+#include "testing/status_matchers.h"
 
 namespace kgpu::sim {
 namespace {
@@ -14,7 +16,6 @@ using nvml::EventSet;
 class SimulatedEventsTest : public testing::Test {
  protected:
   void SetUp() override {
-    AddGpus(server_, 2);
     if (!library_.has_nodes()) {
       GTEST_SKIP() << "this machine does not let us make device nodes";
     }
@@ -34,13 +35,12 @@ class SimulatedEventsTest : public testing::Test {
   nvml::Return Wait(EventData& data, uint32_t timeout_ms) {
     return library_.Call<nvml::EventSetWaitFn>("nvmlEventSetWait_v2", set_, &data, timeout_ms);
   }
-  void Xid(uint32_t slot, uint64_t number) {
-    server_.Change(
-        [=](SimState& state) { TinyServer::Push(state, slot, nvml::kEventXidCritical, number); });
+  void Xid(uint32_t slot, uint32_t number) {
+    server_.Change([=](SimState& state) { EXPECT_OK(InjectXid(state, slot, number)); });
   }
 
   SimulatedLibrary library_{2};
-  TinyServer server_{library_.root()};
+  RunningServer server_{library_.root().path(), *SampleState(2)};
   EventSet set_ = nullptr;
 };
 
@@ -84,7 +84,7 @@ TEST_F(SimulatedEventsTest, WakesAWaiter) {
 TEST_F(SimulatedEventsTest, TellsALossOnceAfterTheEventsBeforeIt) {
   ASSERT_EQ(Register(0, nvml::kEventXidCritical), nvml::kSuccess);
   server_.Change([](SimState& state) {
-    TinyServer::Push(state, 0, nvml::kEventXidCritical, 79);
+    EXPECT_OK(InjectXid(state, 0, 79));
     state.gpus[0].is_lost = 1;
   });
   EventData data{};
@@ -96,8 +96,8 @@ TEST_F(SimulatedEventsTest, TellsALossOnceAfterTheEventsBeforeIt) {
 TEST_F(SimulatedEventsTest, SkipsEventsThatFellOutOfTheRing) {
   ASSERT_EQ(Register(0, nvml::kEventXidCritical), nvml::kSuccess);
   server_.Change([](SimState& state) {
-    for (uint64_t i = 1; i <= kMaxEvents + 10; ++i) {
-      TinyServer::Push(state, 0, nvml::kEventXidCritical, i);
+    for (uint32_t i = 1; i <= kMaxEvents + 10; ++i) {
+      EXPECT_OK(InjectXid(state, 0, i));
     }
   });
   EventData data{};

@@ -52,7 +52,7 @@ TEST(SimulatedNvmlFileTest, StubsAnswerNotSupported) {
   using Stub = nvml::Return(void*);
   constexpr char kStub[] = "nvmlDeviceGetHostVgpuMode";
   EXPECT_EQ(library.Call<Stub>(kStub, static_cast<void*>(nullptr)), nvml::kErrorUninitialized);
-  const TinyServer server(library.root());
+  const RunningServer server(library.root().path(), *SampleState(0));
   if (!library.has_nodes()) {
     GTEST_SKIP() << "this machine does not let us make device nodes";
   }

@@ -40,7 +40,7 @@ TEST(SimulatedNvmlTest, SaysDriverNotLoadedWhereNobodyListens) {
 TEST(SimulatedNvmlTest, SaysDriverNotLoadedWhenTheModuleIsUnloaded) {
   const SimulatedLibrary library(1);
   SKIP_WITHOUT_NODES(library);
-  TinyServer server(library.root());
+  RunningServer server(library.root().path(), *SampleState(0));
   server.Change([](SimState& state) { state.driver.is_loaded = 0; });
   EXPECT_EQ(library.Init(), nvml::kErrorDriverNotLoaded);
 }
@@ -48,14 +48,14 @@ TEST(SimulatedNvmlTest, SaysDriverNotLoadedWhenTheModuleIsUnloaded) {
 TEST(SimulatedNvmlTest, SaysVersionMismatchWhenTheModuleIsOfAnotherVersion) {
   const SimulatedLibrary library(1, "550.54.14");
   SKIP_WITHOUT_NODES(library);
-  const TinyServer server(library.root());
+  const RunningServer server(library.root().path(), *SampleState(0));
   EXPECT_EQ(library.Init(), nvml::kErrorLibRmVersionMismatch);
 }
 
 TEST(SimulatedNvmlTest, TakesTheHostsLibraryVersionWhenItsFileCarriesNone) {
   const SimulatedLibrary library(1, "");
   SKIP_WITHOUT_NODES(library);
-  const TinyServer server(library.root());
+  const RunningServer server(library.root().path(), *SampleState(0));
   ASSERT_EQ(library.Init(), nvml::kSuccess);
   char version[80] = {};
   EXPECT_EQ(library.Call<nvml::SystemGetNvmlVersionFn>("nvmlSystemGetNVMLVersion", version, 80U),
@@ -66,7 +66,7 @@ TEST(SimulatedNvmlTest, TakesTheHostsLibraryVersionWhenItsFileCarriesNone) {
 TEST(SimulatedNvmlTest, CountsInitialisations) {
   const SimulatedLibrary library(0);
   SKIP_WITHOUT_NODES(library);
-  const TinyServer server(library.root());
+  const RunningServer server(library.root().path(), *SampleState(0));
   uint32_t count = 7;
   auto get_count = [&] {
     return library.Call<nvml::DeviceGetCountFn>("nvmlDeviceGetCount_v2", &count);
@@ -85,9 +85,8 @@ TEST(SimulatedNvmlTest, CountsInitialisations) {
 TEST(SimulatedNvmlTest, OrdersGpusByPciAddressAndHidesThoseWithoutANode) {
   const SimulatedLibrary library(3);
   SKIP_WITHOUT_NODES(library);
-  TinyServer server(library.root());
-  AddGpus(server, 3);
-  server.Change([](SimState& state) { state.gpus[2].pci.bus = 1; });
+  RunningServer server(library.root().path(), *SampleState(3));
+  server.Change([](SimState& state) { state.gpus[2].pci.bus = 0; });
   ASSERT_EQ(unlink(library.root().At("dev/nvidia1").c_str()), 0);
   ASSERT_EQ(library.Init(), nvml::kSuccess);
   ASSERT_EQ(library.Count(), 2U);
@@ -100,10 +99,9 @@ TEST(SimulatedNvmlTest, OrdersGpusByPciAddressAndHidesThoseWithoutANode) {
 TEST(SimulatedNvmlTest, ShowsANewGpuAfterTheNextInit) {
   const SimulatedLibrary library(2);
   SKIP_WITHOUT_NODES(library);
-  TinyServer server(library.root());
-  AddGpus(server, 1);
+  RunningServer server(library.root().path(), *SampleState(1));
   ASSERT_EQ(library.Init(), nvml::kSuccess);
-  AddGpus(server, 2);
+  server.Change([](SimState& state) { state = *SampleState(2); });
   EXPECT_EQ(library.Count(), 1U);
   EXPECT_EQ(library.Shutdown(), nvml::kSuccess);
   ASSERT_EQ(library.Init(), nvml::kSuccess);
@@ -116,7 +114,7 @@ TEST(SimulatedNvmlTest, NeedsPermissionForTheControlNode) {
   if (geteuid() != 0) {
     GTEST_SKIP() << "only root can become another user";
   }
-  const TinyServer server(library.root());
+  const RunningServer server(library.root().path(), *SampleState(0));
   ASSERT_EQ(chmod(library.root().At("dev/nvidiactl").c_str(), 0600), 0);
   EXPECT_EQ(AsNobody([&] { return static_cast<int>(library.Init()); }), nvml::kErrorNoPermission);
 }
@@ -127,8 +125,7 @@ TEST(SimulatedNvmlTest, CountsForbiddenGpusButGivesNoHandle) {
   if (geteuid() != 0) {
     GTEST_SKIP() << "only root can become another user";
   }
-  TinyServer server(library.root());
-  AddGpus(server, 2);
+  RunningServer server(library.root().path(), *SampleState(2));
   ASSERT_EQ(chmod(library.root().At("dev/nvidia1").c_str(), 0600), 0);
   EXPECT_EQ(AsNobody([&] {
               Device device = nullptr;
@@ -147,8 +144,7 @@ TEST(SimulatedNvmlTest, CountsForbiddenGpusButGivesNoHandle) {
 TEST(SimulatedNvmlTest, TellsLiveClientsThatTheDriverWent) {
   const SimulatedLibrary library(1);
   SKIP_WITHOUT_NODES(library);
-  TinyServer server(library.root());
-  AddGpus(server, 1);
+  RunningServer server(library.root().path(), *SampleState(1));
   ASSERT_EQ(library.Init(), nvml::kSuccess);
   const Device gpu = library.Gpu(0);
   uint32_t celsius = 0;
@@ -164,8 +160,7 @@ TEST(SimulatedNvmlTest, TellsLiveClientsThatTheDriverWent) {
 TEST(SimulatedNvmlTest, SurvivesInvalidHandlesAndPointers) {
   const SimulatedLibrary library(1);
   SKIP_WITHOUT_NODES(library);
-  TinyServer server(library.root());
-  AddGpus(server, 1);
+  RunningServer server(library.root().path(), *SampleState(1));
   ASSERT_EQ(library.Init(), nvml::kSuccess);
   uint32_t celsius = 0;
   char text[4] = {};

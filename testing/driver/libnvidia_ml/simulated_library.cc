@@ -55,13 +55,4 @@ nvml::Return SimulatedLibrary::Temperature(nvml::Device device, uint32_t& celsiu
                                                               &celsius);
 }
 
-void AddGpus(TinyServer& server, uint32_t count) {
-  server.Change([count](SimState& state) {
-    for (uint32_t i = 0; i < count; ++i) {
-      FillGpu(state.gpus[i], i);
-    }
-    state.gpu_count = count;
-  });
-}
-
 }  // namespace kgpu::sim

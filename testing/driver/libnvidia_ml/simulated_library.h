@@ -5,8 +5,9 @@
 
 #include <string>
 
-#include "testing/driver/libnvidia_ml/tiny_server.h"
 #include "testing/driver/nvml_abi_more.h"
+#include "testing/driver/running_server.h"
+#include "testing/driver/sample_state.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::sim {
@@ -47,8 +48,5 @@ class SimulatedLibrary {
   bool has_nodes_ = true;
   void* handle_ = nullptr;
 };
-
-// Fills the state with `count` GPUs that differ by their index.
-void AddGpus(TinyServer& server, uint32_t count);
 
 }  // namespace kgpu::sim

@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 class SimulatedGpuTest : public testing::Test {
  protected:
   void Start(uint32_t count) {
-    AddGpus(server_, count);
+    server_.Change([count](SimState& state) { state = *SampleState(count); });
     if (!library_.has_nodes()) {
       GTEST_SKIP() << "this machine does not let us make device nodes";
     }
@@ -28,7 +28,7 @@ class SimulatedGpuTest : public testing::Test {
   }
 
   SimulatedLibrary library_{2};
-  TinyServer server_{library_.root()};
+  RunningServer server_{library_.root().path(), *SampleState(0)};
   Device gpu_ = nullptr;
 };
 
@@ -41,8 +41,8 @@ TEST_F(SimulatedGpuTest, TellsNameUuidAndPciAddress) {
   EXPECT_EQ(library_.Call<nvml::DeviceGetTextFn>("nvmlDeviceGetUUID", gpu_, text, 96U), 0);
   EXPECT_STREQ(text, "GPU-00000000-0000-0000-0000-000000000000");
   EXPECT_EQ(library_.Call<nvml::DeviceGetPciInfoFn>("nvmlDeviceGetPciInfo_v3", gpu_, &pci), 0);
-  EXPECT_STREQ(pci.bus_id, "00000000:10:00.0");
-  EXPECT_STREQ(pci.bus_id_legacy, "0000:10:00.0");
+  EXPECT_STREQ(pci.bus_id, "00000000:01:00.0");
+  EXPECT_STREQ(pci.bus_id_legacy, "0000:01:00.0");
   EXPECT_EQ(pci.pci_device_id, 0x20b210deU);
   EXPECT_EQ(pci.pci_sub_system_id, 0x147f10deU);
 }
@@ -55,7 +55,7 @@ TEST_F(SimulatedGpuTest, LeavesTheEndOfTheOlderPciInfoAlone) {
       (library_.Call<nvml::Return(Device, nvml::PciInfo*)>("nvmlDeviceGetPciInfo_v2", gpu_, &pci)),
       nvml::kSuccess);
   EXPECT_EQ(pci.bus_id[16], 'x');
-  EXPECT_STREQ(pci.bus_id_legacy, "0000:10:00.0");
+  EXPECT_STREQ(pci.bus_id_legacy, "0000:01:00.0");
 }
 
 TEST_F(SimulatedGpuTest, FindsGpusByUuidAndPciAddress) {
@@ -66,7 +66,7 @@ TEST_F(SimulatedGpuTest, FindsGpusByUuidAndPciAddress) {
                                 "GPU-00000000-0000-0000-0000-000000000001", &found),
             nvml::kSuccess);
   EXPECT_EQ(found, library_.Gpu(1));
-  for (const char* address : {"00000000:11:00.0", "0000:11:00.0", "11:00.0"}) {
+  for (const char* address : {"00000000:02:00.0", "0000:02:00.0", "02:00.0"}) {
     found = nullptr;
     EXPECT_EQ(library_.Call<Find>("nvmlDeviceGetHandleByPciBusId_v2", address, &found),
               nvml::kSuccess);
@@ -86,7 +86,7 @@ TEST_F(SimulatedGpuTest, CountsMemoryInBothWays) {
     state.gpus[0].processes[0].used_bytes = 1ULL << 30;
   });
   constexpr uint64_t kUsed = (1ULL << 30) + (1 << 20);
-  constexpr uint64_t kReserved = 512ULL << 20;
+  constexpr uint64_t kReserved = 600ULL << 20;
   nvml::Memory memory{};
   EXPECT_EQ(library_.Call<nvml::DeviceGetMemoryInfoFn>("nvmlDeviceGetMemoryInfo", gpu_, &memory),
             nvml::kSuccess);
@@ -134,6 +134,11 @@ TEST_F(SimulatedGpuTest, ListsNeedAPlaceForTheirLength) {
 
 TEST_F(SimulatedGpuTest, SaysNotSupportedWhereTheModelLacksAValue) {
   Start(1);
+  server_.Change([](SimState& state) {
+    state.gpus[0].module_id = kUnsupported;
+    state.gpus[0].temperature.memory = kUnsupported;
+    state.gpus[0].power.energy_mj = kUnsupported64;
+  });
   uint32_t value = 0;
   uint64_t energy = 0;
   nvml::FieldValue field{};
@@ -208,6 +213,13 @@ TEST_F(SimulatedGpuTest, SlowsTheNamedFunctionOnly) {
 // Total and reserved always change together: a torn read would see one without the other.
 TEST_F(SimulatedGpuTest, ReadsAreNeverTorn) {
   Start(1);
+  const auto grow = [this](uint64_t size) {
+    server_.Change([size](SimState& state) {
+      state.gpus[0].memory_total = size * 160;
+      state.gpus[0].memory_reserved = size;
+    });
+  };
+  grow(1);
   std::atomic<bool> is_over = false;
   std::atomic<uint64_t> reads = 0;
   std::vector<std::jthread> readers;
@@ -224,13 +236,10 @@ TEST_F(SimulatedGpuTest, ReadsAreNeverTorn) {
       }
     });
   }
-  for (uint64_t i = 1; i < 3000; ++i) {
-    server_.Change([i](SimState& state) {
-      state.gpus[0].memory_total = i * 160;
-      state.gpus[0].memory_reserved = i;
-    });
+  for (uint64_t i = 2; i < 1000; ++i) {
+    grow(i);
   }
-  while (reads < 100) {
+  while (reads < 100 && !HasFailure()) {
     std::this_thread::yield();
   }
   is_over = true;
