@@ -106,7 +106,7 @@ Memory MemoryOf(pid_t pid) {
           .private_kib = Number(text, "\nPrivate_Clean:") + Number(text, "\nPrivate_Dirty:")};
 }
 
-pid_t FindChild(const std::string& name) {
+pid_t FindChild(const std::string& name, pid_t parent) {
   const auto proc = sys::Root::Open("/proc");
   if (!proc.ok()) {
     return -1;
@@ -117,7 +117,7 @@ pid_t FindChild(const std::string& name) {
     // Probes of earlier rounds may not have been reaped.
     if (status.starts_with(fmt::format("Name:\t{}\n", name)) &&
         status.find("\nState:\tZ") == std::string::npos &&
-        status.find(fmt::format("\nPPid:\t{}\n", getpid())) != std::string::npos) {
+        status.find(fmt::format("\nPPid:\t{}\n", parent)) != std::string::npos) {
       return static_cast<pid_t>(*pid);
     }
   }

@@ -31,7 +31,7 @@ struct Memory {
 };
 Memory MemoryOf(pid_t pid);
 
-// The pid of our child whose program is called `name`, or -1.
-pid_t FindChild(const std::string& name);
+// The pid of the child of `parent` whose program is called `name`, or -1.
+pid_t FindChild(const std::string& name, pid_t parent);
 
 }  // namespace kgpu::bench

@@ -11,4 +11,6 @@ scripts/setup.sh
 scripts/build.sh release --all
 printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
 build/release/bench/spine-bench "${1:-20}"
+build/release/bench/policy-bench
+build/release/bench/agent-bench 11 30
 du -bh build/release/bin/kgpu build/release/bin/kgpu-probe

@@ -2,6 +2,7 @@
 // beside the floor of the same run. docs/benchmarks.md explains the rows.
 //   spine-bench [RUNS]      default 20
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -232,7 +233,7 @@ Row ProbeMemory(const Host& host, const std::string& gpus) {
   loop->Run();
   // Side by side, so that both share the C library with as many others.
   const pid_t floor = StartAndWaitReady({kBench + "/nvml-client", host.library()});
-  row.samples.Add(MemoryOf(FindChild("kgpu-probe")).pss_kib);
+  row.samples.Add(MemoryOf(FindChild("kgpu-probe", getpid())).pss_kib);
   row.floor.Add(MemoryOf(floor).pss_kib);
   Stop(floor);
   return row;

@@ -1,0 +1,103 @@
+// The least a device plugin on gRPC can be: eight fixed devices, one registration, empty answers.
+// The floor of bench/agent_bench.cc.
+//   echo-plugin KUBELET_DIR
+#include <deviceplugin_v1beta1.grpc.pb.h>
+#include <grpcpp/grpcpp.h>
+#include <poll.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "src/rpc/channel.h"
+#include "src/rpc/server.h"
+#include "src/sys/unix_socket.h"
+
+namespace {
+
+using kgpu::sys::ConnectUnix;
+using kgpu::sys::UnixListener;
+using v1beta1::DevicePlugin;
+
+// Writes the list once and leaves the stream open.
+class ListStream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
+ public:
+  ListStream() {
+    for (int i = 0; i < 8; ++i) {
+      auto* device = list_.add_devices();
+      device->set_id("GPU-0000000" + std::to_string(i) + "-0000-0000-0000-000000000000");
+      device->set_health("Healthy");
+    }
+    StartWrite(&list_);
+  }
+  void OnWriteDone(bool) override {}
+  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnDone() override { delete this; }
+
+ private:
+  v1beta1::ListAndWatchResponse list_;
+};
+
+class Echo final : public DevicePlugin::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
+                                                   const v1beta1::Empty*,
+                                                   v1beta1::DevicePluginOptions*) override {
+    return Finish(context);
+  }
+  grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(
+      grpc::CallbackServerContext*, const v1beta1::Empty*) override {
+    return new ListStream();
+  }
+  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
+                                     const v1beta1::AllocateRequest*,
+                                     v1beta1::AllocateResponse* response) override {
+    response->add_container_responses();
+    return Finish(context);
+  }
+
+ private:
+  static grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: echo-plugin KUBELET_DIR\n", stderr);
+    return 2;
+  }
+  const std::string folder = std::string(argv[1]) + "/device-plugins";
+  Echo echo;
+  const auto server = kgpu::rpc::Server::Start({&echo}).value();
+  UnixListener listener = UnixListener::Listen(folder + "/echo.sock", {}).value();
+  auto fd = ConnectUnix(folder + "/kubelet.sock");
+  if (!fd.ok()) {
+    return 1;
+  }
+  const auto stub = v1beta1::Registration::NewStub(kgpu::rpc::ChannelOver(*std::move(fd)));
+  v1beta1::RegisterRequest request;
+  request.set_version("v1beta1");
+  request.set_endpoint("echo.sock");
+  request.set_resource_name("example.com/echo");
+  v1beta1::Empty empty;
+  grpc::ClientContext context;
+  stub->async()->Register(&context, &request, &empty, [](const grpc::Status&) {});
+  for (;;) {
+    pollfd ready = {.fd = listener.fd(), .events = POLLIN, .revents = 0};
+    if (poll(&ready, 1, -1) > 0) {
+      auto connection = listener.Accept();
+      if (connection.ok() && connection->has_value()) {
+        server->Serve(*std::move(*connection));
+      }
+    }
+  }
+}
