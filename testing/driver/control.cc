@@ -1,5 +1,6 @@
 #include "testing/driver/control.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -7,10 +8,9 @@
 #include <cstring>
 
 #include "src/base/status_macros.h"
-#include "src/sys/read_fd.h"
+#include "src/sys/unix_socket.h"
 #include "testing/driver/protocol.h"
 #include "testing/driver/state.h"
-#include "testing/driver/unix_socket.h"
 
 namespace kgpu::sim {
 
@@ -33,12 +33,14 @@ StatusOr<std::string> TextOfReply(std::string_view payload) {
 
 StatusOr<ControlClient> ControlClient::Connect(const std::string& root,
                                                std::chrono::milliseconds limit) {
-  const std::string path = root + "/" + kSocketPath;
-  const size_t slash = path.rfind('/');
-  auto fd = ConnectUnix(path.substr(0, slash), path.substr(slash + 1));
+  auto fd = sys::ConnectUnix(fmt::format("{}/{}", root, kSocketPath));
   if (!fd.ok()) {
     return Unavailable("no simulated driver answers below {}: start `kgpu-sim serve {}` ({})", root,
                        root, Message(fd.status()));
+  }
+  // From here on calls wait, up to their limit.
+  if (fcntl(fd->get(), F_SETFL, 0) != 0) {
+    return ErrnoStatus(errno, "fcntl F_SETFL");
   }
   timeval wait = {};
   wait.tv_sec = limit.count() / 1000;

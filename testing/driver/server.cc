@@ -14,21 +14,10 @@
 #include "testing/driver/command.h"
 #include "testing/driver/shared_state.h"
 #include "testing/driver/state_file.h"
-#include "testing/driver/unix_socket.h"
 
 namespace kgpu::sim {
 
 namespace {
-
-std::string FolderOf(const std::string& root) {
-  const std::string path = root + "/" + kSocketPath;
-  return path.substr(0, path.rfind('/'));
-}
-
-std::string NameOf() {
-  const std::string path = kSocketPath;
-  return path.substr(path.rfind('/') + 1);
-}
 
 Status MakeFolders(const std::string& root, const std::string& folder) {
   for (size_t end = root.size() + 1; end != std::string::npos;) {
@@ -80,17 +69,13 @@ StateServer::~StateServer() {
   for (const auto& [fd, client] : clients_) {
     loop_.Unwatch(client->watch);
   }
-  if (!bound_path_.empty()) {
-    unlink(bound_path_.c_str());
-  }
 }
 
 Status StateServer::Listen() {
-  const std::string folder = FolderOf(options_.root);
-  RETURN_IF_ERROR(MakeFolders(options_.root, folder));
-  ASSIGN_OR_RETURN(listener_, ListenUnix(folder, NameOf()));
-  bound_path_ = folder + "/" + NameOf();
-  ASSIGN_OR_RETURN(listener_watch_, loop_.WatchReadable(listener_.get(), [this] { Accept(); }));
+  const std::string path = fmt::format("{}/{}", options_.root, kSocketPath);
+  RETURN_IF_ERROR(MakeFolders(options_.root, path.substr(0, path.rfind('/'))));
+  ASSIGN_OR_RETURN(listener_, sys::UnixListener::Listen(path, {.mode = 0666}));
+  ASSIGN_OR_RETURN(listener_watch_, loop_.WatchReadable(listener_->fd(), [this] { Accept(); }));
   return OkStatus();
 }
 
@@ -106,10 +91,11 @@ std::vector<ClientInfo> StateServer::clients() const {
 }
 
 void StateServer::Accept() {
-  UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!fd.is_valid()) {
+  StatusOr<std::optional<UniqueFd>> accepted = listener_->Accept();
+  if (!accepted.ok() || !accepted->has_value()) {
     return;
   }
+  UniqueFd fd = **std::move(accepted);
   ucred peer = {};
   socklen_t size = sizeof(peer);
   if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {

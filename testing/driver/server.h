@@ -7,11 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/event_loop.h"
-#include "src/base/unique_fd.h"
+#include "src/sys/unix_socket.h"
 #include "testing/driver/protocol.h"
 #include "testing/driver/state.h"
 
@@ -77,9 +78,8 @@ class StateServer {
   ServerOptions options_;
   std::unique_ptr<SimState> state_;
   std::unique_ptr<SharedState> shared_;
-  UniqueFd listener_;
+  std::optional<sys::UnixListener> listener_;
   WatchId listener_watch_ = WatchId::kNone;
-  std::string bound_path_;
   std::map<int, std::unique_ptr<Client>> clients_;
 };
 

@@ -8,16 +8,17 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "src/nvml/abi.h"
+#include "src/sys/unix_socket.h"
 #include "testing/driver/control.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/running_server.h"
 #include "testing/driver/sample_state.h"
 #include "testing/driver/state_file.h"
-#include "testing/driver/unix_socket.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -33,7 +34,7 @@ using ::testing::IsEmpty;
 class RawClient {
  public:
   explicit RawClient(const TempDir& dir)
-      : fd_(*ConnectUnix(dir.At("run/nvidia-persistenced"), "socket")) {}
+      : fd_(*sys::ConnectUnix(dir.At("run/nvidia-persistenced/socket"))) {}
   ~RawClient() {
     if (mapped_ != nullptr) {
       munmap(mapped_, sizeof(SimState));
@@ -235,9 +236,10 @@ TEST_F(ServerTest, OnlyOneServesAPlace) {
 TEST_F(ServerTest, ReplacesAStaleSocket) {
   server_.reset();
   {
-    // A listener that dies without removing its socket, as after SIGKILL.
-    const auto stale = ListenUnix(dir_.At("run/nvidia-persistenced"), "socket");
+    // A listener that dies without removing its socket, as after SIGKILL: it does not find it.
+    const auto stale = sys::UnixListener::Listen(dir_.At("stale"), {});
     ASSERT_OK(stale);
+    std::filesystem::rename(dir_.At("stale"), dir_.At("run/nvidia-persistenced/socket"));
   }
   Start();
   RawClient client(dir_);

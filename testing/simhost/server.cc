@@ -1,19 +1,17 @@
 #include "testing/simhost/server.h"
 
-#include <fcntl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <optional>
 
 #include "src/base/event_loop.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
 #include "src/base/unique_fd.h"
+#include "src/sys/unix_socket.h"
 #include "testing/driver/server.h"
 #include "testing/driver/state_file.h"
 #include "testing/simhost/host_command.h"
@@ -38,45 +36,6 @@ StatusOr<UniqueFd> BlockSignals() {
   }
   return fd;
 }
-
-// A listening socket for programs that only look whether the service is there. It lies in the tree
-// while this lives.
-class PlaceholderSocket {
- public:
-  PlaceholderSocket() = default;
-  PlaceholderSocket(const PlaceholderSocket&) = delete;
-  PlaceholderSocket& operator=(const PlaceholderSocket&) = delete;
-  ~PlaceholderSocket() {
-    if (fd_.is_valid()) {
-      unlink(path_.c_str());
-    }
-  }
-
-  Status Listen(const std::string& folder, const std::string& name) {
-    path_ = folder + "/" + name;
-    const UniqueFd folder_fd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!folder_fd.is_valid() || !fd.is_valid()) {
-      return ErrnoStatus(errno, "socket " + path_);
-    }
-    // Through /proc, since sockets' paths are short and folders' are not.
-    const std::string address_path = fmt::format("/proc/self/fd/{}/{}", folder_fd.get(), name);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    address_path.copy(address.sun_path, sizeof address.sun_path - 1);
-    unlink(path_.c_str());
-    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        listen(fd.get(), 1) != 0) {
-      return ErrnoStatus(errno, "listen on " + path_);
-    }
-    fd_ = std::move(fd);
-    return OkStatus();
-  }
-
- private:
-  std::string path_;
-  UniqueFd fd_;
-};
 
 Status WritePid(const UniqueFd& lock) {
   const std::string text = fmt::format("{}\n", getpid());
@@ -127,9 +86,11 @@ Status Serve(const std::string& folder, int ready_fd) {
   };
   ASSIGN_OR_RETURN(const std::unique_ptr<sim::StateServer> server,
                    sim::StateServer::Create(*loop, options));
-  PlaceholderSocket fabric_manager;
+  // For programs that only look whether the service is there: nobody answers.
+  std::optional<sys::UnixListener> fabric_manager;
   if (!host.profile().nvswitches.empty()) {
-    RETURN_IF_ERROR(fabric_manager.Listen(host.At("run/nvidia-fabricmanager"), "socket"));
+    ASSIGN_OR_RETURN(fabric_manager,
+                     sys::UnixListener::Listen(host.At("run/nvidia-fabricmanager/socket"), {}));
   }
   ASSIGN_OR_RETURN(const WatchId watch,
                    loop->WatchReadable(signals.get(), [&loop] { loop->Quit(); }));
