@@ -7,6 +7,7 @@
 #include "src/base/duration.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/config/foreign.h"
 #include "src/config/node_config.h"
 #include "src/config/resource_name.h"
 #include "src/config/selector_reader.h"
@@ -278,6 +279,18 @@ Status ExplainSyntax(const Status& status) {
                          Message(status));
 }
 
+// Twenty unknown keys would not say it.
+Status RefuseForeign(std::string_view text, std::string_view file) {
+  const auto dialect = DetectDialect(text, file);
+  if (!dialect.ok() || *dialect == Dialect::kNodeConfig) {
+    return OkStatus();
+  }
+  return InvalidArgument(
+      "{}: this is a configuration of {} device plugin: \"kgpu config convert {}\" makes a "
+      "NodeConfig of it",
+      file, *dialect == Dialect::kGke ? "GKE's" : "NVIDIA's", file);
+}
+
 }  // namespace
 
 NodeConfig DefaultNodeConfig() {
@@ -299,6 +312,7 @@ StatusOr<NodeConfig> ParseNodeConfig(std::string_view text, std::string_view fil
   if (document->root.is_null()) {
     return DefaultNodeConfig();
   }
+  RETURN_IF_ERROR(RefuseForeign(text, file));
   Problems problems(file);
   NodeConfig config = Reader(problems).Read(Node(*document, problems));
   RETURN_IF_ERROR(problems.ToStatus());

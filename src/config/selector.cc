@@ -4,6 +4,7 @@
 
 #include "src/base/strings.h"
 #include "src/config/selector_text.h"
+#include "src/device/model.h"
 
 namespace kgpu::config {
 namespace {
@@ -49,9 +50,16 @@ bool MemoryHolds(const Selector& selector, const std::optional<Bytes>& memory) {
   });
 }
 
+// By the canonical id, or by what the driver's own name gives: that is how other tools' labels and
+// files call it.
+bool MatchesModel(const Selector& selector, const device::Gpu& gpu) {
+  return MatchesOne(selector.models, gpu.model) ||
+         MatchesOne(selector.models, device::ModelId(gpu.name, 0));
+}
+
 // The fields that a GPU and its MIG devices have in common.
 bool MatchesCard(const Selector& selector, const device::Gpu& gpu) {
-  return MatchesOne(selector.models, gpu.model) && IsOneOf(selector.indices, gpu.index) &&
+  return MatchesModel(selector, gpu) && IsOneOf(selector.indices, gpu.index) &&
          IsOneOf(selector.pci, gpu.pci) &&
          (selector.numa_nodes.empty() ||
           (gpu.numa_node && IsOneOf(selector.numa_nodes, *gpu.numa_node))) &&

@@ -32,7 +32,8 @@ struct ComputeBound {
 // All fields given must match (and); a list matches when one of its elements does (or). A selector
 // without any field matches every device. A "*" stands for any run of characters.
 struct Selector {
-  std::vector<std::string> models{};  // canonical ids: "A100-SXM4-80GB", "A100-*"
+  std::vector<std::string> models{};  // canonical ids: "A100-SXM4-80GB", "A100-*"; the driver's
+                                      // name as an id, "H100-80GB-HBM3", will do as well
   std::vector<std::string> uuids{};   // "GPU-…" or "MIG-…"; a prefix of 8 hex digits or more is
                                       // enough
   std::vector<unsigned> indices{};    // NVML's order

@@ -46,6 +46,15 @@ TEST(SelectorTest, AlternativesAreOrFieldsAreAnd) {
   EXPECT_FALSE(Matches(selector, other));
 }
 
+TEST(SelectorTest, TheDriversNameIsAModelToo) {
+  device::Gpu gpu = TestGpu();
+  gpu.name = "NVIDIA H100 80GB HBM3";
+  gpu.model = "H100-SXM5-80GB";
+  EXPECT_TRUE(Matches({.models = {"H100-80GB-HBM3"}}, gpu));
+  EXPECT_TRUE(Matches({.models = {"H100-SXM5-80GB"}}, gpu));
+  EXPECT_FALSE(Matches({.models = {"H100-PCIE-80GB"}}, gpu));
+}
+
 TEST(SelectorTest, BoundsHoldAllTogether) {
   Selector selector{.memory = {*ParseMemoryBound(">= 40Gi"), *ParseMemoryBound("< 90Gi")},
                     .compute = {*ParseComputeBound(">= 8.0")}};

@@ -88,6 +88,22 @@ void Node::ForEachField(std::span<const std::string_view> known, const ReadField
   });
 }
 
+void Node::ForEachFieldLoosely(std::span<const std::string_view> known, const ReadField& read,
+                               const Unknown& unknown) const {
+  ForAnyField([&](std::string_view name, const Node& field) {
+    auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      found = std::ranges::find_if(
+          known, [&](std::string_view word) { return ToLower(word) == ToLower(name); });
+    }
+    if (found == known.end()) {
+      unknown(Nearest(name, {known.begin(), known.end()}).value_or(""), field);
+    } else if (!field.is_null()) {
+      read(*found, field);
+    }
+  });
+}
+
 void Node::ForOneOrMany(const ReadItem& read) const {
   if (is_list()) {
     ForEachItem(read);

@@ -84,6 +84,11 @@ class Node {
   void ForEachField(std::span<const std::string_view> known, const ReadField& read) const;
   // Calls `read` for each field, whatever its name and value.
   void ForAnyField(const ReadField& read) const;
+  // As Go's decoders do: a name that differs in case only counts as the known one, one without a
+  // value is passed over, and an unknown one goes to `unknown` with the nearest known (or "").
+  using Unknown = std::function<void(std::string_view nearest, const Node& field)>;
+  void ForEachFieldLoosely(std::span<const std::string_view> known, const ReadField& read,
+                           const Unknown& unknown) const;
   // Calls `read` for each item of a list, or for the value itself when it is none.
   using ReadItem = std::function<void(const Node& item)>;
   void ForOneOrMany(const ReadItem& read) const;
