@@ -3,6 +3,7 @@
 // counts the parent's memory before exec into the child's peak.
 //   launch PROGRAM [ARGUMENT …]
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ namespace {
 
 int64_t Now() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
@@ -24,17 +25,19 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     return 2;
   }
+  posix_spawn_file_actions_t silent;
+  if (posix_spawn_file_actions_init(&silent) != 0 ||
+      posix_spawn_file_actions_addopen(&silent, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) != 0) {
+    return 1;
+  }
   const int64_t start = Now();
-  const pid_t pid = vfork();
-  if (pid == 0) {
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(null, STDOUT_FILENO);
-    execv(argv[1], argv + 1);
-    _exit(127);
+  pid_t pid = -1;
+  if (posix_spawn(&pid, argv[1], &silent, nullptr, argv + 1, environ) != 0) {
+    return 127;
   }
   int status = 0;
   rusage usage{};
-  if (pid < 0 || wait4(pid, &status, 0, &usage) != pid) {
+  if (wait4(pid, &status, 0, &usage) != pid) {
     return 1;
   }
   const struct {

@@ -113,7 +113,10 @@ pid_t FindChild(const std::string& name, pid_t parent) {
   }
   for (const std::string& entry : proc->ListDir("/").value_or(std::vector<std::string>{})) {
     const auto pid = ParseUint(entry);
-    const std::string status = pid ? proc->ReadFile(entry + "/status").value_or("") : std::string();
+    if (!pid) {
+      continue;
+    }
+    const std::string status = proc->ReadFile(entry + "/status").value_or("");
     // Probes of earlier rounds may not have been reaped.
     if (status.starts_with(fmt::format("Name:\t{}\n", name)) &&
         status.find("\nState:\tZ") == std::string::npos &&

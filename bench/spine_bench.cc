@@ -43,7 +43,7 @@ class Host {
   explicit Host(const std::string& profile) {
     const Cost made = RunAndMeasure({kBin + "/kgpu-sim", "create", path(), "--profile", profile});
     if (made.code != 0) {
-      std::fprintf(stderr, "kgpu-sim create %s: exit code %d\n", profile.c_str(), made.code);
+      (void)std::fprintf(stderr, "kgpu-sim create %s: exit code %d\n", profile.c_str(), made.code);
       std::exit(1);  // NOLINT(concurrency-mt-unsafe): no thread yet
     }
   }
@@ -178,7 +178,7 @@ std::pair<Row, Row> CdiSpec(const Host& host, const std::string& gpus, int runs)
     const Cost cost = RunAndMeasure({kBin + "/kgpu", "cdi", "generate", "--dry-run", "--host-root",
                                      host.path(), "--engine-root", "/"});
     if (cost.code != 0) {
-      std::fprintf(stderr, "kgpu cdi generate: exit code %d\n", cost.code);
+      (void)std::fprintf(stderr, "kgpu cdi generate: exit code %d\n", cost.code);
     }
     time.samples.Add(cost.milliseconds);
     time.floor.Add(floor.milliseconds);
@@ -213,7 +213,7 @@ Row SpecAlone(const Host& host, const std::string& gpus, int runs) {
     row.samples.Add(Milliseconds(steady_clock::now() - start).count());
     row.floor.Add(floor.milliseconds);
     if (bytes == 0) {
-      std::fputs("CDI specs: empty\n", stderr);
+      (void)std::fputs("CDI specs: empty\n", stderr);
     }
   }
   return row;
@@ -244,7 +244,7 @@ int Run(int runs) {
   std::vector<Row> rows;
   for (const auto& [gpus, profile] :
        {std::pair<std::string, std::string>{"8", "8xA100-SXM4-80GB"}, {"16", "16xA100"}}) {
-    std::fprintf(stderr, "%s GPUs …\n", gpus.c_str());
+    (void)std::fprintf(stderr, "%s GPUs …\n", gpus.c_str());
     const Host host(profile);
     rows.push_back(SnapshotFromStart(host, gpus, runs));
     if (gpus == "8") {
@@ -256,7 +256,7 @@ int Run(int runs) {
     rows.push_back(std::move(memory));
     rows.push_back(ProbeMemory(host, gpus));
   }
-  std::fputs(RenderRows(rows).c_str(), stdout);
+  (void)std::fputs(RenderRows(rows).c_str(), stdout);
   return 0;
 }
 
@@ -266,7 +266,7 @@ int Run(int runs) {
 int main(int argc, char** argv) {
   const auto runs = kgpu::ParseUint(argc > 1 ? argv[1] : "20");
   if (!runs || *runs == 0 || *runs > 1000) {
-    std::fputs("usage: spine-bench [RUNS], 1 to 1000\n", stderr);
+    (void)std::fputs("usage: spine-bench [RUNS], 1 to 1000\n", stderr);
     return 2;
   }
   return kgpu::bench::Run(static_cast<int>(*runs));
