@@ -20,6 +20,7 @@ void Walk(const Verb& verb, const std::string& words, const Visit& visit) {
 
 std::string NamesOf(const Verb& verb) {
   std::vector<std::string> names;
+  names.reserve(verb.verbs.size() + verb.flags.size());
   for (const Verb& child : verb.verbs) {
     names.push_back(child.name);
   }

@@ -7,7 +7,7 @@
 #include "src/host/driver_root.h"
 #include "src/inventory/inventory.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
 }
 

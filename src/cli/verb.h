@@ -6,7 +6,7 @@
 #include "src/base/status.h"
 #include "src/cli/exit_code.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
 }
 

@@ -90,22 +90,24 @@ StatusOr<MigUuid> MigUuid::Parse(std::string_view text) {
 StatusOr<PciBusId> PciBusId::Parse(std::string_view text) {
   const std::string lower = ToLower(text);
   const std::vector<std::string_view> parts = Split(lower, ':');
-  const Status error = InvalidArgument(
-      "\"{}\" is no PCI address: domain:bus:device.function such as 0000:07:00.0 is wanted",
-      Printable(text, 40));
+  const auto error = [text] {
+    return InvalidArgument(
+        "\"{}\" is no PCI address: domain:bus:device.function such as 0000:07:00.0 is wanted",
+        Printable(text, 40));
+  };
   if (parts.size() != 3) {
-    return error;
+    return error();
   }
   const std::vector<std::string_view> last = Split(parts[2], '.');
   if (last.size() != 2) {
-    return error;
+    return error();
   }
   const auto domain = HexField(parts[0], 8, std::numeric_limits<uint32_t>::max());
   const auto bus = HexField(parts[1], 2, 0xff);
   const auto slot = HexField(last[0], 2, 0x1f);
   const auto function = HexField(last[1], 1, 0x7);
   if (!domain || !bus || !slot || !function) {
-    return error;
+    return error();
   }
   return PciBusId{.domain = *domain,
                   .bus = static_cast<uint8_t>(*bus),

@@ -138,6 +138,7 @@ MigProfile ProfileOf(const Row& row) {
 std::vector<MigProfile> NamedProfiles(const NamesOnly& model) {
   constexpr std::array kShapes = {&k7G, &k4G, &k3G, &k2G, &k1GDouble, &k1G};
   std::vector<MigProfile> profiles;
+  profiles.reserve(kShapes.size() + 1);
   for (size_t i = 0; i < kShapes.size(); ++i) {
     profiles.push_back(ProfileOf(
         *kShapes.at(i), fmt::format("{}g.{}gb", kShapes.at(i)->slices, model.gigabytes.at(i))));

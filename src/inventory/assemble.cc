@@ -55,8 +55,12 @@ std::optional<nvml::Return> FaultOf(const GpuReading& reading) {
   return reading.gpu.fault ? reading.gpu.fault : reading.nvlinks.fault;
 }
 
-MigDevice MakeMigDevice(const Gpu& gpu, unsigned index, const probe::MigReport& report,
-                        const sys::Root& host) {
+// Nothing for one that is being destroyed while we read it.
+std::optional<MigDevice> MakeMigDevice(const Gpu& gpu, unsigned index,
+                                       const probe::MigReport& report, const sys::Root& host) {
+  if (!report.uuid || !report.gpu_instance || !report.compute_instance) {
+    return std::nullopt;
+  }
   MigDevice mig;
   mig.uuid = *report.uuid;
   mig.index = index;
@@ -84,9 +88,8 @@ MigDevice MakeMigDevice(const Gpu& gpu, unsigned index, const probe::MigReport& 
 
 void AddMigDevices(const GpuReading& reading, const sys::Root& host, Gpu& gpu) {
   for (const auto& [index, report] : reading.mig_devices) {
-    // One that is being destroyed while we read it is left out.
-    if (report.uuid && report.gpu_instance && report.compute_instance) {
-      gpu.mig_devices.push_back(MakeMigDevice(gpu, index, report, host));
+    if (auto mig = MakeMigDevice(gpu, index, report, host)) {
+      gpu.mig_devices.push_back(*std::move(mig));
     }
   }
   std::ranges::sort(gpu.mig_devices, {}, [](const MigDevice& mig) {
@@ -94,8 +97,13 @@ void AddMigDevices(const GpuReading& reading, const sys::Root& host, Gpu& gpu) {
   });
 }
 
-Gpu MakeGpu(unsigned index, const GpuReading& reading, const host::PciDevice* pci) {
+// Nothing for a GPU that the driver can not name or place.
+std::optional<Gpu> MakeGpu(unsigned index, const GpuReading& reading, const HostView& view) {
   const probe::GpuReport& report = reading.gpu;
+  if (!report.uuid || !report.pci) {
+    return std::nullopt;
+  }
+  const host::PciDevice* pci = view.Find(*report.pci);
   Gpu gpu;
   gpu.uuid = *report.uuid;
   gpu.index = index;
@@ -183,11 +191,12 @@ Listed ListGpus(const Reading& reading, const HostView& view, const sys::Root& h
   std::set<device::GpuUuid> seen;
   for (unsigned index = 0; index < reading.gpus.size(); ++index) {
     const GpuReading& answers = reading.gpus[index];
+    std::optional<Gpu> made = MakeGpu(index, answers, view);
     // Two GPUs of one name would be one device in every view: the first is kept.
-    if (!answers.gpu.uuid || !answers.gpu.pci || !seen.insert(*answers.gpu.uuid).second) {
+    if (!made || !seen.insert(made->uuid).second) {
       continue;
     }
-    Gpu gpu = MakeGpu(index, answers, view.Find(*answers.gpu.pci));
+    Gpu gpu = *std::move(made);
     const auto minor = answers.gpu.minor ? answers.gpu.minor : MinorFromProc(host, gpu.pci);
     gpu.minor = minor.value_or(0);
     AddMigDevices(answers, host, gpu);

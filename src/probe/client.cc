@@ -159,10 +159,10 @@ void Client::OnEnd(const SessionEnd& end) {
   }
   Down down = own_reason_.value_or(Down{.cause = CauseOf(end.cause), .text = end.text});
   down.was_up = was_up;
-  GoDown(std::move(down));
+  GoDown(down);
 }
 
-void Client::GoDown(Down down) {
+void Client::GoDown(const Down& down) {
   const SteadyTime now = loop_.clock().Now();
   if (up_since_ && now - *up_since_ >= options_.stable_after) {
     backoff_ = options_.first_backoff;

@@ -108,7 +108,7 @@ class Client {
   void OnInit(const Reply& reply);
   void OnEnd(const SessionEnd& end);
   void OnGone();
-  void GoDown(Down down);
+  void GoDown(const Down& down);
   void Schedule(std::chrono::milliseconds delay);
 
   EventLoop& loop_;

@@ -9,7 +9,7 @@
 
 #include "src/base/status.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
 }
 
