@@ -1,8 +1,8 @@
 #include "testing/golden.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,7 +13,7 @@ namespace kgpu {
 void ExpectGolden(std::string_view path, std::string_view text) {
   const std::filesystem::path file = std::filesystem::path(KGPU_SOURCE_DIR) / path;
   // Tests are single-threaded here.
-  if (getenv("KGPU_UPDATE_GOLDENS") != nullptr) {  // NOLINT(concurrency-mt-unsafe): see above
+  if (std::getenv("KGPU_UPDATE_GOLDENS") != nullptr) {  // NOLINT(concurrency-mt-unsafe): see above
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
     return;

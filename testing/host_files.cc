@@ -89,6 +89,7 @@ std::string MakeElf(const ElfImage& image) {
     return at;
   };
   std::vector<std::pair<uint64_t, uint64_t>> dynamic;
+  dynamic.reserve(image.needed.size() + 1);
   for (const std::string& needed : image.needed) {
     dynamic.emplace_back(1, add_string(needed));
   }

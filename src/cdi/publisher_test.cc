@@ -39,17 +39,11 @@ Spec SpecOf(const std::string& kind, const std::vector<std::string>& names) {
 
 class PublisherTest : public ::testing::Test {
  protected:
-  PublisherTest() {
-    auto root = sys::Root::Open(dir_.path());
-    EXPECT_OK(root);
-    root_.emplace(*std::move(root));
-  }
-
   Publisher MakePublisher() {
     PublisherOptions options;
     options.folder = "/run/cdi";
     options.folders = {"/etc/cdi", "/run/cdi"};
-    return Publisher(*root_, *root_, clock_, options);
+    return Publisher(root_, root_, clock_, options);
   }
 
   StatusOr<PublishReport> Publish(const std::vector<std::string>& names) {
@@ -58,7 +52,7 @@ class PublisherTest : public ::testing::Test {
 
   // Names of the devices in our file, in order; empty when it is not there.
   std::vector<std::string> Names(std::string_view path = kOwn) {
-    const auto text = root_->ReadFile(path);
+    const auto text = root_.ReadFile(path);
     if (!text.ok()) {
       return {};
     }
@@ -72,7 +66,7 @@ class PublisherTest : public ::testing::Test {
   }
 
   TempDir dir_;
-  std::optional<sys::Root> root_;
+  sys::Root root_{*sys::Root::Open(dir_.path())};
   FakeClock clock_;
 };
 
@@ -84,7 +78,7 @@ TEST_F(PublisherTest, WritesAndVerifies) {
   EXPECT_THAT(report->notes, IsEmpty());
   EXPECT_EQ(report->next_expiry, std::nullopt);
   EXPECT_THAT(Names(), ElementsAre("0", "all"));
-  EXPECT_THAT(root_->ListDir("/run/cdi"),
+  EXPECT_THAT(root_.ListDir("/run/cdi"),
               IsOkAndHolds(std::vector<std::string>{"kgpu-kgpu.dev-gpu.json"}))
       << "no temporary file stays";
 }
@@ -130,7 +124,7 @@ TEST_F(PublisherTest, KeepsAVanishedNameForTheGracePeriod) {
   ASSERT_OK(report);
   EXPECT_THAT(Names(), ElementsAre("0", "all"));
   EXPECT_EQ(report->next_expiry, std::nullopt);
-  EXPECT_FALSE(root_->Exists(kTimes));
+  EXPECT_FALSE(root_.Exists(kTimes));
 }
 
 TEST_F(PublisherTest, ForgetsTheTimeOfANameThatComesBack) {
@@ -146,15 +140,15 @@ TEST_F(PublisherTest, ForgetsTheTimeOfANameThatComesBack) {
 
 TEST_F(PublisherTest, KeepsEverythingWhileTheDriverIsExchanged) {
   ASSERT_OK(Publish({"0", "all"}));
-  const auto before = root_->ReadFile(kOwn);
+  const auto before = root_.ReadFile(kOwn);
   ASSERT_OK(Publish({}));
-  EXPECT_EQ(root_->ReadFile(kOwn), before);
+  EXPECT_EQ(root_.ReadFile(kOwn), before);
 
   clock_.Advance(minutes(10));
   const auto report = Publish({});
   ASSERT_OK(report);
   EXPECT_THAT(report->removed, ElementsAre(kOwn));
-  EXPECT_THAT(root_->ListDir("/run/cdi"), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(root_.ListDir("/run/cdi"), IsOkAndHolds(IsEmpty()));
 }
 
 TEST_F(PublisherTest, ClockSetBackMakesNoNameImmortal) {
@@ -220,7 +214,7 @@ TEST_F(PublisherTest, WithdrawRemovesOursOnly) {
   const auto report = MakePublisher().Withdraw();
   ASSERT_OK(report);
   EXPECT_THAT(report->removed, ElementsAre(kOwn, kTimes));
-  EXPECT_THAT(root_->ListDir("/run/cdi"), IsOkAndHolds(std::vector<std::string>{"nvidia.yaml"}));
+  EXPECT_THAT(root_.ListDir("/run/cdi"), IsOkAndHolds(std::vector<std::string>{"nvidia.yaml"}));
 }
 
 TEST_F(PublisherTest, WithdrawWithoutFolderIsDone) {
@@ -232,7 +226,7 @@ TEST_F(PublisherTest, FollowsAbsoluteLinksBelowTheRoot) {
   dir_.Symlink("/run", "var/run");
   PublisherOptions options;
   options.folder = "/var/run/cdi";
-  Publisher publisher(*root_, *root_, clock_, options);
+  Publisher publisher(root_, root_, clock_, options);
   ASSERT_OK(publisher.Publish({SpecOf("kgpu.dev/gpu", {"0"})}));
   EXPECT_THAT(Names(), ElementsAre("0"));
 }
@@ -243,7 +237,7 @@ TEST_F(PublisherTest, ChangedFormatReplacesTheFileAndKeepsNames) {
   options.folder = "/run/cdi";
   options.format = doc::Format::kYaml;
   const auto report =
-      Publisher(*root_, *root_, clock_, options).Publish({SpecOf("kgpu.dev/gpu", {"0"})});
+      Publisher(root_, root_, clock_, options).Publish({SpecOf("kgpu.dev/gpu", {"0"})});
   ASSERT_OK(report);
   EXPECT_THAT(report->written, ElementsAre("/run/cdi/kgpu-kgpu.dev-gpu.yaml"));
   EXPECT_THAT(report->removed, ElementsAre(kOwn));
@@ -280,7 +274,7 @@ TEST_F(PublisherTest, FullFolderKeepsTheOldFile) {
     GTEST_SKIP() << "mounting is not permitted here";
   }
   ASSERT_OK(Publish({"0"}));
-  const auto before = root_->ReadFile(kOwn);
+  const auto before = root_.ReadFile(kOwn);
   dir_.WriteFile("run/cdi/ballast", std::string(8192, 'x'));
 
   Spec large = SpecOf("kgpu.dev/gpu", {"0"});
@@ -288,8 +282,8 @@ TEST_F(PublisherTest, FullFolderKeepsTheOldFile) {
   EXPECT_THAT(MakePublisher().Publish({large}),
               StatusIs(StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("run/cdi"), HasSubstr("make room"))));
-  EXPECT_EQ(root_->ReadFile(kOwn), before);
-  EXPECT_THAT(root_->ListDir("/run/cdi"),
+  EXPECT_EQ(root_.ReadFile(kOwn), before);
+  EXPECT_THAT(root_.ListDir("/run/cdi"),
               IsOkAndHolds(std::vector<std::string>{"ballast", "kgpu-kgpu.dev-gpu.json"}));
 }
 

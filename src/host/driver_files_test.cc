@@ -39,6 +39,7 @@ class DriverFilesTest : public ::testing::Test {
 
   static std::vector<std::string> Paths(const DriverFiles& files) {
     std::vector<std::string> paths;
+    paths.reserve(files.libraries.size());
     for (const DriverLibrary& library : files.libraries) {
       paths.push_back(library.path);
     }

@@ -42,6 +42,7 @@ LibraryPart Library(const std::string& stem, host::ElfMachine machine = host::El
 
 std::vector<std::vector<std::string>> Names(const InjectionPlan& plan) {
   std::vector<std::vector<std::string>> names;
+  names.reserve(plan.devices.size());
   for (const PlannedDevice& device : plan.devices) {
     names.push_back(device.names);
   }
@@ -50,6 +51,7 @@ std::vector<std::vector<std::string>> Names(const InjectionPlan& plan) {
 
 std::vector<std::string> Paths(const std::vector<cdi::DeviceNode>& nodes) {
   std::vector<std::string> paths;
+  paths.reserve(nodes.size());
   for (const cdi::DeviceNode& node : nodes) {
     paths.push_back(node.path);
   }
@@ -58,6 +60,7 @@ std::vector<std::string> Paths(const std::vector<cdi::DeviceNode>& nodes) {
 
 std::vector<std::string> Targets(const InjectionPlan& plan) {
   std::vector<std::string> targets;
+  targets.reserve(plan.mounts.size());
   for (const cdi::Mount& mount : plan.mounts) {
     targets.push_back(mount.container_path);
   }

@@ -18,6 +18,7 @@
 
 #include "src/probe/testdata/test_probe.h"
 #include "testing/fake_loop.h"
+#include "testing/id_matchers.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::probe {
@@ -84,8 +85,8 @@ TEST_F(ClientTest, ReadsGpusThroughTheProbe) {
   ASSERT_TRUE(WaitForUp());
   const auto answer = ReadGpu(1);
   ASSERT_OK(answer.value);
-  EXPECT_EQ(answer.value->uuid->str(), "GPU-00000000-0000-0000-0000-000000000001");
-  EXPECT_EQ(answer.value->pci->str(), "0000:02:00.0");
+  EXPECT_THAT(answer.value->uuid, Reads("GPU-00000000-0000-0000-0000-000000000001"));
+  EXPECT_THAT(answer.value->pci, Reads("0000:02:00.0"));
   EXPECT_EQ(answer.value->name, "NVIDIA A100-SXM4-80GB");
   EXPECT_EQ(answer.value->memory, GibiBytes(80));
   EXPECT_EQ(answer.value->serial, "1320021012345");
@@ -108,7 +109,7 @@ TEST_F(ClientTest, WorksOnALibraryWithOldNamesOnly) {
   ASSERT_TRUE(WaitForUp());
   const auto answer = ReadGpu(1);
   ASSERT_OK(answer.value);
-  EXPECT_EQ(answer.value->pci->str(), "0000:02:00.0");
+  EXPECT_THAT(answer.value->pci, Reads("0000:02:00.0"));
   EXPECT_EQ(answer.value->memory, GibiBytes(80));
   EXPECT_EQ(answer.value->mig_mode, std::nullopt);
   EXPECT_EQ(answer.value->serial, "");
@@ -165,7 +166,7 @@ TEST_F(ClientTest, ReadsNvLinksUpToTheLast) {
   client_->ReadNvLinks(0, [&](const auto& answer) { report = answer.value; });
   ASSERT_TRUE(RunUntil(*loop_, [&] { return report.ok(); }));
   ASSERT_EQ(report->links.size(), 12U);
-  EXPECT_EQ(report->links[11].remote->str(), "0000:02:00.0");
+  EXPECT_THAT(report->links[11].remote, Reads("0000:02:00.0"));
 }
 
 TEST_F(ClientTest, ReadsMigDevices) {
@@ -178,8 +179,9 @@ TEST_F(ClientTest, ReadsMigDevices) {
   client_->ReadMigDevice(0, 2, [&](const auto& answer) { beyond = answer.result; });
   ASSERT_TRUE(RunUntil(*loop_, [&] { return beyond.has_value(); }));
   ASSERT_OK(report);
-  EXPECT_EQ(report->uuid->str(), "MIG-00000000-0000-0000-0002-000000000000");
+  EXPECT_THAT(report->uuid, Reads("MIG-00000000-0000-0000-0002-000000000000"));
   EXPECT_EQ(report->gpu_instance, 8U);
+  ASSERT_TRUE(report->attributes.has_value());
   EXPECT_EQ(report->attributes->memory, MebiBytes(9856));
   EXPECT_EQ(report->profile_id, std::nullopt);
   EXPECT_EQ(beyond, nvml::kErrorNotFound);
@@ -196,8 +198,7 @@ TEST_F(ClientTest, DeliversAnXid) {
   control_.Set("xid 1 79 1\n");
   ASSERT_TRUE(RunUntil(*loop_, [&] { return !events_.empty(); }));
   EXPECT_EQ(events_[0].data, 79U);
-  ASSERT_TRUE(events_[0].uuid.has_value());
-  EXPECT_EQ(events_[0].uuid->str(), "GPU-00000000-0000-0000-0000-000000000001");
+  EXPECT_THAT(events_[0].uuid, Reads("GPU-00000000-0000-0000-0000-000000000001"));
 }
 
 TEST_F(ClientTest, ACallThatHangsEndsTheProbeAndANewOneIsStarted) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/id_matchers.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::probe {
@@ -150,9 +151,9 @@ TEST(DecodeFrameTest, RejectsRepliesToUnknownRequestsAndWrongPayloadSizes) {
 TEST(DecodeGpuTest, ReadsEveryField) {
   const auto gpu = DecodeGpu(BytesOf(MakeGpu()));
   ASSERT_OK(gpu);
-  EXPECT_EQ(gpu->uuid->str(), "GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ab");
+  EXPECT_THAT(gpu->uuid, Reads("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ab"));
   EXPECT_EQ(gpu->minor, 3U);
-  EXPECT_EQ(gpu->pci->str(), "0000:07:00.0");
+  EXPECT_THAT(gpu->pci, Reads("0000:07:00.0"));
   EXPECT_EQ(gpu->pci_device_id, 0x20b2);
   EXPECT_EQ(gpu->pci_vendor_id, 0x10de);
   EXPECT_EQ(gpu->memory, GibiBytes(80));
@@ -233,7 +234,7 @@ TEST(DecodeNvLinksTest, ReadsUsedEntriesOnly) {
   ASSERT_EQ(report->links.size(), 2U);
   EXPECT_EQ(report->links[0].link, 0U);
   EXPECT_EQ(report->links[1].peer, device::NvLinkPeer::kSwitch);
-  EXPECT_EQ(report->links[1].remote->str(), "0000:c0:00.0");
+  EXPECT_THAT(report->links[1].remote, Reads("0000:c0:00.0"));
 }
 
 TEST(DecodeNvLinksTest, RejectsImpossibleCounts) {
@@ -268,6 +269,7 @@ TEST(DecodeMigTest, ReadsADeviceAndRejectsImpossibleMemory) {
   const auto report = DecodeMig(BytesOf(mig));
   ASSERT_OK(report);
   EXPECT_EQ(report->gpu_instance, 7U);
+  ASSERT_TRUE(report->attributes.has_value());
   EXPECT_EQ(report->attributes->memory, MebiBytes(9856));
   mig.memory_mib = ~uint64_t{0};
   EXPECT_FALSE(DecodeMig(BytesOf(mig)).ok());

@@ -43,6 +43,7 @@ TEST(SharedStateTest, ReadersNeverSeeHalfAChange) {
   std::atomic<uint64_t> torn = 0;
   {
     std::vector<std::jthread> readers;
+    readers.reserve(8);
     for (int i = 0; i < 8; ++i) {
       readers.emplace_back([&](const std::stop_token& stop) {
         ReadPairs(*static_cast<const SimState*>(mapped), stop, reads, torn);

@@ -176,6 +176,7 @@ std::string Build(uint16_t machine, std::string_view soname,
                   const std::vector<std::string>& needed) {
   StringTable strings;
   std::vector<uint32_t> needed_names;
+  needed_names.reserve(needed.size());
   for (const std::string& name : needed) {
     needed_names.push_back(strings.Add(name));
   }

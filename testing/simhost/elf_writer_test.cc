@@ -42,7 +42,7 @@ TEST_F(StubTest, OpensWithTheRealLoader) {
   GTEST_SKIP() << "the stub is of another machine";
 #endif
   void* library = dlopen(dir_.At("libstub.so.1").c_str(), RTLD_NOW);
-  ASSERT_NE(library, nullptr) << dlerror();
+  ASSERT_NE(library, nullptr) << dlerror();  // NOLINT(concurrency-mt-unsafe): no other thread
   EXPECT_EQ(dlsym(library, "cuInit"), nullptr);
   dlclose(library);
 }

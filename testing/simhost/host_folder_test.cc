@@ -24,7 +24,7 @@ class HostFolderTest : public ::testing::Test {
     StatusOr<HostFolder> host = HostFolder::Create(options, report);
     ASSERT_OK(host);
     ASSERT_GT(report.written, 100U);
-    host_.emplace(*std::move(host));
+    host_ = std::make_unique<HostFolder>(*std::move(host));
     auto state = host_->BootState();
     ASSERT_OK(state);
     state_ = *std::move(state);
@@ -32,7 +32,7 @@ class HostFolderTest : public ::testing::Test {
   bool Exists(const std::string& path) const { return access(host_->At(path).c_str(), F_OK) == 0; }
 
   TempDir dir_;
-  std::optional<HostFolder> host_;
+  std::unique_ptr<HostFolder> host_;
   std::unique_ptr<sim::SimState> state_;
 };
 

@@ -57,33 +57,40 @@ uint64_t TakeNumber(const std::string& text, size_t& at) {
   return value;
 }
 
+char CharAt(const std::string& text, size_t at) {
+  return at < text.size() ? text[at] : '\0';
+}
+
+template <typename T>
+int Order(T left, T right) {
+  return left == right ? 0 : left < right ? -1 : 1;
+}
+
+// Compares the next number or character of each and moves past it. A number comes after all else.
+int CompareNext(const std::string& left, size_t& l, const std::string& right, size_t& r) {
+  const char a = CharAt(left, l);
+  const char b = CharAt(right, r);
+  if (IsDigit(a) != IsDigit(b)) {
+    return IsDigit(a) ? 1 : -1;
+  }
+  if (IsDigit(a)) {
+    const uint64_t left_number = TakeNumber(left, l);
+    return Order(left_number, TakeNumber(right, r));
+  }
+  ++l;
+  ++r;
+  return Order(a, b);
+}
+
 }  // namespace
 
 int CompareLibraryNames(const std::string& left, const std::string& right) {
   size_t l = 0;
   size_t r = 0;
   while (l < left.size()) {
-    const char a = left[l];
-    const char b = r < right.size() ? right[r] : '\0';
-    if (IsDigit(a)) {
-      if (!IsDigit(b)) {
-        return 1;
-      }
-      const uint64_t left_number = TakeNumber(left, l);
-      const uint64_t right_number = TakeNumber(right, r);
-      if (left_number != right_number) {
-        return left_number < right_number ? -1 : 1;
-      }
-      continue;
+    if (const int order = CompareNext(left, l, right, r); order != 0) {
+      return order;
     }
-    if (IsDigit(b)) {
-      return -1;
-    }
-    if (a != b) {
-      return a < b ? -1 : 1;
-    }
-    ++l;
-    ++r;
   }
   return r < right.size() ? -1 : 0;
 }

@@ -1,5 +1,7 @@
 #include "testing/driver/libnvidia_ml/simulated_library.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <stdexcept>
 
@@ -13,21 +15,21 @@ SimulatedLibrary::SimulatedLibrary(uint32_t gpus, const std::string& version) {
   for (uint32_t i = 0; i < gpus; ++i) {
     MakeNode("dev/nvidia" + std::to_string(i), i);
   }
-  std::filesystem::permissions(root_.path(), std::filesystem::perms(0755));
+  (void)chmod(root_.path().c_str(), 0755);
   const std::string file =
       root_.At("usr/lib64/libnvidia-ml.so." + (version.empty() ? "1" : version));
   root_.MakeDir("usr/lib64");
   std::filesystem::copy_file(KGPU_NVIDIA_ML, file);
   handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
-    throw std::runtime_error(dlerror());
+    throw std::runtime_error(dlerror());  // NOLINT(concurrency-mt-unsafe): no thread yet
   }
 }
 
 void SimulatedLibrary::MakeNode(const std::string& path, unsigned minor) {
   has_nodes_ = has_nodes_ && root_.MakeCharDevice(path, kNoDriver, minor);
   if (has_nodes_) {
-    std::filesystem::permissions(root_.At(path), std::filesystem::perms(0666));
+    (void)chmod(root_.At(path).c_str(), 0666);
   }
 }
 

@@ -59,7 +59,7 @@ KGPU_NVML nvmlDeviceGetTopologyNearestGpus(Device device, int32_t level, uint32_
                       if (slot == target.slot || gpu.topology[slot] != level) {
                         continue;
                       }
-                      if (int64_t at = writer.Next(); at >= 0) {
+                      if (int64_t at = writer.Next(); at >= 0 && devices != nullptr) {
                         devices[at] = GpuHandle(slot);
                       }
                     }

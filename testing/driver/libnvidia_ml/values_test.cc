@@ -223,6 +223,7 @@ TEST_F(SimulatedGpuTest, ReadsAreNeverTorn) {
   std::atomic<bool> is_over = false;
   std::atomic<uint64_t> reads = 0;
   std::vector<std::jthread> readers;
+  readers.reserve(8);
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&] {
       while (!is_over) {
