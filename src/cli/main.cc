@@ -9,6 +9,7 @@
 #include "src/cli/agent.h"
 #include "src/cli/cdi.h"
 #include "src/cli/completion.h"
+#include "src/cli/config.h"
 #include "src/cli/devices.h"
 #include "src/cli/output.h"
 #include "src/cli/sim.h"
@@ -81,6 +82,7 @@ int Run(int argc, char** argv) {
   AddAgentVerb(verbs);
   AddDevicesVerb(verbs);
   AddCdiVerbs(verbs);
+  AddConfigVerbs(verbs);
   AddSimVerb(verbs);
   AddCompletionVerb(verbs);
   AddVersionVerb(verbs);

@@ -22,7 +22,7 @@ enum class Fate {
 
 struct Note {
   Fate fate = Fate::kTranslated;
-  std::string text;  // "file:line:column: key: what became of it"
+  std::string text;  // "file:line:column: key: translated: share.replicas: 4"
   bool operator==(const Note&) const = default;
 };
 

@@ -36,17 +36,16 @@ void ForeignNotes::AddText(Fate fate, const Node& node, std::string_view text) {
   const bool has_key = node.path().empty() || node.path().back() != ']';
   const doc::Position position = has_key ? node.key_position() : node.position();
   notes_.push_back({position,
-                    {fate, fmt::format("{}:{}:{}: {}: {}", file_, position.line, position.column,
-                                       node.path(), text)}});
+                    {fate, fmt::format("{}:{}:{}: {}: {}: {}", file_, position.line,
+                                       position.column, node.path(), ToString(fate), text)}});
 }
 
 Node::Unknown ForeignNotes::ForUnknown() {
   return [this](std::string_view nearest, const Node& field) {
     if (nearest.empty()) {
-      Add(Fate::kUnknown, field, "has no meaning to its owner either");
+      Add(Fate::kUnknown, field, "its owner passes over it too");
     } else {
-      Add(Fate::kUnknown, field, "has no meaning to its owner either; did you mean \"{}\"?",
-          nearest);
+      Add(Fate::kUnknown, field, "its owner passes over it too; did you mean \"{}\"?", nearest);
     }
   };
 }

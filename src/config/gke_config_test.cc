@@ -24,10 +24,11 @@ TEST(GkeConfigTest, PartitionsAreMigDevicesCalledGpu) {
       .by = ShareBy::kTime, .replicas = 3, .multiple = MultipleSlots::kRefuse};
   EXPECT_EQ(converted->config, wanted);
   ASSERT_THAT(converted->notes, SizeIs(4));
-  EXPECT_THAT(converted->notes[0].text, HasSubstr("gpu_config.json:1:2: GPUPartitionSize: "));
+  EXPECT_THAT(converted->notes[0].text,
+              HasSubstr("gpu_config.json:1:2: GPUPartitionSize: translated: "));
   EXPECT_EQ(converted->notes[1].fate, Fate::kNotTranslated);
   EXPECT_THAT(converted->notes[3].text,
-              HasSubstr("GPUSharingConfig.MaxSharedClientsPerGPU: share.replicas: 3"));
+              HasSubstr("GPUSharingConfig.MaxSharedClientsPerGPU: translated: share.replicas: 3"));
 }
 
 TEST(GkeConfigTest, TheOldKeyWins) {

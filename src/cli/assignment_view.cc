@@ -1,0 +1,149 @@
+#include "src/cli/assignment_view.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/report/table.h"
+
+namespace kgpu::cli {
+namespace {
+
+namespace json = boost::json;
+
+// What a snapshot says of a device, by UUID.
+struct Facts {
+  std::string index;  // "0", "0:1"
+  std::string model;  // or MIG profile
+  device::Health health;
+};
+
+std::map<std::string, Facts, std::less<>> FactsOf(const device::Snapshot& snapshot) {
+  std::map<std::string, Facts, std::less<>> facts;
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    facts[gpu.uuid.str()] = {fmt::format("{}", gpu.index), gpu.model, gpu.health};
+    for (const device::MigDevice& mig : gpu.mig_devices) {
+      facts[mig.uuid.str()] = {fmt::format("{}:{}", gpu.index, mig.index), mig.profile,
+                               gpu.health.is_healthy ? mig.health : gpu.health};
+    }
+  }
+  return facts;
+}
+
+// The slots of one device lie together.
+struct Row {
+  const pools::Slot* slot = nullptr;  // the first of them
+  size_t slots = 0;
+};
+
+std::vector<Row> RowsOf(const pools::Resource& resource) {
+  std::vector<Row> rows;
+  for (const pools::Slot& slot : resource.slots) {
+    if (rows.empty() || rows.back().slot->device_uuid != slot.device_uuid) {
+      rows.push_back({&slot, 0});
+    }
+    ++rows.back().slots;
+  }
+  return rows;
+}
+
+std::string HealthWord(const device::Health& health) {
+  return health.is_healthy ? "Healthy" : fmt::format("Unhealthy ({})", health.reason);
+}
+
+json::object DeviceJson(const std::string& uuid, const Facts& facts) {
+  return {{"device", uuid},
+          {"index", facts.index},
+          {"model", facts.model},
+          {"healthy", facts.health.is_healthy},
+          {"healthReason", facts.health.reason}};
+}
+
+json::value ShareJson(const config::Share& share) {
+  if (share.by == config::ShareBy::kNothing) {
+    return nullptr;
+  }
+  return json::object{
+      {"by", "time"},
+      {"replicas", share.replicas},
+      {"multiple", share.multiple == config::MultipleSlots::kAllow ? "allow" : "refuse"}};
+}
+
+}  // namespace
+
+std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
+  auto facts = FactsOf(snapshot);
+  report::Table table({"RESOURCE", "DEVICE", "INDEX", "MODEL", "SLOTS", "HEALTH", "REASON"});
+  for (const pools::Resource& resource : assignment.resources) {
+    if (resource.slots.empty()) {
+      table.AddRow({resource.name, "", "", "", "0"});
+    }
+    for (const Row& row : RowsOf(resource)) {
+      const Facts& fact = facts[row.slot->device_uuid];
+      table.AddRow({resource.name, row.slot->device_uuid, fact.index, fact.model,
+                    fmt::format("{}", row.slots), HealthWord(row.slot->health),
+                    row.slot->health.message});
+    }
+  }
+  for (const pools::Unassigned& device : assignment.unassigned) {
+    const Facts& fact = facts[device.device_uuid];
+    table.AddRow({"unassigned", device.device_uuid, fact.index, fact.model, "0",
+                  HealthWord(fact.health), device.reason});
+  }
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    // Without a driver all have the one reason that stands above.
+    table.AddRow({"unassigned", gpu.pci.str(), "", "", "0", "",
+                  gpu.reason == snapshot.driver.reason ? "" : gpu.reason});
+  }
+  std::string text;
+  if (snapshot.driver.state != device::DriverState::kReady) {
+    text = fmt::format("Driver: {}: {}\n", device::ToString(snapshot.driver.state),
+                       snapshot.driver.reason);
+  }
+  text += table.Render();
+  for (const std::string& note : assignment.notes) {
+    fmt::format_to(std::back_inserter(text), "{}\n", note);
+  }
+  return text;
+}
+
+json::value AssignmentJson(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
+  auto facts = FactsOf(snapshot);
+  json::array resources;
+  for (const pools::Resource& resource : assignment.resources) {
+    json::array devices;
+    for (const Row& row : RowsOf(resource)) {
+      json::object device = DeviceJson(row.slot->device_uuid, facts[row.slot->device_uuid]);
+      device["slots"] = row.slots;
+      devices.push_back(std::move(device));
+    }
+    resources.push_back(json::object{{"name", resource.name},
+                                     {"slots", resource.slots.size()},
+                                     {"share", ShareJson(resource.share)},
+                                     {"devices", std::move(devices)}});
+  }
+  json::array unassigned;
+  for (const pools::Unassigned& unlucky : assignment.unassigned) {
+    json::object device = DeviceJson(unlucky.device_uuid, facts[unlucky.device_uuid]);
+    device["reason"] = unlucky.reason;
+    unassigned.push_back(std::move(device));
+  }
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    unassigned.push_back(json::object{{"device", gpu.pci.str()}, {"reason", gpu.reason}});
+  }
+  const std::string_view state = device::ToString(snapshot.driver.state);
+  return json::object{
+      {"driver", json::object{{"state", json::string_view(state.data(), state.size())},
+                              {"reason", snapshot.driver.reason}}},
+      {"resources", std::move(resources)},
+      {"unassigned", std::move(unassigned)},
+      {"notes", json::array(assignment.notes.begin(), assignment.notes.end())}};
+}
+
+}  // namespace kgpu::cli

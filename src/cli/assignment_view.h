@@ -1,0 +1,20 @@
+// Which device belongs to which resource, as people and programs read it. Pure.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+
+#include "src/device/snapshot.h"
+#include "src/pools/assignment.h"
+
+namespace kgpu::cli {
+
+// A row for each device, those without a resource last, then the notes.
+std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot);
+
+// Field names are part of the interface: docs/configuration.md.
+boost::json::value AssignmentJson(const pools::Assignment& assignment,
+                                  const device::Snapshot& snapshot);
+
+}  // namespace kgpu::cli
