@@ -1,7 +1,7 @@
 #include "src/config/gke_config.h"
 
 #include <array>
-#include <optional>
+#include <cstdint>
 #include <string>
 
 #include "src/config/foreign_reader.h"
@@ -25,10 +25,10 @@ class Converter {
         kKeys, [this](std::string_view name, const Node& field) { ReadField(name, field); },
         notes_.ForUnknown());
     // GKE's plugin lets the old key win.
-    const auto clients = old_clients_.value_or(0) > 0 ? old_clients_ : clients_;
-    if (clients.value_or(0) >= 2) {
+    const uint64_t clients = old_clients_ > 0 ? old_clients_ : clients_;
+    if (clients >= 2) {
       config_.pools.front().share = {.by = ShareBy::kTime,
-                                     .replicas = static_cast<unsigned>(*clients),
+                                     .replicas = static_cast<unsigned>(clients),
                                      .multiple = MultipleSlots::kRefuse};
     }
     return config_;
@@ -84,20 +84,20 @@ class Converter {
     }
   }
 
-  std::optional<uint64_t> ReadClients(const Node& field) {
-    const auto clients = field.Number(0, kMaxReplicas);
-    if (clients.value_or(0) >= 2) {
-      notes_.Add(Fate::kTranslated, field, "share.replicas: {}", *clients);
-    } else if (clients) {
-      notes_.Add(Fate::kNoMeaning, field, "{} is no sharing", *clients);
+  uint64_t ReadClients(const Node& field) {
+    const uint64_t clients = field.Number(0, kMaxReplicas).value_or(0);
+    if (clients >= 2) {
+      notes_.Add(Fate::kTranslated, field, "share.replicas: {}", clients);
+    } else {
+      notes_.Add(Fate::kNoMeaning, field, "{} is no sharing", clients);
     }
     return clients;
   }
 
   ForeignNotes& notes_;
   NodeConfig config_;
-  std::optional<uint64_t> clients_;
-  std::optional<uint64_t> old_clients_;
+  uint64_t clients_ = 0;
+  uint64_t old_clients_ = 0;
 };
 
 }  // namespace
