@@ -1,0 +1,39 @@
+// Connects to a plugin's socket as the kubelet's blocking dial does: again and again until the time
+// limit.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "src/base/event_loop.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread; destroying it gives up without a word.
+class Dialer {
+ public:
+  using Done = std::function<void(StatusOr<UniqueFd>)>;
+
+  // `done` runs on the loop, never before the constructor has returned; it may destroy the dialer.
+  // Errors: DeadlineExceeded, with what the last attempt met.
+  Dialer(EventLoop& loop, std::string path, std::chrono::nanoseconds limit,
+         std::chrono::nanoseconds retry, Done done);
+  ~Dialer();
+  Dialer(const Dialer&) = delete;
+  Dialer& operator=(const Dialer&) = delete;
+
+ private:
+  void Try();
+
+  EventLoop& loop_;
+  std::string path_;
+  SteadyTime end_;
+  std::chrono::nanoseconds retry_;
+  Done done_;
+  TimerId timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::kubelet

@@ -1,0 +1,29 @@
+// The folders of a kubelet below its root folder (/var/lib/kubelet on a real node).
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+
+namespace kgpu::kubelet {
+
+struct Layout {
+  std::string root;  // absolute
+
+  std::string device_plugins() const { return root + "/device-plugins"; }
+  std::string plugins_registry() const { return root + "/plugins_registry"; }
+  std::string plugins() const { return root + "/plugins"; }
+  std::string pod_resources() const { return root + "/pod-resources"; }
+  std::string kubelet_socket() const { return device_plugins() + "/kubelet.sock"; }
+  std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
+  std::string checkpoint() const { return device_plugins() + "/kubelet_internal_checkpoint"; }
+};
+
+// Makes what is missing, with mode 0750. Errors: as ErrnoStatus.
+Status MakeFolders(const Layout& layout);
+
+// What a starting kubelet does to its plugin folder: every socket directly in it goes, other files
+// stay. Errors: as ErrnoStatus.
+Status RemoveSockets(const std::string& folder);
+
+}  // namespace kgpu::kubelet

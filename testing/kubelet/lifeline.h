@@ -1,0 +1,27 @@
+// Lets an object hand out callbacks that do nothing once it is gone: answers of plugins arrive when
+// they like.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace kgpu::kubelet {
+
+// A member of the object the callbacks belong to, declared last. Used on the object's thread only.
+class Lifeline {
+ public:
+  template <typename F>
+  auto Guard(F task) const {
+    return [alive = std::weak_ptr<const int>(token_),
+            task = std::move(task)](auto&&... arguments) mutable {
+      if (!alive.expired()) {
+        task(std::forward<decltype(arguments)>(arguments)...);
+      }
+    };
+  }
+
+ private:
+  std::shared_ptr<const int> token_ = std::make_shared<int>(0);
+};
+
+}  // namespace kgpu::kubelet

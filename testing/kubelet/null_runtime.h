@@ -1,0 +1,39 @@
+// Containers that only exist on paper: for fast tests of everything but containers.
+#pragma once
+
+#include <map>
+
+#include "src/base/event_loop.h"
+#include "testing/kubelet/container_runtime.h"
+#include "testing/kubelet/lifeline.h"
+
+namespace kgpu::kubelet {
+
+// A container runs until it is stopped or told to Exit; with `exits_with` it ends at once.
+class NullRuntime final : public ContainerRuntime {
+ public:
+  // `loop` outlives the runtime.
+  explicit NullRuntime(EventLoop& loop) : loop_(loop) {}
+
+  void SetExitHandler(ExitHandler handler) override { on_exit_ = std::move(handler); }
+  void Start(const ContainerConfig& config, std::function<void(const Status&)> started) override;
+  void Stop(const std::string& id, std::chrono::nanoseconds grace) override;
+  std::optional<RunState> Find(const std::string& id) const override;
+  std::vector<std::string> List() const override;
+  void Remove(const std::string& id) override;
+
+  // The process in the container ends. An unknown or ended one is ignored.
+  void Exit(const std::string& id, int exit_code);
+  // The machine stops: nobody is told, and nothing is known any more.
+  void Reboot() { runs_.clear(); }
+  // A container that ran before this runtime was made.
+  void Adopt(const std::string& id) { runs_[id] = RunState{.is_running = true, .exit_code = 0}; }
+
+ private:
+  EventLoop& loop_;
+  ExitHandler on_exit_;
+  std::map<std::string, RunState> runs_;
+  Lifeline lifeline_;
+};
+
+}  // namespace kgpu::kubelet

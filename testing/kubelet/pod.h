@@ -1,0 +1,98 @@
+// Pods as far as devices matter: what is asked (PodSpec) and what became of it (PodStatus).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testing/kubelet/plugin_api.h"
+#include "testing/kubelet/pod_devices.h"
+
+namespace kgpu::kubelet {
+
+// kInit runs to its end before the next starts; kSidecar is a restartable init container.
+enum class ContainerKind : uint8_t { kInit, kSidecar, kApp };
+
+struct ContainerSpec {
+  std::string name;
+  ContainerKind kind = ContainerKind::kApp;
+  std::map<std::string, int64_t> limits = {};  // extended resources
+  std::vector<std::string> command = {};
+  std::vector<std::string> env = {};  // "NAME=value"
+  // Null runtime only: the container ends by itself with this code (init containers: 0).
+  std::optional<int> exits_with = {};
+};
+
+enum class RestartPolicy : uint8_t { kAlways, kOnFailure, kNever };
+
+struct PodSpec {
+  std::string name;
+  std::string name_space = "default";
+  std::string uid = {};  // made when empty
+  RestartPolicy restart_policy = RestartPolicy::kAlways;
+  std::vector<ContainerSpec> containers = {};  // in the order of the spec, init containers first
+  bool is_image_missing = false;               // ImagePullBackOff for ever
+  // Stays pending until the node's allocatable resources suffice, as a scheduler would have it.
+  // Otherwise the pod is bound to the node at once.
+  bool waits_for_resources = false;
+};
+
+enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed };
+enum class ContainerState : uint8_t { kWaiting, kRunning, kTerminated };
+
+// One entry of allocatedResourcesStatus.
+struct ResourceHealth {
+  std::string resource;
+  std::string id;
+  std::string health;
+  bool operator==(const ResourceHealth&) const = default;
+};
+
+struct ContainerStatus {
+  std::string name;
+  ContainerKind kind = ContainerKind::kApp;
+  ContainerState state = ContainerState::kWaiting;
+  std::string reason;  // "CrashLoopBackOff", "CreateContainerConfigError", …
+  std::string message;
+  std::optional<int> exit_code;  // of the last run that ended
+  int restarts = 0;
+  std::string id;         // of the last run, in the container runtime
+  IdsByResource devices;  // assigned by the kubelet
+  std::vector<ResourceHealth> health;
+  ContainerOptions options;  // what the last run was given by device plugins
+};
+
+struct PodStatus {
+  PodPhase phase = PodPhase::kPending;
+  std::string reason;  // "UnexpectedAdmissionError", …
+  std::string message;
+  bool is_bound = false;                    // to this node
+  bool is_admitted = false;                 // by the kubelet
+  std::vector<ContainerStatus> containers;  // as in the spec
+};
+
+struct Pod {
+  PodSpec spec;
+  PodStatus status;
+  bool is_terminating = false;
+
+  bool is_terminal() const {
+    return status.phase == PodPhase::kSucceeded || status.phase == PodPhase::kFailed;
+  }
+};
+
+const char* NameOf(PodPhase phase);
+const char* NameOf(ContainerState state);
+const char* NameOf(ContainerKind kind);
+const char* NameOf(RestartPolicy policy);
+
+// A pod of one app container, for tests: `limits` of one resource.
+PodSpec SimplePod(const std::string& name, const std::string& resource, int64_t count);
+
+// What the pod takes of each resource at its busiest: the greatest init container beside the
+// sidecars before it, or all sidecars and apps together. Source: the scheduler's sum of requests.
+std::map<std::string, int64_t> RequestsOf(const PodSpec& pod);
+
+}  // namespace kgpu::kubelet

@@ -1,0 +1,66 @@
+// The kubelet's work on pods: admission one after the other, workers, deletion.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "testing/kubelet/allocator.h"
+#include "testing/kubelet/device_manager.h"
+#include "testing/kubelet/lifeline.h"
+#include "testing/kubelet/pod_worker.h"
+#include "testing/kubelet/preparer.h"
+#include "testing/kubelet/serial_queue.h"
+#include "testing/kubelet/world.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread.
+class PodLoop {
+ public:
+  // `world` and `manager` outlive this.
+  PodLoop(World& world, DeviceManager& manager);
+  ~PodLoop();
+  PodLoop(const PodLoop&) = delete;
+  PodLoop& operator=(const PodLoop&) = delete;
+
+  // Takes up the pods there are: those that were admitted before are admitted again, and
+  // containers of pods that are gone are ended.
+  void Start();
+  // A pod was bound to the node.
+  void Add(const std::string& uid);
+  // A pod is to end; it leaves the store when its containers have ended.
+  void Delete(const std::string& uid);
+  // A pod has left the store already: only its containers are left to end.
+  void Kill(const std::string& uid);
+  // Renews the status of one pod.
+  void Sync(const std::string& uid);
+
+  // Whose devices must not be freed: admitted pods that have not ended, and the one in admission.
+  std::set<std::string> ActivePods() const;
+  bool IsActive(const std::string& uid) const { return ActivePods().contains(uid); }
+
+ private:
+  void Admit(const std::string& uid, SerialQueue::Done done);
+  void OnAllocated(const std::string& uid, const Status& status);
+  void Reject(Pod& pod, const Status& status);
+  void OnExit(const std::string& id, int exit_code);
+  void SyncAll();
+  void KillStrangers();
+  bool IsRunning(const std::string& uid, const std::string& container) const;
+
+  World& world_;
+  DeviceManager& manager_;
+  Allocator allocator_;
+  Preparer preparer_;
+  std::map<std::string, std::unique_ptr<PodWorker>> workers_;
+  std::set<std::string> killed_;  // their pods are gone from the store
+  std::string in_admission_;
+  SerialQueue queue_;
+  TimerId sync_timer_ = TimerId::kNone;
+  Lifeline lifeline_;
+};
+
+}  // namespace kgpu::kubelet

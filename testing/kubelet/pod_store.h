@@ -1,0 +1,50 @@
+// What the API server knows of this node: pods and the node's resources. It outlives the kubelet.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "testing/kubelet/pod.h"
+
+namespace kgpu::kubelet {
+
+// One line of the node's status.
+struct ResourceAmount {
+  int64_t capacity = 0;
+  int64_t allocatable = 0;
+  bool operator==(const ResourceAmount&) const = default;
+};
+using NodeResources = std::map<std::string, ResourceAmount>;
+
+// "default" is left out: "gpu-pod", "kube-system/dns".
+std::string PodKey(const std::string& name_space, const std::string& name);
+
+// Lives on the loop's thread.
+class PodStore {
+ public:
+  // `changed` is called after each change.
+  explicit PodStore(std::function<void()> changed) : changed_(std::move(changed)) {}
+
+  // Fills in what the spec leaves open (UID, names of containers). Errors: AlreadyExists,
+  // InvalidArgument (the name of the field).
+  StatusOr<std::string> Add(PodSpec spec);  // the UID
+  void Erase(const std::string& uid);
+  // As they were, for a store that was written to disk.
+  void Restore(std::vector<Pod> pods);
+
+  // Null when there is none; valid until the pod is erased. Whoever changes one calls Changed.
+  Pod* FindUid(const std::string& uid);
+  Pod* FindKey(const std::string& key);
+  std::vector<Pod*> All();  // in the order they were added
+  void Changed() const { changed_(); }
+
+ private:
+  std::function<void()> changed_;
+  std::map<uint64_t, Pod> pods_;
+  uint64_t next_ = 1;
+};
+
+}  // namespace kgpu::kubelet

@@ -1,0 +1,91 @@
+// Runs the containers of one admitted pod: order of starts, restarts, back-off, status, end.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "testing/kubelet/constants.h"
+#include "testing/kubelet/container_runtime.h"
+#include "testing/kubelet/device_manager.h"
+#include "testing/kubelet/lifeline.h"
+#include "testing/kubelet/pod_store.h"
+#include "testing/kubelet/preparer.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread.
+class PodWorker {
+ public:
+  // What all workers share; outlives them.
+  struct Setting {
+    EventLoop& loop;
+    const Constants& constants;
+    PodStore& store;
+    ContainerRuntime& runtime;
+    const DeviceManager& manager;
+    Preparer& preparer;
+  };
+
+  // Takes up containers that run already, as the pod's status names them.
+  PodWorker(const Setting& setting, const Pod& pod);
+  ~PodWorker();
+  PodWorker(const PodWorker&) = delete;
+  PodWorker& operator=(const PodWorker&) = delete;
+
+  // Starts what should run and does not, and renews the status.
+  void Sync();
+  // False when the container is none of this pod.
+  bool OnExit(const std::string& id, int exit_code);
+  // Stops every container; `done` runs when none is left.
+  void Terminate(std::function<void()> done);
+  // Every container has ended for good.
+  bool is_over() const { return is_over_ && !IsAnyAlive(); }
+
+ private:
+  struct Run {
+    ContainerSpec spec;
+    std::string id;
+    int attempt = 0;  // of this kubelet and those before: makes ids unique
+    int restarts = 0;
+    int crashes = 0;  // in a row
+    bool is_starting = false;
+    bool is_running = false;
+    bool has_ended = false;
+    int exit_code = 0;
+    SteadyTime started_at;
+    SteadyTime ended_at;
+    std::string reason;  // why it waits
+    std::string message;
+    ContainerOptions options;
+    TimerId timer = TimerId::kNone;
+  };
+
+  void TakeUp(Run& run, const ContainerStatus& status);
+  bool StartInits();
+  void Ensure(Run& run);
+  bool ShouldRestart(const Run& run) const;
+  std::chrono::nanoseconds BackOff(const Run& run) const;
+  void RetryLater(Run& run, std::chrono::nanoseconds delay, const char* reason,
+                  std::string_view message);
+  void Start(Run& run);
+  void OnPrepared(Run& run, const StatusOr<ContainerOptions>& options);
+  void OnStarted(Run& run, const Status& status);
+  bool IsAnyAlive() const;
+  void CheckTerminated();
+  void Publish();
+  void PublishRun(const Run& run, ContainerStatus& status) const;
+  PodPhase Phase() const;
+  bool AreAppsDone() const;
+  bool HasInitFailed() const;
+
+  Setting setting_;
+  PodSpec spec_;
+  std::vector<Run> runs_;  // never resized: callbacks point into it
+  bool is_over_ = false;
+  std::function<void()> terminated_;  // set while the pod is being ended
+  Lifeline lifeline_;
+};
+
+}  // namespace kgpu::kubelet

@@ -1,0 +1,51 @@
+// What the kubelet does with device plugins each time before it starts a container.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "src/base/status.h"
+#include "testing/kubelet/allocator.h"
+#include "testing/kubelet/constants.h"
+#include "testing/kubelet/device_manager.h"
+#include "testing/kubelet/lifeline.h"
+#include "testing/kubelet/pod.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread.
+class Preparer {
+ public:
+  using Done = std::function<void(const StatusOr<ContainerOptions>&)>;
+
+  // All arguments outlive this.
+  Preparer(DeviceManager& manager, Allocator& allocator, const Constants& constants);
+  ~Preparer();
+  Preparer(const Preparer&) = delete;
+  Preparer& operator=(const Preparer&) = delete;
+
+  // PreStartContainer for each resource whose plugin asks for it, allocation of what is missing (a
+  // race during a restart of the node), then the cached replies of all resources, merged.
+  void Prepare(const PodSpec& pod, const ContainerSpec& container, Done done);
+
+ private:
+  struct Work;
+  using WorkPtr = std::shared_ptr<Work>;
+
+  void Next(const WorkPtr& work);
+  // False when the call is on its way and goes on by itself.
+  StatusOr<bool> PreStart(const WorkPtr& work, const std::string& resource);
+  void Finish(const WorkPtr& work);
+  void End(const WorkPtr& work, const StatusOr<ContainerOptions>& options);
+  ContainerOptions Merged(const std::string& pod_uid, const std::string& container) const;
+
+  DeviceManager& manager_;
+  Allocator& allocator_;
+  const Constants& constants_;
+  std::set<WorkPtr> busy_;
+  Lifeline lifeline_;
+};
+
+}  // namespace kgpu::kubelet

@@ -1,0 +1,80 @@
+// One connection of the kubelet to a plugin. Only for the files that speak gRPC.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "src/rpc/status_map.h"
+#include "testing/kubelet/calls_in_flight.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread. Every call ends there exactly once, also after Close.
+class RpcConnection {
+ public:
+  struct Settings {
+    std::string authority;  // what the peer sees as :authority
+    size_t receive_limit = 0;
+  };
+
+  // `fd` is connected and non-blocking. `loop` and `calls` outlive every call.
+  RpcConnection(EventLoop& loop, CallsInFlight& calls, UniqueFd fd, const Settings& settings);
+  ~RpcConnection();
+  RpcConnection(const RpcConnection&) = delete;
+  RpcConnection& operator=(const RpcConnection&) = delete;
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  EventLoop& loop() const { return loop_; }
+  CallsInFlight& calls() const { return calls_; }
+
+  // Cancels every call and closes the connection.
+  void Close();
+  // Cuts the connection as a crash of the machine's network would: both sides find out by
+  // themselves.
+  void Cut() const;
+
+  // The context of a new call, cancelled by Close. No `limit`: no deadline.
+  std::shared_ptr<grpc::ClientContext> NewContext(std::optional<std::chrono::nanoseconds> limit);
+
+  // `start(context, request, response, callback)` starts the call on a stub.
+  template <typename Request, typename Response, typename Start>
+  void Call(Request request, std::optional<std::chrono::nanoseconds> limit, const Start& start,
+            std::function<void(const Status&, const Response&)> done) {
+    struct Messages {
+      Request request;
+      Response response;
+    };
+    auto context = NewContext(limit);
+    auto messages = std::make_shared<Messages>();
+    messages->request = std::move(request);
+    calls_.Begin();
+    start(context.get(), &messages->request, &messages->response,
+          // What `done` holds must not go on a thread of gRPC's: all of it moves to the loop.
+          [&loop = loop_, &calls = calls_, context, messages,
+           done = std::move(done)](const grpc::Status& status) mutable {
+            loop.Post([messages = std::move(messages), done = std::move(done), status] {
+              done(rpc::FromGrpc(status), messages->response);
+            });
+            calls.End();
+          });
+  }
+
+ private:
+  EventLoop& loop_;
+  CallsInFlight& calls_;
+  UniqueFd cut_;  // a second descriptor of the connection
+  std::shared_ptr<grpc::Channel> channel_;
+  std::vector<std::weak_ptr<grpc::ClientContext>> contexts_;
+};
+
+}  // namespace kgpu::kubelet
