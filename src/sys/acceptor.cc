@@ -16,7 +16,7 @@ constexpr int kBatch = 16;
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Acceptor>> Acceptor::Create(EventLoop& loop, UnixListener listener,
+StatusOr<std::unique_ptr<Acceptor>> Acceptor::Create(EventLoop& loop, Listener listener,
                                                      Handler handler) {
   std::unique_ptr<Acceptor> acceptor(new Acceptor(loop, std::move(listener), std::move(handler)));
   RETURN_IF_ERROR(acceptor->Watch());
@@ -28,14 +28,29 @@ Acceptor::~Acceptor() {
   loop_.CancelTimer(resume_);
 }
 
+bool Acceptor::IsInPlace() const {
+  const auto* socket = std::get_if<UnixListener>(&listener_);
+  return socket == nullptr || socket->IsInPlace();
+}
+
+const std::string& Acceptor::path() const {
+  const auto* socket = std::get_if<UnixListener>(&listener_);
+  return socket != nullptr ? socket->path() : std::get<TcpListener>(listener_).address();
+}
+
+StatusOr<std::optional<UniqueFd>> Acceptor::Accept() {
+  return std::visit([](auto& listener) { return listener.Accept(); }, listener_);
+}
+
 Status Acceptor::Watch() {
-  ASSIGN_OR_RETURN(watch_, loop_.WatchReadable(listener_.fd(), [this] { OnReadable(); }));
+  const int fd = std::visit([](const auto& listener) { return listener.fd(); }, listener_);
+  ASSIGN_OR_RETURN(watch_, loop_.WatchReadable(fd, [this] { OnReadable(); }));
   return OkStatus();
 }
 
 void Acceptor::OnReadable() {
   for (int taken = 0; taken < kBatch; ++taken) {
-    StatusOr<std::optional<UniqueFd>> connection = listener_.Accept();
+    StatusOr<std::optional<UniqueFd>> connection = Accept();
     if (!connection.ok()) {
       Pause(connection.status());
       return;
@@ -50,8 +65,8 @@ void Acceptor::OnReadable() {
 
 void Acceptor::Pause(const Status& reason) {
   if (!std::exchange(is_short_, true)) {
-    KGPU_LOG(kWarning, "connections wait", {"socket", listener_.path()},
-             {"reason", Message(reason)}, {"mend", "raise the limit of open files (ulimit -n)"});
+    KGPU_LOG(kWarning, "connections wait", {"socket", path()}, {"reason", Message(reason)},
+             {"mend", "raise the limit of open files (ulimit -n)"});
   }
   loop_.Unwatch(std::exchange(watch_, WatchId::kNone));
   resume_ = loop_.After(kPause, [this] {

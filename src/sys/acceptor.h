@@ -1,13 +1,16 @@
-// Hands the connections of a unix socket to a server, for as long as it lives.
+// Hands the connections of a listening socket to a server, for as long as it lives.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 
 #include "src/base/event_loop.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
+#include "src/sys/tcp_socket.h"
 #include "src/sys/unix_socket.h"
 
 namespace kgpu::sys {
@@ -17,27 +20,30 @@ namespace kgpu::sys {
 class Acceptor {
  public:
   using Handler = std::function<void(UniqueFd)>;
+  using Listener = std::variant<UnixListener, TcpListener>;
 
   // `loop` outlives the acceptor. Errors: ResourceExhausted.
-  static StatusOr<std::unique_ptr<Acceptor>> Create(EventLoop& loop, UnixListener listener,
+  static StatusOr<std::unique_ptr<Acceptor>> Create(EventLoop& loop, Listener listener,
                                                     Handler handler);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // See UnixListener.
-  bool IsInPlace() const { return listener_.IsInPlace(); }
-  const std::string& path() const { return listener_.path(); }
+  // See UnixListener; a TCP socket always is.
+  bool IsInPlace() const;
+  // The path of a unix socket, or "127.0.0.1:9401".
+  const std::string& path() const;
 
  private:
-  Acceptor(EventLoop& loop, UnixListener listener, Handler handler)
+  Acceptor(EventLoop& loop, Listener listener, Handler handler)
       : loop_(loop), listener_(std::move(listener)), handler_(std::move(handler)) {}
+  StatusOr<std::optional<UniqueFd>> Accept();
   Status Watch();
   void OnReadable();
   void Pause(const Status& reason);
 
   EventLoop& loop_;
-  UnixListener listener_;
+  Listener listener_;
   Handler handler_;
   WatchId watch_ = WatchId::kNone;
   TimerId resume_ = TimerId::kNone;

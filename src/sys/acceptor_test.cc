@@ -67,6 +67,20 @@ TEST_F(AcceptorTest, GoesOnAfterDescriptorsRanOut) {
   EXPECT_EQ(connections_.size(), 1U);
 }
 
+TEST_F(AcceptorTest, HandsOverConnectionsOfTcp) {
+  TcpListener listener = TcpListener::Listen(TcpAddress::Parse("127.0.0.1:0").value()).value();
+  const TcpAddress address = TcpAddress::Parse(listener.address()).value();
+  const auto acceptor = Acceptor::Create(*loop_, std::move(listener), [this](UniqueFd fd) {
+                          connections_.push_back(std::move(fd));
+                          loop_->Quit();
+                        }).value();
+  EXPECT_TRUE(acceptor->IsInPlace());
+  EXPECT_EQ(acceptor->path(), address.str());
+  const UniqueFd client = StartConnectTcp(address).value();
+  RunUntil(1);
+  EXPECT_EQ(connections_.size(), 1U);
+}
+
 TEST_F(AcceptorTest, TakesItsSocketAlong) {
   auto acceptor = Accept(dir_.At("s"));
   EXPECT_TRUE(acceptor->IsInPlace());

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/base/status_macros.h"
+#include "src/sys/accept.h"
 
 namespace kgpu::sys {
 namespace {
@@ -134,19 +135,7 @@ void UnixListener::Remove() {
 }
 
 StatusOr<std::optional<UniqueFd>> UnixListener::Accept() {
-  for (;;) {
-    UniqueFd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd.is_valid()) {
-      return std::optional<UniqueFd>(std::move(fd));
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return std::optional<UniqueFd>();
-    }
-    // A peer that is gone already is none; accept(2) says to take the next.
-    if (errno != EINTR && errno != ECONNABORTED) {
-      return ErrnoStatus(errno, fmt::format("accept on {}", path_));
-    }
-  }
+  return AcceptOn(fd_.get(), path_);
 }
 
 }  // namespace kgpu::sys
