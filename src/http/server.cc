@@ -1,0 +1,115 @@
+#include "src/http/server.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/http/server_peer.h"
+#include "src/sys/acceptor.h"
+
+namespace kgpu::http {
+namespace {
+
+// Connections past the limit that may be told so at a time; more are just closed.
+constexpr size_t kMaxRefused = 16;
+
+}  // namespace
+
+class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
+ public:
+  explicit Impl(std::shared_ptr<const ServerSetup> setup) : setup_(std::move(setup)) {}
+
+  StatusOr<std::string> Listen(const std::string& address, mode_t mode) {
+    const bool is_unix = address.find('/') != std::string::npos;
+    ASSIGN_OR_RETURN(sys::Acceptor::Listener listener, Open(address, mode, is_unix));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<sys::Acceptor> acceptor,
+        sys::Acceptor::Create(setup_->loop, std::move(listener), [this, is_unix](UniqueFd socket) {
+          Add(std::move(socket), is_unix);
+        }));
+    return acceptors_.emplace_back(std::move(acceptor))->path();
+  }
+
+  void Stop() {
+    acceptors_.clear();
+    for (const auto& [number, peer] : std::exchange(peers_, {})) {
+      peer->Close();
+    }
+  }
+
+  size_t connections() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(peers_, [](const auto& entry) { return entry.second->is_active(); }));
+  }
+
+ private:
+  static StatusOr<sys::Acceptor::Listener> Open(const std::string& address, mode_t mode,
+                                                bool is_unix) {
+    if (is_unix) {
+      ASSIGN_OR_RETURN(sys::UnixListener listener,
+                       sys::UnixListener::Listen(address, {.mode = mode}));
+      return sys::Acceptor::Listener(std::move(listener));
+    }
+    ASSIGN_OR_RETURN(const sys::TcpAddress tcp, sys::TcpAddress::Parse(address));
+    ASSIGN_OR_RETURN(sys::TcpListener listener, sys::TcpListener::Listen(tcp));
+    return sys::Acceptor::Listener(std::move(listener));
+  }
+
+  void Add(UniqueFd socket, bool is_unix) {
+    const size_t limit = setup_->options.max_connections;
+    const bool is_full = connections() >= limit;
+    if (is_full && !std::exchange(was_full_, true)) {
+      KGPU_LOG(kWarning, "http connections refused", {"limit", limit});
+    }
+    was_full_ = is_full;
+    if (is_full && peers_.size() >= limit + kMaxRefused) {
+      return;
+    }
+    const uint64_t number = ++last_peer_;
+    const auto peer = std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix);
+    peers_.emplace(number, peer);
+    // Weak: a peer may outlive us in a callback.
+    const auto closed = [weak = weak_from_this(), number] {
+      if (const auto self = weak.lock()) {
+        self->peers_.erase(number);
+      }
+    };
+    if (is_full) {
+      peer->StartAndRefuse(503, "too many connections: try again later", closed);
+    } else {
+      peer->Start(closed);
+    }
+  }
+
+  const std::shared_ptr<const ServerSetup> setup_;
+  std::vector<std::unique_ptr<sys::Acceptor>> acceptors_;
+  std::map<uint64_t, std::shared_ptr<ServerPeer>> peers_;
+  uint64_t last_peer_ = 0;
+  bool was_full_ = false;  // and said so
+};
+
+Server::Server(EventLoop& loop, Handler handler, ServerOptions options)
+    : impl_(std::make_shared<Impl>(std::make_shared<const ServerSetup>(
+          ServerSetup{.loop = loop, .options = options, .handler = std::move(handler)}))) {
+}
+
+Server::~Server() {
+  Stop();
+}
+
+StatusOr<std::string> Server::Listen(const std::string& address, mode_t mode) {
+  return impl_->Listen(address, mode);
+}
+
+void Server::Stop() {
+  impl_->Stop();
+}
+
+size_t Server::connections() const {
+  return impl_->connections();
+}
+
+}  // namespace kgpu::http
