@@ -3,14 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "src/nvml/abi.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
 #include "testing/driver/state_mig.h"
+#include "testing/golden.h"
 #include "testing/simhost/host_state.h"
 #include "testing/status_matchers.h"
 
@@ -55,30 +52,16 @@ class SimulatedHost {
   std::unique_ptr<sim::SimState> state;
 };
 
-// Compares with testing/simhost/golden/<name>; KGPU_UPDATE_GOLDENS=1 writes it anew.
-void ExpectGolden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(KGPU_GOLDEN_FOLDER) + "/" + name;
-  if (std::getenv("KGPU_UPDATE_GOLDENS") != nullptr) {
-    std::ofstream(path) << text;
-    return;
-  }
-  std::ifstream file(path);
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(text, golden.str()) << "compare with " << path
-                                << "; KGPU_UPDATE_GOLDENS=1 accepts the new text";
-}
-
-TEST(PlanTest, ListsADebianWorkstationWith32BitLibraries) {
+TEST(PlanGoldenTest, ListsADebianWorkstationWith32BitLibraries) {
   SimulatedHost host("1xQuadro-K620");
   host.settings.has_32bit = true;
-  ExpectGolden("1xQuadro-K620.debian.txt", Listing(host.tree()));
+  ExpectGolden("testing/simhost/golden/1xQuadro-K620.debian.txt", Listing(host.tree()));
 }
 
-TEST(PlanTest, ListsARhelServerWithMig) {
+TEST(PlanGoldenTest, ListsARhelServerWithMig) {
   SimulatedHost host("mixed");
   host.settings.distro = Distro::kRhel;
-  ExpectGolden("mixed.rhel.txt", Listing(host.tree()));
+  ExpectGolden("testing/simhost/golden/mixed.rhel.txt", Listing(host.tree()));
 }
 
 TEST(PlanTest, PutsLibrariesWhereEachDistributionDoes) {

@@ -42,7 +42,7 @@ Outcome Sim(const std::string& words) {
 
 class ProgramTest : public ::testing::Test {
  protected:
-  ~ProgramTest() override { Sim("delete " + host_); }
+  void TearDown() override { Sim("delete " + host_); }
 
   void Create(const std::string& words) {
     const Outcome created = Sim("create " + host_ + " " + words);
@@ -189,6 +189,7 @@ TEST_F(ProgramTest, ManyVerbsAtOnceAllCount) {
   Create("--profile 4xT4");
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back([this] { Sim("ecc " + host_ + " 0 --single 1"); });
     }
