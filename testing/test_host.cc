@@ -1,13 +1,9 @@
 #include "testing/test_host.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
-#include <filesystem>
 #include <stdexcept>
 
 namespace kgpu {
@@ -22,12 +18,16 @@ constexpr std::array<std::string_view, 7> kUsual = {
     "libnvidia-encode", "libGLX_nvidia", "libnvidia-newpart",
 };
 
+std::string SonameOf(std::string_view stem) {
+  return fmt::format("{}.so.{}", stem, stem == "libGLX_nvidia" ? 0 : 1);
+}
+
 }  // namespace
 
 void TestHost::AddLibrary(const std::string& folder, const std::string& stem, uint16_t machine,
                           std::string_view version) const {
-  const std::string name = stem + ".so." + std::string(version);
-  const std::string soname = stem + (stem == "libGLX_nvidia" ? ".so.0" : ".so.1");
+  const std::string name = fmt::format("{}.so.{}", stem, version);
+  const std::string soname = SonameOf(stem);
   ElfImage image;
   image.machine = machine;
   image.soname = soname;
@@ -44,7 +44,7 @@ void TestHost::AddUsualLibraries(const std::string& folder, uint16_t machine) co
 
 void TestHost::AddProgram(const std::string& path) const {
   dir_.WriteFile(path, "#!/bin/sh\n");
-  std::filesystem::permissions(dir_.At(path), std::filesystem::perms(0755));
+  (void)chmod(dir_.At(path).c_str(), 0755);
 }
 
 bool TestHost::AddNodes(unsigned count) const {
@@ -66,15 +66,9 @@ bool TestHost::AddCapNode(unsigned minor) const {
 
 void TestHost::AddSocket(const std::string& path) const {
   dir_.MakeDir(path.substr(0, path.rfind('/')));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   const std::string whole = dir_.At(path);
-  whole.copy(&address.sun_path[0], sizeof(address.sun_path) - 1);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool is_bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  close(fd);
-  if (!is_bound) {
-    throw std::runtime_error("bind " + whole);
+  if (mknod(whole.c_str(), S_IFSOCK | 0600, 0) != 0) {
+    throw std::runtime_error("mknod " + whole);
   }
 }
 
@@ -82,12 +76,13 @@ void TestHost::InstallDebian() const {
   const std::string folder = "usr/lib/x86_64-linux-gnu";
   AddUsualLibraries(folder + "/nvidia/current");
   std::vector<CacheLine> lines;
+  lines.reserve(kUsual.size());
   for (const std::string_view stem : kUsual) {
-    const std::string soname = std::string(stem) + (stem == "libGLX_nvidia" ? ".so.0" : ".so.1");
-    const std::string link = "/etc/alternatives/nvidia--" + soname;
-    dir_.Symlink("/" + folder + "/nvidia/current/" + soname, link);
-    dir_.Symlink(link, folder + "/" + soname);
-    lines.push_back({soname, "/" + folder + "/" + soname});
+    const std::string soname = SonameOf(stem);
+    const std::string link = fmt::format("/etc/alternatives/nvidia--{}", soname);
+    dir_.Symlink(fmt::format("/{}/nvidia/current/{}", folder, soname), link);
+    dir_.Symlink(link, fmt::format("{}/{}", folder, soname));
+    lines.push_back({soname, fmt::format("/{}/{}", folder, soname)});
   }
   dir_.WriteFile("etc/ld.so.cache", MakeLdCache(lines));
   AddProgram("usr/lib/nvidia/current/nvidia-smi");

@@ -7,13 +7,13 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fputs("usage: load-library SONAME\n", stderr);
+    (void)std::fputs("usage: load-library SONAME\n", stderr);
     return 2;
   }
   void* library = dlopen(argv[1], RTLD_NOW);
   if (library == nullptr) {
     // One thread: dlerror's buffer is ours.
-    std::fprintf(stderr, "%s\n", dlerror());  // NOLINT(concurrency-mt-unsafe)
+    (void)std::fprintf(stderr, "%s\n", dlerror());  // NOLINT(concurrency-mt-unsafe)
     return 1;
   }
   const link_map* map = nullptr;

@@ -37,7 +37,7 @@ std::vector<std::string> WithPath(std::vector<std::string> argv) {
 }
 
 int Code(const sys::ExitState& state) {
-  return state.code ? *state.code : 128 + *state.signal;
+  return state.code ? *state.code : 128 + state.signal.value_or(0);
 }
 
 int Left(steady_clock::time_point end) {
