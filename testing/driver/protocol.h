@@ -1,7 +1,7 @@
 // Messages between the state server and its clients: a header and a payload, native byte order
 // (both ends are on one machine). <cstdint> and text only: the simulated libraries include it.
-//   server → client  kHello (HelloPayload, with the state's memfd), kEvent (SimEvent), kReply
-//   client → server  kSubscribe (SubscribePayload), kCommand (text, command.h)
+//   server → client  kHello (HelloPayload, with the state's memfd), kEvent (SimEvent), kChanged,
+//   kReply client → server  kSubscribe (SubscribePayload), kCommand (text, command.h)
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ enum FrameType : uint32_t {
   kSubscribe = 2,
   kEvent = 3,
   kCommand = 4,
-  kReply = 5,  // uint32_t absl::StatusCode, then text
+  kReply = 5,    // uint32_t absl::StatusCode, then text
+  kChanged = 6,  // no payload: waiters look at the state, for changes that are no events
 };
 
 struct FrameHeader {

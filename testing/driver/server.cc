@@ -235,6 +235,12 @@ void StateServer::DeliverEvents(uint64_t since) {
     since = state_->event_count - kMaxEvents;
   }
   std::vector<int> slow;
+  const bool is_silent = state_->event_count == since;
+  for (const auto& [fd, client] : clients_) {
+    if (is_silent && client->event_types != 0 && !Send(*client, kChanged, {})) {
+      slow.push_back(fd);
+    }
+  }
   for (uint64_t number = since; number < state_->event_count; ++number) {
     const SimEvent& event = state_->events[number % kMaxEvents];
     for (const auto& [fd, client] : clients_) {

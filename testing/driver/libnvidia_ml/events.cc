@@ -31,7 +31,7 @@ struct Registrations {
 };
 
 constexpr uint64_t kMagic = 0x7465737465766b67ULL;
-constexpr int kLookAgainMs = 50;  // changes that are no events (unload, loss) are seen this soon
+constexpr int kLookAgainMs = 1000;  // should word of a change get lost
 
 class SetLock {
  public:
