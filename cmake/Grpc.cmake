@@ -9,8 +9,8 @@ add_library(kgpu::grpc ALIAS kgpu_grpc)
 target_compile_definitions(kgpu_grpc INTERFACE GRPC_USE_PROTO_LITE)
 if(KGPU_SHARED_GRPC)
   # ThreadSanitizer can leave out shared libraries that are not instrumented, archives it can not.
-  target_link_libraries(kgpu_grpc INTERFACE grpc++_unsecure grpc_unsecure gpr protobuf-lite
-    Threads::Threads)
+  target_link_libraries(kgpu_grpc INTERFACE
+    -lgrpc++_unsecure -lgrpc_unsecure -lgpr -lprotobuf-lite Threads::Threads)
 else()
   # Debian's .pc file forgets the last five; the list names some libraries dozens of times.
   set(kgpu_grpc_archives ${GRPC_STATIC_LIBRARIES} address_sorting re2 upb cares z protobuf-lite)
