@@ -67,6 +67,35 @@ StatusOr<std::unique_ptr<Endpoint>> DevicePlugin::MakeEndpoint(const std::string
   return make(loop_, resource, options_, changed_);
 }
 
+void DevicePlugin::Prepare(const std::string& resource) {
+  if (auto made = MakeEndpoint(resource); made.ok()) {
+    prepared_[resource] = *std::move(made);
+  }
+}
+
+Endpoint* DevicePlugin::Obtain(const std::string& resource) {
+  if (const auto found = endpoints_.find(resource); found != endpoints_.end()) {
+    return found->second.get();
+  }
+  std::unique_ptr<Endpoint> endpoint;
+  if (const auto leaving = leaving_.find(resource); leaving != leaving_.end()) {
+    loop_.CancelTimer(leaving->second.second);
+    endpoint = std::move(leaving->second.first);
+    leaving_.erase(leaving);
+  } else if (auto prepared = prepared_.extract(resource)) {
+    endpoint = std::move(prepared.mapped());
+  } else {
+    auto made = MakeEndpoint(resource);
+    if (!made.ok()) {
+      KGPU_LOG(kError, "resource not served", {"resource", resource},
+               {"reason", Message(made.status())});
+      return nullptr;
+    }
+    endpoint = *std::move(made);
+  }
+  return endpoints_.emplace(resource, std::move(endpoint)).first->second.get();
+}
+
 void DevicePlugin::Show(const std::vector<ResourceViewPtr>& views) {
   std::set<std::string> shown;
   for (const ResourceViewPtr& view : views) {
@@ -83,24 +112,11 @@ void DevicePlugin::Show(const std::vector<ResourceViewPtr>& views) {
     Withdraw(resource);
   }
   for (const ResourceViewPtr& view : views) {
-    if (const auto leaving = leaving_.find(view->resource); leaving != leaving_.end()) {
-      loop_.CancelTimer(leaving->second.second);
-      endpoints_.emplace(view->resource, std::move(leaving->second.first));
-      leaving_.erase(leaving);
+    if (Endpoint* endpoint = Obtain(view->resource)) {
+      endpoint->SetView(view);
     }
-    auto& endpoint = endpoints_[view->resource];
-    if (!endpoint) {
-      auto made = MakeEndpoint(view->resource);
-      if (!made.ok()) {
-        KGPU_LOG(kError, "resource not served", {"resource", view->resource},
-                 {"reason", Message(made.status())});
-        endpoints_.erase(view->resource);
-        continue;
-      }
-      endpoint = *std::move(made);
-    }
-    endpoint->SetView(view);
   }
+  prepared_.clear();
   changed_();
 }
 

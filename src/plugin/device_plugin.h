@@ -25,6 +25,10 @@ class DevicePlugin {
   DevicePlugin(const DevicePlugin&) = delete;
   DevicePlugin& operator=(const DevicePlugin&) = delete;
 
+  // Makes a server for `resource` ahead of its first Show: gRPC takes milliseconds for that, which
+  // pass while the driver is asked.
+  void Prepare(const std::string& resource);
+
   // Shows these resources from now on. One that is not among them any more is withdrawn: an empty
   // list, then its socket goes. One that is new is registered at once.
   void Show(const std::vector<ResourceViewPtr>& views);
@@ -32,6 +36,8 @@ class DevicePlugin {
 
  private:
   StatusOr<std::unique_ptr<Endpoint>> MakeEndpoint(const std::string& resource);
+  // The endpoint of `resource`, made, prepared or called back; null when it can not be made.
+  Endpoint* Obtain(const std::string& resource);
   void Withdraw(const std::string& resource);
   void WatchFolders();
   void Tick();
@@ -42,6 +48,7 @@ class DevicePlugin {
   const EndpointOptions options_;
   std::function<void()> changed_;
   std::map<std::string, std::unique_ptr<Endpoint>> endpoints_;
+  std::map<std::string, std::unique_ptr<Endpoint>> prepared_;
   std::map<std::string, std::pair<std::unique_ptr<Endpoint>, TimerId>> leaving_;
   std::unique_ptr<sys::FolderWatch> watch_;
   TimerId tick_ = TimerId::kNone;
