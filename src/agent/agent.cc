@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/agent/config_source.h"
+#include "src/agent/front.h"
 #include "src/agent/injector.h"
 #include "src/agent/memory.h"
 #include "src/agent/runtime_watch.h"
@@ -84,6 +85,8 @@ class AgentImpl final : public Agent {
       : loop_(loop),
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
+        front_(
+            loop, [this] { return state(); }, options_.version),
         injector_(std::move(injector)),
         config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
                 !options_.config_file.empty(), [this] { OnConfig(); }),
@@ -97,10 +100,15 @@ class AgentImpl final : public Agent {
     }
   }
 
-  void Run() {
+  Status Run() {
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
+    // Before any socket of ours is made: a second agent must not touch the first one's.
+    RETURN_IF_ERROR(front_.OpenLocal(options_.run_dir));
     MakePlugin();
     ShowRemembered();
+    Prepare();
+    OpenAddress();
+    return OkStatus();
   }
 
   void Reload() override { config_.Reload(); }
@@ -108,7 +116,13 @@ class AgentImpl final : public Agent {
 
  private:
   void MakePlugin();
+  void OpenAddress() {
+    const std::string configured =
+        in_force_ ? in_force_->http.address : config::HttpConfig().address;
+    front_.SetAddress(options_.http_address.value_or(configured));
+  }
   void ShowRemembered();
+  void Prepare();
   void RememberSoon();
   void Remember();
   void OnConfig();
@@ -124,6 +138,7 @@ class AgentImpl final : public Agent {
   EventLoop& loop_;
   const AgentOptions options_;
   const WallTime started_;
+  Front front_;
   std::unique_ptr<Injector> injector_;
   ConfigSource config_;
   Remembered remembered_;
@@ -172,6 +187,18 @@ void AgentImpl::ShowRemembered() {
   });
 }
 
+void AgentImpl::Prepare() {
+  if (!plugin_ || !assignment_.resources.empty()) {
+    return;
+  }
+  for (const config::Pool& pool : in_force_->pools) {
+    if (pool.resource.find('{') == std::string::npos) {
+      plugin_->Prepare(pool.resource.empty() ? std::string(config::kDefaultResource)
+                                             : pool.resource);
+    }
+  }
+}
+
 void AgentImpl::RememberSoon() {
   if (remember_timer_ == TimerId::kNone) {
     remember_timer_ = loop_.After(kRememberDelay, [this] {
@@ -207,6 +234,7 @@ void AgentImpl::OnConfig() {
   }
   in_force_ = config_.config();
   inventory_.SetHoldDown(options_.hold_down.value_or(in_force_->health.hold_down));
+  OpenAddress();
   roster_.Forget();
   if (is_injection_new) {
     injected_.reset();
@@ -312,7 +340,7 @@ StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::Drive
   ASSIGN_OR_RETURN(std::unique_ptr<Injector> injector,
                    Injector::Create(root, loop.clock(), options.cdi_folder));
   auto agent = std::make_unique<AgentImpl>(loop, root, std::move(options), std::move(injector));
-  agent->Run();
+  RETURN_IF_ERROR(agent->Run());
   return agent;
 }
 

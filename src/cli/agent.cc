@@ -29,7 +29,7 @@ StatusOr<ExitCode> Run(Options options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
   options.agent.nvml_library = options.host.nvml_library;
-  options.agent.version = VersionText();
+  options.agent.version = VersionNumber();
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(std::unique_ptr<agent::Agent> agent,
                    agent::Agent::Start(*loop, root, options.agent));

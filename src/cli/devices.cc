@@ -9,6 +9,7 @@
 
 #include "src/base/duration.h"
 #include "src/base/status_macros.h"
+#include "src/cli/ask_agent.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -23,7 +24,16 @@ struct DevicesOptions {
   std::string output = "table";
   bool is_watch = false;
   std::string hold_down = "60s";
+  std::string run_dir = kRunDir;
+  bool is_direct = false;
 };
+
+// Whether the agent of this node can be asked: it watches the host that is meant.
+bool IsAgentMeant(const DevicesOptions& options) {
+  const HostOptions& host = options.host;
+  return !options.is_direct && !options.is_watch && host.host_root.empty() &&
+         host.driver_root.empty() && host.nvml_library.empty();
+}
 
 std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format) {
   return format == OutputFormat::kTable ? report::DevicesTable(snapshot)
@@ -55,6 +65,13 @@ Status Watch(const DevicesOptions& options, const host::DriverRoot& root, Output
 
 StatusOr<ExitCode> Run(const DevicesOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  if (IsAgentMeant(options)) {
+    // It knows of faults that a look at the driver alone does not show.
+    StatusOr<ExitCode> answer = PrintFromAgent(options.run_dir, "/v1/devices", format);
+    if (answer.ok()) {
+      return answer;
+    }
+  }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   if (options.is_watch) {
     RETURN_IF_ERROR(Watch(options, root, format));
@@ -87,6 +104,12 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
           "--hold-down", options->hold_down,
           "With --watch: how long after a fault a GPU that answers again counts as healthy")
       ->type_name("DURATION")
+      ->capture_default_str();
+  verb->add_flag("--direct", options->is_direct,
+                 "Ask the driver, also where an agent runs (its word is taken otherwise)");
+  verb->add_option("--run-dir", options->run_dir, "Folder of the agent's socket")
+      ->envname("KGPU_RUN_DIR")
+      ->type_name("DIR")
       ->capture_default_str();
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] { return Run(*options); });

@@ -13,6 +13,7 @@
 #include "src/cli/devices.h"
 #include "src/cli/output.h"
 #include "src/cli/sim.h"
+#include "src/cli/status.h"
 #include "src/cli/verb.h"
 #include "src/cli/version.h"
 
@@ -70,6 +71,8 @@ void Describe(CLI::App& app) {
       "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 try again, 5 no permission,\n"
       "6 change the host first (the text says how), 7 done and the answer is bad news.\n\n"
       "  kgpu devices                       what GPUs are there, and are they well?\n"
+      "  kgpu agent                         hand them to the pods of this node\n"
+      "  kgpu status                        what does the agent do, and why not more?\n"
       "  kgpu cdi generate                  make them available to containers\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
       "  kgpu sim create DIR --profile 8xA100-SXM4-80GB     no GPU? simulate a host");
@@ -80,6 +83,7 @@ int Run(int argc, char** argv) {
   Describe(app);
   VerbRegistrar verbs(app);
   AddAgentVerb(verbs);
+  AddStatusVerb(verbs);
   AddDevicesVerb(verbs);
   AddCdiVerbs(verbs);
   AddConfigVerbs(verbs);

@@ -7,8 +7,12 @@
 
 namespace kgpu::cli {
 
+std::string VersionNumber() {
+  return KGPU_VERSION;
+}
+
 std::string VersionText() {
-  return fmt::format("kgpu {}", KGPU_VERSION);
+  return fmt::format("kgpu {}", VersionNumber());
 }
 
 void AddVersionVerb(VerbRegistrar& verbs) {

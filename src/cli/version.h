@@ -7,6 +7,8 @@
 
 namespace kgpu::cli {
 
+// "0.1.0"
+std::string VersionNumber();
 // "kgpu 0.1.0"
 std::string VersionText();
 

@@ -1,0 +1,85 @@
+#include "src/agent/front.h"
+
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "src/agent/web.h"
+#include "src/base/log.h"
+
+namespace kgpu::agent {
+namespace {
+
+constexpr std::chrono::seconds kRetry{5};
+// Root, and the group that owns the run folder.
+constexpr mode_t kSocketMode = 0660;
+
+}  // namespace
+
+Front::Front(EventLoop& loop, std::function<AgentState()> state, std::string version)
+    : loop_(loop),
+      state_(std::move(state)),
+      version_(std::move(version)),
+      local_(loop, [this](const http::Request& request, const http::Responder& responder) {
+        responder.Send(AnswerLocal(request, state_(), version_));
+      }) {
+}
+
+Front::~Front() {
+  loop_.CancelTimer(retry_);
+}
+
+Status Front::OpenLocal(const std::string& run_dir) {
+  std::error_code error;
+  if (std::filesystem::create_directories(run_dir, error)) {
+    std::filesystem::permissions(run_dir, std::filesystem::perms(0750), error);
+  }
+  if (error) {
+    return ErrnoStatus(error.value(), fmt::format("make {}", run_dir));
+  }
+  const auto address = local_.Listen(run_dir + "/agent.sock", kSocketMode);
+  if (!address.ok() && address.status().code() == StatusCode::kAlreadyExists) {
+    return AlreadyExists("another agent runs: {}", Message(address.status()));
+  }
+  return address.status();
+}
+
+void Front::SetAddress(const std::string& address) {
+  if (address == address_) {
+    return;
+  }
+  address_ = address;
+  loop_.CancelTimer(std::exchange(retry_, TimerId::kNone));
+  public_.reset();
+  OpenPublic();
+}
+
+void Front::OpenPublic() {
+  if (address_.empty()) {
+    return;
+  }
+  public_ = std::make_unique<http::Server>(
+      loop_, [this](const http::Request& request, const http::Responder& responder) {
+        responder.Send(AnswerPublic(request, state_(), version_));
+      });
+  const auto address = public_->Listen(address_);
+  if (address.ok()) {
+    problem_.clear();
+    KGPU_LOG(kInfo, "metrics are served", {"address", *address});
+    return;
+  }
+  std::string problem(Message(address.status()));
+  if (problem != problem_) {
+    KGPU_LOG(kError, "metrics are not served", {"address", address_}, {"reason", problem},
+             {"mend", "free the address, or set http.address"});
+    problem_ = std::move(problem);
+  }
+  public_.reset();
+  retry_ = loop_.After(kRetry, [this] {
+    retry_ = TimerId::kNone;
+    OpenPublic();
+  });
+}
+
+}  // namespace kgpu::agent

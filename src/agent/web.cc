@@ -1,0 +1,82 @@
+#include "src/agent/web.h"
+
+#include <boost/json/value.hpp>
+#include <string>
+
+#include "src/agent/own_metrics.h"
+#include "src/agent/status_view.h"
+#include "src/report/devices_view.h"
+#include "src/report/format.h"
+
+namespace kgpu::agent {
+namespace {
+
+// Exit codes of the verbs; docs/cli.md.
+constexpr char kWell[] = "0";
+constexpr char kUnwell[] = "7";
+
+bool IsRead(const http::Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
+http::Response Ready(const AgentState& state) {
+  std::string why;
+  return IsReady(state, &why) ? http::TextResponse(200, "ok") : http::TextResponse(503, why);
+}
+
+http::Response Metrics(const AgentState& state, std::string_view version) {
+  http::Response response;
+  response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  response.body = OwnMetrics(state, OwnUse(), version);
+  return response;
+}
+
+http::Response Shown(report::OutputFormat format, const boost::json::value& value,
+                     std::string table, bool is_well) {
+  http::Response response = format == report::OutputFormat::kTable
+                                ? http::TextResponse(200, table)
+                                : (format == report::OutputFormat::kJson
+                                       ? http::JsonResponse(200, report::Render(value, format))
+                                       : http::TextResponse(200, report::Render(value, format)));
+  response.headers.Add(kExitCodeHeader, is_well ? kWell : kUnwell);
+  return response;
+}
+
+}  // namespace
+
+http::Response AnswerPublic(const http::Request& request, const AgentState& state,
+                            std::string_view version) {
+  if (request.path != "/healthz" && request.path != "/readyz" && request.path != "/metrics") {
+    return http::UnknownPath(request);
+  }
+  if (!IsRead(request)) {
+    return http::WrongMethod(request, "GET, HEAD");
+  }
+  if (request.path == "/healthz") {
+    return http::TextResponse(200, "ok");
+  }
+  return request.path == "/readyz" ? Ready(state) : Metrics(state, version);
+}
+
+http::Response AnswerLocal(const http::Request& request, const AgentState& state,
+                           std::string_view version) {
+  if (request.path != "/v1/status" && request.path != "/v1/devices") {
+    return AnswerPublic(request, state, version);
+  }
+  if (!IsRead(request)) {
+    return http::WrongMethod(request, "GET, HEAD");
+  }
+  const auto format = report::ParseOutputFormat(request.QueryValue("output").value_or("json"));
+  if (!format.ok()) {
+    return http::TextResponse(400, Message(format.status()));
+  }
+  if (request.path == "/v1/status") {
+    std::string why;
+    return Shown(*format, StatusJson(state, version), StatusTable(state, version),
+                 IsReady(state, &why));
+  }
+  return Shown(*format, report::DevicesJson(*state.snapshot), report::DevicesTable(*state.snapshot),
+               report::IsAllWell(*state.snapshot));
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,21 @@
+// What the agent answers over HTTP: pure functions of its state.
+#pragma once
+
+#include <string_view>
+
+#include "src/agent/state.h"
+#include "src/http/message.h"
+
+namespace kgpu::agent {
+
+// Header of answers that a verb prints: the exit code it then ends with.
+inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
+
+// On the network: /healthz, /readyz, /metrics.
+http::Response AnswerPublic(const http::Request& request, const AgentState& state,
+                            std::string_view version);
+// On agent.sock: those, and /v1/status and /v1/devices with ?output=table, json or yaml.
+http::Response AnswerLocal(const http::Request& request, const AgentState& state,
+                           std::string_view version);
+
+}  // namespace kgpu::agent

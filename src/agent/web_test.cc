@@ -1,0 +1,117 @@
+#include "src/agent/web.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/value.hpp>
+
+#include "src/agent/own_metrics.h"
+#include "src/agent/status_view.h"
+#include "src/agent/test_state.h"
+#include "src/doc/doc.h"
+#include "testing/golden.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+http::Request Get(std::string target) {
+  http::Request request;
+  request.target = std::move(target);
+  EXPECT_OK(http::SplitTarget(request));
+  return request;
+}
+
+TEST(WebTest, IsHealthyWhileTheLoopTurns) {
+  EXPECT_EQ(AnswerPublic(Get("/healthz"), AgentState(), "1").code, 200);
+}
+
+TEST(WebTest, IsReadyWhenPodsCanGetGpus) {
+  EXPECT_EQ(AnswerPublic(Get("/readyz"), TestState(), "1").code, 200);
+}
+
+struct Obstacle {
+  const char* name;
+  void (*put)(AgentState&);
+  const char* text;
+};
+
+class WebReadyTest : public ::testing::TestWithParam<Obstacle> {};
+
+TEST_P(WebReadyTest, NamesTheObstacle) {
+  AgentState state = TestState();
+  GetParam().put(state);
+  const http::Response response = AnswerPublic(Get("/readyz"), state, "1");
+  EXPECT_EQ(response.code, 503);
+  EXPECT_THAT(response.body, HasSubstr(GetParam().text));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WebReadyTest,
+    ::testing::Values(Obstacle{"Config",
+                               [](AgentState& state) {
+                                 state.has_config = false;
+                                 state.config_problem = "config.yaml:3:1: unknown key";
+                               },
+                               "config.yaml:3:1"},
+                      Obstacle{"NoAnswerYet",
+                               [](AgentState& state) {
+                                 state.snapshot = std::make_shared<const device::Snapshot>();
+                               },
+                               "not answered yet"},
+                      Obstacle{"Driver",
+                               [](AgentState& state) {
+                                 auto snapshot =
+                                     std::make_shared<device::Snapshot>(*state.snapshot);
+                                 snapshot->driver.state = device::DriverState::kNouveau;
+                                 snapshot->driver.reason = "nouveau holds the GPUs";
+                                 state.snapshot = std::move(snapshot);
+                               },
+                               "nouveau holds"},
+                      Obstacle{"Injection",
+                               [](AgentState& state) { state.injection_problem = "no libraries"; },
+                               "no libraries"},
+                      Obstacle{"Kubelet",
+                               [](AgentState& state) {
+                                 state.endpoints[0].state = plugin::EndpointState::kWaiting;
+                                 state.endpoints[0].reason = "kubelet.sock is not there";
+                               },
+                               "kubelet.sock is not there"}),
+    [](const auto& obstacle) { return std::string(obstacle.param.name); });
+
+TEST(WebTest, ShowsMetrics) {
+  const ProcessUse use{.cpu_seconds = 1.5, .resident_bytes = 1 << 20, .open_fds = 12};
+  ExpectGolden("src/agent/testdata/metrics.txt", OwnMetrics(TestState(), use, "0.1.0"));
+  const http::Response response = AnswerPublic(Get("/metrics"), TestState(), "0.1.0");
+  EXPECT_THAT(response.body, HasSubstr("kgpu_build_info{version=\"0.1.0\"} 1\n"));
+}
+
+TEST(WebTest, ShowsTheStatusInEveryForm) {
+  ExpectGolden("src/agent/testdata/status.txt", StatusTable(TestState(), "0.1.0"));
+  ExpectGolden("src/agent/testdata/status.json",
+               doc::Print(StatusJson(TestState(), "0.1.0"), doc::Format::kJson));
+  const http::Response table = AnswerLocal(Get("/v1/status?output=table"), TestState(), "0.1.0");
+  EXPECT_EQ(table.body, StatusTable(TestState(), "0.1.0"));
+  EXPECT_THAT(table.headers.Find(kExitCodeHeader), Optional(std::string_view("0")));
+}
+
+TEST(WebTest, TellsVerbsOfUnwellDevices) {
+  const http::Response response = AnswerLocal(Get("/v1/devices"), TestState(), "1");
+  EXPECT_EQ(response.code, 200);
+  EXPECT_THAT(response.headers.Find(kExitCodeHeader), Optional(std::string_view("7")));
+}
+
+TEST(WebTest, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(AnswerPublic(Get("/v1/status"), TestState(), "1").code, 404);
+  EXPECT_EQ(AnswerLocal(Get("/v2"), TestState(), "1").code, 404);
+  EXPECT_EQ(AnswerLocal(Get("/v1/status?output=xml"), TestState(), "1").code, 400);
+  http::Request post = Get("/metrics");
+  post.method = "POST";
+  EXPECT_EQ(AnswerPublic(post, TestState(), "1").code, 405);
+}
+
+}  // namespace
+}  // namespace kgpu::agent

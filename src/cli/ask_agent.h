@@ -1,0 +1,20 @@
+// Asks the agent of this node over its socket.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/cli/exit_code.h"
+#include "src/report/format.h"
+
+namespace kgpu::cli {
+
+inline constexpr char kRunDir[] = "/run/kgpu";
+
+// Prints what agent.sock in `run_dir` answers to `path`, in the form asked for, and gives the exit
+// code it answers with. Errors: NotFound, Unavailable (no agent runs, with the mend),
+// PermissionDenied.
+StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
+                                  report::OutputFormat format);
+
+}  // namespace kgpu::cli

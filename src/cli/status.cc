@@ -1,0 +1,46 @@
+#include "src/cli/status.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "src/base/status_macros.h"
+#include "src/cli/ask_agent.h"
+#include "src/cli/output.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct Options {
+  std::string output = "table";
+  std::string run_dir = kRunDir;
+};
+
+StatusOr<ExitCode> Run(const Options& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  return PrintFromAgent(options.run_dir, "/v1/status", format);
+}
+
+}  // namespace
+
+void AddStatusVerb(VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "status",
+      "Show what the running agent does: resources, registration, what stands in the way");
+  verb->footer(
+      "Exits 0 when pods can get GPUs, 7 when something stands in the way: it is named first.\n\n"
+      "  kgpu status\n"
+      "  kgpu status --output json | jq '.resources[] | {name, allocatable}'");
+  verb->add_option("-o,--output", options->output, "table, json or yaml")
+      ->envname("KGPU_OUTPUT")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  verb->add_option("--run-dir", options->run_dir, "Folder of the agent's socket")
+      ->envname("KGPU_RUN_DIR")
+      ->type_name("DIR")
+      ->capture_default_str();
+  verbs.OnRun(*verb, [options] { return Run(*options); });
+}
+
+}  // namespace kgpu::cli
