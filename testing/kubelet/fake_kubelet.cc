@@ -11,6 +11,7 @@
 #include "testing/kubelet/checkpoint.h"
 #include "testing/kubelet/node.h"
 #include "testing/kubelet/null_runtime.h"
+#include "testing/kubelet/pod_resources_server.h"
 #include "testing/kubelet/text_file.h"
 
 namespace kgpu::kubelet {
@@ -25,6 +26,7 @@ struct FakeKubelet::State {
     world.constants = options.constants;
     world.topology = options.topology;
     world.seed = options.seed;
+    world.exclusive_cpus = options.exclusive_cpus;
     node->OnChange([this] { Changed(); });
     world.calls->OnChange([this] { Changed(); });
     thread = std::jthread([this] { loop->Run(); });
@@ -189,6 +191,14 @@ uint64_t FakeKubelet::CallCount(const std::string& method) const {
 
 void FakeKubelet::ClearCalls() {
   state_->Run([this] { state_->node->world().calls->Clear(); });
+}
+
+Status FakeKubelet::ScriptPodResources(const std::string& list_reply) {
+  if (!IsListReply(list_reply)) {
+    return InvalidArgument("{} bytes that are no ListPodResourcesResponse", list_reply.size());
+  }
+  state_->Run([&] { state_->node->world().pod_resources_script = list_reply; });
+  return OkStatus();
 }
 
 void FakeKubelet::Inject(const std::string& point, const Fault& fault) {

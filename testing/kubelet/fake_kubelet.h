@@ -37,7 +37,8 @@ class FakeKubelet {
     std::string root = {};  // the kubelet's root folder; its parent must exist
     Constants constants = Scaled(1.0 / 60);
     TopologyPolicy topology = TopologyPolicy::kNone;
-    uint32_t seed = 1;  // of what a real kubelet leaves to chance
+    uint32_t seed = 1;                         // of what a real kubelet leaves to chance
+    std::vector<int64_t> exclusive_cpus = {};  // that containers may have for themselves
   };
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
@@ -81,6 +82,10 @@ class FakeKubelet {
   std::vector<CallRecord> Calls() const;
   uint64_t CallCount(const std::string& method) const;
   void ClearCalls();
+
+  // From now on the pod resources API answers with this v1 ListPodResourcesResponse, in its wire
+  // form; empty: with the truth again. Errors: InvalidArgument (no such message).
+  Status ScriptPodResources(const std::string& list_reply);
 
   // What goes wrong: see faults.h for the points.
   void Inject(const std::string& point, const Fault& fault);

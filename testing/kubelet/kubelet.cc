@@ -5,6 +5,7 @@
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
 #include "testing/kubelet/pod_loop.h"
+#include "testing/kubelet/pod_resources_server.h"
 #include "testing/kubelet/registrar.h"
 
 namespace kgpu::kubelet {
@@ -26,6 +27,8 @@ struct Kubelet::Parts {
         registrar(world.loop, world.layout, clients, *world.calls, world.faults) {}
 
   Status Start();
+  Status StartPodResources();
+  std::vector<ListedPod> ListPods(const std::function<bool(const Pod&)>& is_wanted);
   // Writes what the kubelet knows to the node's status.
   void UpdateNode();
   void Tick();
@@ -39,6 +42,7 @@ struct Kubelet::Parts {
   Registrar registrar;
   std::unique_ptr<RegistrationServer> server;
   std::unique_ptr<PluginWatcher> watcher;
+  std::unique_ptr<PodResourcesServer> pod_resources;
   TimerId timer = TimerId::kNone;
 };
 
@@ -62,8 +66,38 @@ Status Kubelet::Parts::Start() {
                                                   .faults = world.faults,
                                                   .on_change = [this] { world.Changed(); }},
                                                  world.layout.plugins_registry()));
+  RETURN_IF_ERROR(StartPodResources());
   Tick();
   pods.Start();
+  return OkStatus();
+}
+
+std::vector<ListedPod> Kubelet::Parts::ListPods(const std::function<bool(const Pod&)>& is_wanted) {
+  std::vector<ListedPod> listed;
+  for (const Pod* pod : world.pods.All()) {
+    if (pod->status.is_bound && is_wanted(*pod)) {
+      listed.push_back(Listed(pod->spec, manager.pods()));
+    }
+  }
+  return listed;
+}
+
+Status Kubelet::Parts::StartPodResources() {
+  PodResourcesServer::Source source;
+  source.list = [this] {
+    manager.FreeInactive();
+    return ListPods([this](const Pod& pod) { return pods.IsActive(pod.spec.uid); });
+  };
+  source.list_all = [this] { return ListPods([](const Pod&) { return true; }); };
+  source.allocatable = [this] { return ListAllocatable(manager.table()); };
+  source.cpus = [this] { return world.exclusive_cpus; };
+  source.script = [this] { return world.pod_resources_script; };
+  ASSIGN_OR_RETURN(pod_resources, PodResourcesServer::Start({.loop = world.loop,
+                                                             .constants = world.constants,
+                                                             .log = world.calls,
+                                                             .faults = world.faults},
+                                                            world.layout.pod_resources_socket(),
+                                                            std::move(source)));
   return OkStatus();
 }
 
@@ -99,6 +133,7 @@ Kubelet::Kubelet(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
 Kubelet::~Kubelet() {
   Parts& parts = *parts_;
   parts.world.loop.CancelTimer(parts.timer);
+  parts.pod_resources.reset();
   parts.watcher.reset();
   parts.server.reset();
 }
@@ -144,6 +179,7 @@ bool Kubelet::CutPluginConnections(const std::string& resource) {
 
 void Kubelet::CutServedConnections() {
   parts_->server->CutConnections();
+  parts_->pod_resources->CutConnections();
 }
 
 }  // namespace kgpu::kubelet

@@ -68,7 +68,9 @@ class KubeletFixture : public ::testing::Test {
  private:
   FakeKubelet::Options Complete(FakeKubelet::Options options) const {
     options.root = dir_.At("kubelet");
+    const uint32_t requests_per_second = options.constants.requests_per_second;
     options.constants = Scaled(1.0 / 600);
+    options.constants.requests_per_second = requests_per_second;
     options.constants.dial_limit = std::chrono::milliseconds(300);
     return options;
   }

@@ -21,6 +21,8 @@ struct ContainerSpec {
   std::map<std::string, int64_t> limits = {};  // extended resources
   std::vector<std::string> command = {};
   std::vector<std::string> env = {};  // "NAME=value"
+  // Told by the pod resources API, as a static CPU policy would have it.
+  std::vector<int64_t> exclusive_cpus = {};
   // Null runtime only: the container ends by itself with this code (init containers: 0).
   std::optional<int> exits_with = {};
 };

@@ -21,15 +21,20 @@ class ServedCall final : public grpc::ServerUnaryReactor {
     return call;
   }
 
-  // Answers the call unless that happened before; `fill` writes the response.
-  void Reply(const grpc::Status& status, const std::function<void()>& fill = {}) {
+  // Runs `fill`, which writes the response, unless the call is over already.
+  void Fill(const std::function<void()>& fill) {
+    const std::lock_guard lock(mutex_);
+    if (!is_replied_) {
+      fill();
+    }
+  }
+
+  // Answers the call unless that happened before.
+  void Reply(const grpc::Status& status) {
     {
       const std::lock_guard lock(mutex_);
       if (std::exchange(is_replied_, true)) {
         return;
-      }
-      if (fill) {
-        fill();
       }
     }
     Finish(status);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/base/event_loop.h"
 #include "testing/kubelet/call_log.h"
@@ -44,6 +45,9 @@ struct World {
   // How long kubelet.sock lies there before anyone listens: a real kubelet is slow at that too.
   std::chrono::nanoseconds listen_delay{0};
   uint32_t seed = 1;
+  std::vector<int64_t> exclusive_cpus;  // that containers may have for themselves
+  // Answer of the pod resources API in place of the truth, when it is not empty.
+  std::string pod_resources_script;
   std::function<void()> on_change;
 
   PodStore pods;

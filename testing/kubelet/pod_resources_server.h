@@ -1,0 +1,58 @@
+// The server on pod-resources/kubelet.sock: tells monitoring agents which container has which
+// device.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/status.h"
+#include "testing/kubelet/call_log.h"
+#include "testing/kubelet/constants.h"
+#include "testing/kubelet/faults.h"
+#include "testing/kubelet/pod_resources.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread. Serves v1 (List, GetAllocatableResources, Get) and v1alpha1 (List);
+// one limit of requests for all of them and all clients.
+class PodResourcesServer {
+ public:
+  // Where the answers come from; asked on the loop.
+  struct Source {
+    std::function<std::vector<ListedPod>()> list;      // active pods
+    std::function<std::vector<ListedPod>()> list_all;  // every pod the kubelet has heard of
+    std::function<std::vector<ListedDevice>()> allocatable;
+    std::function<std::vector<int64_t>()> cpus;  // that containers may have for themselves
+    // When not empty, the bytes of the v1 ListPodResourcesResponse to answer with.
+    std::function<std::string()> script;
+  };
+  struct Setting {
+    EventLoop& loop;
+    const Constants& constants;
+    std::shared_ptr<CallLog> log;
+    Faults& faults;
+  };
+
+  // What `setting` refers to outlives the server. Errors: as ErrnoStatus.
+  static StatusOr<std::unique_ptr<PodResourcesServer>> Start(const Setting& setting,
+                                                             const std::string& path,
+                                                             Source source);
+  ~PodResourcesServer();
+  PodResourcesServer(const PodResourcesServer&) = delete;
+  PodResourcesServer& operator=(const PodResourcesServer&) = delete;
+
+  void CutConnections();
+
+ private:
+  struct State;
+  explicit PodResourcesServer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Whether `bytes` can be a script: a v1 ListPodResourcesResponse.
+bool IsListReply(const std::string& bytes);
+
+}  // namespace kgpu::kubelet
