@@ -1,0 +1,42 @@
+// The device plugin by itself, on a loop and a thread of its own as in the agent.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/config/node_config.h"
+#include "src/plugin/endpoint.h"
+#include "src/plugin/view.h"
+
+namespace kgpu::integration {
+
+// Thread: any, for every method; each runs on the plugin's thread and returns when it is done.
+class PluginRun {
+ public:
+  static constexpr std::chrono::milliseconds kPatience{20'000};
+
+  PluginRun(config::Registration registration, const plugin::EndpointOptions& options);
+  // As the end of the agent: streams end, sockets go.
+  ~PluginRun();
+  PluginRun(const PluginRun&) = delete;
+  PluginRun& operator=(const PluginRun&) = delete;
+
+  void Show(const std::vector<plugin::ResourceViewPtr>& views);
+  // Of a resource that is shown.
+  plugin::EndpointStatus StatusOf(const std::string& resource) const;
+  // Waits until `condition` holds for the status of `resource`; it is asked again after each change
+  // that the plugin tells of.
+  bool WaitForStatus(const std::string& resource,
+                     const std::function<bool(const plugin::EndpointStatus&)>& condition,
+                     std::chrono::milliseconds limit = kPatience) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kgpu::integration

@@ -1,0 +1,15 @@
+// Waits for what a folder holds.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace kgpu::integration {
+
+// Waits until `condition` holds; it is asked again after each change in `folder`, and now and then
+// for what no watch tells of. False when it did not hold within `limit`.
+bool WaitInFolder(const std::string& folder, const std::function<bool()>& condition,
+                  std::chrono::milliseconds limit = std::chrono::seconds(20));
+
+}  // namespace kgpu::integration
