@@ -3,13 +3,13 @@
 //   agent-bench [RUNS [IDLE_SECONDS]]      default 11 and 30
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -29,8 +29,6 @@
 #include "src/host/driver_root.h"
 #include "testing/driver/control.h"
 #include "testing/temp_dir.h"
-
-extern char** environ;
 
 namespace kgpu::bench {
 namespace {
@@ -67,6 +65,7 @@ class Daemon {
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
     std::vector<char*> pointers;
+    pointers.reserve(argv.size() + 1);
     for (std::string& argument : argv) {
       pointers.push_back(argument.data());
     }
@@ -109,7 +108,7 @@ class Node {
     dir_.MakeDir("echo/device-plugins");
     dir_.MakeDir("run");
     if (RunAndMeasure({kBin + "/kgpu-sim", "create", host(), "--profile", profile}).code != 0) {
-      std::fputs("agent-bench: kgpu-sim create failed\n", stderr);
+      (void)std::fputs("agent-bench: kgpu-sim create failed\n", stderr);
       std::_Exit(1);
     }
   }
@@ -207,7 +206,7 @@ void Calls(const Node& node, const std::string& strategy, std::vector<Row>& rows
   const std::vector<std::string> ids = {kubelet.ids().at(1), kubelet.ids().at(5)};
   for (int i = 0; i < 200; ++i) {
     if (!kubelet.Allocate(ids).is_ok) {
-      std::fputs("agent-bench: Allocate failed\n", stderr);
+      (void)std::fputs("agent-bench: Allocate failed\n", stderr);
     }
   }
   for (int i = 0; i < kCalls; ++i) {
@@ -310,19 +309,19 @@ int Run(int runs, int idle_seconds) {
   std::vector<Row> rows;
   const Node node("8xA100-SXM4-80GB");
   node.WriteConfig("auto");
-  std::fputs("starts …\n", stderr);
+  (void)std::fputs("starts …\n", stderr);
   Starts(node, runs, rows);
-  std::fputs("calls …\n", stderr);
+  (void)std::fputs("calls …\n", stderr);
   Calls(node, "cdi-cri", rows);
   Calls(node, "[device-specs, mounts]", rows);
   node.WriteConfig("auto");
-  std::fputs("faults …\n", stderr);
+  (void)std::fputs("faults …\n", stderr);
   Faults(node, runs, rows);
-  std::fputs("kubelet restarts …\n", stderr);
+  (void)std::fputs("kubelet restarts …\n", stderr);
   Restarts(node, rows);
-  std::fprintf(stderr, "%d s of rest …\n", idle_seconds);
+  (void)std::fprintf(stderr, "%d s of rest …\n", idle_seconds);
   Rest(node, idle_seconds, rows);
-  std::fputs(RenderRows(rows).c_str(), stdout);
+  (void)std::fputs(RenderRows(rows).c_str(), stdout);
   return 0;
 }
 
@@ -333,7 +332,7 @@ int main(int argc, char** argv) {
   const auto runs = kgpu::ParseUint(argc > 1 ? argv[1] : "11");
   const auto idle = kgpu::ParseUint(argc > 2 ? argv[2] : "30");
   if (!runs || *runs == 0 || *runs > 1000 || !idle || *idle == 0 || *idle > 600) {
-    std::fputs("usage: agent-bench [RUNS [IDLE_SECONDS]]\n", stderr);
+    (void)std::fputs("usage: agent-bench [RUNS [IDLE_SECONDS]]\n", stderr);
     return 2;
   }
   return kgpu::bench::Run(static_cast<int>(*runs), static_cast<int>(*idle));

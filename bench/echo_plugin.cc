@@ -72,7 +72,7 @@ class Echo final : public DevicePlugin::CallbackService {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fputs("usage: echo-plugin KUBELET_DIR\n", stderr);
+    (void)std::fputs("usage: echo-plugin KUBELET_DIR\n", stderr);
     return 2;
   }
   const std::string folder = std::string(argv[1]) + "/device-plugins";
@@ -94,9 +94,9 @@ int main(int argc, char** argv) {
   for (;;) {
     pollfd ready = {.fd = listener.fd(), .events = POLLIN, .revents = 0};
     if (poll(&ready, 1, -1) > 0) {
-      auto connection = listener.Accept();
-      if (connection.ok() && connection->has_value()) {
-        server->Serve(*std::move(*connection));
+      auto connection = listener.Accept().value_or(std::nullopt);
+      if (connection) {
+        server->Serve(*std::move(connection));
       }
     }
   }

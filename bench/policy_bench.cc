@@ -35,7 +35,7 @@ double TimeOf(const Work& work) {
   const auto answer = work();
   const double took = Microseconds(steady_clock::now() - start).count();
   if (answer.empty()) {
-    std::fputs("no answer\n", stderr);
+    (void)std::fputs("no answer\n", stderr);
   }
   return took;
 }
@@ -106,7 +106,7 @@ int Run(int runs) {
     rows.push_back(SharedRow("distributed", config::SharedPolicy::kDistributed, size, runs));
     rows.push_back(SharedRow("packed", config::SharedPolicy::kPacked, size, runs));
   }
-  std::fputs(RenderRows(rows).c_str(), stdout);
+  (void)std::fputs(RenderRows(rows).c_str(), stdout);
   return 0;
 }
 
@@ -116,7 +116,7 @@ int Run(int runs) {
 int main(int argc, char** argv) {
   const auto runs = kgpu::ParseUint(argc > 1 ? argv[1] : "500");
   if (!runs || *runs == 0 || *runs > 100'000) {
-    std::fputs("usage: policy-bench [RUNS], 1 to 100000\n", stderr);
+    (void)std::fputs("usage: policy-bench [RUNS], 1 to 100000\n", stderr);
     return 2;
   }
   return kgpu::bench::Run(static_cast<int>(*runs));

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::steady_clock;
 
 [[noreturn]] void Fail(const std::string& what) {
-  std::fprintf(stderr, "agent-bench: %s\n", what.c_str());
+  (void)std::fprintf(stderr, "agent-bench: %s\n", what.c_str());
   std::_Exit(1);
 }
 
@@ -94,7 +94,7 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
         })) {
       Fail(what);
     }
-    return *point;
+    return point.value_or(SteadyPoint());  // Fail ends the program
   }
 
   SteadyPoint WaitRegistered() {
