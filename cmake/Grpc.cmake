@@ -34,6 +34,7 @@ function(kgpu_proto name file)
       --plugin=protoc-gen-grpc=${KGPU_GRPC_PLUGIN} ${file}.proto
     DEPENDS ${PROJECT_SOURCE_DIR}/proto/${file}.proto
     COMMENT "Generating ${file}")
+  set_property(DIRECTORY APPEND PROPERTY kgpu_generated ${made})
   add_library(kgpu_proto_${name} STATIC ${made})
   add_library(kgpu::proto_${name} ALIAS kgpu_proto_${name})
   target_include_directories(kgpu_proto_${name} SYSTEM PUBLIC ${out})
@@ -45,3 +46,7 @@ kgpu_proto(deviceplugin deviceplugin_v1beta1)
 kgpu_proto(pluginregistration pluginregistration_v1)
 kgpu_proto(podresources podresources_v1)
 kgpu_proto(podresources_v1alpha1 podresources_v1alpha1)
+
+# The generated code alone: what clang-tidy needs beside the sources.
+get_property(kgpu_generated DIRECTORY PROPERTY kgpu_generated)
+add_custom_target(generated DEPENDS ${kgpu_generated})

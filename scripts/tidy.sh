@@ -21,8 +21,9 @@ case ${1:-} in
 esac
 [ ${#files[@]} -gt 0 ] || exit 0
 
-# Only the compile commands are needed; sources that the build generates are made by a build.
+# Only the compile commands and the headers that the build generates are needed.
 [ -f build/tidy/build.ninja ] || cmake --preset tidy >/dev/null
+cmake --build build/tidy --target generated >/dev/null
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kgpu-tidy
 mkdir -p "$cache"
 # One key for all headers and settings: simple, and headers change seldom.
