@@ -54,6 +54,13 @@ uint64_t HashOf(std::string_view text) {
   return hash;
 }
 
+// Whether the slot is a whole card whose driver shows its MIG devices only.
+bool IsSplit(const device::Snapshot& snapshot, const pools::Slot& slot) {
+  const device::Gpu* gpu = snapshot.FindGpu(slot.gpu);
+  return gpu != nullptr && slot.device_uuid == gpu->uuid.str() && gpu->mig_mode &&
+         gpu->mig_mode->is_enabled;
+}
+
 AnswerDevice ToDevice(const cdi::DeviceNode& node) {
   return {.container_path = node.path,
           .host_path = node.host_path.empty() ? node.path : node.host_path,
@@ -75,7 +82,8 @@ AnswerBook::AnswerBook(const pools::Resource& resource, const device::Snapshot& 
                 .device_uuid = slot.device_uuid,
                 .index = {},
                 .health = slot.health,
-                .planned = nullptr};
+                .planned = nullptr,
+                .is_split = IsSplit(snapshot, slot)};
     if (const auto found = indices.find(slot.device_uuid); found != indices.end()) {
       entry.index = found->second;
     }

@@ -47,6 +47,7 @@ class AnswerBook {
     std::string index;  // "3", "3:0": NVIDIA_VISIBLE_DEVICES by index
     device::Health health;
     const inject::PlannedDevice* planned = nullptr;  // into plan_; null: has no node
+    bool is_split = false;                           // a whole GPU in MIG mode
   };
 
   bool Uses(config::DeviceListStrategy strategy) const {

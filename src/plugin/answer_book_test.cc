@@ -186,5 +186,17 @@ TEST(AnswerBookTest, RefusesADeviceWithoutNodes) {
   EXPECT_OK(book.For(std::vector<std::string>{kFirst}).status());
 }
 
+TEST(AnswerBookTest, RefusesAWholeGpuInMigModeWithTheMend) {
+  device::Snapshot snapshot = TwoGpus();
+  snapshot.gpus[1].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  auto plan = std::make_shared<inject::InjectionPlan>(*Plan());
+  plan->devices.pop_back();
+  Delivery delivery;
+  delivery.strategies = {DeviceListStrategy::kDeviceSpecs};
+  const AnswerBook book(Resource(1), snapshot, plan, delivery);
+  EXPECT_THAT(book.For(std::vector<std::string>{kSecond}),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("migStrategy: mixed")));
+}
+
 }  // namespace
 }  // namespace kgpu::plugin
