@@ -123,10 +123,11 @@ StatusOr<std::vector<const AnswerBook::Entry*>> AnswerBook::Devices(
                          entry.health.reason, entry.health.message);
     }
     if (NeedsNodes() && entry.planned == nullptr) {
-      return Unavailable(
-          "{}: {} can not be given to a container: `kgpu cdi generate --dry-run` "
-          "says which of its device nodes is missing",
-          resource_, entry.device_uuid);
+      return Unavailable("{}: {} can not be given to a container: {}", resource_, entry.device_uuid,
+                         entry.is_split ? "it is in MIG mode, where programs see its MIG devices "
+                                          "only: set migStrategy: mixed or single"
+                                        : "`kgpu cdi generate --dry-run` says which of its device "
+                                          "nodes is missing");
     }
     devices.push_back(&entry);
   }
