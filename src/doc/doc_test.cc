@@ -118,6 +118,15 @@ TEST(DocTest, WhatIsPrintedReadsBackTheSame) {
   }
 }
 
+TEST(DocTest, KeysBeyondYamlsLimitReadBackTheSame) {
+  const std::string key(1025, 'k');
+  json::object inner = {{key, json::array{1, json::object{{key, "v"}, {"a", 1}}}}, {"b", 2}};
+  const json::value value = json::object{{key, inner}, {"c", json::array{inner}}};
+  const auto again = Parse(Print(value, Format::kYaml), Format::kYaml, "x");
+  ASSERT_OK(again) << Print(value, Format::kYaml);
+  EXPECT_EQ(PrintLine(*again), PrintLine(value)) << Print(value, Format::kYaml);
+}
+
 TEST(DocTest, TheFormatIsInTheName) {
   EXPECT_THAT(FormatOfPath("a/b.json"), IsOkAndHolds(Format::kJson));
   EXPECT_THAT(FormatOfPath("b.yml"), IsOkAndHolds(Format::kYaml));

@@ -12,6 +12,9 @@ namespace {
 
 namespace json = boost::json;
 
+// Source: YAML 1.2 §7.4: a key without "?" has 1024 characters at most, quotes and all.
+constexpr size_t kLongestPlainKey = 1000;
+
 bool IsEmptyCollection(const json::value& value) {
   return (value.is_array() && value.get_array().empty()) ||
          (value.is_object() && value.get_object().empty());
@@ -93,21 +96,20 @@ class YamlPrinter {
     for (const auto& field : value.get_object()) {
       Indent(indent, is_after_dash);
       is_after_dash = false;
-      PutScalar(field.key());
-      out += ":";
+      const bool is_long = PutKey(field.key(), indent);
       if (IsLeaf(field.value())) {
         PutLeaf(field.value());
       } else {
         out += "\n";
         // Lists stand at the indentation of their key, as Kubernetes' files do.
-        Put(field.value(), field.value().is_array() ? indent : indent + 2, false);
+        Put(field.value(), field.value().is_array() && !is_long ? indent : indent + 2, false);
       }
     }
   }
   void PutLeaf(const json::value& value) {
     out += " ";
     if (const json::string* text = value.if_string()) {
-      PutScalar(*text);
+      out += Scalar(*text);
     } else {
       out += json::serialize(value);
     }
@@ -124,11 +126,26 @@ class YamlPrinter {
       Put(item, indent + 2, true);
     }
   }
-  void PutScalar(json::string_view text) {
+  // True when the key is so long that YAML wants it said.
+  bool PutKey(json::string_view key, size_t indent) {
+    const std::string text = Scalar(key);
+    const bool is_long = text.size() > kLongestPlainKey;
+    if (is_long) {
+      out += "? ";
+    }
+    out += text;
+    if (is_long) {
+      out += "\n";
+      Indent(indent, false);
+    }
+    out += ":";
+    return is_long;
+  }
+  static std::string Scalar(json::string_view text) {
     const std::string_view plain(text.data(), text.size());
     // A JSON string is a double-quoted YAML scalar.
-    out +=
-        IsPlainYaml(plain) ? std::string(plain) : std::string(json::serialize(json::value(text)));
+    return IsPlainYaml(plain) ? std::string(plain)
+                              : std::string(json::serialize(json::value(text)));
   }
   void Indent(size_t indent, bool is_after_dash) {
     if (!is_after_dash) {
