@@ -18,7 +18,7 @@ constexpr std::array<std::pair<std::string_view, int64_t>, 4> kUnits = {
 }  // namespace
 
 StatusOr<milliseconds> ParseDuration(std::string_view what, std::string_view text) {
-  constexpr int64_t kLongest = 24 * 3'600'000;
+  constexpr int64_t kLongest = int64_t{24} * 3'600'000;
   const size_t digits = text.find_first_not_of("0123456789");
   const auto number = ParseUint(text.substr(0, digits));
   const std::string_view unit = digits == std::string_view::npos ? "" : text.substr(digits);
