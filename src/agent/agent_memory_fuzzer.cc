@@ -1,0 +1,22 @@
+// The agent's memory as somebody else may have left it: never a crash, and never a device that is
+// healthy without being said to be.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/agent/memory.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const kgpu::agent::MemoryKey key{.boot_id = "b", .config = "c"};
+  const auto remembered = kgpu::agent::ParseMemory(text, key);
+  if (remembered.ok()) {
+    // What was read is written and read again as the same.
+    const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, {});
+    const auto second = kgpu::agent::ParseMemory(again, key);
+    if (!second.ok() || second->assignment.resources != remembered->assignment.resources) {
+      __builtin_trap();
+    }
+  }
+  return 0;
+}
