@@ -88,7 +88,10 @@ class WatcherEndpoint final : public Endpoint {
     return self;
   }
 
-  ~WatcherEndpoint() override { loop_.CancelTimer(renew_); }
+  ~WatcherEndpoint() override {
+    loop_.CancelTimer(renew_);
+    loop_.CancelTimer(await_);
+  }
 
   void SetView(ResourceViewPtr view) override {
     core_->service().SetView(std::move(view));
@@ -115,6 +118,7 @@ class WatcherEndpoint final : public Endpoint {
   void OnOpened() {
     opened_at_ = loop_.clock().Now();
     loop_.CancelTimer(std::exchange(renew_, TimerId::kNone));
+    loop_.CancelTimer(std::exchange(await_, TimerId::kNone));
     core_->SetState(EndpointState::kRegistered, "");
   }
 
@@ -123,12 +127,39 @@ class WatcherEndpoint final : public Endpoint {
       return;
     }
     core_->SetState(EndpointState::kWaiting, "the kubelet stopped reading the list of devices");
-    std::chrono::milliseconds delay = kOwnReturn;
     if (loop_.clock().Now() - opened_at_ >= options_.settled) {
       backoff_.Reset();
+      RenewIn(kOwnReturn);
     } else {
-      delay += backoff_.Next();
+      RenewIn(kOwnReturn + backoff_.Next());
     }
+  }
+
+  void OnNotice(bool is_registered, const std::string& error) {
+    core_->CountRegistration(is_registered);
+    if (is_registered) {
+      AwaitStream();
+    } else {
+      // The kubelet tries again by itself.
+      core_->SetState(EndpointState::kWaiting, fmt::format("the kubelet refused: {}", error));
+    }
+  }
+
+  // A stream that broke before it reached us is never tried again by the kubelet.
+  void AwaitStream() {
+    if (core_->service().open_streams() > 0 || renew_ != TimerId::kNone) {
+      return;
+    }
+    loop_.CancelTimer(await_);
+    await_ = loop_.After(options_.stream_deadline, [this] {
+      await_ = TimerId::kNone;
+      core_->SetState(EndpointState::kWaiting,
+                      "the kubelet took the registration and does not read the list of devices");
+      RenewIn(backoff_.Next());
+    });
+  }
+
+  void RenewIn(std::chrono::milliseconds delay) {
     loop_.CancelTimer(renew_);
     renew_ = loop_.After(delay, [this] {
       renew_ = TimerId::kNone;
@@ -136,14 +167,6 @@ class WatcherEndpoint final : public Endpoint {
       core_->DropSocket();
       Look();
     });
-  }
-
-  void OnNotice(bool is_registered, const std::string& error) {
-    core_->CountRegistration(is_registered);
-    if (!is_registered) {
-      // The kubelet tries again by itself.
-      core_->SetState(EndpointState::kWaiting, fmt::format("the kubelet refused: {}", error));
-    }
   }
 
   EventLoop& loop_;
@@ -154,6 +177,7 @@ class WatcherEndpoint final : public Endpoint {
   bool has_view_ = false;
   SteadyTime opened_at_{};
   TimerId renew_ = TimerId::kNone;
+  TimerId await_ = TimerId::kNone;  // for the stream after a registration
 };
 
 }  // namespace

@@ -103,6 +103,28 @@ TEST_P(DevicePluginFailures, Df05AStreamThatEndsAtOnceMeansToRegisterAgain) {
   EXPECT_EQ(kubelet_.CallCount("GetDevicePluginOptions"), 2u);
 }
 
+// The end came before the plugin saw a beginning.
+TEST_P(DevicePluginFailures, Df05ARegistrationThatNoStreamFollowsIsBegunAnew) {
+  kubelet_.Inject(kubelet::kRegisterPoint, {.kind = kubelet::FaultKind::kSkip});
+  kubelet_.Inject(kubelet::kWatcherPoint, {.kind = kubelet::FaultKind::kSkip});
+  plugin::EndpointOptions options = Options();
+  options.stream_deadline = milliseconds(50);
+  plugin_ = std::make_unique<PluginRun>(GetParam(), options);
+  Show(2);
+  if (is_watched()) {
+    const auto first = plugin::IdentityOf(Socket());
+    ASSERT_OK(Caller()->NotifyRegistrationStatus(true, ""));
+    EXPECT_TRUE(WaitInFolder(Folder(), [&] {
+      const auto now = plugin::IdentityOf(Socket());
+      return now && now != first;
+    }));
+  } else {
+    EXPECT_TRUE(kubelet_.WaitForCalls("Register", 2, PluginRun::kPatience));
+  }
+  kubelet_.ClearFaults();
+  EXPECT_TRUE(WaitForGpus(2, 2));
+}
+
 TEST_P(DevicePluginFailures, Df06AStreamThatEndsLaterMeansToRegisterAgain) {
   StartRegistered(2);
   ASSERT_TRUE(kubelet_.DropStream(kGpus));

@@ -17,6 +17,7 @@
 #include "testing/kubelet/fake_kubelet.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
+#include "tests/integration/kubelet_times.h"
 #include "tests/integration/made_up_views.h"
 #include "tests/integration/plugin_caller.h"
 #include "tests/integration/plugin_run.h"
@@ -28,22 +29,6 @@ using config::Registration;
 using kubelet::FakeKubelet;
 using kubelet::PodPhase;
 using std::chrono::milliseconds;
-
-// The times of kubelet 1.36, made short; what a plugin must keep stays long, for busy machines.
-inline kubelet::Constants ShortTimes() {
-  kubelet::Constants constants = kubelet::Scaled(1.0 / 600);
-  constants.dial_limit = std::chrono::seconds(10);
-  constants.get_info_limit = std::chrono::seconds(10);
-  constants.notify_limit = std::chrono::seconds(10);
-  constants.dial_retry = milliseconds(5);
-  constants.retry_longest = milliseconds(50);
-  constants.stop_grace = std::chrono::seconds(2);
-  return constants;
-}
-
-inline std::string NameOf(const ::testing::TestParamInfo<Registration>& way) {
-  return way.param == Registration::kKubeletSocket ? "KubeletSocket" : "PluginWatcher";
-}
 
 class PluginFixture : public ::testing::TestWithParam<Registration> {
  protected:
@@ -68,6 +53,7 @@ class PluginFixture : public ::testing::TestWithParam<Registration> {
     options.kubelet_dir = kubelet_.layout().root;
     options.first_backoff = milliseconds(20);
     options.last_backoff = milliseconds(200);
+    options.stream_deadline = std::chrono::seconds(2);
     return options;
   }
   void StartPlugin(const std::vector<plugin::ResourceViewPtr>& views) {
