@@ -1,0 +1,68 @@
+// A machine with GPUs and an agent on it, as a kubelet finds it: a simulated host and the built
+// programs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/config/node_config.h"
+#include "tests/e2e/program.h"
+#include "tests/e2e/sim_host.h"
+
+namespace kgpu::integration {
+
+class AgentNode {
+ public:
+  struct Options {
+    std::string profile = "4xT4";
+    config::Registration registration = config::Registration::kKubeletSocket;
+    std::string strategy = "auto";  // plugin.deviceListStrategy
+    std::string more_config = {};   // lines behind ours
+  };
+
+  // The host; no agent runs yet.
+  explicit AgentNode(const Options& options);
+
+  e2e::SimHost& host() { return host_; }
+  std::string kubelet_root() const { return host_.dir().At("kubelet"); }
+  std::string run_dir() const { return host_.dir().At("run"); }
+  std::string cdi_folder() const { return host_.path() + "/run/cdi"; }
+
+  void StartAgent();
+  // Sends `signal` and waits for the end. How long that took.
+  std::chrono::duration<double, std::milli> EndAgent(int signal = SIGTERM);
+  // 0 while no agent runs.
+  pid_t agent_pid() const { return agent_ ? agent_->pid() : 0; }
+  // Processes whose parent is the agent, with their state as in /proc/<pid>/stat.
+  std::map<pid_t, char> AgentChildren() const;
+
+  // What `kgpu status` says; null while no agent answers.
+  boost::json::value Status() const;
+  // Waits until `condition` holds for what `kgpu status` says.
+  bool WaitForStatus(const std::function<bool(const boost::json::value&)>& condition,
+                     std::chrono::milliseconds limit = std::chrono::seconds(20)) const;
+  // UUIDs of the GPUs by NVML's index, as the driver has them now.
+  std::vector<std::string> GpuUuids() const;
+  // What is wrong with the host's CDI folders, and with files there that are no specs; empty when
+  // all is well.
+  std::vector<std::string> CdiProblems() const;
+  // The devices that engines can inject: "kgpu.dev/gpu=GPU-…".
+  std::vector<std::string> CdiDevices() const;
+
+ private:
+  e2e::SimHost host_;
+  std::unique_ptr<e2e::Background> agent_;
+};
+
+// "Registered", for a resource of a status; empty when it has none of this name.
+std::string StateOf(const boost::json::value& status, const std::string& resource);
+
+}  // namespace kgpu::integration
