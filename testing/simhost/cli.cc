@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "src/base/status_macros.h"
 #include "testing/driver/control.h"
@@ -51,7 +53,18 @@ StatusOr<std::string> RunCommands(const std::string& folder,
   return answer;
 }
 
-int RunSim(const std::vector<std::string>& arguments, CliContext& context) {
+StatusOr<std::string> AbsoluteFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
+  if (error) {
+    return InvalidArgument("{}: {}", folder, error.message());
+  }
+  // "x/" is the folder "x".
+  return (path.has_filename() || path == "/" ? path : path.parent_path()).string();
+}
+
+int RunSim(const std::vector<std::string>& arguments, CliContext& context,
+           const std::vector<AddVerbs>& more) {
   CLI::App app{"Simulated GPU hosts: a driver and its files in a folder, with faults on demand",
                "kgpu-sim"};
   app.footer(kFooter);
@@ -60,6 +73,9 @@ int RunSim(const std::vector<std::string>& arguments, CliContext& context) {
   AddStatusVerb(app, context);
   AddDriverVerbs(app, context);
   AddFaultVerbs(app, context);
+  for (const AddVerbs add : more) {
+    add(app, context);
+  }
   try {
     // CLI11 takes the words from the back.
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -28,13 +28,20 @@ void AddStatusVerb(CLI::App& app, CliContext& context);   // status
 void AddDriverVerbs(CLI::App& app, CliContext& context);  // load, unload, nouveau, add, remove, mig
 void AddFaultVerbs(CLI::App& app, CliContext& context);   // xid, ecc, lose, hang, slow, heal, …
 
+// The path from "/", without "." and "..". Errors: InvalidArgument.
+StatusOr<std::string> AbsoluteFolder(const std::string& folder);
+
 // Runs `commands` (testing/driver/command.h) on the server of `folder`, in order, until one fails;
 // the answer of the last. Errors: Unavailable (no server: says how to start it), the server's.
 StatusOr<std::string> RunCommands(const std::string& folder,
                                   const std::vector<std::string>& commands);
 
-// The whole program. Exit codes: 0 done, 1 it could not be done, 2 wrong use.
-// `arguments` are those after the program's name. Errors are printed on stderr.
-int RunSim(const std::vector<std::string>& arguments, CliContext& context);
+// Adds a group of verbs.
+using AddVerbs = void (*)(CLI::App& app, CliContext& context);
+
+// The whole program: the verbs of simulated hosts and `more`. Exit codes: 0 done, 1 it could not be
+// done, 2 wrong use. `arguments` are those after the program's name. Errors are printed on stderr.
+int RunSim(const std::vector<std::string>& arguments, CliContext& context,
+           const std::vector<AddVerbs>& more);
 
 }  // namespace kgpu::simhost

@@ -36,15 +36,6 @@ std::string LibraryBeside(const std::string& program) {
   return "";
 }
 
-StatusOr<std::string> AbsoluteFolder(const std::string& folder) {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
-  if (error) {
-    return InvalidArgument("{}: {}", folder, error.message());
-  }
-  return path.string();
-}
-
 std::string ProcDevices() {
   const StatusOr<sys::Root> root = sys::Root::Open("/proc");
   return root.ok() ? root->ReadFile("devices").value_or("") : "";
@@ -85,7 +76,8 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
   }
   std::string server = "not served; run: kgpu-sim start " + host.path();
   if (!flags.no_serve) {
-    ASSIGN_OR_RETURN(const int pid, StartServer(context.program, host.path()));
+    ASSIGN_OR_RETURN(const int pid,
+                     StartServer({context.program, "serve", host.path()}, host.path()));
     server = fmt::format("served by process {}", pid);
   }
   context.print(fmt::format(
@@ -151,7 +143,7 @@ Status Start(const std::string& folder, const CliContext& context) {
   if (const auto pid = LockHolder(folder); pid) {
     return AlreadyExists("{}: process {} serves it already", folder, *pid);
   }
-  ASSIGN_OR_RETURN(const int pid, StartServer(context.program, folder));
+  ASSIGN_OR_RETURN(const int pid, StartServer({context.program, "serve", folder}, folder));
   context.print(fmt::format("{}: served by process {}", folder, pid));
   return OkStatus();
 }

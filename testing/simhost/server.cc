@@ -1,10 +1,5 @@
 #include "testing/simhost/server.h"
 
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <csignal>
 #include <optional>
 
 #include "src/base/event_loop.h"
@@ -14,37 +9,13 @@
 #include "src/sys/unix_socket.h"
 #include "testing/driver/server.h"
 #include "testing/driver/state_file.h"
+#include "testing/simhost/daemon.h"
 #include "testing/simhost/host_command.h"
 #include "testing/simhost/host_folder.h"
 #include "testing/simhost/host_lock.h"
 
 namespace kgpu::simhost {
 namespace {
-
-// SIGTERM and SIGINT as a descriptor; they no longer end the process by themselves.
-StatusOr<UniqueFd> BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
-    return Internal("SIGTERM can not be blocked");
-  }
-  UniqueFd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.is_valid()) {
-    return ErrnoStatus(errno, "signalfd");
-  }
-  return fd;
-}
-
-Status WritePid(const UniqueFd& lock) {
-  const std::string text = fmt::format("{}\n", getpid());
-  if (ftruncate(lock.get(), 0) != 0 ||
-      pwrite(lock.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return ErrnoStatus(errno, "write the pid file");
-  }
-  return OkStatus();
-}
 
 // The state the host had when its last server ended, or that of a boot.
 Status PrepareState(HostFolder& host) {
@@ -54,16 +25,6 @@ Status PrepareState(HostFolder& host) {
     RETURN_IF_ERROR(sim::SaveState(host.path(), **state));
   }
   return host.Show(**state).status();
-}
-
-void ReportReady(int ready_fd) {
-  if (ready_fd < 0) {
-    return;
-  }
-  const UniqueFd fd(ready_fd);
-  if (write(fd.get(), "r", 1) != 1) {
-    KGPU_LOG(kWarning, "nobody waits for this server", {"errno", errno});
-  }
 }
 
 }  // namespace

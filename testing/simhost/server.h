@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 
@@ -12,10 +13,10 @@ namespace kgpu::simhost {
 // Errors: NotFound (no host), FailedPrecondition (a server runs already), those of the parts.
 Status Serve(const std::string& folder, int ready_fd);
 
-// Starts `program` as "serve FOLDER" in the background, detached from this terminal, its messages
-// in .kgpu-sim/server.log; returns when clients can connect, with the pid. Errors: Unavailable (it
-// ended or did not become ready; the last message of its log).
-StatusOr<int> StartServer(const std::string& program, const std::string& folder);
+// Starts {program, "serve", FOLDER, …} with "--ready-fd N" behind it in the background, detached
+// from this terminal, its messages in .kgpu-sim/server.log; returns when clients can connect, with
+// the pid. Errors: Unavailable (it ended or did not become ready; the last message of its log).
+StatusOr<int> StartServer(std::vector<std::string> argv, const std::string& folder);
 
 // Ends the server of `folder` and waits until it is gone. Errors: NotFound (none runs),
 // DeadlineExceeded (it lives on after SIGKILL), PermissionDenied.

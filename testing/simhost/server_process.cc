@@ -47,7 +47,7 @@ class SpawnPlan {
     posix_spawn_file_actions_adddup2(&actions_, ready_fd, kReadyFd);
   }
 
-  StatusOr<pid_t> Spawn(const std::string& program, std::vector<std::string> words) const {
+  StatusOr<pid_t> Spawn(std::vector<std::string> words) const {
     std::vector<char*> argv;
     argv.reserve(words.size() + 1);
     for (std::string& word : words) {
@@ -55,10 +55,9 @@ class SpawnPlan {
     }
     argv.push_back(nullptr);
     pid_t pid = 0;
-    const int error =
-        posix_spawn(&pid, program.c_str(), &actions_, &attributes_, argv.data(), environ);
+    const int error = posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environ);
     if (error != 0) {
-      return ErrnoStatus(error, "start " + program);
+      return ErrnoStatus(error, "start " + words[0]);
     }
     return pid;
   }
@@ -93,7 +92,7 @@ bool WaitForEnd(int pidfd, int milliseconds) {
 
 }  // namespace
 
-StatusOr<int> StartServer(const std::string& program, const std::string& folder) {
+StatusOr<int> StartServer(std::vector<std::string> argv, const std::string& folder) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return ErrnoStatus(errno, "pipe");
@@ -106,11 +105,11 @@ StatusOr<int> StartServer(const std::string& program, const std::string& folder)
   }
   SpawnPlan plan;
   plan.SetStreams(fmt::format("{}/{}", folder, kLogFile), theirs.get());
-  ASSIGN_OR_RETURN(const pid_t pid, plan.Spawn(program, {program, "serve", folder, "--ready-fd",
-                                                         std::to_string(kReadyFd)}));
+  argv.insert(argv.end(), {"--ready-fd", std::to_string(kReadyFd)});
+  ASSIGN_OR_RETURN(const pid_t pid, plan.Spawn(std::move(argv)));
   theirs.Reset();
   if (!WaitForByte(ours.get(), kStartMilliseconds)) {
-    return Unavailable("{}: the state server did not start: {}", folder, LastLogLine(folder));
+    return Unavailable("{}: the server did not start: {}", folder, LastLogLine(folder));
   }
   return pid;
 }
@@ -118,12 +117,12 @@ StatusOr<int> StartServer(const std::string& program, const std::string& folder)
 StatusOr<int> StopServer(const std::string& folder) {
   const std::optional<pid_t> pid = LockHolder(folder);
   if (!pid) {
-    return NotFound("{}: no state server runs there", folder);
+    return NotFound("{}: no server runs there", folder);
   }
   // A pidfd, so that a pid given to another process meanwhile is never signalled.
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)));
   if (!pidfd.is_valid() || LockHolder(folder) != pid) {
-    return NotFound("{}: the state server has just ended", folder);
+    return NotFound("{}: the server has just ended", folder);
   }
   for (const int signal : {SIGTERM, SIGKILL}) {
     if (syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) != 0 && errno != ESRCH) {

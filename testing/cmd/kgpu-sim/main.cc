@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     kgpu::simhost::CliContext context;
     context.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
     context.print = [](const std::string& line) { fmt::print("{}\n", line); };
-    return kgpu::simhost::RunSim(std::vector<std::string>(argv + 1, argv + argc), context);
+    return kgpu::simhost::RunSim(std::vector<std::string>(argv + 1, argv + argc), context, {});
   } catch (const std::exception& exception) {
     fmt::print(stderr, "kgpu-sim: {}\n", exception.what());
     return 1;

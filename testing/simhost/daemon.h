@@ -1,0 +1,19 @@
+// What the servers of this program share: signals, the pid file, telling that they are ready.
+#pragma once
+
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace kgpu::simhost {
+
+// SIGTERM and SIGINT as a descriptor; they no longer end the process by themselves. Call it before
+// the first thread. Source: signalfd(2).
+StatusOr<UniqueFd> BlockSignals();
+
+// Our pid into the file that `lock` has locked.
+Status WritePid(const UniqueFd& lock);
+
+// One byte to whoever waits for the server; closes `ready_fd`. -1: nobody waits.
+void ReportReady(int ready_fd);
+
+}  // namespace kgpu::simhost
