@@ -9,6 +9,7 @@
 #include "src/base/status_macros.h"
 #include "src/doc/doc.h"
 #include "testing/kubelet/base64.h"
+#include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/options_bytes.h"
 
 namespace kgpu::kubelet {
@@ -52,65 +53,7 @@ json::value EntriesJson(const std::vector<Assignment>& entries) {
   return array;
 }
 
-// Reads fields of one object and names them in errors.
-class Fields {
- public:
-  Fields(const json::value& value, std::string where) : value_(value), where_(std::move(where)) {}
-
-  StatusOr<Fields> Field(std::string_view name) const {
-    const json::object* object = value_.if_object();
-    const json::value* field =
-        object == nullptr ? nullptr : object->if_contains({name.data(), name.size()});
-    if (field == nullptr) {
-      return InvalidArgument("{}: has no field {}", where_, name);
-    }
-    return Fields(*field, fmt::format("{}.{}", where_, name));
-  }
-  StatusOr<std::string> Text() const {
-    const json::string* text = value_.if_string();
-    if (text == nullptr) {
-      return InvalidArgument("{}: must be a string", where_);
-    }
-    return std::string(text->data(), text->size());
-  }
-  StatusOr<std::string> TextField(std::string_view name) const {
-    ASSIGN_OR_RETURN(const Fields field, Field(name));
-    return field.Text();
-  }
-  StatusOr<std::vector<std::string>> Texts() const {
-    const json::array* array = value_.if_array();
-    if (array == nullptr) {
-      return InvalidArgument("{}: must be a list", where_);
-    }
-    std::vector<std::string> texts;
-    for (const json::value& item : *array) {
-      ASSIGN_OR_RETURN(std::string text, Fields(item, where_).Text());
-      texts.push_back(std::move(text));
-    }
-    return texts;
-  }
-  // Calls `read(key, value)` for each field of an object.
-  template <typename Read>
-  Status ForEach(Read read) const {
-    const json::object* object = value_.if_object();
-    if (object == nullptr) {
-      return InvalidArgument("{}: must be an object", where_);
-    }
-    for (const auto& [key, value] : *object) {
-      const std::string name(key.data(), key.size());
-      RETURN_IF_ERROR(read(name, Fields(value, fmt::format("{}.{}", where_, name))));
-    }
-    return OkStatus();
-  }
-  const json::value& value() const { return value_; }
-  const std::string& where() const { return where_; }
-
- private:
-  const json::value& value_;
-  std::string where_;
-};
-
-StatusOr<int64_t> ParseNode(const std::string& key, const Fields& field) {
+StatusOr<int64_t> ParseNode(const std::string& key, const JsonFields& field) {
   int64_t node = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), node);
   if (error != std::errc() || end != key.data() + key.size()) {
@@ -119,44 +62,32 @@ StatusOr<int64_t> ParseNode(const std::string& key, const Fields& field) {
   return node;
 }
 
-StatusOr<Assignment> ParseEntry(const Fields& fields) {
+StatusOr<Assignment> ParseEntry(const JsonFields& fields) {
   Assignment entry;
-  ASSIGN_OR_RETURN(entry.pod_uid, fields.TextField("PodUID"));
-  ASSIGN_OR_RETURN(entry.container, fields.TextField("ContainerName"));
-  ASSIGN_OR_RETURN(entry.resource, fields.TextField("ResourceName"));
-  ASSIGN_OR_RETURN(const Fields ids, fields.Field("DeviceIDs"));
-  RETURN_IF_ERROR(ids.ForEach([&entry](const std::string& key, const Fields& field) -> Status {
-    ASSIGN_OR_RETURN(const int64_t node, ParseNode(key, field));
-    ASSIGN_OR_RETURN(entry.by_node[node], field.Texts());
-    return OkStatus();
-  }));
-  ASSIGN_OR_RETURN(const std::string encoded, fields.TextField("AllocResp"));
+  RETURN_IF_ERROR(fields.Require("PodUID", entry.pod_uid));
+  RETURN_IF_ERROR(fields.Require("ContainerName", entry.container));
+  RETURN_IF_ERROR(fields.Require("ResourceName", entry.resource));
+  ASSIGN_OR_RETURN(const JsonFields ids, fields.Field("DeviceIDs"));
+  RETURN_IF_ERROR(
+      ids.ForEachField([&entry](const std::string& key, const JsonFields& field) -> Status {
+        ASSIGN_OR_RETURN(const int64_t node, ParseNode(key, field));
+        return field.Get(entry.by_node[node]);
+      }));
+  std::string encoded;
+  RETURN_IF_ERROR(fields.Require("AllocResp", encoded));
   const StatusOr<std::string> bytes = FromBase64(encoded);
   if (!bytes.ok()) {
-    return Annotate(bytes.status(), "{}.AllocResp", fields.where());
+    return Annotate(bytes.status(), "{}", fields.PathOf("AllocResp"));
   }
   StatusOr<ContainerOptions> options = OptionsFromBytes(*bytes);
   if (!options.ok()) {
-    return Annotate(options.status(), "{}.AllocResp", fields.where());
+    return Annotate(options.status(), "{}", fields.PathOf("AllocResp"));
   }
   entry.options = *std::move(options);
   return entry;
 }
 
-Status ParseEntries(const Fields& list, Checkpoint& checkpoint) {
-  const json::array* array = list.value().if_array();
-  if (array == nullptr && !list.value().is_null()) {
-    return InvalidArgument("{}: must be a list or null", list.where());
-  }
-  for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
-    ASSIGN_OR_RETURN(Assignment entry,
-                     ParseEntry(Fields((*array)[i], fmt::format("{}[{}]", list.where(), i))));
-    checkpoint.entries.push_back(std::move(entry));
-  }
-  return OkStatus();
-}
-
-Status CheckSum(const Fields& data, const Fields& checksum) {
+Status CheckSum(const JsonFields& data, const JsonFields& checksum) {
   const json::value& value = checksum.value();
   const uint32_t expected = ChecksumOf(doc::PrintLine(data.value()));
   if ((value.is_int64() && value.get_int64() == int64_t{expected}) ||
@@ -183,21 +114,18 @@ std::string PrintCheckpoint(const Checkpoint& checkpoint) {
 StatusOr<Checkpoint> ParseCheckpoint(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const json::value tree,
                    doc::Parse(text, doc::Format::kJson, file, {.bytes = kCheckpointLimit}));
-  const Fields top(tree, std::string(file));
-  ASSIGN_OR_RETURN(const Fields data, top.Field("Data"));
-  ASSIGN_OR_RETURN(const Fields checksum, top.Field("Checksum"));
+  const JsonFields top(tree, std::string(file));
+  ASSIGN_OR_RETURN(const JsonFields data, top.Field("Data"));
+  ASSIGN_OR_RETURN(const JsonFields checksum, top.Field("Checksum"));
   RETURN_IF_ERROR(CheckSum(data, checksum));
   Checkpoint checkpoint;
-  ASSIGN_OR_RETURN(const Fields entries, data.Field("PodDeviceEntries"));
-  RETURN_IF_ERROR(ParseEntries(entries, checkpoint));
-  ASSIGN_OR_RETURN(const Fields registered, data.Field("RegisteredDevices"));
-  RETURN_IF_ERROR(registered.ForEach([&checkpoint](const std::string& key, const Fields& field) {
-    StatusOr<std::vector<std::string>> ids = field.Texts();
-    if (ids.ok()) {
-      checkpoint.registered[key] = *std::move(ids);
-    }
-    return ids.status();
+  ASSIGN_OR_RETURN(const JsonFields entries, data.Field("PodDeviceEntries"));
+  RETURN_IF_ERROR(entries.ForEachItem([&checkpoint](const JsonFields& item) -> Status {
+    ASSIGN_OR_RETURN(Assignment entry, ParseEntry(item));
+    checkpoint.entries.push_back(std::move(entry));
+    return OkStatus();
   }));
+  RETURN_IF_ERROR(data.Require("RegisteredDevices", checkpoint.registered));
   return checkpoint;
 }
 

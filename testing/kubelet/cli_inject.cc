@@ -1,0 +1,90 @@
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "src/base/status_macros.h"
+#include "testing/kubelet/ask.h"
+#include "testing/kubelet/cli.h"
+
+namespace kgpu::kubelet {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kFooter =
+    "Points and what can go wrong there:\n"
+    "  register      a plugin's Register: error, hang, delay, skip (answered, nothing done)\n"
+    "  watcher       plugins_registry: skip (nobody looks)\n"
+    "  podresources  the pod resources API: error, hang, delay, skip (an empty answer)\n"
+    "Example:\n"
+    "  kgpu sim kubelet inject fault /tmp/kubelet register error --text \"not today\" --times 3\n"
+    "  kgpu sim kubelet inject drop-stream /tmp/kubelet --resource nvidia.com/gpu";
+
+struct FaultFlags {
+  std::string point;
+  std::string kind;
+  std::string text = "injected";
+  double delay = 1;
+  uint32_t times = 0;
+};
+
+void AddFault(CLI::App& inject, simhost::CliContext& context) {
+  auto flags = std::make_shared<FaultFlags>();
+  CLI::App* verb =
+      AddFolderVerb(inject, context, "fault", "let calls at a point go wrong",
+                    [flags, &context](const std::string& folder) -> Status {
+                      RETURN_IF_ERROR(Ask(folder, {{"command", "inject"},
+                                                   {"point", flags->point},
+                                                   {"kind", flags->kind},
+                                                   {"text", flags->text},
+                                                   {"delay", flags->delay},
+                                                   {"times", flags->times}})
+                                          .status());
+                      context.print(fmt::format("{}: {} {}", folder, flags->point, flags->kind));
+                      return OkStatus();
+                    });
+  verb->add_option("POINT", flags->point, "register, watcher, podresources")
+      ->required()
+      ->check(CLI::IsMember({"register", "watcher", "podresources"}));
+  verb->add_option("KIND", flags->kind, "error, hang, delay, skip")
+      ->required()
+      ->check(CLI::IsMember({"error", "hang", "delay", "skip"}));
+  verb->add_option("--text", flags->text, "of the error")->capture_default_str();
+  verb->add_option("--delay", flags->delay, "seconds")->capture_default_str();
+  verb->add_option("--times", flags->times, "how often; 0: until clear")->capture_default_str();
+}
+
+// A verb that sends a command without arguments, or with a resource.
+void AddCommand(CLI::App& inject, simhost::CliContext& context, const char* name,
+                const char* description, const char* told, bool has_resource) {
+  auto resource = std::make_shared<std::string>();
+  CLI::App* verb = AddFolderVerb(
+      inject, context, name, description,
+      [resource, name, told, &context](const std::string& folder) -> Status {
+        RETURN_IF_ERROR(Ask(folder, {{"command", name}, {"resource", *resource}}).status());
+        context.print(fmt::format("{}: {}", folder, told));
+        return OkStatus();
+      });
+  if (has_resource) {
+    verb->add_option("--resource", *resource, "only this resource's plugin");
+  }
+}
+
+}  // namespace
+
+void AddInjectVerbs(CLI::App& kubelet, simhost::CliContext& context) {
+  CLI::App* inject = kubelet.add_subcommand("inject", "let something go wrong");
+  inject->footer(kFooter);
+  inject->require_subcommand(1);
+  AddFault(*inject, context);
+  AddCommand(*inject, context, "clear", "take all injected faults back", "no faults", false);
+  AddCommand(*inject, context, "drop-stream", "end plugins' ListAndWatch streams",
+             "the streams have ended", true);
+  AddCommand(*inject, context, "cut", "cut connections without a word, sockets stay",
+             "the connections are cut", true);
+  AddCommand(*inject, context, "stop-kubelet", "stop the kubelet; containers and sockets stay",
+             "the kubelet is stopped", false);
+  AddCommand(*inject, context, "start-kubelet", "start it again", "the kubelet runs", false);
+}
+
+}  // namespace kgpu::kubelet

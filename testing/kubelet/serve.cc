@@ -1,0 +1,91 @@
+#include "testing/kubelet/serve.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/sys/atomic_file.h"
+#include "testing/kubelet/control_socket.h"
+#include "testing/kubelet/node.h"
+#include "testing/kubelet/null_runtime.h"
+#include "testing/kubelet/service.h"
+#include "testing/kubelet/state_file.h"
+#include "testing/kubelet/state_keeper.h"
+#include "testing/simhost/daemon.h"
+#include "testing/simhost/host_lock.h"
+#include "testing/simhost/settings.h"
+
+namespace kgpu::kubelet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStateFile = ".kgpu-sim/kubelet.json";
+
+// Containers on paper go on over a restart of this process.
+void Adopt(World& world, NullRuntime& runtime) {
+  for (const Pod* pod : world.pods.All()) {
+    for (const ContainerStatus& container : pod->status.containers) {
+      if (container.state == ContainerState::kRunning) {
+        runtime.Adopt(container.id);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Status ClaimKubeletFolder(const std::string& folder) {
+  std::error_code error;
+  const std::string state = fmt::format("{}/{}", folder, kStateFile);
+  if (fs::exists(state, error)) {
+    return OkStatus();
+  }
+  if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
+    return FailedPrecondition(
+        "{}: holds other files; name an empty folder, or one that is not there yet", folder);
+  }
+  fs::create_directories(fs::path(state).parent_path(), error);
+  return error ? ErrnoStatus(error.value(), fmt::format("make folder {}", folder))
+               : sys::WriteFileAtomically(state, PrintNodeState({}), 0600);
+}
+
+Status ServeKubelet(const ServeOptions& options) {
+  ASSIGN_OR_RETURN(const UniqueFd signals, simhost::BlockSignals());
+  RETURN_IF_ERROR(ClaimKubeletFolder(options.folder));
+  ASSIGN_OR_RETURN(const UniqueFd lock, simhost::LockHost(options.folder));
+  RETURN_IF_ERROR(simhost::WritePid(lock));
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  NullRuntime runtime(*loop);
+  Node node(*loop, runtime, options.folder);
+  node.world().constants = Scaled(options.scale);
+  node.world().topology = options.topology;
+  StateKeeper keeper(node, fmt::format("{}/{}", options.folder, kStateFile));
+  RETURN_IF_ERROR(keeper.Load());
+  Adopt(node.world(), runtime);
+  Service service(node, &runtime);
+  node.OnChange([&] {
+    keeper.Changed();
+    service.Changed();
+  });
+  RETURN_IF_ERROR(node.StartKubelet());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<ControlServer> control,
+      ControlServer::Start(*loop, fmt::format("{}/{}", options.folder, kControlSocket),
+                           [&service](const std::string& line, const ControlServer::Reply& reply) {
+                             service.Handle(line, reply);
+                           }));
+  ASSIGN_OR_RETURN(const WatchId watch,
+                   loop->WatchReadable(signals.get(), [&loop] { loop->Quit(); }));
+  simhost::ReportReady(options.ready_fd);
+  loop->Run();
+  loop->Unwatch(watch);
+  node.OnChange(nullptr);
+  KGPU_LOG(kInfo, "stopped", {"root", options.folder});
+  return keeper.Save();
+}
+
+}  // namespace kgpu::kubelet
