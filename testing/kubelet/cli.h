@@ -13,7 +13,7 @@ void AddKubeletVerbs(CLI::App& app, simhost::CliContext& context);
 
 // The groups.
 void AddServeVerbs(CLI::App& kubelet, simhost::CliContext& context);  // serve, start, stop, restart
-void AddPodVerbs(CLI::App& kubelet, simhost::CliContext& context);    // pod, delete, exit
+void AddPodVerbs(CLI::App& kubelet, simhost::CliContext& context);    // pod, delete, logs, exit
 void AddLookVerbs(CLI::App& kubelet, simhost::CliContext& context);   // status, calls, wait
 void AddInjectVerbs(CLI::App& kubelet, simhost::CliContext& context);  // inject …
 

@@ -8,9 +8,13 @@
 #include "src/doc/doc.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
+#include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/pod.h"
 #include "testing/kubelet/pod_json.h"
+#include "testing/kubelet/pod_store.h"
+#include "testing/kubelet/runc_runtime.h"
 #include "testing/kubelet/view.h"
+#include "testing/simhost/settings.h"
 
 namespace kgpu::kubelet {
 namespace {
@@ -201,11 +205,52 @@ void AddExit(CLI::App& kubelet, simhost::CliContext& context) {
   verb->add_option("--code", flags->code, "exit code")->capture_default_str();
 }
 
+struct LogsFlags {
+  std::string name;
+  std::string container = "main";
+};
+
+Status PrintLog(const LogsFlags& flags, const std::string& folder,
+                const simhost::CliContext& context) {
+  ASSIGN_OR_RETURN(const json::value status, Ask(folder, {{"command", "status"}}));
+  const JsonFields fields(status, "status");
+  ASSIGN_OR_RETURN(const JsonFields pods, fields.Field("pods"));
+  std::string id;
+  RETURN_IF_ERROR(pods.ForEachItem([&](const JsonFields& item) -> Status {
+    ASSIGN_OR_RETURN(const Pod pod, PodFromJson(item.value(), item.where()));
+    for (const ContainerStatus& container : pod.status.containers) {
+      if (PodKey(pod.spec.name_space, pod.spec.name) == flags.name &&
+          container.name == flags.container) {
+        id = container.id;
+      }
+    }
+    return OkStatus();
+  }));
+  const StatusOr<std::string> log =
+      ContainerLog(fmt::format("{}/{}", folder, simhost::kOwnFolder), id);
+  if (id.empty() || !log.ok()) {
+    return NotFound("pod {}: container {} has written nothing (only real containers do)",
+                    flags.name, flags.container);
+  }
+  context.print(std::string(Trim(*log)));
+  return OkStatus();
+}
+
+void AddLogs(CLI::App& kubelet, simhost::CliContext& context) {
+  auto flags = std::make_shared<LogsFlags>();
+  CLI::App* verb = AddFolderVerb(
+      kubelet, context, "logs", "what a real container has written, its last run",
+      [flags, &context](const std::string& folder) { return PrintLog(*flags, folder, context); });
+  verb->add_option("POD", flags->name, "a name, or namespace/name")->required();
+  verb->add_option("--container", flags->container, "its name")->capture_default_str();
+}
+
 }  // namespace
 
 void AddPodVerbs(CLI::App& kubelet, simhost::CliContext& context) {
   AddPodVerb(kubelet, context);
   AddDelete(kubelet, context);
+  AddLogs(kubelet, context);
   AddExit(kubelet, context);
 }
 

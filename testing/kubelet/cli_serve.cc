@@ -4,8 +4,12 @@
 #include <optional>
 
 #include "src/base/status_macros.h"
+#include "src/cdi/folder.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
+#include "testing/kubelet/json_fields.h"
+#include "testing/kubelet/pod_json.h"
+#include "testing/kubelet/pod_store.h"
 #include "testing/kubelet/serve.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/server.h"
@@ -42,6 +46,16 @@ void AddServeFlags(CLI::App& verb, ServeFlags& flags) {
                   "policy of the topology manager: none, best-effort, restricted, single-numa-node")
       ->check(CLI::IsMember(Policies()))
       ->capture_default_str();
+  verb.add_option("--runtime", flags.runtime,
+                  "none: containers on paper; runc: real ones, needs root and --rootfs")
+      ->check(CLI::IsMember({"none", "runc"}))
+      ->capture_default_str();
+  verb.add_option("--rootfs", flags.rootfs,
+                  "folder with the file system of every container (runc)");
+  verb.add_option("--cdi-dir", flags.cdi_folders,
+                  "folder of CDI specs, may be repeated, a later one wins (default: /etc/cdi and "
+                  "/var/run/cdi)")
+      ->allow_extra_args(false);
 }
 
 StatusOr<ServeOptions> OptionsOf(const ServeFlags& flags, const std::string& folder) {
@@ -49,14 +63,33 @@ StatusOr<ServeOptions> OptionsOf(const ServeFlags& flags, const std::string& fol
   options.folder = folder;
   options.scale = flags.scale;
   options.topology = Policies().at(flags.topology);
+  options.runtime = flags.runtime;
+  if (!flags.rootfs.empty()) {
+    ASSIGN_OR_RETURN(options.rootfs, simhost::AbsoluteFolder(flags.rootfs));
+  }
+  for (const std::string& cdi_folder : flags.cdi_folders) {
+    ASSIGN_OR_RETURN(options.cdi_folders.emplace_back(), simhost::AbsoluteFolder(cdi_folder));
+  }
+  if (options.cdi_folders.empty()) {
+    options.cdi_folders = {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)};
+  }
   options.ready_fd = flags.ready_fd;
   return options;
 }
 
-std::vector<std::string> Argv(const ServeFlags& flags, const std::string& program,
-                              const std::string& folder) {
-  return {program,      "kubelet",     "serve", folder, "--scale", fmt::format("{}", flags.scale),
-          "--topology", flags.topology};
+std::vector<std::string> Argv(const ServeFlags& flags, const ServeOptions& options,
+                              const std::string& program) {
+  std::vector<std::string> argv = {program,        "kubelet",      "serve",
+                                   options.folder, "--scale",      fmt::format("{}", flags.scale),
+                                   "--topology",   flags.topology, "--runtime",
+                                   flags.runtime};
+  if (!options.rootfs.empty()) {
+    argv.insert(argv.end(), {"--rootfs", options.rootfs});
+  }
+  for (const std::string& folder : options.cdi_folders) {
+    argv.insert(argv.end(), {"--cdi-dir", folder});
+  }
+  return argv;
 }
 
 Status Start(const ServeFlags& flags, const std::string& folder,
@@ -64,10 +97,11 @@ Status Start(const ServeFlags& flags, const std::string& folder,
   if (const auto pid = simhost::LockHolder(folder); pid) {
     return AlreadyExists("{}: process {} plays the kubelet there already", folder, *pid);
   }
+  ASSIGN_OR_RETURN(const ServeOptions options, OptionsOf(flags, folder));
   // The folder must be there before the log in it.
   RETURN_IF_ERROR(ClaimKubeletFolder(folder));
   ASSIGN_OR_RETURN(const int pid,
-                   simhost::StartServer(Argv(flags, context.program, folder), folder));
+                   simhost::StartServer(Argv(flags, options, context.program), folder));
   context.print(fmt::format("{}: process {} plays the kubelet", folder, pid));
   context.print(fmt::format("  plugins register at {}/device-plugins/kubelet.sock", folder));
   return OkStatus();
@@ -94,13 +128,37 @@ void AddStart(CLI::App& kubelet, simhost::CliContext& context) {
   AddServeFlags(*verb, *flags);
 }
 
+// Ends every pod, one after the other.
+Status DeletePods(const std::string& folder) {
+  ASSIGN_OR_RETURN(const json::value status, Ask(folder, {{"command", "status"}}));
+  static constexpr double kLimit = 60;
+  const JsonFields fields(status, "status");
+  ASSIGN_OR_RETURN(const JsonFields pods, fields.Field("pods"));
+  return pods.ForEachItem([&folder](const JsonFields& item) -> Status {
+    ASSIGN_OR_RETURN(const Pod pod, PodFromJson(item.value(), item.where()));
+    return Ask(folder,
+               {{"command", "delete"},
+                {"pod", PodKey(pod.spec.name_space, pod.spec.name)},
+                {"timeout", kLimit}},
+               std::chrono::minutes(2))
+        .status();
+  });
+}
+
 void AddStop(CLI::App& kubelet, simhost::CliContext& context) {
-  AddFolderVerb(kubelet, context, "stop", "end the process; its pods are kept for the next start",
-                [&context](const std::string& folder) -> Status {
-                  ASSIGN_OR_RETURN(const int pid, simhost::StopServer(folder));
-                  context.print(fmt::format("{}: stopped process {}", folder, pid));
-                  return OkStatus();
-                });
+  auto is_all = std::make_shared<bool>(false);
+  CLI::App* verb =
+      AddFolderVerb(kubelet, context, "stop",
+                    "end the process; pods are kept for the next start, real containers run on",
+                    [is_all, &context](const std::string& folder) -> Status {
+                      if (*is_all) {
+                        RETURN_IF_ERROR(DeletePods(folder));
+                      }
+                      ASSIGN_OR_RETURN(const int pid, simhost::StopServer(folder));
+                      context.print(fmt::format("{}: stopped process {}", folder, pid));
+                      return OkStatus();
+                    });
+  verb->add_flag("--pods", *is_all, "delete every pod first, with its containers");
 }
 
 struct RestartFlags {

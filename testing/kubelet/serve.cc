@@ -11,6 +11,7 @@
 #include "testing/kubelet/control_socket.h"
 #include "testing/kubelet/node.h"
 #include "testing/kubelet/null_runtime.h"
+#include "testing/kubelet/runc_runtime.h"
 #include "testing/kubelet/service.h"
 #include "testing/kubelet/state_file.h"
 #include "testing/kubelet/state_keeper.h"
@@ -24,6 +25,28 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStateFile = ".kgpu-sim/kubelet.json";
+
+// The containers' runtime; the null one is also known as such.
+struct Runtime {
+  std::unique_ptr<ContainerRuntime> any;
+  NullRuntime* null = nullptr;
+};
+
+StatusOr<Runtime> OpenRuntime(EventLoop& loop, const ServeOptions& options) {
+  Runtime runtime;
+  if (options.runtime == "runc") {
+    ASSIGN_OR_RETURN(runtime.any,
+                     RuncRuntime::Open(
+                         loop, {.folder = fmt::format("{}/{}", options.folder, simhost::kOwnFolder),
+                                .rootfs = options.rootfs,
+                                .cdi_folders = options.cdi_folders}));
+    return runtime;
+  }
+  auto null_runtime = std::make_unique<NullRuntime>(loop);
+  runtime.null = null_runtime.get();
+  runtime.any = std::move(null_runtime);
+  return runtime;
+}
 
 // Containers on paper go on over a restart of this process.
 void Adopt(World& world, NullRuntime& runtime) {
@@ -59,14 +82,16 @@ Status ServeKubelet(const ServeOptions& options) {
   ASSIGN_OR_RETURN(const UniqueFd lock, simhost::LockHost(options.folder));
   RETURN_IF_ERROR(simhost::WritePid(lock));
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
-  NullRuntime runtime(*loop);
-  Node node(*loop, runtime, options.folder);
+  ASSIGN_OR_RETURN(const Runtime runtime, OpenRuntime(*loop, options));
+  Node node(*loop, *runtime.any, options.folder);
   node.world().constants = Scaled(options.scale);
   node.world().topology = options.topology;
   StateKeeper keeper(node, fmt::format("{}/{}", options.folder, kStateFile));
   RETURN_IF_ERROR(keeper.Load());
-  Adopt(node.world(), runtime);
-  Service service(node, &runtime);
+  if (runtime.null != nullptr) {
+    Adopt(node.world(), *runtime.null);
+  }
+  Service service(node, runtime.null);
   node.OnChange([&] {
     keeper.Changed();
     service.Changed();

@@ -1,0 +1,45 @@
+// Real containers, by runc. Each runs below a small wrapper process that survives us and writes the
+// exit code down, so that a kubelet that comes back finds its containers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "testing/kubelet/container_runtime.h"
+
+namespace kgpu::kubelet {
+
+// Lives on the loop's thread.
+class RuncRuntime final : public ContainerRuntime {
+ public:
+  struct Options {
+    std::string folder;  // for containers and runc's own state; made when it is not there
+    std::string rootfs;  // what every container starts from; never written to
+    std::vector<std::string> cdi_folders;  // lowest precedence first
+  };
+
+  // Takes up the containers that are in `folder`. `loop` outlives the runtime. Errors:
+  // FailedPrecondition (no runc, not root, a rootfs without a shell), as ErrnoStatus.
+  static StatusOr<std::unique_ptr<RuncRuntime>> Open(EventLoop& loop, const Options& options);
+  // Containers go on.
+  ~RuncRuntime() override;
+
+  void SetExitHandler(ExitHandler handler) override;
+  void Start(const ContainerConfig& config, std::function<void(const Status&)> started) override;
+  void Stop(const std::string& id, std::chrono::nanoseconds grace) override;
+  std::optional<RunState> Find(const std::string& id) const override;
+  std::vector<std::string> List() const override;
+  void Remove(const std::string& id) override;
+
+ private:
+  struct State;
+  explicit RuncRuntime(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// What a container has written, below a runtime's folder. Errors: NotFound.
+StatusOr<std::string> ContainerLog(const std::string& folder, const std::string& id);
+
+}  // namespace kgpu::kubelet
