@@ -115,6 +115,10 @@ void SocketEndpoint::Look() {
   if (call_ && called_ != kubelet) {
     call_.reset();  // it went to a kubelet that is gone
   }
+  if (registered_ == kubelet && core_->service().open_streams() > 0) {
+    // Again, where the socket had been away meanwhile.
+    core_->SetState(EndpointState::kRegistered, "");
+  }
   if (!call_ && !IsDone(*kubelet)) {
     Register(*kubelet);
   }

@@ -100,8 +100,13 @@ class WatcherEndpoint final : public Endpoint {
   }
 
   void Look() override {
-    if (has_view_ && renew_ == TimerId::kNone && core_->EnsureSocket() &&
-        core_->service().open_streams() == 0 && core_->known().reason.empty()) {
+    if (!has_view_ || renew_ != TimerId::kNone || !core_->EnsureSocket()) {
+      return;
+    }
+    if (core_->service().open_streams() > 0) {
+      // Again, where the socket had been away meanwhile.
+      core_->SetState(EndpointState::kRegistered, "");
+    } else if (core_->known().reason.empty()) {
       core_->SetState(EndpointState::kWaiting, "the kubelet has not looked into its folder yet");
     }
   }

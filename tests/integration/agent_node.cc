@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "src/cdi/folder.h"

@@ -7,7 +7,7 @@
 #include <boost/json/value.hpp>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
