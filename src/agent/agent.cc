@@ -239,6 +239,7 @@ void AgentImpl::OnConfig() {
   if (is_injection_new) {
     injected_.reset();
   }
+  Decide();
   Assign();
 }
 
