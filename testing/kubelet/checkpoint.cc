@@ -116,8 +116,6 @@ StatusOr<Checkpoint> ParseCheckpoint(std::string_view text, std::string_view fil
                    doc::Parse(text, doc::Format::kJson, file, {.bytes = kCheckpointLimit}));
   const JsonFields top(tree, std::string(file));
   ASSIGN_OR_RETURN(const JsonFields data, top.Field("Data"));
-  ASSIGN_OR_RETURN(const JsonFields checksum, top.Field("Checksum"));
-  RETURN_IF_ERROR(CheckSum(data, checksum));
   Checkpoint checkpoint;
   ASSIGN_OR_RETURN(const JsonFields entries, data.Field("PodDeviceEntries"));
   RETURN_IF_ERROR(entries.ForEachItem([&checkpoint](const JsonFields& item) -> Status {
@@ -126,6 +124,8 @@ StatusOr<Checkpoint> ParseCheckpoint(std::string_view text, std::string_view fil
     return OkStatus();
   }));
   RETURN_IF_ERROR(data.Require("RegisteredDevices", checkpoint.registered));
+  ASSIGN_OR_RETURN(const JsonFields checksum, top.Field("Checksum"));
+  RETURN_IF_ERROR(CheckSum(data, checksum));
   return checkpoint;
 }
 

@@ -190,6 +190,10 @@ void PluginWatcher::End(const AttemptPtr& attempt, const Status& status) {
     return;
   }
   KGPU_LOG(kInfo, "plugin not registered", {"socket", attempt->path}, {"reason", Message(status)});
+  // Names that come and go must not fill the memory.
+  if (constexpr size_t kMostPaths = 256; back_offs_.size() > kMostPaths) {
+    std::erase_if(back_offs_, [this](const auto& entry) { return !wanted_.contains(entry.first); });
+  }
   BackOff& back_off = back_offs_[attempt->path];
   back_off.wait = back_off.wait.count() == 0
                       ? setting_.constants.retry_first

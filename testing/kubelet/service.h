@@ -11,8 +11,8 @@
 
 namespace kgpu::kubelet {
 
-// Requests are objects with a field "command"; answers are {"result": …} or {"code": …, "error": …}
-// (docs/stub-kubelet.md lists them). Lives on the loop's thread.
+// Requests are objects with a field "command"; answers are {"result": …} or {"code": …, "error":
+// …}. Lives on the loop's thread.
 class Service {
  public:
   // `node` outlives this; `null_runtime` is null where containers are real.

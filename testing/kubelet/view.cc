@@ -36,6 +36,12 @@ std::string StateText(const ContainerStatus& container) {
                                                container.restarts == 1 ? "" : "s");
 }
 
+// For a column; --output json has all of it.
+std::string Shortened(const std::string& text) {
+  constexpr size_t kMost = 72;
+  return text.size() <= kMost ? text : text.substr(0, kMost - 3) + "...";
+}
+
 std::string DevicesText(const IdsByResource& devices) {
   std::string text;
   for (const auto& [resource, ids] : devices) {
@@ -178,8 +184,8 @@ Status AddCall(const JsonFields& call, Rows& rows) {
   const auto whole = static_cast<time_t>(time);
   const auto thousandths = static_cast<int>((time - std::floor(time)) * 1000);
   rows.push_back({fmt::format("{:%H:%M:%S}.{:03}", fmt::localtime(whole), thousandths),
-                  fmt::format("{:.1f}", milliseconds), method, peer, arguments,
-                  reply.value_or("…")});
+                  fmt::format("{:.1f}", milliseconds), method, Shortened(peer),
+                  Shortened(arguments), Shortened(reply.value_or("..."))});
   return OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "testing/status_matchers.h"
 #include "tests/e2e/container.h"
 #include "tests/e2e/program.h"
+#include "tests/e2e/sim_host.h"
 
 namespace kgpu::e2e {
 namespace {
@@ -43,6 +44,10 @@ class KubeletContainerTest : public ::testing::Test {
       GTEST_SKIP() << WhyNoContainers();
     }
     bench_ = std::make_unique<ContainerBench>(ContainerBench::Image::kDebianLike);
+    Prepare();
+  }
+  // Before the test: a kubelet with a plugin of two devices.
+  virtual void Prepare() {
     bench_->dir().WriteFile("driver", "the driver's file\n");
     bench_->dir().WriteFile("cdi/widget.json",
                             R"({"cdiVersion": "0.5.0", "kind": "example.com/widget", "devices": [
@@ -156,6 +161,52 @@ TEST_F(KubeletContainerTest, WhatTheRuntimeRefusesShowsInTheStatus) {
   EXPECT_THAT(pod.out, AllOf(HasSubstr("CreateContainerError"),
                              HasSubstr("CDI device example.com/widget=dev-")));
   ASSERT_EQ(Run({"pod", "q", "--restart", "Never", "--command", "true"}).code, 0);
+}
+
+// The whole way: simulated GPUs, the agent, this kubelet, a container.
+class AgentContainerTest : public KubeletContainerTest {
+ protected:
+  void Prepare() override {
+    host_ = std::make_unique<SimHost>("4xT4");
+    Start();
+    std::vector<std::string> argv = {"kgpu",           "agent",     "--kubelet-dir",
+                                     folder(),         "--run-dir", host_->dir().At("run"),
+                                     "--http-address", "off"};
+    for (const std::string& flag : host_->flags()) {
+      argv.push_back(flag);
+    }
+    agent_ = std::make_unique<Background>(argv);
+    const Result ready = Run({"wait", "--resource", "nvidia.com/gpu", "--allocatable", "4"});
+    ASSERT_EQ(ready.code, 0) << ready.err;
+  }
+  ~AgentContainerTest() override { agent_.reset(); }
+
+  std::unique_ptr<SimHost> host_;
+  std::unique_ptr<Background> agent_;
+};
+
+TEST_F(AgentContainerTest, APodSeesExactlyItsGpus) {
+  const Result pod = Run({"pod", "p", "--restart", "Never", "--resource", "nvidia.com/gpu=2",
+                          "--command", "kgpu devices --output json"});
+  ASSERT_EQ(pod.code, 0) << pod.err;
+  ASSERT_EQ(Run({"wait", "--pod", "p", "--phase", "Succeeded"}).code, 0) << Status();
+  const std::string log = Run({"logs", "p"}).out;
+  size_t seen = 0;
+  for (size_t at = log.find("\"GPU-"); at != std::string::npos; at = log.find("\"GPU-", at + 1)) {
+    const std::string uuid = log.substr(at + 1, log.find('"', at + 1) - at - 1);
+    EXPECT_THAT(pod.out, HasSubstr(uuid));
+    ++seen;
+  }
+  EXPECT_EQ(seen, 2) << log;
+}
+
+TEST_F(AgentContainerTest, AFaultIsSeenByTheNodeAndThePod) {
+  const Result pod = Run({"pod", "p", "--resource", "nvidia.com/gpu=4"});
+  ASSERT_EQ(pod.code, 0) << pod.err;
+  host_->Inject("xid", {"2", "79"});
+  const Result wait = Run({"wait", "--resource", "nvidia.com/gpu", "--allocatable", "3"});
+  EXPECT_EQ(wait.code, 0) << wait.err;
+  EXPECT_THAT(Run({"status", "--output", "json"}).out, HasSubstr("\"health\": \"Unhealthy\""));
 }
 
 }  // namespace
