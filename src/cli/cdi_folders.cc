@@ -34,6 +34,7 @@ StatusOr<CdiFolders> FoldersToRead(const HostOptions& host, const std::vector<st
   }
   ASSIGN_OR_RETURN(sys::Root root, sys::Root::Open("/"));
   std::vector<std::string> paths;
+  paths.reserve(given.size());
   for (const std::string& folder : given) {
     paths.push_back(Absolute(folder));
   }
