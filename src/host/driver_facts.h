@@ -91,8 +91,8 @@ struct DriverVerdict {
 DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevice>& pci,
                             LibraryAnswer answer, std::string_view answer_text = {});
 
-// Why one GPU that PCI shows is not usable, with the mend: off the bus, held by vfio-pci or nouveau,
-// what `verdict` says of the driver as a whole, or what could not be read of it.
+// Why one GPU that PCI shows is not usable, with the mend: off the bus, held by vfio-pci or
+// nouveau, what `verdict` says of the driver as a whole, or what could not be read of it.
 std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict);
 
 }  // namespace kgpu::host
