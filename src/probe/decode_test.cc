@@ -269,8 +269,9 @@ TEST(DecodeMigTest, ReadsADeviceAndRejectsImpossibleMemory) {
   const auto report = DecodeMig(BytesOf(mig));
   ASSERT_OK(report);
   EXPECT_EQ(report->gpu_instance, 7U);
-  ASSERT_TRUE(report->attributes.has_value());
-  EXPECT_EQ(report->attributes->memory, MebiBytes(9856));
+  const auto& attributes = report->attributes;
+  ASSERT_TRUE(attributes.has_value());
+  EXPECT_EQ(attributes->memory, MebiBytes(9856));
   mig.memory_mib = ~uint64_t{0};
   EXPECT_FALSE(DecodeMig(BytesOf(mig)).ok());
 }

@@ -55,11 +55,12 @@ void Acceptor::OnReadable() {
       Pause(connection.status());
       return;
     }
-    if (!connection->has_value()) {
+    std::optional<UniqueFd>& client = *connection;
+    if (!client.has_value()) {
       return;
     }
     is_short_ = false;
-    handler_(*std::move(*connection));
+    handler_(*std::move(client));
   }
 }
 

@@ -47,6 +47,7 @@ class AcceptorTest : public ::testing::Test {
 TEST_F(AcceptorTest, HandsOverEveryConnection) {
   const auto acceptor = Accept(dir_.At("s"));
   std::vector<UniqueFd> clients;
+  clients.reserve(40);
   for (int i = 0; i < 40; ++i) {
     clients.push_back(ConnectUnix(dir_.At("s")).value());
   }
