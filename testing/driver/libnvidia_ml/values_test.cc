@@ -237,7 +237,7 @@ TEST_F(SimulatedGpuTest, ReadsAreNeverTorn) {
       }
     });
   }
-  for (uint64_t i = 2; i < 1000; ++i) {
+  for (uint64_t i = 2; i < 150; ++i) {
     grow(i);
   }
   while (reads < 100 && !HasFailure()) {
