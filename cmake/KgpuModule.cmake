@@ -40,10 +40,14 @@ function(kgpu_test name)
     GTest::gmock_main)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
     ${CMAKE_BINARY_DIR}/tests)
+  set(properties TIMEOUT ${M_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  if(M_LABELS)
+    # An empty value would be dropped, and the next property taken for it.
+    list(APPEND properties LABELS ${M_LABELS})
+  endif()
   include(GoogleTest)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${M_TIMEOUT} LABELS "${M_LABELS}"
-    SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+    PROPERTIES ${properties})
 endfunction()
 
 # kgpu_fuzzer(name SRCS name_fuzzer.cc DEPS dep…)

@@ -9,13 +9,10 @@ namespace {
 
 using Ids = std::vector<std::string>;
 using plugin::Advertised;
-using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
-using ::testing::UnorderedElementsAreArray;
 
 Ids IdsOf(const std::vector<size_t>& indices) {
   Ids ids;

@@ -8,7 +8,6 @@ namespace {
 using plugin::EndpointState;
 using plugin::EndpointStatus;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class DevicePluginFailures : public PluginFixture {
  protected:
