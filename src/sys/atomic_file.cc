@@ -1,6 +1,7 @@
 #include "src/sys/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cstdlib>
@@ -29,19 +30,43 @@ Status SyncFolder(const std::string& folder) {
   return OkStatus();
 }
 
+// Of the files beside `path` with a leading dot and `kRandom` for an ending.
+constexpr std::string_view kRandom = ".XXXXXX";
+
+// Takes away what killed processes left of replacements of `path`. Whoever lives holds a lock.
+void RemoveLeftovers(const std::filesystem::path& path) {
+  const std::string start = "." + path.filename().string() + ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(FolderOf(path), error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::filesystem::path& found = entry->path();
+    const std::string name = found.filename();
+    if (!name.starts_with(start) || name.size() != start.size() - 1 + kRandom.size()) {
+      continue;
+    }
+    const UniqueFd fd(::open(found.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.is_valid() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+      (void)unlink(found.c_str());
+    }
+  }
+}
+
 }  // namespace
 
 StatusOr<AtomicFile> AtomicFile::Create(std::string path, mode_t mode) {
   // A leading dot and an unknown ending: readers of drop-in folders (CDI, systemd, containerd)
   // skip it.
   const std::filesystem::path whole(path);
-  std::string temporary =
-      (std::filesystem::path(FolderOf(path)) / ("." + whole.filename().string() + ".XXXXXX"))
-          .string();
+  RemoveLeftovers(whole);
+  std::string temporary = (std::filesystem::path(FolderOf(path)) /
+                           fmt::format(".{}{}", whole.filename().string(), kRandom))
+                              .string();
   UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, fmt::format("create a temporary file beside {}", path));
   }
+  // For RemoveLeftovers of others; a file system without locks does without.
+  (void)flock(fd.get(), LOCK_EX | LOCK_NB);
   AtomicFile file(std::move(path), std::move(temporary), std::move(fd));
   if (fchmod(file.fd_.get(), mode) != 0) {
     return ErrnoStatus(errno, fmt::format("set the mode of {}", file.temporary_));

@@ -1,5 +1,6 @@
 // Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash or on a
-// full disk. Temporary file in the same folder, fsync, rename, fsync of the folder.
+// full disk. Temporary file in the same folder, fsync, rename, fsync of the folder. A temporary
+// file whose process was killed goes with the next replacement of the same file.
 #pragma once
 
 #include <sys/types.h>

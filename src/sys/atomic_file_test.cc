@@ -57,6 +57,26 @@ TEST_F(AtomicFileTest, WithoutCommitNothingChangesAndNothingIsLeft) {
   EXPECT_EQ(FilesIn(dir_.path()), 1u);
 }
 
+TEST_F(AtomicFileTest, TakesAwayWhatKilledProcessesLeft) {
+  dir_.WriteFile(".f.a1B2c3", "half");
+  dir_.WriteFile(".f.somebody-elses", "kept");
+  dir_.WriteFile(".g.a1B2c3", "kept");
+  ASSERT_OK(WriteFileAtomically(dir_.At("f"), "new"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.At(".f.a1B2c3")));
+  EXPECT_EQ(FilesIn(dir_.path()), 3u);
+}
+
+TEST_F(AtomicFileTest, TwoReplacementsAtOnceDoNotHarmEachOther) {
+  AtomicFile first = AtomicFile::Create(dir_.At("f")).value();
+  AtomicFile second = AtomicFile::Create(dir_.At("f")).value();
+  ASSERT_OK(first.Write("first"));
+  ASSERT_OK(second.Write("second"));
+  ASSERT_OK(first.Commit());
+  EXPECT_EQ(dir_.ReadFile("f"), "first");
+  ASSERT_OK(second.Commit());
+  EXPECT_EQ(dir_.ReadFile("f"), "second");
+}
+
 TEST_F(AtomicFileTest, AMissingFolderIsNamed) {
   EXPECT_THAT(WriteFileAtomically(dir_.At("no/f"), "x"),
               StatusIs(StatusCode::kNotFound, HasSubstr(dir_.At("no/f"))));
