@@ -43,8 +43,9 @@ std::string QuickLook(const sys::Root& host) {
   }
   for (const std::string& gpu : Names(host, fmt::format("{}/capabilities", kFolder))) {
     if (gpu.starts_with("gpu")) {
-      look += gpu + ":";
-      AddInstances(host, fmt::format("{}/capabilities/{}/mig", kFolder, gpu), look);
+      const std::string mig = fmt::format("{}/capabilities/{}/mig", kFolder, gpu);
+      look += fmt::format("{}:{}", gpu, host.Exists(mig) ? "mig:" : "");
+      AddInstances(host, mig, look);
     }
   }
   return look;

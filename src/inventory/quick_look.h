@@ -9,8 +9,8 @@
 
 namespace kgpu::inventory {
 
-// The module's version, its GPUs, and the MIG instances of each: equal as long as none changed.
-// Source: /proc/driver/nvidia/{version,gpus,capabilities}. Empty without the module.
+// The module's version, its GPUs, and the MIG mode and instances of each: equal as long as none
+// changed. Source: /proc/driver/nvidia/{version,gpus,capabilities}. Empty without the module.
 std::string QuickLook(const sys::Root& host);
 
 }  // namespace kgpu::inventory

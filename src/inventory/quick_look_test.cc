@@ -24,7 +24,7 @@ TEST_F(QuickLookTest, IsTheSameWhileNothingChanges) {
   EXPECT_FALSE(Look().empty());
 }
 
-TEST_F(QuickLookTest, SeesGpusInstancesAndVersionsChange) {
+TEST_F(QuickLookTest, SeesGpusMigAndVersionsChange) {
   std::string before = Look();
   const auto has_changed = [&] {
     const std::string now = Look();
@@ -33,6 +33,8 @@ TEST_F(QuickLookTest, SeesGpusInstancesAndVersionsChange) {
     return changed;
   };
   host_.AddGpu(1);
+  EXPECT_TRUE(has_changed());
+  host_.dir().MakeDir("proc/driver/nvidia/capabilities/gpu0/mig");  // the mode
   EXPECT_TRUE(has_changed());
   host_.dir().MakeDir(kInstance);
   EXPECT_TRUE(has_changed());
