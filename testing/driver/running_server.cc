@@ -9,7 +9,7 @@
 namespace kgpu::sim {
 namespace {
 
-const std::string& Saved(const std::string& root, const SimState& state) {
+std::string Saved(const std::string& root, const SimState& state) {
   EXPECT_OK(SaveState(root, state));
   return root;
 }

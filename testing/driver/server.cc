@@ -74,7 +74,8 @@ StateServer::~StateServer() {
 Status StateServer::Listen() {
   const std::string path = fmt::format("{}/{}", options_.root, kSocketPath);
   RETURN_IF_ERROR(MakeFolders(options_.root, path.substr(0, path.rfind('/'))));
-  ASSIGN_OR_RETURN(listener_, sys::UnixListener::Listen(path, {.mode = 0666}));
+  ASSIGN_OR_RETURN(sys::UnixListener listener, sys::UnixListener::Listen(path, {.mode = 0666}));
+  listener_ = std::make_unique<sys::UnixListener>(std::move(listener));
   ASSIGN_OR_RETURN(listener_watch_, loop_.WatchReadable(listener_->fd(), [this] { Accept(); }));
   return OkStatus();
 }
@@ -91,11 +92,10 @@ std::vector<ClientInfo> StateServer::clients() const {
 }
 
 void StateServer::Accept() {
-  StatusOr<std::optional<UniqueFd>> accepted = listener_->Accept();
-  if (!accepted.ok() || !accepted->has_value()) {
+  UniqueFd fd = listener_->Accept().value_or(std::nullopt).value_or(UniqueFd());
+  if (!fd.is_valid()) {
     return;
   }
-  UniqueFd fd = **std::move(accepted);
   ucred peer = {};
   socklen_t size = sizeof(peer);
   if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,7 +77,7 @@ class StateServer {
   ServerOptions options_;
   std::unique_ptr<SimState> state_;
   std::unique_ptr<SharedState> shared_;
-  std::optional<sys::UnixListener> listener_;
+  std::unique_ptr<sys::UnixListener> listener_;
   WatchId listener_watch_ = WatchId::kNone;
   std::map<int, std::unique_ptr<Client>> clients_;
 };
