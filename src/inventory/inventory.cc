@@ -302,6 +302,9 @@ void Inventory::Impl::Look() {
   }
   is_reading_ = true;
   is_read_wanted_ = false;
+  if (triggers_) {
+    triggers_->OnFullLook();
+  }
   const auto events = std::exchange(is_first_look_, false) ? Events::kRegister : Events::kLeave;
   ReadAll(client_, loop_.clock(), events, [this](const ReadOutcome& outcome) { OnRead(outcome); });
 }

@@ -44,6 +44,10 @@ Triggers::~Triggers() {
   }
 }
 
+void Triggers::OnFullLook() {
+  quick_look_ = QuickLook(host_);
+}
+
 void Triggers::OnDevChange() {
   for (const TimerId timer : std::exchange(change_timers_, {})) {
     loop_.CancelTimer(timer);

@@ -30,6 +30,10 @@ class Triggers {
   Triggers(const Triggers&) = delete;
   Triggers& operator=(const Triggers&) = delete;
 
+  // A full look begins: from now on a change is what differs from this moment. Without it a change
+  // that came between two quick looks and went again, met by a full look, would stay.
+  void OnFullLook();
+
  private:
   void OnDevChange();
   void ArmQuickPoll();
@@ -44,7 +48,7 @@ class Triggers {
   std::vector<TimerId> change_timers_;
   TimerId quick_timer_ = TimerId::kNone;
   TimerId slow_timer_ = TimerId::kNone;
-  std::string quick_look_;  // the last one
+  std::string quick_look_;  // the last one, or that of the last full look
 };
 
 }  // namespace kgpu::inventory

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "src/inventory/test_host.h"
 #include "testing/fake_loop.h"
 
@@ -65,6 +67,15 @@ TEST_F(TriggersTest, AnInstanceThatAppearsInProcIsToldWithinASecond) {
   loop_.Advance(seconds(1));
   EXPECT_EQ(changes_, 1);
   loop_.Advance(seconds(10));
+  EXPECT_EQ(changes_, 1);
+}
+
+TEST_F(TriggersTest, WhatAFullLookMetAndThenWentIsTold) {
+  const char* instance = "proc/driver/nvidia/capabilities/gpu0/mig/gi7";
+  host_.dir().MakeDir(instance);
+  triggers_.OnFullLook();
+  std::filesystem::remove_all(host_.dir().At("proc/driver/nvidia/capabilities/gpu0/mig"));
+  loop_.Advance(seconds(1));
   EXPECT_EQ(changes_, 1);
 }
 
