@@ -22,7 +22,7 @@ constexpr const char* kResource = "nvidia.com/gpu";
 constexpr int64_t kDevices = 8;  // four GPUs, two slots of each
 constexpr size_t kMostPods = 10;
 constexpr std::chrono::seconds kPatience{60};
-// From then on an agent forgets that the probe before this one died.
+// A probe that lives so long has its agent forget that those before it died.
 constexpr std::chrono::seconds kProbeCountsAsStable{11};
 constexpr unsigned kMostProbeDeaths = 4;
 
@@ -96,13 +96,12 @@ void ChaosNode::StartAgent() {
 
 // Not too often in a row: an agent whose probe dies again and again waits longer and longer.
 void ChaosNode::KillProbe() {
-  if (Clock::now() - last_probe_death_ > kProbeCountsAsStable) {
+  if (Clock::now() - probe_since_ > kProbeCountsAsStable) {
     probe_deaths_ = 0;
   }
   if (++probe_deaths_ > kMostProbeDeaths) {
     return;
   }
-  last_probe_death_ = Clock::now();
   for (const auto& [pid, state] : node_.AgentChildren()) {
     if (state != 'Z' && kill(pid, SIGKILL) == 0) {
       ++counts_.probes_killed;
@@ -259,6 +258,11 @@ std::string ChaosNode::Settle() {
                        !endpoints.empty() && endpoints[0].is_connected ? " (connected)" : "",
                        HavePodsSettled() ? "settled" : "not settled",
                        HasAgentSettled() ? "settled" : "not settled");
+  }
+  if (const auto children = node_.AgentChildren();
+      !children.empty() && children.begin()->first != probe_) {
+    probe_ = children.begin()->first;
+    probe_since_ = Clock::now();
   }
   if (std::string problem = CheckPods(); !problem.empty()) {
     return problem;

@@ -65,7 +65,8 @@ class ChaosNode {
   kubelet::FakeKubelet kubelet_;
   ChaosCounts counts_;
   unsigned probe_deaths_ = 0;  // in a row, as the agent sees them
-  Clock::time_point last_probe_death_;
+  pid_t probe_ = 0;            // as of the last settling
+  Clock::time_point probe_since_;
 };
 
 }  // namespace kgpu::integration
