@@ -81,9 +81,11 @@ pools::Resource ParseResource(const json::object& object) {
     slot.replica = Number(*device, "replica").value_or(0);
     slot.numa_node = Number(*device, "numa");
     const json::value* healthy = device->if_contains("healthy");
-    slot.health = {.is_healthy = healthy != nullptr && healthy->is_bool() && healthy->get_bool(),
-                   .reason = Text(*device, "reason"),
-                   .message = Text(*device, "message")};
+    slot.health.is_healthy = healthy != nullptr && healthy->is_bool() && healthy->get_bool();
+    if (!slot.health.is_healthy) {
+      slot.health.reason = Text(*device, "reason");
+      slot.health.message = Text(*device, "message");
+    }
   }
   return resource;
 }
