@@ -2,7 +2,6 @@
 // come and go, registrations that hang or are refused.
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <functional>
 
 #include <functional>
 #include <thread>
