@@ -2,23 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "src/base/strings.h"
 #include "src/host/library_folders.h"
 
 namespace kgpu::inject {
 namespace {
 
-using NodeMap = std::vector<std::pair<unsigned, NodePart>>;
+// Who needs the nodes by which pictures are made.
+constexpr CapabilitySet kScreens = Capability::kGraphics | Capability::kDisplay;
 
-const std::vector<std::string> kFileOptions = {"ro", "nosuid", "nodev", "rbind", "rprivate"};
-// Writable, since a client writes to a socket; never a way to bring programs or devices in.
-const std::vector<std::string> kSocketOptions = {"noexec", "nosuid", "nodev", "rbind", "rprivate"};
+using NodeMap = std::vector<std::pair<unsigned, NodePart>>;
 
 // Names that programs load besides the SONAME. Source: the links NVIDIA's installer makes.
 struct ExtraName {
@@ -51,52 +49,52 @@ const NodePart* Find(const NodeMap& nodes, std::optional<unsigned> minor) {
   return minor && found != nodes.end() ? &found->second : nullptr;
 }
 
-// Collects the mounts; the first of equal container paths wins.
-class MountList {
- public:
-  void Add(const std::string& container_path, const std::string& host_path,
-           const std::vector<std::string>& options) {
-    mounts_.try_emplace({std::ranges::count(container_path, '/'), container_path},
-                        cdi::Mount{host_path, container_path, options, ""});
-  }
+// Whether the brand is known or not, an image can ask for it: NVIDIA's CUDA images name "unknown".
+std::string BrandWord(const device::Gpu& gpu) {
+  return gpu.brand.empty() ? "unknown" : ToLower(gpu.brand);
+}
 
-  std::vector<cdi::Mount> Take() {
-    std::vector<cdi::Mount> list;
-    list.reserve(mounts_.size());
-    for (auto& [key, mount] : mounts_) {
-      list.push_back(std::move(mount));
-    }
-    mounts_.clear();
-    return list;
+BookDevice DeviceOf(const device::Gpu& gpu, std::vector<BookNode> nodes) {
+  BookDevice device;
+  device.names = {std::to_string(gpu.index), gpu.uuid.str()};
+  if (gpu.compute) {
+    device.compute_capability = fmt::format("{}.{}", gpu.compute->major, gpu.compute->minor);
   }
-
- private:
-  std::map<std::pair<std::ptrdiff_t, std::string>, cdi::Mount> mounts_;  // by depth, then path
-};
+  device.brand = BrandWord(gpu);
+  device.nodes = std::move(nodes);
+  return device;
+}
 
 class Planner {
  public:
-  Planner(const device::Snapshot& snapshot, const HostParts& parts, CapabilitySet capabilities)
-      : snapshot_(snapshot), parts_(parts), capabilities_(capabilities) {}
+  Planner(const device::Snapshot& snapshot, const HostParts& parts)
+      : snapshot_(snapshot), parts_(parts) {}
 
-  InjectionPlan Plan() {
+  HostPlan Plan() {
     plan_.notes = parts_.notes;
+    PlanDriver();
     for (const device::Gpu& gpu : snapshot_.gpus) {
       PlanGpu(gpu);
     }
-    PlanAll();
     PlanCommonNodes();
-    PlanLibraries();
+    for (const LibraryPart& library : parts_.libraries) {
+      PlanLibrary(library);
+    }
     PlanFiles();
-    plan_.mounts = mounts_.Take();
     // NVIDIA's own runtime would add the devices of this variable a second time.
-    plan_.env = {"NVIDIA_VISIBLE_DEVICES=void"};
+    book().env = {"NVIDIA_VISIBLE_DEVICES=void"};
     return std::move(plan_);
   }
 
  private:
-  bool WantsGraphics() const {
-    return capabilities_.Meets(Capability::kGraphics | Capability::kDisplay);
+  Book& book() { return plan_.book; }
+
+  void PlanDriver() {
+    const device::Driver& driver = snapshot_.driver;
+    book().driver_version = parts_.driver_version;
+    if (driver.cuda_major && driver.cuda_minor) {
+      book().cuda_version = fmt::format("{}.{}", *driver.cuda_major, *driver.cuda_minor);
+    }
   }
 
   void PlanGpu(const device::Gpu& gpu) {
@@ -107,12 +105,10 @@ class Planner {
           gpu.index, gpu.uuid.str(), gpu.minor, gpu.minor));
       return;
     }
-    std::vector<cdi::DeviceNode> nodes = {ToNode(*node)};
-    if (WantsGraphics()) {
-      for (const auto& [pci, dri] : parts_.dri) {
-        if (pci == gpu.pci) {
-          nodes.push_back(ToNode(dri));
-        }
+    std::vector<BookNode> nodes = {{{}, ToNode(*node)}};
+    for (const auto& [pci, dri] : parts_.dri) {
+      if (pci == gpu.pci) {
+        nodes.push_back({kScreens, ToNode(dri)});
       }
     }
     // A GPU in MIG mode can not be used as a whole: a container gets its MIG devices.
@@ -122,11 +118,10 @@ class Planner {
       }
       return;
     }
-    plan_.devices.push_back({{std::to_string(gpu.index), gpu.uuid.str()}, std::move(nodes)});
+    book().devices.push_back(DeviceOf(gpu, std::move(nodes)));
   }
 
-  void PlanMig(const device::Gpu& gpu, const device::MigDevice& mig,
-               std::vector<cdi::DeviceNode> nodes) {
+  void PlanMig(const device::Gpu& gpu, const device::MigDevice& mig, std::vector<BookNode> nodes) {
     for (const auto& minor : {mig.gpu_instance_cap_minor, mig.compute_instance_cap_minor}) {
       const NodePart* cap = Find(parts_.caps, minor);
       if (cap == nullptr) {
@@ -139,103 +134,115 @@ class Planner {
             gpu.minor, mig.gpu_instance, mig.compute_instance));
         return;
       }
-      nodes.push_back(ToNode(*cap));
+      nodes.push_back({{}, ToNode(*cap)});
     }
-    plan_.devices.push_back(
-        {{fmt::format("{}:{}", gpu.index, mig.index), mig.uuid.str()}, std::move(nodes)});
-  }
-
-  void PlanAll() {
-    PlannedDevice all{{"all"}, {}};
-    for (const PlannedDevice& device : plan_.devices) {
-      for (const cdi::DeviceNode& node : device.nodes) {
-        if (std::ranges::find(all.nodes, node) == all.nodes.end()) {
-          all.nodes.push_back(node);
-        }
-      }
-    }
-    if (!all.nodes.empty()) {
-      plan_.devices.push_back(std::move(all));
-    }
+    BookDevice device = DeviceOf(gpu, std::move(nodes));
+    device.names = {fmt::format("{}:{}", gpu.index, mig.index), mig.uuid.str()};
+    device.is_mig = true;
+    book().devices.push_back(std::move(device));
   }
 
   void PlanCommonNodes() {
     for (const NodePart& node : parts_.control) {
-      plan_.nodes.push_back(ToNode(node));
+      book().nodes.push_back({{}, ToNode(node)});
     }
-    if (WantsGraphics()) {
-      for (const NodePart& node : parts_.graphics) {
-        plan_.nodes.push_back(ToNode(node));
-      }
+    for (const NodePart& node : parts_.graphics) {
+      book().nodes.push_back({kScreens, ToNode(node)});
     }
   }
 
-  bool Wants(const LibraryPart& library) const {
-    if (library.machine != parts_.machine && !capabilities_.Has(Capability::kCompat32)) {
-      return false;
+  void PlanLibrary(const LibraryPart& library) {
+    const host::MachineFolders* folders = host::FoldersOf(library.machine);
+    if (folders == nullptr) {
+      plan_.notes.push_back(fmt::format(
+          "{} is left out: no library folder is known for its machine", library.engine_path));
+      return;
     }
-    return capabilities_.Meets(CapabilitiesOfLibrary(library.name));
-  }
-
-  void PlanLibraries() {
-    for (const LibraryPart& library : parts_.libraries) {
-      const host::MachineFolders* folders = host::FoldersOf(library.machine);
-      if (folders == nullptr) {
-        plan_.notes.push_back(
-            fmt::format("{} is left out: no library folder is known for its "
-                        "machine",
-                        library.engine_path));
-        continue;
-      }
-      if (!Wants(library)) {
-        continue;
-      }
-      for (const std::string_view folder : {folders->multiarch, folders->plain}) {
-        PlanLibrary(library, fmt::format("/{}", folder));
-      }
-    }
-  }
-
-  void PlanLibrary(const LibraryPart& library, const std::string& folder) {
     const std::string_view stem =
         std::string_view(library.name).substr(0, library.name.find(".so"));
-    const std::string_view subfolder = stem == "libvdpau_nvidia" ? "/vdpau" : "";
-    const auto add = [&](std::string_view name) {
-      mounts_.Add(fmt::format("{}{}/{}", folder, subfolder, name), library.engine_path,
-                  kFileOptions);
-    };
-    add(library.name);
-    if (!library.soname.empty()) {
-      add(library.soname);
+    std::vector<std::string_view> names = {library.name};
+    if (!library.soname.empty() && library.soname != library.name) {
+      names.push_back(library.soname);
     }
+    const CapabilitySet needed_by = CapabilitiesOfLibrary(library.name);
+    AddLibrary(library, *folders, names, needed_by);
     for (const ExtraName& extra : kExtraNames) {
-      if (extra.stem == stem && capabilities_.Meets(extra.needed_by)) {
-        add(extra.name);
+      if (extra.stem == stem) {
+        AddLibrary(library, *folders, {extra.name}, extra.needed_by);
       }
     }
+  }
+
+  // Under each of `names` in both folders where loaders look.
+  void AddLibrary(const LibraryPart& library, const host::MachineFolders& folders,
+                  const std::vector<std::string_view>& names, CapabilitySet needed_by) {
+    const std::string_view subfolder =
+        library.name.starts_with("libvdpau_nvidia.so") ? "vdpau/" : "";
+    BookFile file;
+    file.needed_by = needed_by;
+    file.is_32bit = library.machine != parts_.machine;
+    file.host_path = library.engine_path;
+    for (const std::string_view folder : {folders.multiarch, folders.plain}) {
+      for (const std::string_view name : names) {
+        file.container_paths.push_back(fmt::format("/{}/{}{}", folder, subfolder, name));
+      }
+    }
+    book().files.push_back(std::move(file));
   }
 
   void PlanFiles() {
-    for (const FilePart& file : parts_.files) {
-      if (capabilities_.Meets(file.needed_by)) {
-        mounts_.Add(file.container_path, file.engine_path,
-                    file.is_socket ? kSocketOptions : kFileOptions);
-      }
+    for (const FilePart& part : parts_.files) {
+      BookFile file;
+      file.needed_by = part.needed_by;
+      file.is_socket = part.is_socket;
+      file.host_path = part.engine_path;
+      file.container_paths = {part.container_path};
+      book().files.push_back(std::move(file));
     }
   }
 
   const device::Snapshot& snapshot_;
   const HostParts& parts_;
-  CapabilitySet capabilities_;
-  InjectionPlan plan_;
-  MountList mounts_;
+  HostPlan plan_;
 };
+
+// Every node of any device, once.
+PlannedDevice EveryDevice(const std::vector<PlannedDevice>& devices) {
+  PlannedDevice all{{"all"}, {}};
+  for (const PlannedDevice& device : devices) {
+    for (const cdi::DeviceNode& node : device.nodes) {
+      if (std::ranges::find(all.nodes, node) == all.nodes.end()) {
+        all.nodes.push_back(node);
+      }
+    }
+  }
+  return all;
+}
 
 }  // namespace
 
+HostPlan PlanHost(const device::Snapshot& snapshot, const HostParts& parts) {
+  return Planner(snapshot, parts).Plan();
+}
+
+InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities) {
+  InjectionPlan plan;
+  for (const BookDevice& device : host.book.devices) {
+    plan.devices.push_back({device.names, NodesFor(device.nodes, capabilities)});
+  }
+  if (!plan.devices.empty()) {
+    plan.devices.push_back(EveryDevice(plan.devices));
+  }
+  plan.nodes = NodesFor(host.book.nodes, capabilities);
+  plan.mounts = MountsFor(host.book, capabilities);
+  plan.env = host.book.env;
+  plan.notes = host.notes;
+  return plan;
+}
+
 InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
                             CapabilitySet capabilities) {
-  return Planner(snapshot, parts, capabilities).Plan();
+  return PlanFor(PlanHost(snapshot, parts), capabilities);
 }
 
 cdi::Spec ToSpec(const InjectionPlan& plan, std::string_view kind) {

@@ -7,10 +7,18 @@
 
 #include "src/cdi/spec.h"
 #include "src/device/snapshot.h"
+#include "src/inject/book.h"
 #include "src/inject/capability.h"
 #include "src/inject/host_parts.h"
 
 namespace kgpu::inject {
+
+// One plan for every capability; CDI specs and kgpu-runtime take of it what is wanted.
+struct HostPlan {
+  Book book;
+  std::vector<std::string> notes;  // devices left out and why, with the mend
+  bool operator==(const HostPlan&) const = default;
+};
 
 // Something a container can ask for, under one or more names.
 struct PlannedDevice {
@@ -19,6 +27,7 @@ struct PlannedDevice {
   bool operator==(const PlannedDevice&) const = default;
 };
 
+// A host's plan for certain capabilities.
 struct InjectionPlan {
   std::vector<PlannedDevice> devices;  // GPUs by PCI address, each with its MIG devices, "all"
   std::vector<cdi::DeviceNode> nodes;  // for every container with any of the devices
@@ -28,6 +37,11 @@ struct InjectionPlan {
   bool operator==(const InjectionPlan&) const = default;
 };
 
+HostPlan PlanHost(const device::Snapshot& snapshot, const HostParts& parts);
+
+InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities);
+
+// PlanFor of PlanHost.
 InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
                             CapabilitySet capabilities);
 

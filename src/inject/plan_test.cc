@@ -221,6 +221,51 @@ TEST(PlanTest, MountsAreSortedByDepthThenName) {
   }));
 }
 
+TEST(HostPlanTest, DevicesSayWhatRequirementsAskFor) {
+  device::Snapshot snapshot = TestSnapshot(2);
+  snapshot.driver.cuda_major = 12;
+  snapshot.driver.cuda_minor = 2;
+  snapshot.gpus[0].compute = device::ComputeCapability{8, 0};
+  snapshot.gpus[0].brand = "QuadroRTX";
+  const Book book = PlanHost(snapshot, Parts(2)).book;
+  EXPECT_EQ(book.driver_version, "535.104.05");
+  EXPECT_EQ(book.cuda_version, "12.2");
+  ASSERT_EQ(book.devices.size(), 2U);
+  EXPECT_EQ(book.devices[0].compute_capability, "8.0");
+  EXPECT_EQ(book.devices[0].brand, "quadrortx");
+  EXPECT_EQ(book.devices[1].compute_capability, "");
+  EXPECT_EQ(book.devices[1].brand, "unknown");
+}
+
+TEST(HostPlanTest, MigDevicesHaveTheWordsOfTheirGpu) {
+  device::Snapshot snapshot = TestSnapshot(1);
+  snapshot.gpus[0].brand = "NVIDIA";
+  AddTestMig(snapshot, 0, 1);
+  HostParts parts = Parts(1);
+  parts.caps = {{1, Node("/dev/nvidia-caps/nvidia-cap1", 237, 1)},
+                {2, Node("/dev/nvidia-caps/nvidia-cap2", 237, 2)}};
+  const Book book = PlanHost(snapshot, parts).book;
+  ASSERT_EQ(book.devices.size(), 1U);
+  EXPECT_TRUE(book.devices[0].is_mig);
+  EXPECT_EQ(book.devices[0].brand, "nvidia");
+  EXPECT_EQ(book.devices[0].nodes.size(), 3U);
+}
+
+TEST(HostPlanTest, HoldsWhatAnyCapabilityNeeds) {
+  HostParts parts = Parts(1);
+  const device::Snapshot snapshot = TestSnapshot(1);
+  parts.dri = {{snapshot.gpus[0].pci, Node("/dev/dri/renderD128", 226, 128)}};
+  parts.libraries = {Library("libcuda"), Library("libGLX_nvidia"),
+                     Library("libcuda", host::ElfMachine::kI386)};
+  const HostPlan host = PlanHost(snapshot, parts);
+  const auto read = ParseBook(PrintBook(host.book), "x.json");
+  ASSERT_OK(read);
+  for (const CapabilitySet wanted :
+       {kDefaultCapabilities, kAllCapabilities, CapabilitySet(Capability::kGraphics)}) {
+    EXPECT_EQ(PlanFor({*read, {}}, wanted), PlanInjection(snapshot, parts, wanted));
+  }
+}
+
 TEST(ToSpecTest, WritesOneDevicePerName) {
   const InjectionPlan plan = PlanInjection(TestSnapshot(1), Parts(1), kDefaultCapabilities);
   const cdi::Spec spec = ToSpec(plan, "kgpu.dev/gpu");
