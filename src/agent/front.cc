@@ -33,7 +33,8 @@ Front::~Front() {
 Status Front::OpenLocal(const std::string& run_dir) {
   std::error_code error;
   if (std::filesystem::create_directories(run_dir, error)) {
-    std::filesystem::permissions(run_dir, std::filesystem::perms(0750), error);
+    // Not closed to others: kgpu-runtime of rootless engines reads the injection book in it.
+    std::filesystem::permissions(run_dir, std::filesystem::perms(0755), error);
   }
   if (error) {
     return ErrnoStatus(error.value(), fmt::format("make {}", run_dir));

@@ -4,6 +4,7 @@
 
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
+#include "src/inject/book_file.h"
 #include "src/inject/build_specs.h"
 #include "src/inject/host_parts.h"
 
@@ -67,7 +68,7 @@ Injector::Injector(const host::DriverRoot& root, const Clock& clock, sys::Root e
 Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilitySet capabilities) {
   Injection injection;
   injection.cdi_kind = std::string(inject::kOwnKind);
-  inject::InjectionPlan plan;
+  inject::HostPlan host;
   if (!snapshot.gpus.empty()) {
     auto parts = inject::FindHostParts(root_, snapshot);
     if (!parts.ok()) {
@@ -76,15 +77,31 @@ Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilityS
       LogNews({std::string(Message(parts.status()))});
       return injection;
     }
-    plan = inject::PlanInjection(snapshot, *parts, capabilities);
+    host = inject::PlanHost(snapshot, *parts);
   }
-  injection.cdi = Publish(plan);
+  // A silent driver says nothing about the GPUs: containers that have them may be started again.
+  const bool is_known =
+      !snapshot.gpus.empty() || snapshot.driver.state == device::DriverState::kReady;
+  inject::InjectionPlan plan = inject::PlanFor(host, capabilities);
+  injection.cdi = Publish(plan, is_known ? WriteBook(host.book) : std::vector<std::string>());
   injection.plan = std::make_shared<const inject::InjectionPlan>(std::move(plan));
   return injection;
 }
 
-Status Injector::Publish(const inject::InjectionPlan& plan) {
-  std::vector<std::string> notes = plan.notes;
+std::vector<std::string> Injector::WriteBook(const inject::Book& book) const {
+  const StatusOr<bool> is_new = inject::WriteBook(root_.host, book);
+  if (!is_new.ok()) {
+    return {fmt::format("kgpu-runtime gives what it gave before: {}", Message(is_new.status()))};
+  }
+  if (*is_new) {
+    KGPU_LOG(kInfo, "injection book written", {"file", inject::kInjectionBookPath},
+             {"devices", book.devices.size()});
+  }
+  return {};
+}
+
+Status Injector::Publish(const inject::InjectionPlan& plan, std::vector<std::string> notes) {
+  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
   auto report = publisher_.Publish(
       {inject::ToSpec(plan, inject::kOwnKind), inject::ToSpec(plan, inject::kNvidiaKind)});
   if (!report.ok()) {

@@ -1,4 +1,5 @@
-// Keeps what containers are given true to the inventory: the plan, and the CDI specs made of it.
+// Keeps what containers are given true to the inventory: the plan, and the CDI specs and the
+// injection book made of it.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ struct Injection {
   std::string cdi_kind;
 };
 
-// Reads files and writes two; a few milliseconds, on the loop's thread.
+// Reads files and writes three; a few milliseconds, on the loop's thread.
 class Injector {
  public:
   // `root` and `clock` outlive the injector. Errors: NotFound (no engine root).
@@ -39,7 +40,9 @@ class Injector {
  private:
   Injector(const host::DriverRoot& root, const Clock& clock, sys::Root engine,
            std::string cdi_folder);
-  Status Publish(const inject::InjectionPlan& plan);
+  Status Publish(const inject::InjectionPlan& plan, std::vector<std::string> notes);
+  // Notes that the book could not be written, if so: kubelets and CDI engines do without it.
+  std::vector<std::string> WriteBook(const inject::Book& book) const;
   void LogNews(const std::vector<std::string>& notes);
 
   const host::DriverRoot& root_;

@@ -21,6 +21,7 @@
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
+#include "src/inject/book_file.h"
 #include "src/inject/build_specs.h"
 #include "src/sys/root.h"
 
@@ -100,8 +101,7 @@ StatusOr<Generator> MakeGenerator(const GenerateOptions& options) {
                    RealClock(),     std::move(publisher_options), std::move(spec_options)};
 }
 
-StatusOr<std::vector<cdi::Spec>> SpecsOf(const Generator& generator,
-                                         const device::Snapshot& snapshot) {
+StatusOr<inject::SpecSet> SpecsOf(const Generator& generator, const device::Snapshot& snapshot) {
   RETURN_IF_ERROR(RefuseWithoutDriver(snapshot.driver));
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
     PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
@@ -111,16 +111,30 @@ StatusOr<std::vector<cdi::Spec>> SpecsOf(const Generator& generator,
   for (const std::string& note : set.notes) {
     PrintNote(note);
   }
-  return std::move(set.specs);
+  return set;
+}
+
+// Engines that read CDI do without the book, so a host that does not take it is only told of.
+// Returns what to print.
+std::string WriteBook(const Generator& generator, const inject::Book& book) {
+  const StatusOr<bool> is_new = inject::WriteBook(generator.root.host, book);
+  if (!is_new.ok()) {
+    PrintNote(
+        fmt::format("kgpu-runtime will not know of these GPUs: {}", Message(is_new.status())));
+    return "";
+  }
+  return *is_new ? fmt::format("wrote {}\n", generator.root.host.At(inject::kInjectionBookPath))
+                 : "";
 }
 
 StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& snapshot,
                            bool says_nothing_to_change) {
-  ASSIGN_OR_RETURN(const std::vector<cdi::Spec> specs, SpecsOf(generator, snapshot));
+  ASSIGN_OR_RETURN(const inject::SpecSet set, SpecsOf(generator, snapshot));
+  const std::string of_book = WriteBook(generator, set.book);
   cdi::Publisher publisher(generator.folders.root, generator.engine, generator.clock,
                            generator.publisher_options);
-  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
-  const std::string summary = Summary(report, generator.folders.root);
+  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(set.specs));
+  const std::string summary = Summary(report, generator.folders.root) + of_book;
   if (!summary.empty() || says_nothing_to_change) {
     RETURN_IF_ERROR(PrintOut(summary.empty() ? "nothing to change\n" : summary));
     for (const std::string& note : report.notes) {
@@ -147,13 +161,15 @@ Status Watch(const GenerateOptions& options, const Generator& generator) {
 }
 
 StatusOr<ExitCode> DryRun(const Generator& generator, const device::Snapshot& snapshot) {
-  ASSIGN_OR_RETURN(const std::vector<cdi::Spec> specs, SpecsOf(generator, snapshot));
+  ASSIGN_OR_RETURN(const inject::SpecSet set, SpecsOf(generator, snapshot));
   // The second spec only repeats the first under NVIDIA's kind.
-  if (specs.empty() || specs.front().devices.empty()) {
+  if (set.specs.empty() || set.specs.front().devices.empty()) {
     PrintNote("no usable GPU: there would be no spec");
     return ExitCode::kUnhealthy;
   }
-  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(specs.front(), generator.publisher_options.format)));
+  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(set.specs.front(), generator.publisher_options.format)));
+  PrintNote(fmt::format("for kgpu-runtime {} would hold the same",
+                        generator.root.host.At(inject::kInjectionBookPath)));
   return ExitCode::kOk;
 }
 

@@ -1,4 +1,4 @@
-// From a host to its CDI specifications in one call: what `kgpu cdi generate` and the agent use.
+// From a host to its CDI specifications in one call: what `kgpu cdi generate` uses.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include "src/cdi/spec.h"
 #include "src/device/snapshot.h"
 #include "src/host/driver_root.h"
+#include "src/inject/book.h"
 #include "src/inject/capability.h"
 
 namespace kgpu::inject {
@@ -22,6 +23,7 @@ struct SpecOptions {
 
 struct SpecSet {
   std::vector<cdi::Spec> specs;    // one for each kind, in order
+  Book book;                       // of the same devices, for WriteBook
   std::vector<std::string> notes;  // for people: what was left out and why, with the mend
 };
 

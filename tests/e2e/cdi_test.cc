@@ -93,6 +93,33 @@ TEST_F(CdiTest, ADryRunPrintsAndWritesNothing) {
   EXPECT_EQ(FilesIn(out_.path()), 0u);
 }
 
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(CdiTest, TheInjectionBookIsWrittenBesideTheSpecs) {
+  const SimHost host("4xT4");
+  const std::string book = host.path() + "/run/kgpu/injection.json";
+  EXPECT_THAT(Generate(host, {"--dry-run"}).err, HasSubstr(book));
+  EXPECT_FALSE(std::filesystem::exists(book));
+  const Result generated = Generate(host, {"--capabilities", "utility"});
+  EXPECT_EQ(generated.code, 0) << generated.err;
+  EXPECT_THAT(generated.out, HasSubstr("wrote " + book));
+  EXPECT_THAT(TextOf(book), AllOf(HasSubstr("\"names\":[\"3\",\"GPU-"), HasSubstr("libcuda.so.1"),
+                                  HasSubstr("\"computeCapability\":\"7.5\"")))
+      << "it holds every capability, whatever the specs hold";
+}
+
+TEST_F(CdiTest, ABookThatCanNotBeWrittenStopsNoSpec) {
+  const SimHost host("4xT4");
+  std::ofstream(host.path() + "/run/kgpu") << "not a folder";
+  const Result generated = Generate(host);
+  EXPECT_EQ(generated.code, 0);
+  EXPECT_THAT(generated.err, AllOf(HasSubstr("kgpu-runtime"), HasSubstr("/run/kgpu")));
+  EXPECT_EQ(FilesIn(out_.path()), 2u);
+}
+
 TEST_F(CdiTest, TheKindOfNvidiaIsLeftToAFileThatDeclaresIt) {
   const SimHost host("4xT4");
   out_.WriteFile("nvidia.yaml",
