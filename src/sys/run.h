@@ -1,0 +1,51 @@
+// Runs another program to its end and keeps what it prints: no shell, nothing on standard input, a
+// deadline and a limit of output.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/sys/child_process.h"
+
+namespace kgpu::sys {
+
+struct RunRequest {
+  std::vector<std::string> argv;  // argv[0] is a path below `root`; PATH is not searched
+  // "NAME=value"; the whole environment of the program.
+  std::vector<std::string> environment{
+      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
+      "/sbin:/bin",
+      "LC_ALL=C"};
+  // What the program is to see as "/". Any other than "/" takes a chroot program and root's powers.
+  std::string root = "/";
+  std::chrono::milliseconds deadline{10'000};
+  size_t output_limit = size_t{1} << 20;  // of each stream; what comes after it is dropped
+};
+
+struct RunResult {
+  ExitState exit;
+  std::string out;
+  std::string err;
+
+  bool IsSuccess() const { return exit.code == 0; }
+};
+
+// For people: "exit code 1: <last line the program printed>".
+std::string Describe(const RunResult& result);
+
+class ProgramRunner {
+ public:
+  virtual ~ProgramRunner() = default;
+  // A program that ends badly is a result, not an error. Errors: NotFound (no such program),
+  // PermissionDenied, DeadlineExceeded (it was killed).
+  virtual StatusOr<RunResult> Run(const RunRequest& request) = 0;
+};
+
+class RealRunner final : public ProgramRunner {
+ public:
+  StatusOr<RunResult> Run(const RunRequest& request) override;
+};
+
+}  // namespace kgpu::sys

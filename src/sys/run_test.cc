@@ -1,0 +1,121 @@
+#include "src/sys/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::sys {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+RunRequest Shell(std::string script) {
+  RunRequest request;
+  request.argv = {"/bin/sh", "-c", std::move(script)};
+  return request;
+}
+
+TEST(RunTest, KeepsBothStreamsAndTheExitCode) {
+  RealRunner runner;
+
+  const auto result = runner.Run(Shell("echo out; echo err >&2; exit 3"));
+
+  ASSERT_OK(result);
+  EXPECT_EQ(result->out, "out\n");
+  EXPECT_EQ(result->err, "err\n");
+  EXPECT_EQ(result->exit.code, 3);
+  EXPECT_FALSE(result->IsSuccess());
+  EXPECT_EQ(Describe(*result), "exit code 3: err");
+}
+
+TEST(RunTest, GivesNothingOnStandardInput) {
+  RealRunner runner;
+
+  const auto result = runner.Run(Shell("cat; echo end"));
+
+  ASSERT_OK(result);
+  EXPECT_EQ(result->out, "end\n");
+}
+
+TEST(RunTest, GivesOnlyTheEnvironmentAsked) {
+  RealRunner runner;
+  RunRequest request = Shell("echo $HOME-$ONLY");
+  request.environment = {"ONLY=this"};
+
+  const auto result = runner.Run(request);
+
+  ASSERT_OK(result);
+  EXPECT_EQ(result->out, "-this\n");
+}
+
+TEST(RunTest, DropsOutputBeyondTheLimit) {
+  RealRunner runner;
+  RunRequest request = Shell("head -c 300000 /dev/zero");
+  request.output_limit = 1000;
+
+  const auto result = runner.Run(request);
+
+  ASSERT_OK(result);
+  EXPECT_TRUE(result->IsSuccess());
+  EXPECT_THAT(result->out, SizeIs(1000));
+}
+
+TEST(RunTest, KillsAProgramPastItsDeadline) {
+  RealRunner runner;
+  RunRequest request = Shell("exec sleep 60");
+  request.deadline = std::chrono::milliseconds(30);
+
+  EXPECT_THAT(runner.Run(request), StatusIs(StatusCode::kDeadlineExceeded,
+                                            HasSubstr("/bin/sh: did not end within 0.03 s")));
+}
+
+TEST(RunTest, DoesNotWaitForAGrandchildWithThePipes) {
+  RealRunner runner;
+
+  const auto result = runner.Run(Shell("sleep 2 & echo done"));
+
+  ASSERT_OK(result);
+  EXPECT_EQ(result->out, "done\n");
+}
+
+TEST(RunTest, NamesAProgramThatIsNotThere) {
+  RealRunner runner;
+  RunRequest request;
+  request.argv = {"/no/such/program"};
+
+  EXPECT_THAT(runner.Run(request), StatusIs(StatusCode::kNotFound, HasSubstr("/no/such/program")));
+}
+
+TEST(RunTest, ProgramsOfAnotherRootNeedIt) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "chroot needs root";
+  }
+  const TempDir root;
+  RealRunner runner;
+  RunRequest request;
+  request.argv = {"/bin/true"};
+  request.root = root.path();
+
+  const auto result = runner.Run(request);
+
+  ASSERT_OK(result);  // chroot itself ran, and found nothing there
+  EXPECT_EQ(result->exit.code, 127);
+  EXPECT_THAT(Describe(*result), HasSubstr("/bin/true"));
+}
+
+TEST(RunTest, TellsOfASignal) {
+  RealRunner runner;
+
+  const auto result = runner.Run(Shell("kill -9 $$"));
+
+  ASSERT_OK(result);
+  EXPECT_THAT(Describe(*result), EndsWith("signal 9"));
+}
+
+}  // namespace
+}  // namespace kgpu::sys
