@@ -65,6 +65,11 @@ void JudgeContainerd(const json::value* config, RuntimeFacts& facts) {
   facts.default_runtime = Text(Find(containerd, {"defaultRuntimeName"}));
   facts.is_nvidia_default = IsNvidia(
       Text(Find(containerd, {"runtimes", facts.default_runtime, "options", "BinaryName"})));
+  if (const json::value* all = Find(containerd, {"runtimes"}); all && all->is_object()) {
+    for (const auto& runtime : all->get_object()) {
+      facts.runtimes.emplace_back(runtime.key().data(), runtime.key().size());
+    }
+  }
   if (const json::value* folders = Find(config, {"cdiSpecDirs"}); folders && folders->is_array()) {
     for (const json::value& folder : folders->get_array()) {
       facts.cdi_folders.push_back(Text(&folder));

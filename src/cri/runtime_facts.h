@@ -20,6 +20,7 @@ struct RuntimeFacts {
   bool reads_cdi = false;
   std::vector<std::string> cdi_folders;  // that it reads; empty: unknown, the usual two
   std::string default_runtime;           // "runc", "nvidia"; empty: unknown
+  std::vector<std::string> runtimes;     // by name, as configured; empty: unknown
   // Whether the default runtime is one of NVIDIA's, which injects by NVIDIA_VISIBLE_DEVICES.
   bool is_nvidia_default = false;
   std::string evidence;  // for people: what shows whether it reads CDI

@@ -1,0 +1,33 @@
+// Engines that run, read from procfs: how they were called says where their files are.
+#pragma once
+
+#include <sys/types.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/sys/root.h"
+
+namespace kgpu::engine {
+
+struct Daemon {
+  pid_t pid = 0;
+  std::string name;     // "dockerd", as the kernel has it
+  std::string program;  // what /proc/<pid>/exe leads to; empty: may not be read
+  std::vector<std::string> argv;
+  WallTime started;  // to a second or so
+  bool operator==(const Daemon&) const = default;
+
+  // The value of a flag, given as "--config X", "--config=X" or "-c X"; empty: not given.
+  std::string Flag(std::initializer_list<std::string_view> names) const;
+};
+
+// Processes with one of these names, by pid. Those of containers (in a pid namespace of their own)
+// are left out: a node that runs in a container is not this host. Source: proc(5).
+std::vector<Daemon> FindDaemons(const sys::Root& host,
+                                std::initializer_list<std::string_view> names);
+
+}  // namespace kgpu::engine

@@ -1,0 +1,55 @@
+#include "src/engine/daemons.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/engine/test_engine_host.h"
+
+namespace kgpu::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+TEST(DaemonsTest, AreFoundByNameWithArgumentsAndStart) {
+  EngineHost host;
+  host.AddProcess(7, "dockerd", {"/usr/bin/dockerd", "-H", "fd://"}, 250);
+  host.AddProcess(8, "bash", {"bash"});
+  host.folder().Symlink("/usr/bin/dockerd", "proc/7/exe");
+
+  const auto found = FindDaemons(host.root(), {"dockerd"});
+
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].pid, 7);
+  EXPECT_EQ(found[0].program, "/usr/bin/dockerd");
+  EXPECT_THAT(found[0].argv, ElementsAre("/usr/bin/dockerd", "-H", "fd://"));
+  EXPECT_EQ(found[0].started, WallTime(std::chrono::seconds(1'700'000'250)));
+}
+
+TEST(DaemonsTest, OfContainersAreLeftOut) {
+  EngineHost host;
+  host.AddProcess(9, "containerd", {"containerd"}, 1, "\t1");
+
+  EXPECT_THAT(FindDaemons(host.root(), {"containerd"}), SizeIs(0));
+}
+
+TEST(DaemonsTest, TellTheirFlags) {
+  Daemon daemon;
+  daemon.argv = {"containerd", "--config", "/a", "--log-level=debug", "-a"};
+
+  EXPECT_EQ(daemon.Flag({"--config", "-c"}), "/a");
+  EXPECT_EQ(daemon.Flag({"--log-level"}), "debug");
+  EXPECT_EQ(daemon.Flag({"-a"}), "");
+  EXPECT_EQ(daemon.Flag({"--state"}), "");
+}
+
+TEST(DaemonsTest, AHostWithoutProcHasNone) {
+  const TempDir empty;
+  const auto root = sys::Root::Open(empty.path());
+  ASSERT_TRUE(root.ok());
+
+  EXPECT_THAT(FindDaemons(*root, {"dockerd"}), SizeIs(0));
+}
+
+}  // namespace
+}  // namespace kgpu::engine
