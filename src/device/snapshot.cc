@@ -31,7 +31,8 @@ std::string_view ToString(DriverState state) {
 }
 
 bool Snapshot::SameAs(const Snapshot& other) const {
-  return driver == other.driver && gpus == other.gpus && unmanaged == other.unmanaged;
+  return driver == other.driver && gpus == other.gpus && unmanaged == other.unmanaged &&
+         companions == other.companions;
 }
 
 const Gpu* Snapshot::FindGpu(const GpuUuid& uuid) const {

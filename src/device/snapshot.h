@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/device/companion.h"
 #include "src/device/gpu.h"
 
 namespace kgpu::device {
@@ -54,8 +55,9 @@ struct UnmanagedGpu {
 struct Snapshot {
   uint64_t version = 0;  // rises by one with every published change
   Driver driver;
-  std::vector<Gpu> gpus;                // sorted by PCI address
-  std::vector<UnmanagedGpu> unmanaged;  // sorted by PCI address
+  std::vector<Gpu> gpus;                  // sorted by PCI address
+  std::vector<UnmanagedGpu> unmanaged;    // sorted by PCI address
+  std::vector<CompanionNode> companions;  // sorted
 
   // Everything but the version.
   bool SameAs(const Snapshot& other) const;

@@ -38,6 +38,12 @@ TEST(SnapshotTest, DiffersWhenTheDriverOrAnUnmanagedGpuDiffers) {
   EXPECT_FALSE(OneGpu().SameAs(other));
 }
 
+TEST(SnapshotTest, DiffersWhenACompanionComes) {
+  Snapshot other = OneGpu();
+  other.companions.push_back({Companion::kGdrcopy, 0, "/dev/gdrdrv", 506, 0});
+  EXPECT_FALSE(OneGpu().SameAs(other));
+}
+
 TEST(SnapshotTest, FindsAGpuByUuid) {
   const Snapshot snapshot = OneGpu();
   EXPECT_EQ(snapshot.FindGpu(snapshot.gpus[0].uuid), &snapshot.gpus[0]);

@@ -17,15 +17,6 @@ constexpr std::string_view kGpuPrefix = "nvidia";
 constexpr std::string_view kCapPrefix = "nvidia-cap";
 constexpr std::string_view kCapsFolder = "/dev/nvidia-caps";
 
-// Not followed: an entry of /dev that is a link is somebody's shortcut, not the driver's node.
-std::optional<DeviceFile> ReadNode(const sys::Root& host, std::string path) {
-  const StatusOr<struct stat> status = host.LinkStat(path);
-  if (!status.ok() || !S_ISCHR(status->st_mode)) {
-    return std::nullopt;
-  }
-  return DeviceFile{std::move(path), major(status->st_rdev), minor(status->st_rdev)};
-}
-
 void ReadGpuNodes(const sys::Root& host, const std::vector<std::string>& names,
                   DeviceNodes& nodes) {
   for (const std::string& name : names) {
@@ -34,7 +25,7 @@ void ReadGpuNodes(const sys::Root& host, const std::vector<std::string>& names,
       continue;
     }
     const std::string path = fmt::format("/dev/{}", name);
-    if (std::optional<DeviceFile> node = ReadNode(host, path)) {
+    if (std::optional<DeviceFile> node = ReadDeviceFile(host, path)) {
       nodes.gpus.push_back({*gpu_minor, *std::move(node)});
     } else {
       nodes.problems.push_back(
@@ -55,7 +46,8 @@ void ReadCapNodes(const sys::Root& host, DeviceNodes& nodes) {
     if (!cap_minor) {
       continue;
     }
-    if (std::optional<DeviceFile> node = ReadNode(host, fmt::format("{}/{}", kCapsFolder, name))) {
+    if (std::optional<DeviceFile> node =
+            ReadDeviceFile(host, fmt::format("{}/{}", kCapsFolder, name))) {
       nodes.caps.push_back({*cap_minor, *std::move(node)});
     }
   }
@@ -86,15 +78,24 @@ std::optional<unsigned> NumberedNode(std::string_view name, std::string_view pre
   return static_cast<unsigned>(*number);
 }
 
+// Not followed: an entry of /dev that is a link is somebody's shortcut, not the driver's node.
+std::optional<DeviceFile> ReadDeviceFile(const sys::Root& host, std::string path) {
+  const StatusOr<struct stat> status = host.LinkStat(path);
+  if (!status.ok() || !S_ISCHR(status->st_mode)) {
+    return std::nullopt;
+  }
+  return DeviceFile{std::move(path), major(status->st_rdev), minor(status->st_rdev)};
+}
+
 StatusOr<DeviceNodes> ReadDeviceNodes(const sys::Root& host) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, host.ListDir("/dev"));
   DeviceNodes nodes;
   ReadGpuNodes(host, names, nodes);
   ReadCapNodes(host, nodes);
-  nodes.control = ReadNode(host, "/dev/nvidiactl");
-  nodes.uvm = ReadNode(host, "/dev/nvidia-uvm");
-  nodes.uvm_tools = ReadNode(host, "/dev/nvidia-uvm-tools");
-  nodes.modeset = ReadNode(host, "/dev/nvidia-modeset");
+  nodes.control = ReadDeviceFile(host, "/dev/nvidiactl");
+  nodes.uvm = ReadDeviceFile(host, "/dev/nvidia-uvm");
+  nodes.uvm_tools = ReadDeviceFile(host, "/dev/nvidia-uvm-tools");
+  nodes.modeset = ReadDeviceFile(host, "/dev/nvidia-modeset");
   return nodes;
 }
 
@@ -109,7 +110,7 @@ std::vector<DeviceFile> ReadDriNodes(const sys::Root& host, const device::PciBus
     if (!NumberedNode(name, "card") && !NumberedNode(name, "renderD")) {
       continue;
     }
-    if (std::optional<DeviceFile> node = ReadNode(host, fmt::format("/dev/dri/{}", name))) {
+    if (std::optional<DeviceFile> node = ReadDeviceFile(host, fmt::format("/dev/dri/{}", name))) {
       nodes.push_back(*std::move(node));
     }
   }

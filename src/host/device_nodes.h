@@ -45,6 +45,9 @@ struct DeviceNodes {
   const DeviceFile* FindCap(unsigned cap_minor) const;
 };
 
+// The character device at `path`; nullopt for anything else, a link to one as well.
+std::optional<DeviceFile> ReadDeviceFile(const sys::Root& host, std::string path);
+
 // The N of "nvidia<N>" or "nvidia-cap<N>"; nullopt for any other name.
 std::optional<unsigned> NumberedNode(std::string_view name, std::string_view prefix);
 

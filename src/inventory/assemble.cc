@@ -7,6 +7,7 @@
 #include "src/device/mig.h"
 #include "src/device/model.h"
 #include "src/device/topology.h"
+#include "src/host/companion_nodes.h"
 #include "src/host/driver_facts.h"
 #include "src/nvml/error_map.h"
 
@@ -168,7 +169,13 @@ bool HostView::Shows(const device::PciBusId& id) const {
 
 HostView ReadHostView(const sys::Root& host) {
   auto pci = host::ScanNvidiaPci(host);
-  return pci.ok() ? HostView{.is_pci_readable = true, .pci = *std::move(pci)} : HostView{};
+  HostView view;
+  view.is_pci_readable = pci.ok();
+  if (pci.ok()) {
+    view.pci = *std::move(pci);
+  }
+  view.companions = host::ReadCompanionNodes(host);
+  return view;
 }
 
 std::optional<unsigned> MinorFromProc(const sys::Root& host, const device::PciBusId& id) {

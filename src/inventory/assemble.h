@@ -17,6 +17,7 @@ namespace kgpu::inventory {
 struct HostView {
   bool is_pci_readable = false;  // false: `pci` says nothing of what is there
   std::vector<host::PciDevice> pci;
+  std::vector<device::CompanionNode> companions;
   bool Shows(const device::PciBusId& id) const;
   const host::PciDevice* Find(const device::PciBusId& id) const;
 };

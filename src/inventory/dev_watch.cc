@@ -7,10 +7,22 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include "src/base/status_macros.h"
+#include "src/host/companion_nodes.h"
 
 namespace kgpu::inventory {
+namespace {
+
+// Of what lies in folders, the folder alone: the quick look sees what changes in it.
+bool IsOurs(std::string_view name) {
+  constexpr std::string_view kDev = "/dev/";
+  return name.starts_with("nvidia") || name == host::kGdrcopyName ||
+         name == host::kInfinibandFolder.substr(kDev.size());
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<DevWatch>> DevWatch::Create(EventLoop& loop, const sys::Root& host,
                                                      std::function<void()> changed) {
@@ -46,8 +58,7 @@ void DevWatch::OnReadable() {
       inotify_event event{};
       std::memcpy(&event, buffer.data() + offset, sizeof(event));
       const char* name = buffer.data() + offset + offsetof(inotify_event, name);
-      is_ours = is_ours || (event.mask & IN_Q_OVERFLOW) != 0 ||
-                (event.len > 0 && std::strncmp(name, "nvidia", 6) == 0);
+      is_ours = is_ours || (event.mask & IN_Q_OVERFLOW) != 0 || (event.len > 0 && IsOurs(name));
       offset += sizeof(event) + event.len;
     }
   }

@@ -1,5 +1,5 @@
-// Tells when a device node of NVIDIA's comes or goes: the cheapest sign of a GPU that was added or
-// removed and of a driver that was loaded. Source: inotify(7).
+// Tells when a device node of NVIDIA's or of a companion comes or goes: the cheapest sign of a GPU
+// that was added or removed and of a driver that was loaded. Source: inotify(7).
 #pragma once
 
 #include <functional>

@@ -174,6 +174,7 @@ void Inventory::Impl::Start(Listener listener) {
       Snapshot next;
       next.driver = driver_;
       next.unmanaged = Unmanaged(view_, {}, driver_.reason, root_.host);
+      next.companions = view_.companions;
       Publish(std::move(next));
     }
   });
@@ -402,6 +403,7 @@ void Inventory::Impl::ShowReady() {
     book_.Apply(gpu);
   }
   next.unmanaged = Unmanaged(view_, known_, "", root_.host);
+  next.companions = view_.companions;
   Publish(std::move(next));
 }
 
@@ -424,6 +426,7 @@ void Inventory::Impl::ShowDown() {
     }
   }
   next.unmanaged = Unmanaged(view_, known_, driver_.reason, root_.host);
+  next.companions = view_.companions;
   Publish(std::move(next));
 }
 

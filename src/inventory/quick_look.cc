@@ -1,8 +1,12 @@
 #include "src/inventory/quick_look.h"
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include <vector>
+
+#include "src/host/companion_nodes.h"
 
 namespace kgpu::inventory {
 namespace {
@@ -30,14 +34,20 @@ void AddInstances(const sys::Root& host, const std::string& mig_folder, std::str
   }
 }
 
-}  // namespace
+// The time says enough: a list of 2,000 channels every second would cost more than all the rest.
+void AddTime(const sys::Root& host, std::string_view folder, std::string& look) {
+  const StatusOr<struct stat> status = host.Stat(folder);
+  if (status.ok()) {
+    look += fmt::format("{}@{}.{}\n", folder, status->st_mtim.tv_sec, status->st_mtim.tv_nsec);
+  }
+}
 
-std::string QuickLook(const sys::Root& host) {
+void AddModule(const sys::Root& host, std::string& look) {
   const auto version = host.ReadFile(fmt::format("{}/version", kFolder));
   if (!version.ok()) {
-    return {};
+    return;
   }
-  std::string look = *version;
+  look += *version;
   for (const std::string& gpu : Names(host, fmt::format("{}/gpus", kFolder))) {
     look += gpu + "\n";
   }
@@ -48,6 +58,15 @@ std::string QuickLook(const sys::Root& host) {
       AddInstances(host, mig, look);
     }
   }
+}
+
+}  // namespace
+
+std::string QuickLook(const sys::Root& host) {
+  std::string look;
+  AddModule(host, look);
+  AddTime(host, host::kImexChannelFolder, look);
+  AddTime(host, host::kInfinibandFolder, look);
   return look;
 }
 

@@ -9,8 +9,10 @@
 
 namespace kgpu::inventory {
 
-// The module's version, its GPUs, and the MIG mode and instances of each: equal as long as none
-// changed. Source: /proc/driver/nvidia/{version,gpus,capabilities}. Empty without the module.
+// The module's version, its GPUs, and the MIG mode and instances of each; when an entry of a
+// companions' folder came or went: equal as long as none changed. Source:
+// /proc/driver/nvidia/{version,gpus,capabilities}, times of the folders in /dev. Empty without all
+// of them.
 std::string QuickLook(const sys::Root& host);
 
 }  // namespace kgpu::inventory

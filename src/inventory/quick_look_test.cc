@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "src/inventory/test_host.h"
@@ -44,6 +45,21 @@ TEST_F(QuickLookTest, SeesGpusMigAndVersionsChange) {
   EXPECT_TRUE(has_changed());
   std::filesystem::remove_all(host_.dir().At(kInstance));
   EXPECT_TRUE(has_changed());
+}
+
+TEST_F(QuickLookTest, SeesCompanionsInFoldersComeWithoutTheModule) {
+  std::filesystem::remove_all(host_.dir().At("proc/driver"));
+  for (const std::string folder : {"dev/nvidia-caps-imex-channels", "dev/infiniband"}) {
+    host_.dir().MakeDir(folder);
+    // Any time but this moment's, which the next entry may have too.
+    std::filesystem::last_write_time(
+        host_.dir().At(folder),
+        std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+    const std::string before = Look();
+    EXPECT_FALSE(before.empty());
+    host_.dir().WriteFile(folder + "/entry", "");
+    EXPECT_NE(Look(), before);
+  }
 }
 
 TEST_F(QuickLookTest, IsEmptyWithoutTheModule) {

@@ -55,6 +55,33 @@ TEST_F(TriggersTest, SeveralNodesAtATimeAreOneChange) {
   EXPECT_EQ(changes_, 1);
 }
 
+TEST_F(TriggersTest, CompanionsAreToldAtOnce) {
+  int before = 0;
+  for (const std::string node : {"nvidia-fs0", "gdrdrv", "infiniband"}) {
+    host_.dir().WriteFile("dev/" + node, "");
+    loop_.RunUntilIdle();
+    loop_.Advance(milliseconds(2));
+    EXPECT_GT(changes_, before) << node;
+    loop_.Advance(seconds(2));
+    before = changes_;
+  }
+}
+
+TEST_F(TriggersTest, AChannelInItsFolderIsToldWithinASecond) {
+  const std::string folder = "dev/nvidia-caps-imex-channels";
+  host_.dir().MakeDir(folder);
+  // Any time but this moment's, which the channel may have too.
+  std::filesystem::last_write_time(
+      host_.dir().At(folder),
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  loop_.RunUntilIdle();
+  loop_.Advance(seconds(3));
+  const int before = changes_;
+  host_.dir().WriteFile(folder + "/channel0", "");
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(changes_, before + 1);
+}
+
 TEST_F(TriggersTest, OtherNodesAreNotOurs) {
   host_.dir().WriteFile("dev/sda", "");
   loop_.RunUntilIdle();
