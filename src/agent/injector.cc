@@ -6,6 +6,7 @@
 #include "src/base/status_macros.h"
 #include "src/inject/book_file.h"
 #include "src/inject/build_specs.h"
+#include "src/inject/companion_specs.h"
 #include "src/inject/host_parts.h"
 
 namespace kgpu::agent {
@@ -14,6 +15,7 @@ namespace {
 cdi::PublisherOptions OptionsFor(const std::string& folder) {
   cdi::PublisherOptions options;
   options.folder = folder;
+  options.fleeting_kinds = inject::CompanionKinds();
   // /run is empty after a boot: waiting for a disk would only keep the loop from its work.
   if (folder.starts_with("/run/") || folder.starts_with("/var/run/")) {
     options.durability = sys::Durability::kMemory;
@@ -39,7 +41,7 @@ bool InjectsAlike(const device::Gpu& a, const device::Gpu& b) {
 }  // namespace
 
 bool InjectsAlike(const device::Snapshot& a, const device::Snapshot& b) {
-  if (a.driver != b.driver || a.gpus.size() != b.gpus.size()) {
+  if (a.driver != b.driver || a.companions != b.companions || a.gpus.size() != b.gpus.size()) {
     return false;
   }
   for (size_t i = 0; i < a.gpus.size(); ++i) {
@@ -68,13 +70,16 @@ Injector::Injector(const host::DriverRoot& root, const Clock& clock, sys::Root e
 Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilitySet capabilities) {
   Injection injection;
   injection.cdi_kind = std::string(inject::kOwnKind);
+  inject::CompanionSpecs companions = inject::BuildCompanionSpecs(snapshot, root_);
   inject::HostPlan host;
   if (!snapshot.gpus.empty()) {
     auto parts = inject::FindHostParts(root_, snapshot);
     if (!parts.ok()) {
       injection.plan_status = parts.status();
       injection.cdi = parts.status();
-      LogNews({std::string(Message(parts.status()))});
+      // What does not hang on the driver's files is true all the same.
+      companions.notes.emplace_back(Message(parts.status()));
+      (void)Publish(companions.specs, std::move(companions.notes));
       return injection;
     }
     host = inject::PlanHost(snapshot, *parts);
@@ -83,7 +88,13 @@ Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilityS
   const bool is_known =
       !snapshot.gpus.empty() || snapshot.driver.state == device::DriverState::kReady;
   inject::InjectionPlan plan = inject::PlanFor(host, capabilities);
-  injection.cdi = Publish(plan, is_known ? WriteBook(host.book) : std::vector<std::string>());
+  std::vector<cdi::Spec> specs = {inject::ToSpec(plan, inject::kOwnKind),
+                                  inject::ToSpec(plan, inject::kNvidiaKind)};
+  specs.insert(specs.end(), companions.specs.begin(), companions.specs.end());
+  std::vector<std::string> notes = is_known ? WriteBook(host.book) : std::vector<std::string>();
+  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
+  notes.insert(notes.end(), companions.notes.begin(), companions.notes.end());
+  injection.cdi = Publish(specs, std::move(notes));
   injection.plan = std::make_shared<const inject::InjectionPlan>(std::move(plan));
   return injection;
 }
@@ -100,17 +111,18 @@ std::vector<std::string> Injector::WriteBook(const inject::Book& book) const {
   return {};
 }
 
-Status Injector::Publish(const inject::InjectionPlan& plan, std::vector<std::string> notes) {
-  notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
-  auto report = publisher_.Publish(
-      {inject::ToSpec(plan, inject::kOwnKind), inject::ToSpec(plan, inject::kNvidiaKind)});
+Status Injector::Publish(const std::vector<cdi::Spec>& specs, std::vector<std::string> notes) {
+  auto report = publisher_.Publish(specs);
   if (!report.ok()) {
     notes.emplace_back(Message(report.status()));
     LogNews(notes);
     return report.status();
   }
   for (const std::string& path : report->written) {
-    KGPU_LOG(kInfo, "CDI spec written", {"file", path}, {"devices", plan.devices.size()});
+    KGPU_LOG(kInfo, "CDI spec written", {"file", path});
+  }
+  for (const std::string& path : report->removed) {
+    KGPU_LOG(kInfo, "CDI spec removed", {"file", path});
   }
   notes.insert(notes.end(), report->notes.begin(), report->notes.end());
   for (const cdi::Finding& finding : report->findings) {

@@ -40,7 +40,8 @@ class Injector {
  private:
   Injector(const host::DriverRoot& root, const Clock& clock, sys::Root engine,
            std::string cdi_folder);
-  Status Publish(const inject::InjectionPlan& plan, std::vector<std::string> notes);
+  // Its own trouble is among the notes that are logged.
+  Status Publish(const std::vector<cdi::Spec>& specs, std::vector<std::string> notes);
   // Notes that the book could not be written, if so: kubelets and CDI engines do without it.
   std::vector<std::string> WriteBook(const inject::Book& book) const;
   void LogNews(const std::vector<std::string>& notes);

@@ -108,6 +108,10 @@ Status Publisher::MakeFolder() const {
 }
 
 StatusOr<PublishReport> Publisher::Publish(const std::vector<Spec>& specs) {
+  const auto is_empty = [](const Spec& spec) { return spec.devices.empty(); };
+  if (std::ranges::all_of(specs, is_empty) && !root_.Exists(options_.folder)) {
+    return PublishReport();
+  }
   RETURN_IF_ERROR(WithMend(MakeFolder()));
   const FolderContents contents = ReadFolders(root_, options_.folders);
   PublishReport report;
@@ -162,16 +166,20 @@ Status Publisher::PublishKind(Spec spec, const FolderContents& contents, Publish
   if (!others.empty()) {
     const std::string list = Join(others, ", ");
     if (!spec.kind.starts_with(kOwnVendor)) {
-      report.notes.push_back(fmt::format(
-          "kind {} is left to {}: a device that two files declare can not be used; remove that "
-          "file to get ours",
-          spec.kind, list));
+      if (!spec.devices.empty()) {
+        report.notes.push_back(fmt::format(
+            "kind {} is left to {}: a device that two files declare can not be used; remove that "
+            "file to get ours",
+            spec.kind, list));
+      }
       return RemoveKind(spec.kind, report);
     }
     report.notes.push_back(
         fmt::format("kind {} is declared by {} too: remove that file", spec.kind, list));
   }
-  const Expiries kept = KeepVanished(spec, old, report);
+  const bool is_fleeting =
+      std::ranges::find(options_.fleeting_kinds, spec.kind) != options_.fleeting_kinds.end();
+  const Expiries kept = is_fleeting ? Expiries() : KeepVanished(spec, old, report);
   if (spec.devices.empty()) {
     return RemoveKind(spec.kind, report);
   }
@@ -272,6 +280,10 @@ Status Publisher::RemoveKind(std::string_view kind, PublishReport& report) const
 }
 
 Status Publisher::Remove(const std::string& path, PublishReport& report) const {
+  // Most are not there; and on a read-only file system even those can not be unlinked.
+  if (root_.LinkStat(path).status().code() == StatusCode::kNotFound) {
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(const std::string real, RealPath(path));
   if (unlink(real.c_str()) == 0) {
     report.removed.push_back(path);

@@ -27,6 +27,8 @@ struct PublisherOptions {
   // How long a device that is gone stays in the spec: a container that has it may be started again
   // while the driver is exchanged.
   std::chrono::seconds grace{600};
+  // Kinds without grace: a node that is gone is no use to a container that starts again.
+  std::vector<std::string> fleeting_kinds;
   // kMemory where the folder does not outlive the boot anyhow.
   sys::Durability durability = sys::Durability::kDisk;
 };
@@ -52,7 +54,8 @@ class Publisher {
   Publisher& operator=(const Publisher&) = delete;
 
   // Makes the folder hold `specs`. A spec without devices means that there are none of its kind
-  // now: its old devices are kept for the grace period, then the file goes. Kinds of other vendors
+  // now: its old devices are kept for the grace period, then the file goes. A folder that is not
+  // there is only made for devices. Kinds of other vendors
   // are left to a file of somebody else that declares them, and ours is withdrawn.
   // Errors: InvalidArgument (a spec is not valid), FailedPrecondition (read-only folder),
   // PermissionDenied, ResourceExhausted (full), Unavailable (somebody rewrites our file). The old

@@ -197,6 +197,32 @@ TEST_F(PublisherTest, StandsBackForAForeignFileOfAnotherVendorsKind) {
   EXPECT_THAT(Names(kNvidia), ElementsAre("0")) << "back when the other file is gone";
 }
 
+TEST_F(PublisherTest, AKindThatThisHostLacksIsNobodysBusiness) {
+  Spec foreign = SpecOf("nvidia.com/gds", {"all"});
+  foreign.version = "0.5.0";
+  dir_.WriteFile("etc/cdi/gds.yaml", PrintSpec(foreign, doc::Format::kYaml));
+  const auto report = MakePublisher().Publish({SpecOf("nvidia.com/gds", {})});
+  ASSERT_OK(report);
+  EXPECT_THAT(report->notes, IsEmpty());
+}
+
+TEST_F(PublisherTest, AFleetingKindGoesAtOnce) {
+  PublisherOptions options;
+  options.folder = "/run/cdi";
+  options.fleeting_kinds = {"kgpu.dev/gds"};
+  Publisher publisher(root_, root_, clock_, options);
+  ASSERT_OK(publisher.Publish({SpecOf("kgpu.dev/gds", {"all"})}));
+  const auto report = publisher.Publish({SpecOf("kgpu.dev/gds", {})});
+  ASSERT_OK(report);
+  EXPECT_THAT(report->removed, ElementsAre("/run/cdi/kgpu-kgpu.dev-gds.json"));
+  EXPECT_THAT(root_.ListDir("/run/cdi"), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(PublisherTest, NoFolderIsMadeForNothing) {
+  ASSERT_OK(Publish({}));
+  EXPECT_FALSE(root_.Exists("/run"));
+}
+
 TEST_F(PublisherTest, SaysWhenSomebodyElseDeclaresOurKind) {
   Spec foreign = SpecOf("kgpu.dev/gpu", {"0"});
   foreign.version = "0.5.0";
@@ -298,6 +324,17 @@ TEST_F(PublisherTest, ReadOnlyFolderKeepsTheOldFile) {
               StatusIs(StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("run/cdi"), HasSubstr("remount it writable"))));
   EXPECT_THAT(Names(), ElementsAre("0"));
+}
+
+TEST_F(PublisherTest, ReadOnlyFolderThatIsRightIsNoError) {
+  dir_.MakeDir("run/cdi");
+  const ScopedTmpfs tmpfs(dir_.At("run/cdi"), 0, "size=64k");
+  if (!tmpfs.is_mounted()) {
+    GTEST_SKIP() << "mounting is not permitted here";
+  }
+  ASSERT_OK(Publish({"0"}));
+  ASSERT_TRUE(tmpfs.MakeReadOnly());
+  EXPECT_OK(MakePublisher().Publish({SpecOf("kgpu.dev/gpu", {"0"}), SpecOf("kgpu.dev/gds", {})}));
 }
 
 TEST_F(PublisherTest, FileInThePlaceOfTheFolderIsAnError) {

@@ -14,6 +14,7 @@
 #include "src/base/status_macros.h"
 #include "src/cdi/check.h"
 #include "src/cdi/folder.h"
+#include "src/cdi/names.h"
 #include "src/cdi/publisher.h"
 #include "src/cdi/spec_text.h"
 #include "src/cli/cdi_folders.h"
@@ -23,6 +24,7 @@
 #include "src/cli/output.h"
 #include "src/inject/book_file.h"
 #include "src/inject/build_specs.h"
+#include "src/inject/companion_specs.h"
 #include "src/sys/root.h"
 
 namespace kgpu::cli {
@@ -96,22 +98,34 @@ StatusOr<Generator> MakeGenerator(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(CdiFolders folders, FoldersToWrite(options.host, options.output_dir));
   publisher_options.folder = folders.paths.back();
   publisher_options.folders = folders.paths;
+  publisher_options.fleeting_kinds = inject::CompanionKinds();
   ASSIGN_OR_RETURN(sys::Root engine, sys::Root::Open(root.engine_root));
   return Generator{std::move(root), std::move(folders),           std::move(engine),
                    RealClock(),     std::move(publisher_options), std::move(spec_options)};
 }
 
-StatusOr<inject::SpecSet> SpecsOf(const Generator& generator, const device::Snapshot& snapshot) {
+void PrintNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    PrintNote(note);
+  }
+}
+
+StatusOr<inject::SpecSet> GpuSpecsOf(const Generator& generator, const device::Snapshot& snapshot) {
   RETURN_IF_ERROR(RefuseWithoutDriver(snapshot.driver));
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
     PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
   }
   ASSIGN_OR_RETURN(inject::SpecSet set,
                    inject::BuildSpecs(snapshot, generator.root, generator.spec_options));
-  for (const std::string& note : set.notes) {
-    PrintNote(note);
-  }
+  PrintNotes(set.notes);
   return set;
+}
+
+std::vector<cdi::Spec> CompanionSpecsOf(const Generator& generator,
+                                        const device::Snapshot& snapshot) {
+  inject::CompanionSpecs companions = inject::BuildCompanionSpecs(snapshot, generator.root);
+  PrintNotes(companions.notes);
+  return std::move(companions.specs);
 }
 
 // Engines that read CDI do without the book, so a host that does not take it is only told of.
@@ -127,24 +141,35 @@ std::string WriteBook(const Generator& generator, const inject::Book& book) {
                  : "";
 }
 
-StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& snapshot,
-                           bool says_nothing_to_change) {
-  ASSIGN_OR_RETURN(const inject::SpecSet set, SpecsOf(generator, snapshot));
-  const std::string of_book = WriteBook(generator, set.book);
+// `written` is what was written besides.
+StatusOr<ExitCode> PublishSpecs(const Generator& generator, const std::vector<cdi::Spec>& specs,
+                                const std::string& written, bool says_nothing_to_change) {
   cdi::Publisher publisher(generator.folders.root, generator.engine, generator.clock,
                            generator.publisher_options);
-  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(set.specs));
-  const std::string summary = Summary(report, generator.folders.root) + of_book;
+  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
+  const std::string summary = Summary(report, generator.folders.root) + written;
   if (!summary.empty() || says_nothing_to_change) {
     RETURN_IF_ERROR(PrintOut(summary.empty() ? "nothing to change\n" : summary));
-    for (const std::string& note : report.notes) {
-      PrintNote(note);
-    }
+    PrintNotes(report.notes);
   }
   for (const cdi::Finding& finding : report.findings) {
     PrintNote(finding.text);
   }
   return report.findings.empty() ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& snapshot,
+                           bool says_nothing_to_change) {
+  const std::vector<cdi::Spec> companions = CompanionSpecsOf(generator, snapshot);
+  StatusOr<inject::SpecSet> set = GpuSpecsOf(generator, snapshot);
+  if (!set.ok()) {
+    // What does not hang on the driver is true all the same.
+    RETURN_IF_ERROR(PublishSpecs(generator, companions, "", false).status());
+    return set.status();
+  }
+  set->specs.insert(set->specs.end(), companions.begin(), companions.end());
+  return PublishSpecs(generator, set->specs, WriteBook(generator, set->book),
+                      says_nothing_to_change);
 }
 
 // Publishes after every change until interrupted. A host or folder that is bad for now is told and
@@ -161,7 +186,13 @@ Status Watch(const GenerateOptions& options, const Generator& generator) {
 }
 
 StatusOr<ExitCode> DryRun(const Generator& generator, const device::Snapshot& snapshot) {
-  ASSIGN_OR_RETURN(const inject::SpecSet set, SpecsOf(generator, snapshot));
+  ASSIGN_OR_RETURN(const inject::SpecSet set, GpuSpecsOf(generator, snapshot));
+  for (const cdi::Spec& spec : CompanionSpecsOf(generator, snapshot)) {
+    if (!spec.devices.empty() && spec.kind.starts_with("kgpu.dev/")) {
+      PrintNote(fmt::format("there would be {} too",
+                            cdi::QualifiedName(spec.kind, spec.devices.back().name)));
+    }
+  }
   // The second spec only repeats the first under NVIDIA's kind.
   if (set.specs.empty() || set.specs.front().devices.empty()) {
     PrintNote("no usable GPU: there would be no spec");
@@ -243,7 +274,10 @@ void AddGenerate(VerbRegistrar& verbs, CLI::App& group) {
       "generate", "Write the CDI spec by which containers get this host's GPUs");
   verb->footer(
       "Devices are named by index, by UUID and \"all\"; MIG devices by UUID and \"GPU:INDEX\".\n"
-      "The kind is kgpu.dev/gpu; nvidia.com/gpu as well where no other file declares it.\n\n"
+      "The kind is kgpu.dev/gpu; nvidia.com/gpu as well where no other file declares it.\n"
+      "IMEX channels, GPUDirect Storage, GDRCopy and RDMA cards that are there get kinds of their\n"
+      "own: kgpu.dev/imex-channel=0, kgpu.dev/gds=all, kgpu.dev/gdrcopy=all, "
+      "kgpu.dev/mofed=all.\n\n"
       "  kgpu cdi generate --dry-run --format yaml\n"
       "  kgpu cdi generate --capabilities compute,utility,video\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …");

@@ -4,11 +4,11 @@
 #include <array>
 #include <cstddef>
 
+#include "src/inject/edits.h"
+
 namespace kgpu::inject {
 namespace {
 
-constexpr std::array<std::string_view, 5> kFileOptions = {"ro", "nosuid", "nodev", "rbind",
-                                                          "rprivate"};
 // Writable, since a client writes to a socket; never a way to bring programs or devices in.
 constexpr std::array<std::string_view, 5> kSocketOptions = {"noexec", "nosuid", "nodev", "rbind",
                                                             "rprivate"};
@@ -29,7 +29,7 @@ struct Target {
 };
 
 cdi::Mount ToMount(const Target& target) {
-  const auto& options = target.file->is_socket ? kSocketOptions : kFileOptions;
+  const auto& options = target.file->is_socket ? kSocketOptions : kReadOnlyMount;
   cdi::Mount mount;
   mount.host_path = target.file->host_path;
   mount.container_path = target.path;

@@ -9,6 +9,7 @@
 
 #include "src/base/strings.h"
 #include "src/host/library_folders.h"
+#include "src/inject/edits.h"
 
 namespace kgpu::inject {
 namespace {
@@ -30,19 +31,6 @@ constexpr std::array<ExtraName, 4> kExtraNames = {{
     {"libGLX_nvidia", "libGLX_indirect.so.0", Capability::kGraphics},
     {"libnvidia-allocator", "gbm/nvidia-drm_gbm.so", Capability::kGraphics},
 }};
-
-cdi::DeviceNode ToNode(const NodePart& part) {
-  cdi::DeviceNode node;
-  node.path = part.file.path;
-  if (part.engine_path != part.file.path) {
-    node.host_path = part.engine_path;
-  }
-  node.type = "c";
-  node.major = part.file.major;
-  node.minor = part.file.minor;
-  node.permissions = "rw";
-  return node;
-}
 
 const NodePart* Find(const NodeMap& nodes, std::optional<unsigned> minor) {
   const auto found = std::ranges::find(nodes, minor, &NodeMap::value_type::first);
