@@ -22,6 +22,7 @@ struct DriverFlags {
   bool is_pending = false;
   std::vector<std::string> create;
   std::string destroy;
+  std::string with;
 };
 
 using FlagsPtr = std::shared_ptr<DriverFlags>;
@@ -85,6 +86,17 @@ Status Nouveau(const DriverFlags& flags, const CliContext& context) {
     RETURN_IF_ERROR(RunCommands(flags.folder, {"heal all"}).status());
   }
   Tell(flags, context, "nouveau holds the GPUs, no NVIDIA driver is installed");
+  return OkStatus();
+}
+
+Status With(const DriverFlags& flags, const CliContext& context) {
+  ASSIGN_OR_RETURN(const Companions companions, ParseCompanions(flags.with));
+  // A server that is not there must be noticed before anything changes.
+  RETURN_IF_ERROR(RunCommands(flags.folder, {"clients"}).status());
+  ASSIGN_OR_RETURN(HostFolder host, HostFolder::Open(flags.folder));
+  RETURN_IF_ERROR(host.SetCompanions(companions));
+  RETURN_IF_ERROR(RunCommands(flags.folder, {"show"}).status());
+  Tell(flags, context, fmt::format("besides GPUs: {}", ToString(companions)));
   return OkStatus();
 }
 
@@ -165,6 +177,10 @@ void AddDriverVerbs(CLI::App& app, CliContext& context) {
   CLI::App* remove_verb =
       AddVerb(app, context, "remove", "GPU leaves the running host", removed, Remove);
   remove_verb->add_option("GPU", removed->gpu, "index, UUID or PCI address")->required();
+  auto with = std::make_shared<DriverFlags>();
+  AddVerb(app, context, "with", "what the running host has besides GPUs, from now on", with, With)
+      ->add_option("WORDS", with->with, "gds,gdrcopy,mofed=CARDS,imex=CHANNELS, or none")
+      ->required();
   AddMig(app, context);
 }
 

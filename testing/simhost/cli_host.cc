@@ -19,6 +19,7 @@ struct CreateFlags {
   CreateOptions options;
   std::string distro = "debian";
   std::string arch = "x86_64";
+  std::string with;
   bool no_serve = false;
 };
 
@@ -54,6 +55,7 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
   ASSIGN_OR_RETURN(options.folder, AbsoluteFolder(options.folder));
   ASSIGN_OR_RETURN(options.distro, ParseDistro(flags.distro));
   ASSIGN_OR_RETURN(options.arch, ParseArch(flags.arch));
+  ASSIGN_OR_RETURN(options.companions, ParseCompanions(flags.with));
   options.proc_devices = ProcDevices();
   if (options.nvml_library.empty()) {
     options.nvml_library = LibraryBeside(context.program);
@@ -101,6 +103,8 @@ void AddCreate(CLI::App& app, CliContext& context) {
   verb->add_option("--seed", flags->options.seed, "other UUIDs and serial numbers for each number");
   verb->add_option("--library", flags->options.nvml_library,
                    "the simulated libnvidia-ml.so.1 (default: beside this program or in ../lib)");
+  verb->add_option("--with", flags->with,
+                   "what GPU programs use besides: gds,gdrcopy,mofed=CARDS,imex=CHANNELS");
   verb->add_flag("--with-32bit", flags->options.has_32bit, "also the 32-bit libraries");
   verb->add_flag("--no-serve", flags->no_serve, "only the files, no server");
   verb->add_flag("--force", flags->options.is_forced, "replace a simulated host in DIR");

@@ -80,6 +80,9 @@ StatusOr<std::string> ApplyHostCommand(const HostFolder& host, sim::SimState& st
   if (words.size() == 2 && words[0] == "library") {
     return SetLibrary(state, words);
   }
+  if (words.size() == 1 && words[0] == "show") {
+    return std::string();  // the server reads host.json before it shows the host
+  }
   if (words.size() == 4 && words[0] == "nvlink" && words[3] == "up") {
     return RaiseLink(state, words);
   }

@@ -2,6 +2,7 @@
 // host's profile or change more than the driver's state.
 //   add-model MODEL         a GPU of a model file joins the host
 //   library VERSION         the user space files are of VERSION from now on
+//   show                    nothing changes but what host.json says
 //   nvlink GPU LINK up      nvlink GPU LINK errors N
 #pragma once
 

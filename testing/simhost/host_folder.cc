@@ -159,6 +159,7 @@ HostSettings SettingsFor(const CreateOptions& options, const Profile& profile) {
       options.driver_version.empty() ? profile.driver.version : options.driver_version;
   settings.seed = options.seed;
   settings.majors = FreeMajors(options.proc_devices);
+  settings.companions = options.companions;
   settings.nvml_library = options.nvml_library;
   return settings;
 }
@@ -254,6 +255,11 @@ Status HostFolder::ReloadSettings() {
 
 Status HostFolder::SetNouveau(bool is_nouveau) {
   settings_.is_nouveau = is_nouveau;
+  return sys::WriteFileAtomically(At(kSettingsFile), SettingsToJson(settings_));
+}
+
+Status HostFolder::SetCompanions(const Companions& companions) {
+  settings_.companions = companions;
   return sys::WriteFileAtomically(At(kSettingsFile), SettingsToJson(settings_));
 }
 

@@ -20,6 +20,7 @@ struct CreateOptions {
   Distro distro = Distro::kDebian;
   Arch arch = Arch::kX86_64;
   bool has_32bit = false;
+  Companions companions;
   std::string driver_version;  // empty: the profile's
   uint64_t seed = 0;
   std::string nvml_library;  // the simulated library; empty: a stub takes its place
@@ -51,6 +52,7 @@ class HostFolder {
   // Takes over changes of host.json that another process made.
   Status ReloadSettings();
   Status SetNouveau(bool is_nouveau);
+  Status SetCompanions(const Companions& companions);
 
  private:
   HostFolder(std::string path, Profile profile, HostSettings settings)

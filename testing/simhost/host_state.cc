@@ -259,6 +259,7 @@ HostView ViewOf(const Profile& profile, const HostSettings& settings, const sim:
   view.majors = settings.majors;
   view.nvswitches = profile.nvswitches;
   view.is_nouveau = settings.is_nouveau;
+  view.companions = settings.companions;
   if (!settings.is_nouveau) {
     view.is_module_open = state.driver.is_open_module != 0;
     view.module_version = state.driver.is_loaded != 0 ? state.driver.version : "";

@@ -50,6 +50,10 @@ DynamicMajors FreeMajors(std::string_view proc_devices) {
   majors.caps = take();
   majors.nvswitch = take();
   majors.nvlink = take();
+  majors.imex = take();
+  majors.gds = take();
+  majors.gdrcopy = take();
+  majors.infiniband = take();
   return majors;
 }
 

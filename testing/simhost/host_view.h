@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/simhost/companions.h"
 #include "testing/simhost/profile.h"
 
 namespace kgpu::simhost {
@@ -25,6 +26,10 @@ struct DynamicMajors {
   unsigned caps = 0;
   unsigned nvswitch = 0;
   unsigned nvlink = 0;
+  unsigned imex = 0;
+  unsigned gds = 0;
+  unsigned gdrcopy = 0;
+  unsigned infiniband = 0;
   bool operator==(const DynamicMajors&) const = default;
 };
 
@@ -73,6 +78,7 @@ struct HostView {
   std::string library_version;  // empty: no user space driver is installed
   bool is_nouveau = false;      // the nouveau module holds the GPUs
   std::vector<GpuView> gpus;    // on the bus, by minor
+  Companions companions;
   // The bytes of libnvidia-ml.so; null: a stub stands in its place.
   std::shared_ptr<const std::string> nvml_library;
   bool operator==(const HostView&) const = default;  // of the library, the same object

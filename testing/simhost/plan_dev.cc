@@ -41,6 +41,35 @@ void AddNvSwitches(const HostView& host, Tree& tree) {
   }
 }
 
+// The RDMA stack is the kernel's own: it does not hang on the GPUs' module.
+void AddRdmaCards(const HostView& host, Tree& tree) {
+  if (host.companions.rdma_cards == 0) {
+    return;
+  }
+  constexpr unsigned kFirstVerbsMinor = 192;
+  // A real connection manager is a "misc" device, whose numbers this machine may use.
+  AddNode(tree, "infiniband/rdma_cm", host.majors.infiniband, 0, 0666);
+  for (unsigned i = 0; i < host.companions.rdma_cards; ++i) {
+    AddNode(tree, fmt::format("infiniband/uverbs{}", i), host.majors.infiniband,
+            kFirstVerbsMinor + i, 0666);
+  }
+}
+
+void AddCompanions(const HostView& host, Tree& tree) {
+  for (unsigned i = 0; i < host.companions.imex_channels; ++i) {
+    AddNode(tree, fmt::format("nvidia-caps-imex-channels/channel{}", i), host.majors.imex, i, 0666);
+  }
+  if (host.companions.has_gds) {
+    constexpr unsigned kGdsNodes = 16;
+    for (unsigned i = 0; i < kGdsNodes; ++i) {
+      AddNode(tree, fmt::format("nvidia-fs{}", i), host.majors.gds, i, 0666);
+    }
+  }
+  if (host.companions.has_gdrcopy) {
+    AddNode(tree, "gdrdrv", host.majors.gdrcopy, 0, 0666);
+  }
+}
+
 void AddDrm(const HostView& host, Tree& tree) {
   for (const GpuView& gpu : host.gpus) {
     const std::string card = fmt::format("card{}", gpu.minor);
@@ -57,6 +86,7 @@ void AddDrm(const HostView& host, Tree& tree) {
 
 void PlanDeviceNodes(const HostView& host, Tree& tree) {
   tree.Folder("dev");
+  AddRdmaCards(host, tree);
   if (host.is_nouveau) {
     AddDrm(host, tree);
   }
@@ -73,6 +103,7 @@ void PlanDeviceNodes(const HostView& host, Tree& tree) {
   AddNode(tree, "nvidia-uvm-tools", host.majors.uvm, 1, 0666);
   AddCapabilities(host, tree);
   AddNvSwitches(host, tree);
+  AddCompanions(host, tree);
 }
 
 }  // namespace kgpu::simhost

@@ -69,6 +69,7 @@ void PlanDistribution(const HostView& host, Tree& tree, std::vector<LdCacheEntry
   tree.Link("etc/os-release", "../usr/lib/os-release");
   tree.File("etc/hostname", "simulated-gpu-host\n");
   tree.Folder("run");
+  tree.Folder("run/udev/data");
   tree.Folder("tmp");
   tree.Folder("etc/cdi");
   tree.Link("var/run", "../run");

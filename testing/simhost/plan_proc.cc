@@ -40,6 +40,18 @@ std::string ProcDevices(const HostView& host) {
     }
     text += fmt::format("{:3} nvidia-caps\n", host.majors.caps);
     text += fmt::format("{:3} nvidia-uvm\n", host.majors.uvm);
+    if (host.companions.imex_channels > 0) {
+      text += fmt::format("{:3} nvidia-caps-imex-channels\n", host.majors.imex);
+    }
+    if (host.companions.has_gds) {
+      text += fmt::format("{:3} nvidia-fs\n", host.majors.gds);
+    }
+    if (host.companions.has_gdrcopy) {
+      text += fmt::format("{:3} gdrdrv\n", host.majors.gdrcopy);
+    }
+  }
+  if (host.companions.rdma_cards > 0) {
+    text += fmt::format("{:3} infiniband_verbs\n", host.majors.infiniband);
   }
   return text + "\nBlock devices:\n  7 loop\n  8 sd\n253 device-mapper\n259 blkext\n";
 }
@@ -56,11 +68,22 @@ std::string ProcModules(const HostView& host) {
   }
   if (IsLoaded(host)) {
     const std::string_view taint = host.is_module_open ? " (OE)" : " (POE)";
+    if (host.companions.has_gds) {
+      add("nvidia_fs", 315392, 0, "-", " (OE)");
+    }
+    if (host.companions.has_gdrcopy) {
+      add("gdrdrv", 28672, 0, "-", " (OE)");
+    }
     add("nvidia_uvm", 1540096, 4, "-", taint);
     add("nvidia_drm", 77824, 0, "-", taint);
     add("nvidia_modeset", 1306624, 1, "nvidia_drm,", taint);
     add("nvidia", 56713216, 155, "nvidia_uvm,nvidia_modeset,", taint);
     add("drm_kms_helper", 212992, 1, "nvidia_drm,", "");
+  }
+  if (host.companions.rdma_cards > 0) {
+    add("mlx5_ib", 450560, 0, "-", "");
+    add("rdma_ucm", 36864, 0, "-", "");
+    add("ib_uverbs", 188416, 2, "rdma_ucm,mlx5_ib,", "");
   }
   add("drm", 614400, 4, "drm_kms_helper,", "");
   add("overlay", 163840, 0, "-", "");

@@ -97,6 +97,9 @@ void AddConfiguration(const HostView& host, Tree& tree) {
 }  // namespace
 
 void PlanPrograms(const HostView& host, Tree& tree) {
+  if (host.companions.has_gds) {
+    tree.File("etc/cufile.json", "{\n    \"logging\": { \"level\": \"ERROR\" }\n}\n");
+  }
   AddPrograms(host, tree);
   AddFirmware(host, tree);
   AddConfiguration(host, tree);

@@ -119,6 +119,23 @@ TEST_F(ProgramTest, GpusComeAndGo) {
   EXPECT_EQ(Sim("add " + host_ + " --model L40").code, 1);
 }
 
+TEST_F(ProgramTest, WhatIsThereBesidesGpusComesAndGoes) {
+  Create("--profile 4xT4 --with gds,imex=2");
+  EXPECT_TRUE(Exists("dev/nvidia-fs0"));
+  EXPECT_TRUE(Exists("etc/cufile.json"));
+  EXPECT_TRUE(Exists("dev/nvidia-caps-imex-channels/channel1"));
+  EXPECT_EQ(Sim("with " + host_ + " gdrcopy,mofed").code, 0);
+  EXPECT_FALSE(Exists("dev/nvidia-fs0"));
+  EXPECT_FALSE(Exists("dev/nvidia-caps-imex-channels"));
+  EXPECT_TRUE(Exists("dev/gdrdrv"));
+  EXPECT_THAT(Read("proc/devices"),
+              AllOf(HasSubstr(" gdrdrv\n"), HasSubstr(" infiniband_verbs\n")));
+  EXPECT_EQ(Sim("unload " + host_).code, 0);
+  EXPECT_FALSE(Exists("dev/gdrdrv"));
+  EXPECT_TRUE(Exists("dev/infiniband/uverbs0"));
+  EXPECT_EQ(Sim("with " + host_ + " gpu").code, 2);
+}
+
 TEST_F(ProgramTest, MigInstancesComeAndGo) {
   Create("--profile 8xH100-SXM5-80GB");
   EXPECT_EQ(Sim("mig " + host_ + " 0 --enable --create 1g.10gb,3g.40gb").code, 0);

@@ -132,6 +132,11 @@ std::string SettingsToJson(const HostSettings& settings) {
   object["capsMajor"] = settings.majors.caps;
   object["nvswitchMajor"] = settings.majors.nvswitch;
   object["nvlinkMajor"] = settings.majors.nvlink;
+  object["imexMajor"] = settings.majors.imex;
+  object["gdsMajor"] = settings.majors.gds;
+  object["gdrcopyMajor"] = settings.majors.gdrcopy;
+  object["infinibandMajor"] = settings.majors.infiniband;
+  object["with"] = text(ToString(settings.companions));
   object["nouveau"] = settings.is_nouveau;
   object["nvmlLibrary"] = text(settings.nvml_library);
   return doc::Print(object, doc::Format::kJson);
@@ -152,6 +157,11 @@ StatusOr<HostSettings> SettingsFromJson(std::string_view text, std::string_view 
   settings.majors.caps = static_cast<unsigned>(reader.Number("capsMajor"));
   settings.majors.nvswitch = static_cast<unsigned>(reader.Number("nvswitchMajor"));
   settings.majors.nvlink = static_cast<unsigned>(reader.Number("nvlinkMajor"));
+  settings.majors.imex = static_cast<unsigned>(reader.Number("imexMajor"));
+  settings.majors.gds = static_cast<unsigned>(reader.Number("gdsMajor"));
+  settings.majors.gdrcopy = static_cast<unsigned>(reader.Number("gdrcopyMajor"));
+  settings.majors.infiniband = static_cast<unsigned>(reader.Number("infinibandMajor"));
+  const std::string companions = reader.Text("with");
   settings.is_nouveau = reader.Flag("nouveau");
   settings.nvml_library = reader.Text("nvmlLibrary");
   RETURN_IF_ERROR(reader.status());
@@ -161,6 +171,7 @@ StatusOr<HostSettings> SettingsFromJson(std::string_view text, std::string_view 
   }
   ASSIGN_OR_RETURN(settings.distro, ParseDistro(distro));
   ASSIGN_OR_RETURN(settings.arch, ParseArch(arch));
+  ASSIGN_OR_RETURN(settings.companions, ParseCompanions(companions));
   return settings;
 }
 

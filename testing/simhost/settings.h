@@ -26,7 +26,8 @@ struct HostSettings {
   std::string driver_version;  // at creation; empty: no driver
   uint64_t seed = 0;
   DynamicMajors majors;
-  bool is_nouveau = false;   // nouveau holds the GPUs, no NVIDIA driver is installed
+  bool is_nouveau = false;  // nouveau holds the GPUs, no NVIDIA driver is installed
+  Companions companions;
   std::string nvml_library;  // file of the simulated library on this machine; may be empty
 };
 

@@ -85,6 +85,50 @@ TEST_F(CdiTest, AWatchWritesAgainAfterEveryChange) {
               HasSubstr("kgpu.dev/gpu=4 "));
 }
 
+TEST_F(CdiTest, WhatIsThereBesidesGpusHasKindsOfItsOwn) {
+  SimHost host("4xT4", {"--with", "gds,gdrcopy,mofed=2,imex=3"});
+  out_.WriteFile("gds.yaml",
+                 "cdiVersion: 0.5.0\nkind: nvidia.com/gds\ndevices:\n- name: all\n"
+                 "  containerEdits:\n    env: [A=1]\n");
+  const Result generated = Generate(host);
+  EXPECT_EQ(generated.code, 0) << generated.err;
+  EXPECT_THAT(generated.err, HasSubstr("nvidia.com/gds is left to " + out_.At("gds.yaml")));
+  const Result listed = host.Kgpu({"cdi", "list", "--spec-dir", out_.path()});
+  EXPECT_EQ(listed.code, 0) << listed.out;
+  EXPECT_THAT(listed.out,
+              AllOf(HasSubstr("kgpu.dev/imex-channel=0 "), HasSubstr("kgpu.dev/imex-channel=2 "),
+                    HasSubstr("kgpu.dev/imex-channel=all "), HasSubstr("kgpu.dev/gds=all "),
+                    HasSubstr("kgpu.dev/gdrcopy=all "), HasSubstr("kgpu.dev/mofed=all "),
+                    HasSubstr("nvidia.com/mofed=all "), Not(HasSubstr("nvidia.com-gds.json"))));
+  EXPECT_EQ(host.Kgpu({"cdi", "check", "--spec-dir", out_.path()}).code, 0);
+  // The cards do not hang on the driver, the rest goes with it: at once.
+  host.Inject("unload");
+  EXPECT_EQ(Generate(host).code, 6);
+  const Result without = host.Kgpu({"cdi", "list", "--spec-dir", out_.path()});
+  EXPECT_THAT(without.out, AllOf(HasSubstr("kgpu.dev/mofed=all "), HasSubstr("kgpu.dev/gpu=0 "),
+                                 Not(HasSubstr("kgpu.dev/gds")), Not(HasSubstr("imex")),
+                                 Not(HasSubstr("gdrcopy"))));
+}
+
+TEST_F(CdiTest, AWatchSeesCompanionsComeAndGo) {
+  SimHost host("4xT4");
+  std::vector<std::string> argv = {"kgpu",    "cdi",          "generate",
+                                   "--watch", "--output-dir", out_.path()};
+  for (const std::string& flag : host.flags()) {
+    argv.push_back(flag);
+  }
+  Background watch(argv);
+  ASSERT_TRUE(watch.WaitFor("nvidia.com-gpu.json")) << watch.out();
+  for (const char* companion : {"gds", "gdrcopy", "mofed", "imex"}) {
+    host.Inject("with", {companion});
+    const std::string name = companion == std::string("imex") ? "imex-channel" : companion;
+    EXPECT_TRUE(watch.WaitFor("wrote " + out_.At("kgpu-nvidia.com-" + name))) << watch.out();
+    host.Inject("with", {"none"});
+    EXPECT_TRUE(watch.WaitFor("removed " + out_.At("kgpu-nvidia.com-" + name))) << watch.out();
+  }
+  EXPECT_EQ(watch.Stop().code, 0);
+}
+
 TEST_F(CdiTest, ADryRunPrintsAndWritesNothing) {
   const SimHost host("4xT4");
   const Result result = Generate(host, {"--dry-run", "--format", "yaml"});

@@ -165,6 +165,35 @@ TEST_P(HotChanges, AGpuIsLostUnderAPodAndComesBack) {
   ExpectRuns("p");
 }
 
+TEST_P(HotChanges, WhatIsThereBesidesGpusIsDeclaredAndWithdrawn) {
+  ASSERT_NO_FATAL_FAILURE(StartNode(4));
+  ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));
+  const auto is_declared = [&](const std::string& name) {
+    return std::ranges::count(node_->CdiDevices(), name) == 1;
+  };
+  for (const std::string name : {"gds", "gdrcopy", "mofed"}) {
+    node_->host().Inject("with", {name});
+    EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] {
+      return is_declared("kgpu.dev/" + name + "=all");
+    })) << name;
+    EXPECT_THAT(node_->CdiProblems(), IsEmpty());
+    node_->host().Inject("with", {"none"});
+    EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] {
+      return !is_declared("kgpu.dev/" + name + "=all");
+    })) << name;
+  }
+  // One more channel in a folder that is there already.
+  for (const std::string channels : {"1", "3"}) {
+    node_->host().Inject("with", {"imex=" + channels});
+    const std::string last = channels == "1" ? "0" : "2";
+    EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] {
+      return is_declared("kgpu.dev/imex-channel=" + last);
+    })) << channels;
+  }
+  ExpectAlwaysHealthy(GpuIds());
+  ExpectRuns("p");
+}
+
 TEST_P(HotChanges, Df08AnXidReachesThePodsStatus) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));

@@ -1,0 +1,25 @@
+// What a simulated host has besides GPUs that GPU programs use, as `create --with` names it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+
+namespace kgpu::simhost {
+
+struct Companions {
+  unsigned imex_channels = 0;
+  bool has_gds = false;
+  bool has_gdrcopy = false;
+  unsigned rdma_cards = 0;
+  bool operator==(const Companions&) const = default;
+};
+
+// "gds,gdrcopy,mofed=2,imex=4": words in any order, without a number one; "none" or "": nothing.
+// Errors: InvalidArgument, naming the word and the known ones.
+StatusOr<Companions> ParseCompanions(std::string_view text);
+// The same text back; "none" for nothing.
+std::string ToString(const Companions& companions);
+
+}  // namespace kgpu::simhost
