@@ -31,6 +31,11 @@ add_library(kgpu_yaml INTERFACE)
 add_library(kgpu::yaml ALIAS kgpu_yaml)
 target_link_libraries(kgpu_yaml INTERFACE -l:libyaml-cpp.a)
 
+# Headers alone: its shared library would be one more that the static programs can not use.
+pkg_check_modules(TOMLPLUSPLUS REQUIRED tomlplusplus)
+add_library(kgpu_toml INTERFACE)
+add_library(kgpu::toml ALIAS kgpu_toml)
+
 add_library(kgpu_cli11 INTERFACE)
 add_library(kgpu::cli11 ALIAS kgpu_cli11)
 target_link_libraries(kgpu_cli11 INTERFACE CLI11::CLI11)

@@ -10,7 +10,7 @@ set -euo pipefail
 packages=(
   # build
   g++ cmake ninja-build pkg-config ccache mold python3
-  libabsl-dev libfmt-dev libyaml-cpp-dev libcli11-dev
+  libabsl-dev libfmt-dev libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev
   # tests and benchmarks
