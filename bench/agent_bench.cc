@@ -1,13 +1,11 @@
 // What the agent costs and how fast it is, beside a bare gRPC plugin in the same run.
 // docs/benchmarks.md explains the rows.
-//   agent-bench [RUNS [IDLE_SECONDS]]      default 11 and 30
-#include <fcntl.h>
+//   agent-bench [RUNS [IDLE_SECONDS [SECTION …]]]      default 11, 30 and all sections: starts,
+//   calls, faults, restarts, rest
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,24 +23,16 @@
 #include "bench/measure.h"
 #include "bench/probe_kubelet.h"
 #include "bench/process.h"
+#include "bench/sim_node.h"
 #include "src/base/strings.h"
-#include "src/host/driver_files.h"
-#include "src/host/driver_root.h"
 #include "testing/driver/control.h"
-#include "testing/temp_dir.h"
 
 namespace kgpu::bench {
 namespace {
 
 using std::chrono::steady_clock;
-using Milliseconds = std::chrono::duration<double, std::milli>;
 
-const std::string kBin = KGPU_BIN_DIR;
 const std::string kBench = KGPU_BENCH_DIR;
-
-double Since(SteadyPoint start, SteadyPoint end) {
-  return Milliseconds(end - start).count();
-}
 
 // User and system time of a process in milliseconds. Source: /proc/<pid>/stat, fields 14 and 15;
 // schedstat's first number is finer (nanoseconds on the CPU), summed over threads.
@@ -56,106 +47,8 @@ double CpuMs(pid_t pid) {
   return total;
 }
 
-// A program of ours in the background, its log discarded.
-class Daemon {
- public:
-  explicit Daemon(std::vector<std::string> argv) : started_(steady_clock::now()) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-    std::vector<char*> pointers;
-    pointers.reserve(argv.size() + 1);
-    for (std::string& argument : argv) {
-      pointers.push_back(argument.data());
-    }
-    pointers.push_back(nullptr);
-    if (posix_spawn(&pid_, pointers[0], &files, nullptr, pointers.data(), environ) != 0) {
-      std::perror("agent-bench: spawn");
-      std::_Exit(1);
-    }
-    posix_spawn_file_actions_destroy(&files);
-  }
-  ~Daemon() { End(SIGKILL); }
-  Daemon(const Daemon&) = delete;
-  Daemon& operator=(const Daemon&) = delete;
-
-  pid_t pid() const { return pid_; }
-  SteadyPoint started() const { return started_; }
-  // Milliseconds from the signal until the process has ended.
-  double End(int signal) {
-    if (pid_ < 0) {
-      return 0;
-    }
-    const auto begun = steady_clock::now();
-    kill(pid_, signal);
-    waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-    return Since(begun, steady_clock::now());
-  }
-
- private:
-  pid_t pid_ = -1;
-  SteadyPoint started_;
-};
-
-// A simulated host, and folders for a kubelet.
-class Node {
- public:
-  explicit Node(const std::string& profile) {
-    dir_.MakeDir("kubelet/device-plugins");
-    dir_.MakeDir("kubelet/plugins_registry");
-    dir_.MakeDir("echo/device-plugins");
-    dir_.MakeDir("run");
-    if (RunAndMeasure({kBin + "/kgpu-sim", "create", host(), "--profile", profile}).code != 0) {
-      (void)std::fputs("agent-bench: kgpu-sim create failed\n", stderr);
-      std::_Exit(1);
-    }
-  }
-  ~Node() { (void)RunAndMeasure({kBin + "/kgpu-sim", "delete", host()}); }
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-
-  std::string host() const { return dir_.At("host"); }
-  std::string kubelet() const { return dir_.At("kubelet"); }
-  std::string echo() const { return dir_.At("echo"); }
-  std::string library() const {
-    const host::DriverRoot root = host::OpenDriverRoot(host(), "", "/").value();
-    return root.driver.At(host::FindNvmlLibrary(root.driver).value());
-  }
-  void Forget() const { std::filesystem::remove(dir_.At("run/agent-memory.json")); }
-  std::vector<std::string> Agent() const {
-    return {kBin + "/kgpu",   "agent",
-            "--host-root",    host(),
-            "--engine-root",  "/",
-            "--kubelet-dir",  kubelet(),
-            "--run-dir",      dir_.At("run"),
-            "--config",       dir_.At("config"),
-            "--http-address", "off"};
-  }
-  // `strategy` as plugin.deviceListStrategy.
-  void WriteConfig(const std::string& strategy) const {
-    dir_.WriteFile("config", fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
-                                         "health: {{holdDown: 5ms}}\n"
-                                         "plugin: {{deviceListStrategy: {}}}\n",
-                                         strategy));
-  }
-
- private:
-  TempDir dir_;
-};
-
-Row MakeRow(std::string what, std::string unit, std::string floor, std::string budget) {
-  return {.what = std::move(what),
-          .unit = std::move(unit),
-          .samples = {},
-          .floor_name = std::move(floor),
-          .floor = {},
-          .budget = std::move(budget)};
-}
-
 // Cold starts, starts after a crash, and exits, each next to the bare plugin's.
-void Starts(const Node& node, int runs, std::vector<Row>& rows) {
+void Starts(const SimNode& node, int runs, std::vector<Row>& rows) {
   Row registered = MakeRow("start to registered", "ms", "bare gRPC plugin", "8");
   Row counted = MakeRow("start to counted by the kubelet", "ms", "bare gRPC plugin", "12");
   Row again = MakeRow("kill -9, start to counted", "ms", "bare gRPC plugin", "12");
@@ -193,7 +86,7 @@ void Starts(const Node& node, int runs, std::vector<Row>& rows) {
 }
 
 // Calls in turns: Allocate, empty call, Allocate of the bare plugin.
-void Calls(const Node& node, const std::string& strategy, std::vector<Row>& rows) {
+void Calls(const SimNode& node, const std::string& strategy, std::vector<Row>& rows) {
   constexpr int kCalls = 3000;
   node.WriteConfig(strategy);
   Row allocate = MakeRow(fmt::format("Allocate, 2 of 8 GPUs, {}", strategy), "us",
@@ -233,7 +126,7 @@ void Calls(const Node& node, const std::string& strategy, std::vector<Row>& rows
   rows.push_back(std::move(cpu));
 }
 
-void Faults(const Node& node, int runs, std::vector<Row>& rows) {
+void Faults(const SimNode& node, int runs, std::vector<Row>& rows) {
   Row row =
       MakeRow("XID to Unhealthy on the stream", "ms", "the event in a bare NVML client", "0.7");
   sim::ControlClient control = sim::ControlClient::Connect(node.host()).value();
@@ -256,7 +149,7 @@ void Faults(const Node& node, int runs, std::vector<Row>& rows) {
   rows.push_back(std::move(row));
 }
 
-void Restarts(const Node& node, std::vector<Row>& rows) {
+void Restarts(const SimNode& node, std::vector<Row>& rows) {
   constexpr int kRestarts = 40;
   Row row = MakeRow("kubelet restart to registered", "ms", "start of a program that does nothing",
                     "2 median, 20 worst");
@@ -274,7 +167,7 @@ void Restarts(const Node& node, std::vector<Row>& rows) {
   rows.push_back(std::move(row));
 }
 
-void Rest(const Node& node, int idle_seconds, std::vector<Row>& rows) {
+void Rest(const SimNode& node, int idle_seconds, std::vector<Row>& rows) {
   Row pss = MakeRow("PSS of agent and probe", "MiB", "bare gRPC plugin", "16");
   Row rss = MakeRow("RSS of agent and probe", "MiB", "bare gRPC plugin", "-");
   Row idle = MakeRow("CPU at rest, agent and probe", "ms/s", "bare gRPC plugin", "0.4");
@@ -305,22 +198,24 @@ void Rest(const Node& node, int idle_seconds, std::vector<Row>& rows) {
   }
 }
 
-int Run(int runs, int idle_seconds) {
+int Run(int runs, int idle_seconds, const std::set<std::string>& wanted) {
   std::vector<Row> rows;
-  const Node node("8xA100-SXM4-80GB");
-  node.WriteConfig("auto");
-  (void)std::fputs("starts …\n", stderr);
-  Starts(node, runs, rows);
-  (void)std::fputs("calls …\n", stderr);
-  Calls(node, "cdi-cri", rows);
-  Calls(node, "[device-specs, mounts]", rows);
-  node.WriteConfig("auto");
-  (void)std::fputs("faults …\n", stderr);
-  Faults(node, runs, rows);
-  (void)std::fputs("kubelet restarts …\n", stderr);
-  Restarts(node, rows);
-  (void)std::fprintf(stderr, "%d s of rest …\n", idle_seconds);
-  Rest(node, idle_seconds, rows);
+  const SimNode node("8xA100-SXM4-80GB");
+  const auto section = [&](const char* name, const auto& body) {
+    if (wanted.empty() || wanted.contains(name)) {
+      (void)std::fprintf(stderr, "%s …\n", name);
+      node.WriteConfig("auto");
+      body();
+    }
+  };
+  section("starts", [&] { Starts(node, runs, rows); });
+  section("calls", [&] {
+    Calls(node, "cdi-cri", rows);
+    Calls(node, "[device-specs, mounts]", rows);
+  });
+  section("faults", [&] { Faults(node, runs, rows); });
+  section("restarts", [&] { Restarts(node, rows); });
+  section("rest", [&] { Rest(node, idle_seconds, rows); });
   (void)std::fputs(RenderRows(rows).c_str(), stdout);
   return 0;
 }
@@ -332,8 +227,9 @@ int main(int argc, char** argv) {
   const auto runs = kgpu::ParseUint(argc > 1 ? argv[1] : "11");
   const auto idle = kgpu::ParseUint(argc > 2 ? argv[2] : "30");
   if (!runs || *runs == 0 || *runs > 1000 || !idle || *idle == 0 || *idle > 600) {
-    (void)std::fputs("usage: agent-bench [RUNS [IDLE_SECONDS]]\n", stderr);
+    (void)std::fputs("usage: agent-bench [RUNS [IDLE_SECONDS [SECTION …]]]\n", stderr);
     return 2;
   }
-  return kgpu::bench::Run(static_cast<int>(*runs), static_cast<int>(*idle));
+  return kgpu::bench::Run(static_cast<int>(*runs), static_cast<int>(*idle),
+                          {argv + std::min(argc, 3), argv + argc});
 }

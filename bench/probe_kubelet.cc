@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -38,6 +39,7 @@ void SetDeadline(grpc::ClientContext& context) {
 
 // One registered plugin: its connection, and the thread that reads its list.
 struct Plugin {
+  std::string resource;
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub;
   grpc::ClientContext stream_context;
   std::jthread reader;
@@ -52,6 +54,7 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
                         v1beta1::Empty*) override {
     const auto now = steady_clock::now();
     auto plugin = std::make_shared<Plugin>();
+    plugin->resource = request->resource_name();
     auto fd = sys::ConnectUnix(folder_ + "/" + request->endpoint());
     if (!fd.ok()) {
       return {grpc::StatusCode::UNKNOWN, "dial"};
@@ -67,7 +70,8 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
     std::shared_ptr<Plugin> old;
     {
       const std::lock_guard lock(mutex_);
-      old = std::exchange(plugin_, plugin);
+      old = std::exchange(plugins_[plugin->resource], plugin);
+      newest_ = plugin;
       registered_ = now;
     }
     changed_.notify_all();
@@ -111,14 +115,29 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
     });
   }
 
+  SteadyPoint WaitHealthy(const std::function<bool(const HealthyIds&)>& condition) {
+    return Wait("no such list", [&]() -> std::optional<SteadyPoint> {
+      HealthyIds healthy;
+      for (const auto& [resource, list] : lists_) {
+        for (const auto& [id, is_healthy] : list) {
+          if (is_healthy) {
+            healthy[resource].insert(id);
+          }
+        }
+      }
+      return condition(healthy) ? std::optional(listed_) : std::nullopt;
+    });
+  }
+
   void Close() {
     acceptor_ = {};
-    std::shared_ptr<Plugin> plugin;
+    std::map<std::string, std::shared_ptr<Plugin>> plugins;
     {
       const std::lock_guard lock(mutex_);
-      plugin = std::exchange(plugin_, nullptr);
+      plugins.swap(plugins_);
+      newest_.reset();
     }
-    if (plugin) {
+    for (const auto& [resource, plugin] : plugins) {
       plugin->stream_context.TryCancel();
       plugin->reader.join();
     }
@@ -149,11 +168,17 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
 
   std::shared_ptr<Plugin> plugin() {
     const std::lock_guard lock(mutex_);
-    return plugin_;
+    return newest_;
   }
   std::vector<std::string> ids() const {
     const std::lock_guard lock(mutex_);
-    return ids_;
+    std::vector<std::string> ids;
+    for (const auto& [resource, list] : lists_) {
+      for (const auto& [id, is_healthy] : list) {
+        ids.push_back(id);
+      }
+    }
+    return ids;
   }
 
  private:
@@ -167,17 +192,30 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
         if (!counted_) {
           counted_ = now;
         }
-        ids_.clear();
+        auto& known = lists_[plugin.resource];
+        known.clear();
         size_t unhealthy = 0;
         for (const auto& device : list.devices()) {
-          ids_.push_back(device.id());
-          unhealthy += device.health() == "Healthy" ? 0 : 1;
+          const bool is_healthy = device.health() == "Healthy";
+          known[device.id()] = is_healthy;
+          unhealthy += is_healthy ? 0 : 1;
         }
         unhealthy_ = {unhealthy, now};
+        listed_ = now;
       }
       changed_.notify_all();
     }
     (void)stream->Finish();
+    {
+      // Withdrawn, unless another registration has taken its place.
+      const std::lock_guard lock(mutex_);
+      const auto it = plugins_.find(plugin.resource);
+      if (it != plugins_.end() && it->second.get() == &plugin) {
+        lists_.erase(plugin.resource);
+        listed_ = steady_clock::now();
+      }
+    }
+    changed_.notify_all();
   }
 
   const std::string folder_;
@@ -187,11 +225,13 @@ class ProbeKubelet::Impl final : public v1beta1::Registration::Service {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Plugin> plugin_;
+  std::map<std::string, std::shared_ptr<Plugin>> plugins_;  // by resource
+  std::shared_ptr<Plugin> newest_;
   std::optional<SteadyPoint> registered_;
   std::optional<SteadyPoint> counted_;
   std::pair<size_t, SteadyPoint> unhealthy_;
-  std::vector<std::string> ids_;
+  std::map<std::string, std::map<std::string, bool>> lists_;  // id to health, by resource
+  SteadyPoint listed_;
 };
 
 ProbeKubelet::ProbeKubelet(std::string dir) : impl_(std::make_unique<Impl>(std::move(dir))) {
@@ -209,6 +249,10 @@ SteadyPoint ProbeKubelet::WaitCounted() {
 }
 SteadyPoint ProbeKubelet::WaitUnhealthy(size_t unhealthy) {
   return impl_->WaitUnhealthy(unhealthy);
+}
+
+SteadyPoint ProbeKubelet::WaitHealthy(const std::function<bool(const HealthyIds&)>& condition) {
+  return impl_->WaitHealthy(condition);
 }
 
 SteadyPoint ProbeKubelet::Restart() {

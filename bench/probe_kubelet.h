@@ -3,13 +3,17 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace kgpu::bench {
 
 using SteadyPoint = std::chrono::steady_clock::time_point;
+using HealthyIds = std::map<std::string, std::set<std::string>>;  // by resource
 
 // One call and what it took.
 struct CallTime {
@@ -31,6 +35,8 @@ class ProbeKubelet {
   SteadyPoint WaitRegistered();
   SteadyPoint WaitCounted();
   SteadyPoint WaitUnhealthy(size_t unhealthy);
+  // When the newest list came once the healthy devices of all resources are as wished.
+  SteadyPoint WaitHealthy(const std::function<bool(const HealthyIds&)>& condition);
 
   // Ends every connection and the server, removes all sockets and listens anew, as a restart does.
   // Returns when it listens.
@@ -39,7 +45,7 @@ class ProbeKubelet {
   // Calls of the plugin that registered last.
   CallTime Allocate(const std::vector<std::string>& ids);
   CallTime Options();
-  // Of the newest list.
+  // Of all resources.
   std::vector<std::string> ids() const;
 
  private:

@@ -32,6 +32,9 @@ constexpr std::chrono::seconds kTrust{5};
 // Changes that follow one another are remembered together.
 constexpr std::chrono::milliseconds kRememberDelay{50};
 
+// Specs are made once the kubelet has had a moment to ask for the new list: making them keeps the
+// loop busy for some milliseconds, and the list is the more urgent of the two.
+constexpr std::chrono::milliseconds kInjectDelay{4};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
@@ -283,7 +286,7 @@ void AgentImpl::ArmExpiry() {
 
 void AgentImpl::InjectSoon() {
   loop_.CancelTimer(inject_timer_);
-  inject_timer_ = loop_.After(std::chrono::nanoseconds(0), [this] { Inject(); });
+  inject_timer_ = loop_.After(kInjectDelay, [this] { Inject(); });
 }
 
 void AgentImpl::Inject() {

@@ -123,8 +123,10 @@ class Inventory::Impl {
   SnapshotPtr current_;
   std::unique_ptr<Triggers> triggers_;
 
-  Driver driver_;                    // as the snapshot shows it
-  HostView view_;                    // of the last look
+  Driver driver_;  // as the snapshot shows it
+  HostView view_;  // of the last look
+  // Read while the first probe starts, for the first look: the driver takes longer to wake up.
+  std::optional<HostView> first_view_;
   std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
   std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
 
@@ -165,6 +167,8 @@ void Inventory::Impl::Start(Listener listener) {
         loop_, root_.host,
         TriggerOptions{.quick_poll = options_.quick_poll, .slow_poll = options_.slow_poll},
         [this] { Refresh(); }, [this] { OnPoll(); });
+    // After the watches: what changes from now on is heard of.
+    first_view_ = ReadHostView(root_.host);
   }
   patience_timer_ = loop_.After(options_.start_deadline, [this] {
     patience_timer_ = TimerId::kNone;
@@ -203,12 +207,14 @@ void Inventory::Impl::OnUp() {
   is_reading_ = false;
   is_first_look_ = true;
   if (options_.is_live) {
-    seen_at_start_ = Fingerprints(ReadHostView(root_.host), root_.host);
+    seen_at_start_ =
+        Fingerprints(first_view_ ? *first_view_ : ReadHostView(root_.host), root_.host);
   }
   Look();
 }
 
 void Inventory::Impl::OnDown(const probe::Down& down) {
+  first_view_.reset();
   is_reading_ = false;
   is_read_wanted_ = false;
   if (!down_ || down_->text != down.text) {
@@ -334,7 +340,7 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
 }
 
 void Inventory::Impl::Take(const Reading& reading) {
-  view_ = ReadHostView(root_.host);
+  view_ = first_view_ ? *std::exchange(first_view_, std::nullopt) : ReadHostView(root_.host);
   Listed listed = ListGpus(reading, view_, root_.host);
   const std::vector<Gpu> before = std::move(known_);
   known_ = MergeKnown(before, listed, view_);

@@ -54,8 +54,11 @@ void AddModule(const sys::Root& host, std::string& look) {
   for (const std::string& gpu : Names(host, fmt::format("{}/capabilities", kFolder))) {
     if (gpu.starts_with("gpu")) {
       const std::string mig = fmt::format("{}/capabilities/{}/mig", kFolder, gpu);
-      look += fmt::format("{}:{}", gpu, host.Exists(mig) ? "mig:" : "");
-      AddInstances(host, mig, look);
+      look += gpu + ":";
+      if (host.Exists(mig)) {
+        look += "mig:";
+        AddInstances(host, mig, look);
+      }
     }
   }
 }

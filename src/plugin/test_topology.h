@@ -141,6 +141,7 @@ inline pools::Resource TestResource(const device::Snapshot& snapshot, unsigned r
 
 inline LinkTable TestLinks(const device::Snapshot& snapshot) {
   std::vector<const device::Gpu*> cards;
+  cards.reserve(snapshot.gpus.size());
   for (const device::Gpu& gpu : snapshot.gpus) {
     cards.push_back(&gpu);
   }

@@ -62,8 +62,15 @@ pid_t Client::probe_pid() const {
   return session_ == nullptr ? 0 : session_->pid();
 }
 
+// The probe works while its owner goes on. A failure is told from the loop, as every later one.
 void Client::Start() {
-  Schedule(std::chrono::milliseconds(0));
+  if (std::optional<Down> failure = TrySession()) {
+    loop_.Post([this, alive = std::weak_ptr<bool>(alive_), failure = *std::move(failure)] {
+      if (!alive.expired()) {
+        GoDown(failure);
+      }
+    });
+  }
 }
 
 void Client::Restart() {
@@ -103,12 +110,18 @@ void Client::StartSession() {
   if (session_ != nullptr) {
     return;
   }
+  if (std::optional<Down> failure = TrySession()) {
+    GoDown(*std::move(failure));
+  }
+}
+
+std::optional<Down> Client::TrySession() {
   up_since_.reset();
   own_reason_.reset();
   is_restart_wanted_ = false;
   auto library = find_library_();
   if (!library.ok()) {
-    return GoDown({.cause = DownCause::kNoLibrary, .text = std::string(Message(library.status()))});
+    return Down{.cause = DownCause::kNoLibrary, .text = std::string(Message(library.status()))};
   }
   library_ = *std::move(library);
   auto session = Session::Start(loop_,
@@ -123,10 +136,10 @@ void Client::StartSession() {
                                  .on_abandoned = [this] { listener_.on_abandoned(); },
                                  .on_gone = [this] { OnGone(); }});
   if (!session.ok()) {
-    return GoDown(
-        {.cause = DownCause::kNotStarted, .text = std::string(Message(session.status()))});
+    return Down{.cause = DownCause::kNotStarted, .text = std::string(Message(session.status()))};
   }
   session_ = *std::move(session);
+  return std::nullopt;
 }
 
 void Client::OnHello() {

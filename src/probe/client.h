@@ -104,6 +104,8 @@ class Client {
   void Ask(Op op, unsigned gpu, unsigned index, StatusOr<T> (*decode)(std::span<const std::byte>),
            AnswerTask<T> done);
   void StartSession();
+  // Starts a probe, or tells why that can not be.
+  std::optional<Down> TrySession();
   void OnHello();
   void OnInit(const Reply& reply);
   void OnEnd(const SessionEnd& end);

@@ -5,8 +5,8 @@
 //   ecc GPU corrected|uncorrected N [LOCATION]     LOCATION: a number, "dram", "sram", "l2", …
 //   hang GPU|all [FUNCTION]              slow GPU|all MILLISECONDS [FUNCTION]
 //   unload                               load [VERSION [CUDA]]        CUDA: "12.2"
-//   add [GPU]                            remove GPU                   like GPU, the first one if
-//   none mig-mode GPU on|off                  mig-create GPU PROFILE [START]   mig-destroy GPU [GI]
+//   add [GPU] (like GPU, or the first)   remove GPU
+//   mig-mode GPU on|off                  mig-create GPU PROFILE [START]   mig-destroy GPU [GI]
 //   gi-create GPU PROFILE_ID [START]     gi-destroy GPU GI
 //   ci-create GPU GI CI_PROFILE          ci-destroy GPU GI CI
 //   process GPU PID MIB [compute|graphics [NAME [SM% [GI [CI]]]]]     process-end GPU PID

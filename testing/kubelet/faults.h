@@ -40,7 +40,7 @@ class Faults {
     if (found == faults_.end()) {
       return std::nullopt;
     }
-    const Fault fault = found->second;
+    Fault fault = found->second;
     if (fault.times > 0 && --found->second.times == 0) {
       faults_.erase(found);
     }

@@ -47,6 +47,7 @@ TEST_P(DevicePluginCalls, Df14TheLastDeviceGoesAndComes) {
 
 TEST_P(DevicePluginCalls, Df14AThousandLongIdsFitOneMessage) {
   std::vector<Advertised> devices;
+  devices.reserve(1024);
   for (int i = 0; i < 1024; ++i) {
     devices.push_back({fmt::format("{:x>63}", i), true, i % 2});
   }
