@@ -1,7 +1,7 @@
 // What the agent costs and how fast it is, beside a bare gRPC plugin in the same run.
 // docs/benchmarks.md explains the rows.
 //   agent-bench [RUNS [IDLE_SECONDS [SECTION …]]]      default 11, 30 and all sections: starts,
-//   calls, faults, restarts, rest
+//   starts16, calls, faults, restarts, rest
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -48,11 +48,11 @@ double CpuMs(pid_t pid) {
 }
 
 // Cold starts, starts after a crash, and exits, each next to the bare plugin's.
-void Starts(const SimNode& node, int runs, std::vector<Row>& rows) {
-  Row registered = MakeRow("start to registered", "ms", "bare gRPC plugin", "8");
-  Row counted = MakeRow("start to counted by the kubelet", "ms", "bare gRPC plugin", "12");
-  Row again = MakeRow("kill -9, start to counted", "ms", "bare gRPC plugin", "12");
-  Row exit = MakeRow("SIGTERM to exit", "ms", "bare gRPC plugin (SIGKILL)", "100");
+void Starts(const SimNode& node, const std::string& suffix, int runs, std::vector<Row>& rows) {
+  Row registered = MakeRow("start to registered" + suffix, "ms", "bare gRPC plugin", "8");
+  Row counted = MakeRow("start to counted by the kubelet" + suffix, "ms", "bare gRPC plugin", "12");
+  Row again = MakeRow("kill -9, start to counted" + suffix, "ms", "bare gRPC plugin", "12");
+  Row exit = MakeRow("SIGTERM to exit" + suffix, "ms", "bare gRPC plugin (SIGKILL)", "100");
   ProbeKubelet kubelet(node.kubelet());
   ProbeKubelet echo_kubelet(node.echo());
   for (int i = 0; i < runs; ++i) {
@@ -208,7 +208,12 @@ int Run(int runs, int idle_seconds, const std::set<std::string>& wanted) {
       body();
     }
   };
-  section("starts", [&] { Starts(node, runs, rows); });
+  section("starts", [&] { Starts(node, "", runs, rows); });
+  section("starts16", [&] {
+    const SimNode large("16xA100");
+    large.WriteConfig("auto");
+    Starts(large, ", 16 GPUs", runs, rows);
+  });
   section("calls", [&] {
     Calls(node, "cdi-cri", rows);
     Calls(node, "[device-specs, mounts]", rows);

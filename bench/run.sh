@@ -13,4 +13,5 @@ printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
 build/release/bench/spine-bench "${1:-20}"
 build/release/bench/policy-bench
 build/release/bench/agent-bench 11 30
+build/release/bench/change-bench 7
 du -bh build/release/bin/kgpu build/release/bin/kgpu-probe

@@ -255,6 +255,8 @@ void Inventory::Impl::OnEvent(const probe::Event& event) {
                    "The driver gave the GPU up: read dmesg, reset the GPU or restart the host.");
     case nvml::kEventSingleBitEcc:
       return;
+    case nvml::kEventMigConfig:
+      return triggers_ ? triggers_->LookRepeatedly() : LookIn(milliseconds(0));
     default:
       return LookIn(milliseconds(0));
   }

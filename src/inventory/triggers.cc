@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// After a device node changed: at once, and again while the kernel may still be at it.
+// Device nodes come before the driver knows the GPU; MIG events before the files of /proc.
 constexpr std::array kLooksAfterChange = {milliseconds(2), milliseconds(20), milliseconds(80),
                                           milliseconds(300), milliseconds(1000)};
 
@@ -25,7 +25,7 @@ Triggers::Triggers(EventLoop& loop, const sys::Root& host, const TriggerOptions&
       changed_(std::move(changed)),
       poll_(std::move(poll)),
       quick_look_(QuickLook(host)) {
-  auto watch = DevWatch::Create(loop_, host_, [this] { OnDevChange(); });
+  auto watch = DevWatch::Create(loop_, host_, [this] { LookRepeatedly(); });
   if (watch.ok()) {
     dev_watch_ = *std::move(watch);
   } else {
@@ -48,7 +48,7 @@ void Triggers::OnFullLook() {
   quick_look_ = QuickLook(host_);
 }
 
-void Triggers::OnDevChange() {
+void Triggers::LookRepeatedly() {
   for (const TimerId timer : std::exchange(change_timers_, {})) {
     loop_.CancelTimer(timer);
   }

@@ -33,9 +33,10 @@ class Triggers {
   // A full look begins: from now on a change is what differs from this moment. Without it a change
   // that came between two quick looks and went again, met by a full look, would stay.
   void OnFullLook();
+  // Something has begun to change: looks at once, and again while the kernel may still be at it.
+  void LookRepeatedly();
 
  private:
-  void OnDevChange();
   void ArmQuickPoll();
   void ArmSlowPoll();
 

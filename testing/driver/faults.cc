@@ -66,7 +66,8 @@ StatusOr<SimKnob (*)[kMaxKnobs]> KnobsOf(SimState& state, std::optional<uint32_t
   return &state.gpus[*slot].knobs;
 }
 
-void HealGpu(SimGpu& gpu) {
+void HealGpu(SimState& state, uint32_t slot) {
+  SimGpu& gpu = state.gpus[slot];
   gpu.is_lost = 0;
   gpu.reset_required = 0;
   gpu.last_xid = 0;
@@ -83,7 +84,7 @@ void HealGpu(SimGpu& gpu) {
   if (gpu.temperature.gpu >= gpu.temperature.slowdown) {
     gpu.temperature.gpu = std::min<uint32_t>(40, gpu.temperature.slowdown);
   }
-  ApplyPendingMigMode(gpu);
+  ApplyPendingMigMode(state, slot);
 }
 
 bool HasComputeInstance(const SimGpu& gpu, const SimProcess& process) {
@@ -180,7 +181,7 @@ Status Unload(SimState& state) {
     for (SimGpuInstance& instance : gpu.mig.instances) {
       instance = SimGpuInstance{};
     }
-    ApplyPendingMigMode(gpu);
+    ApplyPendingMigMode(state, slot);
   }
   return OkStatus();
 }
@@ -328,11 +329,11 @@ std::vector<std::string_view> FieldNames() {
 Status Heal(SimState& state, std::optional<uint32_t> slot) {
   if (slot.has_value()) {
     RETURN_IF_ERROR(CheckSlot(state, *slot));
-    HealGpu(state.gpus[*slot]);
+    HealGpu(state, *slot);
     return OkStatus();
   }
   for (const uint32_t present : PresentGpus(state)) {
-    HealGpu(state.gpus[present]);
+    HealGpu(state, present);
   }
   std::fill(std::begin(state.knobs), std::end(state.knobs), SimKnob{});
   return OkStatus();

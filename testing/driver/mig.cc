@@ -204,19 +204,24 @@ Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled) {
   }
   gpu.mig.pending_mode = is_enabled ? 1 : 0;
   if (gpu.mig.needs_reset == 0) {
-    ApplyPendingMigMode(gpu);
+    ApplyPendingMigMode(state, slot);
   }
   TellConfigChange(state, slot);
   return OkStatus();
 }
 
-void ApplyPendingMigMode(SimGpu& gpu) {
+void ApplyPendingMigMode(SimState& state, uint32_t slot) {
+  SimGpu& gpu = state.gpus[slot];
+  if (gpu.mig.mode == gpu.mig.pending_mode) {
+    return;
+  }
   if (gpu.mig.pending_mode == 0 && gpu.mig.mode != 0) {
     for (SimGpuInstance& instance : gpu.mig.instances) {
       instance = SimGpuInstance{};
     }
   }
   gpu.mig.mode = gpu.mig.pending_mode;
+  TellConfigChange(state, slot);
 }
 
 StatusOr<uint32_t> CreateGpuInstance(SimState& state, uint32_t slot, uint32_t profile_id,

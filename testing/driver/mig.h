@@ -29,8 +29,8 @@ std::optional<uint32_t> ComputeSlicesOfProfile(uint32_t profile);
 // Takes effect at once, or after Heal where the model needs a reset. Disabling destroys the
 // instances. Errors: Unimplemented (model without MIG), FailedPrecondition (processes on it).
 Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled);
-// Applies a pending mode, as a GPU reset does.
-void ApplyPendingMigMode(SimGpu& gpu);
+// Applies a pending mode, as a GPU reset does, and tells of it when it is a change.
+void ApplyPendingMigMode(SimState& state, uint32_t slot);
 
 // The id of the new instance. Without `start` the highest free placement is taken, as the driver
 // does. Errors: FailedPrecondition (MIG is off), NotFound (no such profile), InvalidArgument (start

@@ -180,7 +180,7 @@ Status CreateInstances(const ProfileGpu& gpu, uint32_t slot, sim::SimState& stat
     return OkStatus();
   }
   RETURN_IF_ERROR(sim::SetMigMode(state, slot, true));
-  sim::ApplyPendingMigMode(state.gpus[slot]);
+  sim::ApplyPendingMigMode(state, slot);
   for (const std::string& name : *gpu.mig) {
     if (const auto created = sim::MigCreate(state, slot, name); !created.ok()) {
       return Annotate(created.status(), "gpus[{}].mig: {}", slot, name);

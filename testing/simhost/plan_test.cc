@@ -151,7 +151,7 @@ TEST(PlanTest, MigInstancesHaveCapabilitiesAndNodes) {
   SimulatedHost host("8xA100-SXM4-80GB");
   EXPECT_FALSE(host.Has("proc/driver/nvidia/capabilities/gpu1/mig"));
   ASSERT_OK(sim::SetMigMode(*host.state, 1, true));
-  sim::ApplyPendingMigMode(host.state->gpus[1]);
+  sim::ApplyPendingMigMode(*host.state, 1);
   const StatusOr<uint32_t> instance = sim::MigCreate(*host.state, 1, "3g.40gb");
   ASSERT_OK(instance);
   const unsigned minor = sim::GpuInstanceCapMinor(1, *instance);
