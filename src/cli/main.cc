@@ -12,6 +12,7 @@
 #include "src/cli/config.h"
 #include "src/cli/devices.h"
 #include "src/cli/output.h"
+#include "src/cli/require.h"
 #include "src/cli/sim.h"
 #include "src/cli/status.h"
 #include "src/cli/verb.h"
@@ -87,6 +88,7 @@ int Run(int argc, char** argv) {
   AddDevicesVerb(verbs);
   AddCdiVerbs(verbs);
   AddConfigVerbs(verbs);
+  AddRequireVerb(verbs);
   AddSimVerb(verbs);
   AddCompletionVerb(verbs);
   AddVersionVerb(verbs);

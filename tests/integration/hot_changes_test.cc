@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "src/inject/book_file.h"
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/wait_for_file.h"
 
@@ -20,6 +21,7 @@ using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 using Ids = std::set<std::string>;
 using HealthyIds = std::map<std::string, Ids>;  // by resource
+using Devices = std::vector<inject::BookDevice>;
 
 class HotChanges : public AgentFixture {
  protected:
@@ -57,6 +59,18 @@ class HotChanges : public AgentFixture {
     });
   }
 
+  // Whether kgpu-runtime can.
+  bool AreInBook(const HealthyIds& view) {
+    const auto root = sys::Root::Open(node_->host().path());
+    const auto book = root.ok() ? inject::ReadBook(*root) : root.status();
+    Ids names;
+    for (const inject::BookDevice& device : book.ok() ? book->devices : Devices()) {
+      names.insert(device.names.begin(), device.names.end());
+    }
+    return std::ranges::all_of(
+        view, [&](const auto& entry) { return std::ranges::includes(names, entry.second); });
+  }
+
   // Starts the clock.
   void Begin() { begun_ = Clock::now(); }
   // Waits for the kubelet's view, then for the others to agree with it.
@@ -74,6 +88,7 @@ class HotChanges : public AgentFixture {
     EXPECT_TRUE(node_->WaitForStatus(
         [&](const json::value& status) { return AgentsView(status) == view; }));
     EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] { return AreDeclared(view); }));
+    EXPECT_TRUE(AreInBook(view)) << "the book is written before the specs";
     const Clock::time_point agreed = Clock::now();
     using Milliseconds = std::chrono::duration<double, std::milli>;
     std::cout << fmt::format("{}: the kubelet knows after {:.1f} ms, all agree after {:.1f} ms\n",
