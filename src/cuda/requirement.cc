@@ -124,7 +124,7 @@ class Judge {
   }
 
   Verdict Speak() {
-    if (facts_.is_cuda_from_driver) {
+    if (facts_.is_cuda_from_driver && facts_.cuda) {
       Note(fmt::format("the CUDA version, {}, is taken from the driver's", facts_.cuda->str()));
     }
     for (size_t i = 0; i < kPropertyNames.size(); ++i) {

@@ -135,6 +135,9 @@ TEST(RequirementTest, MendsFitTheDemand) {
        "image needs cuda>=12.4,driver>=570; driver 535.104.05 supports up to 12.2; use driver 570 "
        "or newer, or an image for CUDA 12.2 or older; most"},
       {"cuda>=12.4.1", "use driver 555.42.02 or newer"},
+      {"driver>550", "use a driver newer than 550, or another image"},
+      {"driver>=560 driver>550", "use a driver newer than 550, or another image"},
+      {"cuda>=15.0 cuda>=12.8", "use driver 570.26 or newer"},
       {"cuda>12.3", "use driver 550.54.14 or newer"},
       {"cuda>=12.8 cuda>=12.4", "use driver 550.54.14 or newer"},
       {"cuda>=15.0", "use a driver for CUDA 15.0 or newer, or an image for CUDA 12.2 or older"},

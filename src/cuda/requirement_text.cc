@@ -92,8 +92,26 @@ VersionNumbers LeastOf(const Condition& condition) {
 
 // A driver that would do.
 struct Upgrade {
-  std::optional<DriverVersion> driver;  // nothing: newer than all we know
-  std::optional<CudaVersion> cuda;      // that it is for, where the image asks for one
+  // As a lower bound.
+  struct Bound {
+    DriverVersion driver;
+    bool is_exclusive = false;
+    auto operator<=>(const Bound&) const = default;
+  };
+  Bound bound;
+  bool is_beyond_us = false;  // newer than all we know: the bound means nothing
+  CudaVersion cuda;           // that it is for; 0.0 where the image asks for none
+
+  std::string str() const {
+    if (is_beyond_us) {
+      return fmt::format("a driver for CUDA {} or newer", cuda.str());
+    }
+    return bound.is_exclusive ? fmt::format("a driver newer than {}", bound.driver.str())
+                              : fmt::format("driver {} or newer", bound.driver.str());
+  }
+  bool operator<(const Upgrade& other) const {
+    return is_beyond_us == other.is_beyond_us ? bound < other.bound : other.is_beyond_us;
+  }
 };
 
 // What the alternatives say that this GPU could meet with another driver.
@@ -146,79 +164,61 @@ class Options {
   }
 
   std::string Mend() const {
-    if (const std::optional<uint32_t> last = LastMajorOfGpu()) {
-      return fmt::format(
-          "CUDA {} is not made for GPUs of compute capability {}: use an image for "
-          "CUDA {} or older",
-          upgrade_->cuda->major, gpu_.compute->str(), OldestOf(*last));
+    if (std::string dropped = DroppedGpu(); !dropped.empty()) {
+      return dropped;
     }
-    std::vector<std::string> ways;
-    if (upgrade_ && upgrade_->driver) {
-      ways.push_back(fmt::format("driver {} or newer", upgrade_->driver->str()));
-    } else if (upgrade_) {
-      ways.push_back(fmt::format("a driver for CUDA {} or newer", upgrade_->cuda->str()));
-    } else {
-      ways.emplace_back("a driver that fits");
-    }
-    if (asks_newer_cuda_ && facts_.cuda) {
-      ways.push_back(fmt::format("an image for CUDA {} or older", facts_.cuda->str()));
-    } else {
-      ways.emplace_back("another image");
-    }
-    return fmt::format("use {}{}", Join(ways, ", or "), RunsAnyhow());
+    return fmt::format("use {}, or {}{}", upgrade_ ? upgrade_->str() : "a driver that fits",
+                       asks_newer_cuda_ && facts_.cuda
+                           ? fmt::format("an image for CUDA {} or older", facts_.cuda->str())
+                           : std::string("another image"),
+                       RunsAnyhow());
   }
 
  private:
-  // The alternative that asks for the least.
+  // Keeps the alternative that asks for the least.
   void AddUpgrade(const std::vector<Condition>& conditions) {
     Upgrade upgrade;
-    bool is_known = true;
     for (const Condition& condition : conditions) {
-      DriverVersion needed{LeastOf(condition)};
+      Upgrade::Bound bound{DriverVersion{condition.version}, condition.op == Operator::kGreater};
       if (condition.property == Property::kCuda) {
-        upgrade.cuda = std::max(upgrade.cuda.value_or(CudaVersion()),
-                                CudaVersion{condition.version[0], condition.version[1]});
+        upgrade.cuda =
+            std::max(upgrade.cuda, CudaVersion{condition.version[0], condition.version[1]});
         const std::optional<Toolkit> toolkit = LeastToolkit(LeastOf(condition));
-        is_known = is_known && toolkit.has_value();
-        needed = toolkit ? toolkit->least_driver : DriverVersion();
+        upgrade.is_beyond_us = upgrade.is_beyond_us || !toolkit;
+        bound = {toolkit ? toolkit->least_driver : DriverVersion()};
       }
-      upgrade.driver = std::max(upgrade.driver.value_or(DriverVersion()), needed);
+      upgrade.bound = std::max(upgrade.bound, bound);
     }
-    if (!is_known) {
-      upgrade.driver.reset();
-    }
-    if (!upgrade_ ||
-        (upgrade.driver && (!upgrade_->driver || *upgrade.driver < *upgrade_->driver))) {
+    if (!upgrade_ || upgrade < *upgrade_) {
       upgrade_ = upgrade;
     }
   }
 
-  // Set when no driver can help, since the CUDA asked for has dropped this GPU.
-  std::optional<uint32_t> LastMajorOfGpu() const {
-    if (!upgrade_ || !upgrade_->cuda || !gpu_.compute) {
-      return std::nullopt;
+  // Where no driver can help, since the CUDA asked for has dropped this GPU; else empty.
+  std::string DroppedGpu() const {
+    if (!upgrade_ || !gpu_.compute) {
+      return "";
     }
     const std::optional<uint32_t> last = LastCudaMajor(*gpu_.compute);
-    return last && *last < upgrade_->cuda->major ? last : std::nullopt;
-  }
-
-  // The newest image for this driver and GPU.
-  std::string OldestOf(uint32_t last_major) const {
-    return facts_.cuda && facts_.cuda->major <= last_major ? facts_.cuda->str()
-                                                           : std::to_string(last_major);
+    if (!last || upgrade_->cuda.major <= *last) {
+      return "";
+    }
+    return fmt::format(
+        "CUDA {} is not made for GPUs of compute capability {}: use an image for CUDA {} or older",
+        upgrade_->cuda.major, gpu_.compute->str(),
+        facts_.cuda && facts_.cuda->major <= *last ? facts_.cuda->str() : std::to_string(*last));
   }
 
   // NVIDIA's check knows nothing of minor-version compatibility, and so neither does this one; who
   // is refused for that may be told.
   std::string RunsAnyhow() const {
-    if (!upgrade_ || !upgrade_->cuda || !facts_.driver ||
-        FitOf(*upgrade_->cuda, *facts_.driver) != Fit::kMinor) {
+    if (!upgrade_ || !facts_.driver || FitOf(upgrade_->cuda, *facts_.driver) != Fit::kMinor) {
       return "";
     }
     return fmt::format(
         "; most programs for CUDA {} run on this driver, too, by minor-version compatibility (not "
         "those that compile PTX): NVIDIA_DISABLE_REQUIRE=1 starts the image as it is",
-        upgrade_->cuda->str());
+        upgrade_->cuda.str());
   }
 
   const Facts& facts_;
