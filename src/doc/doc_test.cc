@@ -35,6 +35,14 @@ TEST(DocTest, RefusesDuplicateKeysWithTheirPlace) {
   EXPECT_THAT(Parse("{\"a\": {\"b\": 1}, \"c\": {\"b\": 1}}", Format::kJson, "x"), IsOk());
 }
 
+TEST(DocTest, ColonsQuotesAndBackslashesInStringsAreNoKeys) {
+  EXPECT_THAT(Parse(R"({"a\\":":","b\"":"\":\\","c":[":{","\\\""]})", Format::kJson, "x"), IsOk());
+  EXPECT_THAT(Parse(R"({"a\":":1,"x":["::"],"a\":":2})", Format::kJson, "x"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("given twice")));
+  EXPECT_THAT(Parse(R"([{"a":1,"\u0061":2}])", Format::kJson, "x"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"a\" is given twice")));
+}
+
 TEST(DocTest, TellsWhereTheTextIsWrong) {
   EXPECT_THAT(Parse("{\n  \"a\": ?}", Format::kJson, "x.json"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("x.json:2:8: not JSON")));
