@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -26,14 +28,44 @@ json::string_view Text(std::string_view text) {
 StatusOr<size_t> FindEntry(const Tree& tree, const json::array& list, std::string_view list_name,
                            std::string_view name, std::string_view text) {
   for (size_t i = 0; i < list.size(); ++i) {
-    ASSIGN_OR_RETURN(const json::object* entry, tree.Entry(list, i, list_name));
-    const json::value* value = entry->if_contains(Text(name));
-    if (value != nullptr && value->is_string() && value->get_string() == Text(text)) {
+    ASSIGN_OR_RETURN(const std::string_view found, tree.TextOfEntry(list, i, name, list_name));
+    if (found == text) {
       return i;
     }
   }
   return list.size();
 }
+
+// Where mounts are already. Looking through all of them for each of a hundred new ones would cost
+// more than everything else here.
+class Destinations {
+ public:
+  Destinations(const Tree& tree, const json::array& list) : tree_(tree), list_(list) {}
+
+  Status Read() {
+    for (size_t i = 0; i < list_.size(); ++i) {
+      ASSIGN_OR_RETURN(const std::string_view destination,
+                       tree_.TextOfEntry(list_, i, "destination", "mounts"));
+      seen_.insert(Hash(destination));
+    }
+    return OkStatus();
+  }
+
+  // The first mount there, or the list's size; then counts the destination as taken.
+  StatusOr<size_t> Take(std::string_view destination) {
+    if (seen_.insert(Hash(destination)).second) {
+      return list_.size();
+    }
+    return FindEntry(tree_, list_, "mounts", "destination", destination);
+  }
+
+ private:
+  static size_t Hash(std::string_view text) { return std::hash<std::string_view>()(text); }
+
+  const Tree& tree_;
+  const json::array& list_;
+  std::unordered_set<size_t> seen_;
+};
 
 // An id of process.user; 0 where there is none.
 StatusOr<uint64_t> ProcessId(const Tree& tree, std::string_view name) {
@@ -205,25 +237,30 @@ class Editor {
     ASSIGN_OR_RETURN(const bool has_user_namespace, spec_.HasUserNamespace());
     const bool is_mapped = has_user_namespace && owners_ == BindOwners::kMapped;
     ASSIGN_OR_RETURN(json::array * list, tree_.EditList(Field::kMounts));
+    Destinations destinations(tree_, *list);
+    RETURN_IF_ERROR(destinations.Read());
+    list->reserve(list->size() + mounts.size());
     for (const cdi::Mount& mount : mounts) {
-      ASSIGN_OR_RETURN(const size_t at,
-                       FindEntry(tree_, *list, "mounts", "destination", mount.container_path));
+      ASSIGN_OR_RETURN(const size_t at, destinations.Take(mount.container_path));
       if (at < list->size()) {
         list->erase(list->begin() + static_cast<std::ptrdiff_t>(at));
       }
-      list->emplace_back(MountEntry(mount, is_mapped));
+      list->emplace_back(MountEntry(mount, is_mapped, list->storage()));
     }
     return SortMounts(*list);
   }
 
-  static json::object MountEntry(const cdi::Mount& mount, bool is_mapped) {
-    json::object entry;
+  // In the tree's memory, so that nothing is copied into it.
+  static json::object MountEntry(const cdi::Mount& mount, bool is_mapped,
+                                 const json::storage_ptr& memory) {
+    json::object entry(4, memory);
     entry["destination"] = Text(mount.container_path);
     if (!mount.type.empty()) {
       entry["type"] = Text(mount.type);
     }
     entry["source"] = Text(mount.host_path);
-    json::array options;
+    json::array options(memory);
+    options.reserve(mount.options.size() + 1);
     for (const std::string& option : mount.options) {
       options.emplace_back(Text(option));
     }
@@ -253,9 +290,8 @@ class Editor {
   Status SortMounts(json::array& list) {
     std::vector<std::pair<size_t, size_t>> order;  // depth, index
     for (size_t i = 0; i < list.size(); ++i) {
-      ASSIGN_OR_RETURN(const json::object* entry, tree_.Entry(list, i, "mounts"));
       ASSIGN_OR_RETURN(const std::string_view destination,
-                       tree_.Text(*entry, "destination", fmt::format("mounts[{}]", i)));
+                       tree_.TextOfEntry(list, i, "destination", "mounts"));
       order.emplace_back(DepthOf(destination), i);
     }
     if (std::ranges::is_sorted(order)) {

@@ -50,12 +50,10 @@ StatusOr<std::vector<MountView>> MountsOf(const Tree& tree) {
   ASSIGN_OR_RETURN(const json::array* list, tree.FindList(Field::kMounts));
   std::vector<MountView> views;
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
-    ASSIGN_OR_RETURN(const json::object* entry, tree.Entry(*list, i, "mounts"));
-    const std::string where = fmt::format("mounts[{}]", i);
     MountView& view = views.emplace_back();
     view.index = i;
-    ASSIGN_OR_RETURN(view.destination, tree.Text(*entry, "destination", where));
-    ASSIGN_OR_RETURN(view.source, tree.Text(*entry, "source", where));
+    ASSIGN_OR_RETURN(view.destination, tree.TextOfEntry(*list, i, "destination", "mounts"));
+    ASSIGN_OR_RETURN(view.source, tree.TextOfEntry(*list, i, "source", "mounts"));
   }
   return views;
 }
@@ -64,9 +62,7 @@ StatusOr<std::vector<std::string_view>> PathsOfHooks(const Tree& tree, Field sta
   ASSIGN_OR_RETURN(const json::array* list, tree.FindList(stage));
   std::vector<std::string_view> paths;
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
-    ASSIGN_OR_RETURN(const json::object* entry, tree.Entry(*list, i, NameOf(stage)));
-    ASSIGN_OR_RETURN(paths.emplace_back(),
-                     tree.Text(*entry, "path", fmt::format("{}[{}]", NameOf(stage), i)));
+    ASSIGN_OR_RETURN(paths.emplace_back(), tree.TextOfEntry(*list, i, "path", NameOf(stage)));
   }
   return paths;
 }
@@ -140,9 +136,8 @@ StatusOr<bool> Spec::HasUserNamespace() const {
     return tree_->TypeError("linux.namespaces", "a list");
   }
   for (size_t i = 0; i < list->size(); ++i) {
-    ASSIGN_OR_RETURN(const json::object* entry, tree_->Entry(*list, i, "linux.namespaces"));
     ASSIGN_OR_RETURN(const std::string_view type,
-                     tree_->Text(*entry, "type", fmt::format("linux.namespaces[{}]", i)));
+                     tree_->TextOfEntry(*list, i, "type", "linux.namespaces"));
     if (type == "user") {
       return true;
     }

@@ -175,9 +175,9 @@ Status Tree::TypeError(std::string_view what, std::string_view kind) const {
   return InvalidArgument("{}: {}: must be {}", file_, what, kind);
 }
 
-StatusOr<std::string_view> Tree::Text(const json::object& entry, std::string_view name,
+StatusOr<std::string_view> Tree::Text(const json::object& map, std::string_view name,
                                       std::string_view where) const {
-  const json::value* value = entry.if_contains(json::string_view(name.data(), name.size()));
+  const json::value* value = map.if_contains(json::string_view(name.data(), name.size()));
   if (value == nullptr || value->is_null()) {
     return std::string_view();
   }
@@ -188,13 +188,22 @@ StatusOr<std::string_view> Tree::Text(const json::object& entry, std::string_vie
   return std::string_view(text->data(), text->size());
 }
 
-StatusOr<const json::object*> Tree::Entry(const json::array& list, size_t index,
-                                          std::string_view list_name) const {
+StatusOr<std::string_view> Tree::TextOfEntry(const json::array& list, size_t index,
+                                             std::string_view name,
+                                             std::string_view list_name) const {
   const json::object* entry = list[index].if_object();
   if (entry == nullptr) {
     return TypeError(fmt::format("{}[{}]", list_name, index), "a map of fields");
   }
-  return entry;
+  const json::value* value = entry->if_contains(json::string_view(name.data(), name.size()));
+  if (value == nullptr || value->is_null()) {
+    return std::string_view();
+  }
+  const json::string* text = value->if_string();
+  if (text == nullptr) {
+    return TypeError(fmt::format("{}[{}].{}", list_name, index, name), "a string");
+  }
+  return std::string_view(text->data(), text->size());
 }
 
 }  // namespace kgpu::oci

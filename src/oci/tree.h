@@ -67,12 +67,12 @@ class Tree {
 
   // "<file>: <what>: must be <kind>"
   Status TypeError(std::string_view what, std::string_view kind) const;
-  // The text of a field of an entry of a list; empty when it is not there. `where` names the entry.
-  StatusOr<std::string_view> Text(const boost::json::object& entry, std::string_view name,
+  // The text of a field of a map; empty when it is not there. `where` names the map.
+  StatusOr<std::string_view> Text(const boost::json::object& map, std::string_view name,
                                   std::string_view where) const;
-  // The entry of a list as a map.
-  StatusOr<const boost::json::object*> Entry(const boost::json::array& list, size_t index,
-                                             std::string_view list_name) const;
+  // The same of an entry of a list. A spec has hundreds: names are put together for errors only.
+  StatusOr<std::string_view> TextOfEntry(const boost::json::array& list, size_t index,
+                                         std::string_view name, std::string_view list_name) const;
 
  private:
   Tree(std::string text, std::string file);
