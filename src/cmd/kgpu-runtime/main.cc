@@ -1,0 +1,9 @@
+// kgpu-runtime: an OCI runtime that gives containers their GPUs and then is runc or crun. Also
+// found as nvidia-container-runtime-hook. All of it is in src/shim.
+#include <unistd.h>
+
+#include "src/shim/run.h"
+
+int main(int argc, char** argv) {
+  return kgpu::shim::Main(argc, argv, environ);
+}

@@ -1,0 +1,95 @@
+// Main of run.h.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "src/base/status_macros.h"
+#include "src/shim/real_runtime.h"
+#include "src/shim/run.h"
+#include "src/shim/runtime_log.h"
+
+namespace kgpu::shim {
+namespace {
+
+constexpr std::string_view kHookName = "nvidia-container-runtime-hook";
+
+// Docker offers --gpus where it finds a program of this name, and writes it into the spec as a
+// hook. kgpu-runtime takes the entry out again; it is called only where another runtime was used.
+constexpr char kHookAnswer[] =
+    "kgpu: the GPUs of this container were asked for by docker --gpus, but it was started by a "
+    "runtime that can not give them: run `kgpu runtime configure --engine docker --set-default`, "
+    "or "
+    "start it with --runtime nvidia\n";
+
+bool IsCalled(const char* program, std::string_view name) {
+  const std::string_view path(program);
+  return path.substr(path.rfind('/') + 1) == name;
+}
+
+// The configuration. One that can not be read must not keep containers from being stopped.
+StatusOr<Config> ConfigFor(const CommandLine& line, const sys::Root& root) {
+  StatusOr<Config> config = ReadConfig(root);
+  if (!config.ok() && !line.starts_container) {
+    return Config();
+  }
+  return config;
+}
+
+// Returns only with an error.
+Status BecomeRuntime(const CommandLine& line, const Config& config, const sys::Root& engine,
+                     char** argv, char** environment) {
+  struct stat self{};
+  if (::stat("/proc/self/exe", &self) != 0) {
+    return ErrnoStatus(errno, "stat /proc/self/exe");
+  }
+  ASSIGN_OR_RETURN(std::string runtime, FindRealRuntime(engine, config.runtimes, self));
+  // crun looks at the name it is called by.
+  std::vector<char*> arguments = {runtime.data()};
+  for (char** argument = argv + 1 + line.own; *argument != nullptr; ++argument) {
+    arguments.push_back(*argument);
+  }
+  arguments.push_back(nullptr);
+  ::execve(runtime.c_str(), arguments.data(), environment);
+  return ErrnoStatus(errno, fmt::format("start {}", runtime));
+}
+
+Status Run(const CommandLine& line, char** argv, char** environment) {
+  ASSIGN_OR_RETURN(const sys::Root state, sys::Root::Open(std::string(line.root)));
+  ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open("/"));
+  ASSIGN_OR_RETURN(const Config config, ConfigFor(line, state));
+  if (line.starts_container) {
+    const RealClock clock;
+    RETURN_IF_ERROR(EditBundle(line, config, {state, engine, clock}));
+  }
+  return BecomeRuntime(line, config, engine, argv, environment);
+}
+
+}  // namespace
+
+int Main(int argc, char** argv, char** environment) {
+  if (argc < 1) {
+    return 1;
+  }
+  if (IsCalled(argv[0], kHookName)) {
+    (void)std::fputs(kHookAnswer, stderr);
+    return 1;
+  }
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  const CommandLine line = ScanCommandLine(arguments);
+  std::string problem;
+  try {
+    problem = Message(Run(line, argv, environment));
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
+  const std::string text = fmt::format("kgpu-runtime: {}", problem);
+  WriteRuntimeLog(line, text, RealClock().WallNow());
+  (void)std::fputs(fmt::format("{}\n", text).c_str(), stderr);
+  return 1;
+}
+
+}  // namespace kgpu::shim
