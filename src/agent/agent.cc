@@ -38,8 +38,7 @@ constexpr std::chrono::milliseconds kInjectDelay{4};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
-inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options,
-                                               const std::optional<config::NodeConfig>& config,
+inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,
                                                const Remembered& remembered) {
   inventory::InventoryOptions inventory;
   inventory.probe_path = options.probe_path;
@@ -50,13 +49,13 @@ inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options,
   return inventory;
 }
 
-MemoryKey KeyOf(const AgentOptions& options, const std::optional<config::NodeConfig>& config) {
+MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
   return {.boot_id = ReadBootId(options.boot_id_file),
           .config = config ? config::PrintNodeConfig(*config) : std::string()};
 }
 
 // What was shown before in this boot, or nothing.
-Remembered Recall(const AgentOptions& options, const std::optional<config::NodeConfig>& config) {
+Remembered Recall(const AgentOptions& options, const ConfigPtr& config) {
   const auto folder = sys::Root::Open(options.run_dir);
   const auto text = folder.ok() ? folder->ReadFile(kMemoryFile) : folder.status();
   if (!text.ok() || !config) {
@@ -70,6 +69,7 @@ std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::
     return options.runtime_sockets;
   }
   std::vector<std::string> sockets;
+  sockets.reserve(cri::kUsualSockets.size());
   for (const std::string_view socket : cri::kUsualSockets) {
     sockets.push_back(host.At(socket));
   }
@@ -148,7 +148,7 @@ class AgentImpl final : public Agent {
   inventory::Inventory inventory_;
   RuntimeWatch runtime_;
 
-  std::optional<config::NodeConfig> in_force_;
+  ConfigPtr in_force_;  // null: no good configuration yet
   std::unique_ptr<plugin::DevicePlugin> plugin_;
   pools::Roster roster_{pools::Roster::Options{}};
   device::SnapshotPtr snapshot_;
@@ -299,11 +299,12 @@ void AgentImpl::Inject() {
 }
 
 void AgentImpl::Decide() {
-  if (!in_force_ || !answering_.injection || !runtime_.facts()) {
+  const auto& facts = runtime_.facts();
+  if (!in_force_ || !answering_.injection || !facts) {
     return;
   }
   plugin::Delivery delivery = plugin::DecideDelivery(
-      in_force_->plugin, *runtime_.facts(), answering_.injection->cdi, injector_->cdi_folder());
+      in_force_->plugin, *facts, answering_.injection->cdi, injector_->cdi_folder());
   if (answering_.delivery != delivery) {
     KGPU_LOG(kInfo, "devices are delivered", {"by", plugin::ToString(delivery.strategies)},
              {"reason", delivery.reason});
@@ -323,7 +324,7 @@ AgentState AgentImpl::state() const {
   state.started = started_;
   state.config_file = config_.path();
   state.config_problem = config_.problem();
-  state.has_config = in_force_.has_value();
+  state.has_config = in_force_ != nullptr;
   state.snapshot = snapshot_ ? snapshot_ : inventory_.current();
   state.assignment = assignment_;
   if (plugin_) {

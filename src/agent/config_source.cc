@@ -92,11 +92,11 @@ bool ConfigSource::Read() {
   }
   text_ = *std::move(text);
   problem_.clear();
-  if (config_ == *parsed) {
+  if (config_ && *config_ == *parsed) {
     return true;
   }
   const bool is_first = !config_;
-  config_ = *std::move(parsed);
+  config_ = std::make_shared<const config::NodeConfig>(*std::move(parsed));
   if (is_there_) {
     KGPU_LOG(kInfo, is_first ? "configuration read" : "configuration changed", {"file", path_},
              {"pools", config_->pools.size()});

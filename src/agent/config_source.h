@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "src/base/event_loop.h"
@@ -11,6 +10,8 @@
 #include "src/sys/folder_watch.h"
 
 namespace kgpu::agent {
+
+using ConfigPtr = std::shared_ptr<const config::NodeConfig>;
 
 // Lives on the loop's thread. A bad new file leaves the old configuration whole and is reported.
 class ConfigSource {
@@ -23,8 +24,8 @@ class ConfigSource {
   ConfigSource(const ConfigSource&) = delete;
   ConfigSource& operator=(const ConfigSource&) = delete;
 
-  // Nothing while no good configuration has been seen: hand out no device then.
-  const std::optional<config::NodeConfig>& config() const { return config_; }
+  // Null while no good configuration has been seen: hand out no device then.
+  const ConfigPtr& config() const { return config_; }
   // Why the file is not what config() says, with the mend; empty when it is.
   const std::string& problem() const { return problem_; }
   // The file that was read, or was asked for by name; empty while the defaults stand.
@@ -42,7 +43,7 @@ class ConfigSource {
   const std::string path_;
   const bool must_exist_;
   std::function<void()> changed_;
-  std::optional<config::NodeConfig> config_;
+  ConfigPtr config_;
   std::string problem_;
   bool is_there_ = false;
   std::string text_;  // of the file at the last reading

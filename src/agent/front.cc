@@ -34,7 +34,9 @@ Status Front::OpenLocal(const std::string& run_dir) {
   std::error_code error;
   if (std::filesystem::create_directories(run_dir, error)) {
     // Not closed to others: kgpu-runtime of rootless engines reads the injection book in it.
-    std::filesystem::permissions(run_dir, std::filesystem::perms(0755), error);
+    using enum std::filesystem::perms;
+    std::filesystem::permissions(
+        run_dir, owner_all | group_read | group_exec | others_read | others_exec, error);
   }
   if (error) {
     return ErrnoStatus(error.value(), fmt::format("make {}", run_dir));
