@@ -41,6 +41,7 @@ function(kgpu_proto name file)
   target_link_libraries(kgpu_proto_${name} PUBLIC kgpu::grpc)
 endfunction()
 
+kgpu_proto(cri_pod cri_pod_v1)
 kgpu_proto(cri_status cri_status_v1)
 kgpu_proto(deviceplugin deviceplugin_v1beta1)
 kgpu_proto(pluginregistration pluginregistration_v1)

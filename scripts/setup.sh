@@ -15,8 +15,8 @@ packages=(
   libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev
   # tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev binutils
-  # the real container engine of the demo and the integration tests
-  podman runc buildah busybox-static iproute2
+  # the real container engines of the demo and the tests
+  buildah busybox-static containerd crun docker.io iproute2 podman runc uidmap
 )
 if [ "${1:-}" = --ci ]; then
   packages+=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "testing/temp_dir.h"
+#include "tests/e2e/image_tree.h"
 #include "tests/e2e/program.h"
 
 namespace kgpu::e2e {
@@ -14,9 +15,7 @@ const std::string& WhyNoContainers();
 
 class ContainerBench {
  public:
-  // The loader in the image searches /usr/lib/<multiarch> (Debian, Ubuntu), or /usr/lib64 (RHEL,
-  // SUSE); kMusl has no glibc at all.
-  enum class Image { kDebianLike, kRhelLike, kMusl };
+  using Image = ImageFamily;
 
   explicit ContainerBench(Image image);
 

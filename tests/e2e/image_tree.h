@@ -1,0 +1,16 @@
+// Root file systems of the families of images, made of this machine's busybox and C library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kgpu::e2e {
+
+// The loader in the image searches /usr/lib/<multiarch> (Debian, Ubuntu), or /usr/lib64 (RHEL,
+// SUSE); kMusl has no glibc at all.
+enum class ImageFamily : uint8_t { kDebianLike, kRhelLike, kMusl };
+
+// With kgpu, kgpu-probe and load-library in /usr/bin; neither ld.so.conf nor ld.so.cache.
+void MakeImageTree(const std::string& rootfs, ImageFamily family);
+
+}  // namespace kgpu::e2e

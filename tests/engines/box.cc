@@ -1,0 +1,137 @@
+#include "tests/engines/box.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "src/base/unique_fd.h"
+#include "src/sys/unix_socket.h"
+#include "tests/integration/wait_for_file.h"
+
+namespace kgpu::engines {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kBoxScript = KGPU_SOURCE_DIR "/tests/engines/box.sh";
+constexpr const char* kCgroups = "/sys/fs/cgroup";
+constexpr std::chrono::seconds kStartLimit{60};
+
+// The one child of a process; 0 when it has none.
+pid_t OnlyChild(pid_t parent) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", parent));
+  pid_t child = 0;
+  file >> child;
+  return child;
+}
+
+// Kills the first process of the namespace, and with it all others; over when all are gone.
+void KillNamespace(pid_t unshare) {
+  const pid_t init = OnlyChild(unshare);
+  const UniqueFd pidfd(init == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, init, 0)));
+  if (!pidfd.is_valid()) {
+    return;
+  }
+  (void)syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  constexpr int kLimitMs = 20'000;
+  EXPECT_EQ(poll(&ended, 1, kLimitMs), 1) << "processes of an engine are still there";
+}
+
+// Depth first: a cgroup goes with rmdir alone, its files do not count.
+void RemoveCgroup(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_directory(error) && !entry.is_symlink(error)) {
+      RemoveCgroup(entry.path());
+    }
+  }
+  (void)rmdir(folder.c_str());
+}
+
+}  // namespace
+
+EngineBox::EngineBox() {
+  for (const char* folder : {"run/cdi", "run/kgpu", "log", "etc"}) {
+    dir_.MakeDir(folder);
+  }
+}
+
+EngineBox::~EngineBox() {
+  if (daemon_) {
+    KillNamespace(daemon_->pid());
+    daemon_.reset();
+  }
+  const std::string name = cgroup_parent().substr(1);
+  std::error_code error;
+  RemoveCgroup(fs::path(kCgroups) / name);
+  for (const auto& controller : fs::directory_iterator(kCgroups, error)) {
+    if (fs::exists(controller.path() / name, error)) {
+      RemoveCgroup(controller.path() / name);
+    }
+  }
+}
+
+std::string EngineBox::cgroup_parent() const {
+  return "/" + fs::path(dir_.path()).filename().string();
+}
+
+void EngineBox::WriteEtc(const std::string& path, std::string_view text) const {
+  dir_.WriteFile("etc/" + path, text);
+}
+
+void EngineBox::ShareRun(const std::string& folder) {
+  for (const char* name : {"cdi", "kgpu"}) {
+    const std::string shared = fmt::format("{}/run/{}", folder, name);
+    fs::create_directories(shared);
+    AddPrologue(fmt::format("mount --bind {} /run/{}", shared, name));
+  }
+}
+
+std::vector<std::string> EngineBox::Boxed(std::vector<std::string> argv) const {
+  std::vector<std::string> boxed = {"/usr/bin/unshare",
+                                    "--mount",
+                                    "--propagation",
+                                    "private",
+                                    "--pid",
+                                    "--fork",
+                                    "--kill-child",
+                                    "--mount-proc",
+                                    kBoxScript,
+                                    dir_.path(),
+                                    "/bin/sh",
+                                    "-c",
+                                    "set -e\n" + prologue_ + "exec \"$@\"",
+                                    "sh"};
+  argv.at(0) = e2e::ProgramPath(argv.at(0));
+  boxed.insert(boxed.end(), argv.begin(), argv.end());
+  return boxed;
+}
+
+void EngineBox::StartDaemon(std::vector<std::string> argv) {
+  std::vector<std::string> logged = {"/bin/sh", "-c", "exec \"$@\" >>" + At("daemon.log") + " 2>&1",
+                                     "sh"};
+  const std::vector<std::string> boxed = Boxed(std::move(argv));
+  logged.insert(logged.end(), boxed.begin(), boxed.end());
+  daemon_ = std::make_unique<e2e::Background>(std::move(logged));
+}
+
+bool EngineBox::WaitForSocket(const std::string& socket) const {
+  const auto listens = [&] { return sys::ConnectUnix(socket).ok(); };
+  return integration::WaitInFolder(fs::path(socket).parent_path(), listens, kStartLimit);
+}
+
+e2e::Result EngineBox::Run(std::vector<std::string> argv, std::chrono::milliseconds limit) const {
+  return e2e::RunProgram(Boxed(std::move(argv)), limit);
+}
+
+}  // namespace kgpu::engines

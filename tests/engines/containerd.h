@@ -1,0 +1,38 @@
+// A containerd of its own, spoken to as the kubelet does.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/engines/box.h"
+#include "tests/engines/cri_client.h"
+#include "tests/engines/image.h"
+#include "tests/engines/programs.h"
+#include "tests/engines/report.h"
+
+namespace kgpu::engines {
+
+class ContainerdEngine {
+ public:
+  // `socket`: where it will listen.
+  ContainerdEngine(Origin origin, std::string socket)
+      : origin_(origin), socket_(std::move(socket)) {}
+
+  EngineBox& box() { return box_; }
+
+  // Starts it with `more` behind the CRI plugin's own table in its configuration, and loads
+  // `image`.
+  void Start(Image& image, const std::string& more = "");
+  // The image's report from a container of a pod.
+  Report RunReport(CriClient::Container container);
+  // Why the runtime refuses the container; OK when it does not.
+  Status TryRun(CriClient::Container container);
+
+ private:
+  Origin origin_;
+  std::string socket_;
+  EngineBox box_;
+  std::unique_ptr<CriClient> cri_;
+};
+
+}  // namespace kgpu::engines

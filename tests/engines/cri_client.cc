@@ -1,0 +1,150 @@
+#include "tests/engines/cri_client.h"
+
+#include <cri_pod_v1.grpc.pb.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/status_map.h"
+#include "src/sys/unix_socket.h"
+
+namespace kgpu::engines {
+namespace {
+
+namespace v1 = ::runtime::v1;
+
+constexpr std::chrono::seconds kDeadline{60};
+
+v1::ContainerConfig ConfigOf(const CriClient::Container& container) {
+  v1::ContainerConfig config;
+  config.mutable_metadata()->set_name("main");
+  config.mutable_image()->set_image(container.image);
+  config.add_command("/bin/sleep");
+  config.add_args("1000");
+  for (const auto* variables : {&container.options.envs, &container.env}) {
+    for (const auto& [name, value] : *variables) {
+      v1::KeyValue* variable = config.add_envs();
+      variable->set_key(name);
+      variable->set_value(value);
+    }
+  }
+  for (const kubelet::BindMount& mount : container.options.mounts) {
+    v1::Mount* added = config.add_mounts();
+    added->set_container_path(mount.container_path);
+    added->set_host_path(mount.host_path);
+    added->set_readonly(mount.read_only);
+  }
+  for (const kubelet::DeviceSpec& device : container.options.devices) {
+    v1::Device* added = config.add_devices();
+    added->set_container_path(device.container_path);
+    added->set_host_path(device.host_path);
+    added->set_permissions(device.permissions);
+  }
+  for (const auto& [key, value] : container.options.annotations) {
+    (*config.mutable_annotations())[key] = value;
+  }
+  for (const std::string& name : container.options.cdi_devices) {
+    config.add_cdi_devices()->set_name(name);
+  }
+  auto* security = config.mutable_linux()->mutable_security_context();
+  security->set_readonly_rootfs(container.is_root_read_only);
+  security->mutable_namespace_options()->set_network(v1::NODE);
+  return config;
+}
+
+class Client final : public CriClient {
+ public:
+  Client(UniqueFd socket, std::string cgroup_parent)
+      : stub_(v1::RuntimeService::NewStub(rpc::ChannelOver(std::move(socket)))),
+        cgroup_parent_(std::move(cgroup_parent)) {}
+
+  StatusOr<e2e::Result> Run(const Container& container,
+                            const std::vector<std::string>& command) override {
+    const v1::PodSandboxConfig pod = NextPod();
+    ASSIGN_OR_RETURN(const std::string id, StartPod(pod, container.runtime_handler));
+    StatusOr<e2e::Result> result = RunIn(id, pod, container, command);
+    v1::RemovePodSandboxRequest request;
+    request.set_pod_sandbox_id(id);
+    v1::RemovePodSandboxResponse response;
+    const Status removed =
+        Call("RemovePodSandbox", &v1::RuntimeService::Stub::RemovePodSandbox, request, response);
+    return result.ok() && !removed.ok() ? removed : std::move(result);
+  }
+
+ private:
+  template <typename Request, typename Response>
+  Status Call(std::string_view name,
+              grpc::Status (v1::RuntimeService::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                               Response*),
+              const Request& request, Response& response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    return Annotate(rpc::FromGrpc((stub_.get()->*method)(&context, request, &response)), "{}",
+                    name);
+  }
+
+  // With the network of the node: plugins for another are not needed.
+  v1::PodSandboxConfig NextPod() {
+    v1::PodSandboxConfig pod;
+    const std::string name = fmt::format("pod-{}", ++pods_);
+    pod.mutable_metadata()->set_name(name);
+    pod.mutable_metadata()->set_uid(name + "-uid");
+    pod.mutable_metadata()->set_namespace_("default");
+    pod.mutable_linux()->set_cgroup_parent(cgroup_parent_);
+    pod.mutable_linux()->mutable_security_context()->mutable_namespace_options()->set_network(
+        v1::NODE);
+    return pod;
+  }
+
+  StatusOr<std::string> StartPod(const v1::PodSandboxConfig& pod, const std::string& handler) {
+    v1::RunPodSandboxRequest request;
+    *request.mutable_config() = pod;
+    request.set_runtime_handler(handler);
+    v1::RunPodSandboxResponse response;
+    RETURN_IF_ERROR(
+        Call("RunPodSandbox", &v1::RuntimeService::Stub::RunPodSandbox, request, response));
+    return response.pod_sandbox_id();
+  }
+
+  StatusOr<e2e::Result> RunIn(const std::string& pod_id, const v1::PodSandboxConfig& pod,
+                              const Container& container, const std::vector<std::string>& command) {
+    v1::CreateContainerRequest create;
+    create.set_pod_sandbox_id(pod_id);
+    *create.mutable_config() = ConfigOf(container);
+    *create.mutable_sandbox_config() = pod;
+    v1::CreateContainerResponse created;
+    RETURN_IF_ERROR(
+        Call("CreateContainer", &v1::RuntimeService::Stub::CreateContainer, create, created));
+    v1::StartContainerRequest start;
+    start.set_container_id(created.container_id());
+    v1::StartContainerResponse started;
+    RETURN_IF_ERROR(
+        Call("StartContainer", &v1::RuntimeService::Stub::StartContainer, start, started));
+    v1::ExecSyncRequest exec;
+    exec.set_container_id(created.container_id());
+    for (const std::string& word : command) {
+      exec.add_cmd(word);
+    }
+    exec.set_timeout(kDeadline.count());
+    v1::ExecSyncResponse done;
+    RETURN_IF_ERROR(Call("ExecSync", &v1::RuntimeService::Stub::ExecSync, exec, done));
+    return e2e::Result{.code = done.exit_code(), .out = done.stdout(), .err = done.stderr()};
+  }
+
+  std::unique_ptr<v1::RuntimeService::Stub> stub_;
+  std::string cgroup_parent_;
+  int pods_ = 0;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CriClient>> CriClient::Connect(const std::string& socket,
+                                                        const std::string& cgroup_parent) {
+  ASSIGN_OR_RETURN(UniqueFd connected, sys::ConnectUnix(socket));
+  return std::make_unique<Client>(std::move(connected), cgroup_parent);
+}
+
+}  // namespace kgpu::engines

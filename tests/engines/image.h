@@ -1,0 +1,36 @@
+// Images that engines load from a file, made here: no registry.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "testing/temp_dir.h"
+#include "tests/e2e/image_tree.h"
+
+namespace kgpu::engines {
+
+inline constexpr const char* kImageName = "localhost/kgpu-bench:latest";
+
+struct ImageOptions {
+  e2e::ImageFamily family = e2e::ImageFamily::kDebianLike;
+  std::vector<std::string> env = {};  // the image's own variables
+  // Nodes of GPU 0 to 3 in the image: whether they open is the device cgroup's word alone. Not for
+  // users who may not make nodes.
+  bool has_nodes = true;
+};
+
+// `name` below `dir`: the root file system, "rootfs"; and an archive as `docker save` writes it,
+// "image.tar", which docker, containerd and podman load. It runs `sleep` unless told otherwise.
+class Image {
+ public:
+  explicit Image(const ImageOptions& options = {});
+  std::string rootfs() const { return dir_.At("rootfs"); }
+  // Made at the first call.
+  std::string archive();
+
+ private:
+  TempDir dir_;
+  ImageOptions options_;
+};
+
+}  // namespace kgpu::engines

@@ -1,0 +1,22 @@
+// The engines on this machine, and the newer ones that fetch_newer.sh unpacks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kgpu::engines {
+
+// Debian 12's own, or unpacked from a newer suite.
+enum class Origin : uint8_t { kMachine, kTrixie, kForky };
+
+// Names tests: "Machine", "Trixie", "Forky".
+std::string ToString(Origin origin);
+
+// The path of a program such as "containerd"; empty when it is not there.
+std::string FindProgram(const std::string& name, Origin origin = Origin::kMachine);
+
+// Why an engine of these programs can not be run here, with the mend; empty when it can.
+std::string WhyNot(const std::vector<std::string>& programs, Origin origin = Origin::kMachine);
+
+}  // namespace kgpu::engines
