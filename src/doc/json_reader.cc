@@ -121,6 +121,28 @@ std::string Position(std::string_view text, size_t offset, std::string_view file
   return fmt::format("{}:{}:{}", file, lines + 1, offset - line_start + 1);
 }
 
+// What people most often do wrong, when the parser stopped at `offset`; empty when it is not that.
+std::string_view Hint(std::string_view text, size_t offset) {
+  const char wrong = offset < text.size() ? text[offset] : '\0';
+  const std::string_view before = Trim(text.substr(0, offset));
+  const char last = before.empty() ? '\0' : before.back();
+  if (wrong == '/' || wrong == '#') {
+    return ": JSON has no comments: remove it";
+  }
+  if (wrong == '\'') {
+    return ": use double quotes";
+  }
+  if ((wrong == '}' || wrong == ']') && last == ',') {
+    return ": remove the comma before it";
+  }
+  const bool is_behind_value = last == '"' || last == '}' || last == ']' ||
+                               (last >= '0' && last <= '9') || (last >= 'a' && last <= 'z');
+  if (wrong == '"' && is_behind_value) {
+    return ": a comma or colon is missing before it";
+  }
+  return "";
+}
+
 Status CheckDuplicates(std::string_view text, std::string_view file, size_t depth) {
   json::parse_options options;
   options.max_depth = depth;
@@ -148,7 +170,8 @@ StatusOr<json::value> ParseJson(std::string_view text, std::string_view file,
       error = json::error::extra_data;
     }
     if (error) {
-      return InvalidArgument("{}: not JSON: {}", Position(text, consumed, file), error.message());
+      return InvalidArgument("{}: not JSON: {}{}", Position(text, consumed, file), error.message(),
+                             Hint(text, consumed));
     }
     json::value value = parser.release();
     // Counting is cheap, so that good files, which most are, are not walked a second time.
