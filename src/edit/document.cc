@@ -106,7 +106,8 @@ StatusOr<json::value> Document::ParseRaw(const std::string& raw) const {
   if (syntax_ == Syntax::kJson) {
     return doc::Parse(raw, doc::Format::kJson, file_);
   }
-  const std::string text = fmt::format("x = {}\n", raw);
+  std::string text = fmt::format("x = {}\n", raw);
+  text = syntax_ == Syntax::kTomlTemplate ? CoverActions(text) : text;
   RETURN_IF_ERROR(TomlLayout(text, file_).status());
   ASSIGN_OR_RETURN(const json::value tree, ParseTomlTree(text, file_));
   return tree.get_object().begin()->value();
@@ -176,30 +177,37 @@ Status Document::MakeTablesFor(const Key& key) {
 }
 
 Status Document::Set(const Key& key, const json::value& value) {
+  ASSIGN_OR_RETURN(const std::string raw, Print(value));
+  return Put(key, value, raw);
+}
+
+Status Document::SetRaw(const Key& key, const std::string& raw) {
+  ASSIGN_OR_RETURN(const json::value value, ParseRaw(raw));
+  return Put(key, value, raw);
+}
+
+Status Document::Put(const Key& key, const json::value& value, const std::string& raw) {
   RETURN_IF_ERROR(CheckWay(key));
   const json::value* old = Find(key);
   if (old != nullptr && *old == value) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::string raw, Print(value));
-  if (old != nullptr) {
-    const std::optional<Span> place = now_->layout->ValueAt(key);
-    if (old->is_object() || !place.has_value()) {
-      return InvalidArgument("{}: {} is a table, not one value: mend or remove it", Where(key),
-                             Dotted(key));
-    }
+  if (old == nullptr) {
+    RETURN_IF_ERROR(MakeTablesFor(key));
     json::value wanted = now_->tree;
     SetIn(wanted, key, value);
-    return Record(
-        ChangeKind::kValue, key,
-        Splice{
-            .at = place->begin, .length = place->end - place->begin, .inserted = raw, .after = raw},
-        wanted);
+    return Record(ChangeKind::kValue, key, now_->layout->InsertValue(key, raw), wanted);
   }
-  RETURN_IF_ERROR(MakeTablesFor(key));
+  const std::optional<Span> place = now_->layout->ValueAt(key);
+  if (old->is_object() || !place.has_value()) {
+    return InvalidArgument("{}: {} is a table, not one value: mend or remove it", Where(key),
+                           Dotted(key));
+  }
   json::value wanted = now_->tree;
   SetIn(wanted, key, value);
-  return Record(ChangeKind::kValue, key, now_->layout->InsertValue(key, raw), wanted);
+  const Splice splice{
+      .at = place->begin, .length = place->end - place->begin, .inserted = raw, .after = raw};
+  return Record(ChangeKind::kValue, key, splice, wanted);
 }
 
 Status Document::AddItem(const Key& list, std::string_view item) {

@@ -57,6 +57,9 @@ class Document {
   // Errors: InvalidArgument (something on the way is no table, or a table stands there),
   // FailedPrecondition (no safe way to write it: what to do by hand).
   Status Set(const Key& key, const boost::json::value& value);
+  // The same with the value's own text, which may be an action in a template: "{{ .SystemdCgroup
+  // }}".
+  Status SetRaw(const Key& key, const std::string& raw);
   // Adds a string to a list, which is made when it is not there; nothing when it holds it already.
   Status AddItem(const Key& list, std::string_view item);
   // A comment at the top of a text that is empty; `text` ends with a newline.
@@ -75,6 +78,7 @@ class Document {
   StatusOr<std::unique_ptr<Reading>> Read(std::string text) const;
   StatusOr<std::string> Print(const boost::json::value& value) const;
   StatusOr<boost::json::value> ParseRaw(const std::string& raw) const;
+  Status Put(const Key& key, const boost::json::value& value, const std::string& raw);
   Status CheckWay(const Key& key) const;
   Status MakeTablesFor(const Key& key);
   // Makes the splice when the text then says `wanted`; `key` is what it is about.

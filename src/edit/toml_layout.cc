@@ -58,6 +58,12 @@ class TomlTextLayout : public Layout {
       if (const TomlSection* section = spot.header != nullptr ? spot.header : spot.below) {
         return section->header.begin;
       }
+      // What is below a [[header]] has no place that Look would tell.
+      for (const TomlSection& section : places_.sections()) {
+        if (std::ranges::equal(section.name, First(key, count), {}, &TomlName::name)) {
+          return section.header.begin;
+        }
+      }
     }
     return TextStart(text_);
   }

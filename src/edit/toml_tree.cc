@@ -81,8 +81,11 @@ json::value ToJson(const toml::node& node) {
 // toml++ counts columns in characters; people's editors do too.
 Status ErrorOf(const toml::parse_error& error, std::string_view file) {
   const toml::source_position at = error.source().begin;
-  return InvalidArgument("{}:{}:{}: not TOML: {}", file, at.line, at.column,
-                         Printable(error.description()));
+  std::string_view what = error.description();
+  if (const size_t end = what.find(": "); what.starts_with("Error while parsing") && end < 60) {
+    what.remove_prefix(end + 2);
+  }
+  return InvalidArgument("{}:{}:{}: not TOML: {}", file, at.line, at.column, Printable(what));
 }
 
 std::string Quoted(std::string_view text) {

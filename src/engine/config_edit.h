@@ -9,7 +9,6 @@
 // when Revert leaves "" of it.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 
 #include "src/base/status.h"
 #include "src/edit/change.h"
+#include "src/edit/document.h"
 
 namespace kgpu::engine {
 
@@ -37,8 +37,8 @@ struct Wish {
   std::optional<NamedRuntime> runtime;
   bool set_default = false;  // `runtime` becomes the one of containers that name none
   std::optional<bool> cdi;   // docker features.cdi, containerd enable_cdi; others always read CDI
-  std::vector<std::string> cdi_spec_dirs;          // containerd; empty: left as it is
-  std::vector<std::string> container_annotations;  // containerd, CRI-O: handed on to `runtime`
+  std::vector<std::string> cdi_spec_dirs;          // containerd, CRI-O: added to what is read
+  std::vector<std::string> container_annotations;  // containerd: handed on to `runtime`; patterns
   std::vector<std::string> insecure_registries;    // docker: added to what is there
   std::vector<std::string> registry_mirrors;       // docker: added to what is there
 };
@@ -52,7 +52,7 @@ struct TextEdit {
 };
 
 // How a text is to be read. Revert needs it, so keep it beside the changes.
-enum class TextKind : uint8_t { kJson, kToml, kTomlTemplate };
+using TextKind = edit::Syntax;
 
 struct NamedText {
   std::string path;  // as the engine calls it; named in errors
@@ -84,7 +84,11 @@ struct ContainerdInput {
 };
 
 // The files to write, in an order that is safe to write them in (the drop-in before the `imports`
-// line that makes containerd read it); a file that needs no change is not among them.
+// line that makes containerd read it; revert goes the other way); a file that needs no change is
+// not among them. Before containerd 2.1 that is the one file whose table of the CRI plugin counts:
+// the main file, or the last imported one that has such a table. From 2.1 on the drop-in, an import
+// that is read later and says otherwise, and the main file for its `imports`. The notes are those
+// of the first; where there is only something to say, that is the main file without changes.
 StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input, const Wish& wish);
 
 // The template from which k3s and RKE2 make containerd's file (config.toml.tmpl: config_version 2,
@@ -93,7 +97,8 @@ StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version, co
 
 struct CrioInput {
   // What CRI-O reads, in its order, without `drop_in`: only looked at, for the default runtime's
-  // options, which the new one shall share.
+  // options, which the new one shall share. A file that is read after the drop-in and says
+  // otherwise is an error (FailedPrecondition).
   std::vector<NamedText> files;
   NamedText drop_in = {std::string(kCrioDropIn), ""};
 };
