@@ -221,6 +221,20 @@ void ChooseTemplate(Engine& engine) {
   }
 }
 
+// The folder of drop-ins that goes with a file which is not the usual one.
+std::string DropInFolderBeside(const Engine& engine, const Daemon* daemon) {
+  if (engine.drop_in_folder.empty()) {
+    return "";
+  }
+  const std::string told =
+      engine.kind == Kind::kCrio && daemon != nullptr ? daemon->Flag({"--config-dir", "-d"}) : "";
+  if (!told.empty()) {
+    return told;
+  }
+  const std::filesystem::path name = std::filesystem::path(engine.drop_in_folder).filename();
+  return (std::filesystem::path(engine.config_file).parent_path() / name).string();
+}
+
 // A file of k3s is edited for k3s, and not for the containerd beside it.
 std::string_view WhoseFile(const FindOptions& options) {
   for (const Layout& layout : kLayouts) {
@@ -271,8 +285,10 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   if (has_template) {
     ChooseTemplate(engine);
   }
-  if (!options.config_file.empty() || !told.empty()) {
-    engine.config_file = options.config_file.empty() ? told : options.config_file;
+  const std::string& named = options.config_file.empty() ? told : options.config_file;
+  if (!named.empty() && named != engine.config_file) {
+    engine.config_file = named;
+    engine.drop_in_folder = DropInFolderBeside(engine, daemon);
   }
   return engine;
 }

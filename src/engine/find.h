@@ -16,7 +16,7 @@ struct FindOptions {
   std::optional<Kind> only;  // empty: every engine
   // The file to edit instead of the one found; of the daemon that was told of it, where there is
   // one. Wants `only`.
-  std::string config_file;
+  std::string config_file{};
   std::chrono::milliseconds deadline{10'000};  // for a program to tell its version
 };
 

@@ -11,6 +11,9 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/engine/control.h"
+#include "src/engine/disk.h"
+#include "src/engine/engine_api.h"
 #include "src/sys/root.h"
 #include "src/sys/run.h"
 #include "testing/temp_dir.h"
@@ -100,6 +103,85 @@ class EngineHost {
   TempDir folder_;
   sys::Root root_;
   ScriptedRunner runner_;
+};
+
+// An engine whose reloads and restarts are counted, and may fail.
+class FakeControl final : public EngineControl {
+ public:
+  Status CheckWay(const Engine&, bool) override { return way_; }
+  Status Reload(const Engine&) override {
+    ++reloads_;
+    return OkStatus();
+  }
+  Status Restart(const Engine&) override {
+    ++restarts_;
+    return restarts_ <= good_restarts_ ? OkStatus() : Unavailable("systemctl restart: exit code 1");
+  }
+  Status ReloadUnits() override {
+    ++unit_reloads_;
+    return OkStatus();
+  }
+
+  void SetWay(Status way) { way_ = std::move(way); }
+  void FailRestartsAfter(int good) { good_restarts_ = good; }
+  int reloads() const { return reloads_; }
+  int restarts() const { return restarts_; }
+  int unit_reloads() const { return unit_reloads_; }
+
+ private:
+  Status way_;
+  int good_restarts_ = 1000;
+  int reloads_ = 0;
+  int restarts_ = 0;
+  int unit_reloads_ = 0;
+};
+
+// Answers what the test says, at once; what is not good is as if time had run out.
+class FakeApi final : public EngineApi {
+ public:
+  StatusOr<LiveFacts> Ask(const Engine& engine, std::chrono::milliseconds, std::string_view wanted,
+                          const std::function<bool(const LiveFacts&)>& is_good) override {
+    const StatusOr<LiveFacts> facts = answer_();
+    if (!facts.ok() || is_good(*facts)) {
+      return facts;
+    }
+    return FailedPrecondition("{} answers, but {} does not show", engine.Name(), wanted);
+  }
+  void SetAnswer(std::function<StatusOr<LiveFacts>()> answer) { answer_ = std::move(answer); }
+
+ private:
+  std::function<StatusOr<LiveFacts>()> answer_ = [] { return LiveFacts{}; };
+};
+
+// Dies at the given change of the disk: that one and all after it do nothing, as after a kill -9.
+class DyingDisk final : public Disk {
+ public:
+  DyingDisk(Disk& disk, int lives) : disk_(disk), lives_(lives) {}
+
+  Status Write(const std::string& path, std::string_view bytes, mode_t mode) override {
+    return Live([&] { return disk_.Write(path, bytes, mode); });
+  }
+  Status Remove(const std::string& path) override {
+    return Live([&] { return disk_.Remove(path); });
+  }
+  Status Link(const std::string& path, const std::string& target) override {
+    return Live([&] { return disk_.Link(path, target); });
+  }
+  Status MakeFolder(const std::string& path) override {
+    return Live([&] { return disk_.MakeFolder(path); });
+  }
+  Status RemoveFolder(const std::string& path) override {
+    return Live([&] { return disk_.RemoveFolder(path); });
+  }
+  bool is_dead() const { return lives_ < 0; }
+
+ private:
+  Status Live(const std::function<Status()>& change) {
+    return --lives_ < 0 ? Internal("dead") : change();
+  }
+
+  Disk& disk_;
+  int lives_;
 };
 
 }  // namespace kgpu::engine

@@ -1,0 +1,81 @@
+#include "src/engine/disk.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "src/base/status_macros.h"
+#include "src/sys/atomic_file.h"
+
+namespace kgpu::engine {
+
+StatusOr<std::string> HostDisk::Place(const std::string& path, bool follows) const {
+  if (follows) {
+    if (const auto status = host_.LinkStat(path); status.ok()) {
+      ASSIGN_OR_RETURN(const std::string whole, host_.Resolve(path));
+      return host_.At(whole);
+    }
+  }
+  const std::filesystem::path asked(path);
+  ASSIGN_OR_RETURN(const std::string folder, host_.Resolve(asked.parent_path().string()));
+  return (std::filesystem::path(host_.At(folder)) / asked.filename()).string();
+}
+
+Status HostDisk::Write(const std::string& path, std::string_view bytes, mode_t mode) {
+  ASSIGN_OR_RETURN(const std::string place, Place(path, true));
+  struct stat there{};
+  const bool is_there = stat(place.c_str(), &there) == 0;
+  ASSIGN_OR_RETURN(sys::AtomicFile file,
+                   sys::AtomicFile::Create(place, is_there ? there.st_mode & 07777 : mode));
+  RETURN_IF_ERROR(file.Write(bytes));
+  if (is_there && (there.st_uid != geteuid() || there.st_gid != getegid())) {
+    if (chown(file.temporary_path().c_str(), there.st_uid, there.st_gid) != 0 ||
+        chmod(file.temporary_path().c_str(), there.st_mode & 07777) != 0) {
+      return ErrnoStatus(errno, fmt::format("keep the owner of {}", place));
+    }
+  }
+  return file.Commit();
+}
+
+Status HostDisk::Remove(const std::string& path) {
+  const auto place = Place(path, false);
+  if (place.status().code() == StatusCode::kNotFound) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(place.status());
+  if (unlink(place->c_str()) != 0 && errno != ENOENT) {
+    return ErrnoStatus(errno, fmt::format("remove {}", *place));
+  }
+  return OkStatus();
+}
+
+Status HostDisk::Link(const std::string& path, const std::string& target) {
+  ASSIGN_OR_RETURN(const std::string place, Place(path, false));
+  if (symlink(target.c_str(), place.c_str()) != 0) {
+    return ErrnoStatus(errno, fmt::format("link {}", place));
+  }
+  return OkStatus();
+}
+
+Status HostDisk::MakeFolder(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string place, Place(path, false));
+  if (mkdir(place.c_str(), 0755) != 0 && errno != EEXIST) {
+    return ErrnoStatus(errno, fmt::format("make the folder {}", place));
+  }
+  return OkStatus();
+}
+
+Status HostDisk::RemoveFolder(const std::string& path) {
+  const auto place = Place(path, false);
+  if (!place.ok()) {
+    return OkStatus();
+  }
+  if (rmdir(place->c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST) {
+    return ErrnoStatus(errno, fmt::format("remove the folder {}", *place));
+  }
+  return OkStatus();
+}
+
+}  // namespace kgpu::engine

@@ -1,0 +1,48 @@
+// The few ways in which files of a host are changed. A seam of its own so that a test can die at
+// every one of them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/sys/root.h"
+
+namespace kgpu::engine {
+
+// Paths are below the host's root. Every change is done whole or not at all.
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  // A file that is there keeps owner and mode, a link to one stays a link; a new one gets `mode`.
+  virtual Status Write(const std::string& path, std::string_view bytes, mode_t mode) = 0;
+  // A file or link that is not there is no error.
+  virtual Status Remove(const std::string& path) = 0;
+  // Errors: AlreadyExists.
+  virtual Status Link(const std::string& path, const std::string& target) = 0;
+  // Mode 0755; the folder above it is there. A folder that is there is no error.
+  virtual Status MakeFolder(const std::string& path) = 0;
+  // One that is not empty, or not there, is left as it is.
+  virtual Status RemoveFolder(const std::string& path) = 0;
+};
+
+class HostDisk final : public Disk {
+ public:
+  explicit HostDisk(const sys::Root& host) : host_(host) {}
+  Status Write(const std::string& path, std::string_view bytes, mode_t mode) override;
+  Status Remove(const std::string& path) override;
+  Status Link(const std::string& path, const std::string& target) override;
+  Status MakeFolder(const std::string& path) override;
+  Status RemoveFolder(const std::string& path) override;
+
+ private:
+  // Where `path` really is, for this process: links above it followed inside the root, its own
+  // last part only where `follows`.
+  StatusOr<std::string> Place(const std::string& path, bool follows) const;
+
+  const sys::Root& host_;
+};
+
+}  // namespace kgpu::engine

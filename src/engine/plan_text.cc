@@ -1,0 +1,73 @@
+// How a plan prints.
+#include <iterator>
+
+#include "src/base/strings.h"
+#include "src/engine/diff.h"
+#include "src/engine/plan.h"
+
+namespace kgpu::engine {
+namespace {
+
+std::string_view VerbOf(const FileStep& file) {
+  if (!file.before) {
+    return "write";
+  }
+  return file.after ? "change" : "remove";
+}
+
+std::string StepsOf(const Plan& plan) {
+  std::string out;
+  for (const FileStep& file : plan.files) {
+    out += file.source.empty() ? fmt::format("{} {}\n", VerbOf(file), file.path)
+                               : fmt::format("copy {} to {}\n", file.source, file.path);
+  }
+  for (const LinkStep& link : plan.links) {
+    out += link.is_removal ? fmt::format("remove the link {}\n", link.path)
+                           : fmt::format("link {} to {}\n", link.path, link.target);
+  }
+  return out;
+}
+
+// Secrets of a proxy are not for a terminal or a log.
+std::string DiffOf(const FileStep& file) {
+  if (file.mode == 0755) {
+    return "";  // a program
+  }
+  if (file.mode == 0600) {
+    return fmt::format("--- {0}\n+++ {0}\n(not shown: for root's eyes only)\n", file.path);
+  }
+  return UnifiedDiff(file.path, file.before, file.after);
+}
+
+}  // namespace
+
+std::string Print(const Plan& plan) {
+  std::string out;
+  const std::string name = plan.engine ? plan.engine->Name() : plan.id;
+  fmt::format_to(std::back_inserter(out), "# {}: {}\n", name, plan.way);
+  if (!plan.HasSteps() && plan.reach == Reach::kNothing) {
+    out += "# nothing to change\n";
+  }
+  for (const FileStep& file : plan.files) {
+    out += DiffOf(file);
+  }
+  std::string steps = StepsOf(plan);
+  if (plan.has_unit_change) {
+    steps += "systemctl daemon-reload\n";
+  }
+  if (plan.reach != Reach::kNothing) {
+    fmt::format_to(std::back_inserter(steps), "{} {} ({})\n", ToString(plan.reach), name,
+                   plan.reach_reason);
+  }
+  for (const std::string_view step : Split(steps, '\n')) {
+    if (!step.empty()) {
+      fmt::format_to(std::back_inserter(out), "# step: {}\n", step);
+    }
+  }
+  for (const std::string& note : plan.notes) {
+    fmt::format_to(std::back_inserter(out), "# note: {}\n", note);
+  }
+  return out;
+}
+
+}  // namespace kgpu::engine
