@@ -97,6 +97,20 @@ void EngineBox::ShareRun(const std::string& folder) {
   }
 }
 
+void EngineBox::ShareDevices(const std::string& folder) {
+  const std::string dev = At("scratch/dev");
+  AddPrologue(
+      fmt::format("mkdir -p {0}/pts {0}/shm\n"
+                  "cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty {0}/\n"
+                  "cp -a {1}/dev/. {0}/\n"
+                  "ln -s pts/ptmx {0}/ptmx\n"
+                  "ln -s /proc/self/fd {0}/fd\n"
+                  "chmod 1777 {0}/shm\n"
+                  "mount --bind /dev/pts {0}/pts\n"
+                  "mount --rbind {0} /dev",
+                  dev, folder));
+}
+
 std::vector<std::string> EngineBox::Boxed(std::vector<std::string> argv) const {
   std::vector<std::string> boxed = {"/usr/bin/unshare",
                                     "--mount",

@@ -27,6 +27,9 @@ class EngineBox {
   // From now on the engine finds CDI specs and the injection book of the host in `folder`, which is
   // a simulated one, where it looks for them by itself: below /run.
   void ShareRun(const std::string& folder);
+  // And /dev holds the usual nodes and those of that host. Engines that make no node, for a user
+  // namespace, bind the host's by its path in the container.
+  void ShareDevices(const std::string& folder);
   // The cgroup below which the box's containers belong: "/kgpu-Ab12Cd".
   std::string cgroup_parent() const;
 

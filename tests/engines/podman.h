@@ -1,0 +1,37 @@
+// podman with storage of its own, as root or as a user without rights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/sim_host.h"
+#include "tests/engines/box.h"
+#include "tests/engines/image.h"
+#include "tests/engines/report.h"
+
+namespace kgpu::engines {
+
+class PodmanEngine {
+ public:
+  enum class User : uint8_t { kRoot, kRootless };
+
+  // `runtime`: "runc", "crun", or the path of another one.
+  PodmanEngine(std::string runtime, User user);
+
+  EngineBox& box() { return box_; }
+  // Loads `image`; containers are given what `host` has.
+  void Start(Image& image, const e2e::SimHost& host);
+  // `podman run FLAGS… IMAGE`, with the image's report as its program.
+  e2e::Result Run(const std::vector<std::string>& flags) const;
+  Report RunReport(const std::vector<std::string>& flags) const;
+
+ private:
+  e2e::Result Podman(std::vector<std::string> words) const;
+
+  std::string runtime_;
+  User user_;
+  EngineBox box_;
+};
+
+}  // namespace kgpu::engines
