@@ -1,0 +1,125 @@
+#include "tests/shim/box.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+namespace kgpu::e2e {
+namespace {
+
+namespace json = boost::json;
+
+void EditJson(const TempDir& dir, const std::function<void(json::object&)>& edit) {
+  json::value spec = json::parse(dir.ReadFile("bundle/config.json"));
+  edit(spec.as_object());
+  dir.WriteFile("bundle/config.json", json::serialize(spec));
+}
+
+// crun refuses the hybrid of both cgroup versions that some machines have.
+constexpr const char* kWithoutUnified = "umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\"";
+
+}  // namespace
+
+void PrepareHost(const SimHost& host, std::string_view config) {
+  const Result result = host.Kgpu({"cdi", "generate"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  host.dir().WriteFile("host/etc/kgpu/runtime.json", config);
+}
+
+std::string WhyNotWith(std::string_view runtime) {
+  if (!WhyNoContainers().empty()) {
+    return WhyNoContainers();
+  }
+  for (const std::string folder : {"/usr/sbin/", "/usr/bin/"}) {
+    if (std::filesystem::exists(folder + std::string(runtime))) {
+      return "";
+    }
+  }
+  return fmt::format("{} is not installed", runtime);
+}
+
+Box::Box(const SimHost& host, std::string_view runtime)
+    : host_(host),
+      runtime_(runtime),
+      image_(ContainerBench::Image::kDebianLike),
+      id_(fmt::format("kgpu-{}-{}", getpid(), std::hash<std::string>()(dir_.path()) % 1'000'000)) {
+  dir_.MakeDir("bundle");
+  const Result made = RunProgram({"/usr/sbin/runc", "spec", "--bundle", bundle()});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EditJson(dir_, [&](json::object& spec) {
+    json::object& process = spec["process"].as_object();
+    process["terminal"] = false;
+    process["args"] = {"sh", "/run-test"};
+    process["env"].as_array().emplace_back("PATH=/usr/bin:/bin");
+    spec["root"].as_object()["path"] = rootfs();
+    spec["root"].as_object()["readonly"] = false;
+  });
+  SetScript("true");
+}
+
+Box::~Box() {
+  (void)Call({"delete", "--force", id_});
+}
+
+void Box::SetScript(const std::string& script) const {
+  image_.dir().WriteFile("rootfs/run-test", script);
+}
+
+void Box::AddEnv(const std::string& variable) const {
+  EditJson(dir_, [&](json::object& spec) {
+    spec["process"].as_object()["env"].as_array().emplace_back(variable);
+  });
+}
+
+void Box::AddMount(const std::string& destination, const std::string& source) const {
+  EditJson(dir_, [&](json::object& spec) {
+    spec["mounts"].as_array().push_back({{"destination", destination},
+                                         {"type", "bind"},
+                                         {"source", source},
+                                         {"options", {"rbind"}}});
+  });
+}
+
+void Box::AddGpus(const std::string& devices) const {
+  AddEnv("NVIDIA_VISIBLE_DEVICES=" + devices);
+  EditJson(dir_, [&](json::object& spec) {
+    spec["hooks"] = {{"prestart",
+                      {{{"path", "/usr/bin/nvidia-container-runtime-hook"},
+                        {"args", {"nvidia-container-runtime-hook", "prestart"}}}}}};
+  });
+}
+
+Result Box::Run(std::chrono::milliseconds limit) const {
+  return Call({"run", "--bundle", bundle(), id_}, limit);
+}
+
+int Box::Create() const {
+  std::vector<std::string> argv = {"/bin/sh", "-c", "exec \"$@\" >/dev/null 2>&1", "_"};
+  for (std::string& word : Argv({"create", "--bundle", bundle(), id_})) {
+    argv.push_back(std::move(word));
+  }
+  return RunProgram(std::move(argv)).code;
+}
+
+Result Box::Call(const std::vector<std::string>& words, std::chrono::milliseconds limit) const {
+  return RunProgram(Argv(words), limit);
+}
+
+std::vector<std::string> Box::Argv(const std::vector<std::string>& words) const {
+  std::vector<std::string> argv;
+  if (runtime_ == "crun") {
+    argv = {"/usr/bin/unshare", "--mount", "--propagation", "private",
+            "/bin/sh",          "-c",      kWithoutUnified, "_"};
+  }
+  argv.insert(argv.end(), {ProgramPath("kgpu-runtime"), "--kgpu-root", host_.path(), "--root",
+                           dir_.At("state"), "--log", dir_.At("log.json"), "--log-format", "json"});
+  argv.insert(argv.end(), words.begin(), words.end());
+  return argv;
+}
+
+}  // namespace kgpu::e2e
