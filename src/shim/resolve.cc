@@ -62,7 +62,7 @@ class Resolver {
   StatusOr<Grant> Run(const Wish& wish) {
     if (wish.devices.kind == DeviceList::Kind::kDriverOnly) {
       RETURN_IF_ERROR(books_.Get().status());
-      uses_driver_ = true;
+      grant_.has_driver = true;
     }
     if (wish.devices.all) {
       RETURN_IF_ERROR(AddAll());
@@ -87,7 +87,7 @@ class Resolver {
 
  private:
   void Add(const inject::BookDevice& device) {
-    uses_driver_ = true;
+    grant_.has_driver = true;
     if (std::ranges::find(grant_.gpus, &device) == grant_.gpus.end()) {
       grant_.gpus.push_back(&device);
       grant_.devices.push_back(device.names.back());
@@ -241,7 +241,7 @@ class Resolver {
   }
 
   StatusOr<Grant> Finish() {
-    if (!uses_driver_) {
+    if (!grant_.has_driver) {
       return std::move(grant_);
     }
     ASSIGN_OR_RETURN(const inject::Book* book, books_.Get());
@@ -263,7 +263,6 @@ class Resolver {
   inject::CapabilitySet wanted_;
   BookReader& books_;
   const sys::Root& root_;
-  bool uses_driver_ = false;
   Grant grant_;
   std::optional<cdi::FolderContents> folders_;
   std::set<std::string> files_used_;

@@ -15,6 +15,7 @@
 namespace kgpu::shim {
 
 struct Grant {
+  bool has_driver = false;  // anything of the book
   // Of the book: nodes, mounts and variables for the capabilities wanted.
   cdi::ContainerEdits book_edits;
   // Of CDI files: each file's own edits once, then those of its devices, in the order asked.
