@@ -1,10 +1,14 @@
 #include "src/edit/toml_scan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/doc/utf8.h"
 #include "src/edit/names.h"
+#include "src/edit/toml_scalar.h"
 
 namespace kgpu::edit {
 namespace {
@@ -58,6 +62,7 @@ class Scanner {
       : text_(text), file_(file), limits_(limits), at_(TextStart(text)) {}
 
   StatusOr<std::vector<TomlSection>> Run() {
+    RETURN_IF_ERROR(CheckBytes());
     std::vector<TomlSection> sections(1);
     for (SkipLines(); at_ < text_.size(); SkipLines()) {
       if (Peek() == '[') {
@@ -81,6 +86,23 @@ class Scanner {
   Status Error(fmt::format_string<Args...> format, Args&&... args) const {
     return InvalidArgument("{}: not TOML: {}", PlaceText(file_, text_, at_),
                            fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // toml++ relies on what these are not.
+  Status CheckBytes() {
+    if (const std::optional<size_t> invalid = doc::FindInvalidUtf8(text_)) {
+      at_ = *invalid;
+      return Error("not UTF-8 text");
+    }
+    const auto is_control = [](char c) {
+      return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') ||
+             c == 0x7F;
+    };
+    if (const auto control = std::ranges::find_if(text_, is_control); control != text_.end()) {
+      at_ = static_cast<size_t>(control - text_.begin());
+      return Error("a control character");
+    }
+    return OkStatus();
   }
 
   void SkipBlanks() {
@@ -238,12 +260,20 @@ class Scanner {
 
   // Numbers, booleans, dates; the blank in "1979-05-27 07:32:00" is one of theirs.
   Status Bare() {
-    const size_t end = std::min(text_.find_first_of(",]}#\r\n", at_), text_.size());
-    const size_t last = text_.substr(at_, end - at_).find_last_not_of(" \t");
-    if (last == std::string_view::npos) {
+    const size_t start = at_;
+    while (at_ < text_.size() && (IsBareByte(Peek()) || kOfNumbers.find(Peek()) != kNpos)) {
+      ++at_;
+    }
+    const size_t last = text_.substr(start, at_ - start).find_last_not_of(' ');
+    if (last == kNpos) {
       return Error("expected a value");
     }
-    at_ += last + 1;
+    if (!IsTomlScalar(text_.substr(start, last + 1))) {
+      at_ = start;
+      return Error("{} is no value: text stands in quotes",
+                   Printable(text_.substr(start, last + 1), 40));
+    }
+    at_ = start + last + 1;
     return OkStatus();
   }
 
@@ -286,6 +316,9 @@ class Scanner {
       ++at_;
     }
   }
+
+  static constexpr size_t kNpos = std::string_view::npos;
+  static constexpr std::string_view kOfNumbers = "+.: ";
 
   std::string_view text_;
   std::string_view file_;
