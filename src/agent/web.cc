@@ -32,7 +32,7 @@ http::Response Metrics(const AgentState& state, std::string_view version) {
 }
 
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
-                     std::string table, bool is_well) {
+                     const std::string& table, bool is_well) {
   http::Response response = format == report::OutputFormat::kTable
                                 ? http::TextResponse(200, table)
                                 : (format == report::OutputFormat::kJson
