@@ -55,6 +55,7 @@ std::vector<Note> ForeignNotes::Take() {
     return std::tuple(placed.position.line, placed.position.column);
   });
   std::vector<Note> notes;
+  notes.reserve(notes_.size());
   for (Placed& placed : notes_) {
     notes.push_back(std::move(placed.note));
   }
