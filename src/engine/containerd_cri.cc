@@ -85,6 +85,9 @@ Status SetRuntime(Layers& layers, const CriContext& context, const NamedRuntime&
   }
   RETURN_IF_ERROR(KeepRunc(layers, runtimes, wanted.name));
   RETURN_IF_ERROR(layers.Set(ours / "runtime_type", TextValue(kRuncShim)));
+  if (old == wanted.path) {
+    return OkStatus();  // configured before: what it was like then counts
+  }
   // runtime_path would name another shim, runtime_engine and runtime_root are of containerd 1.2.
   RETURN_IF_ERROR(
       CopyMissing(layers, like, ours,
