@@ -158,12 +158,13 @@ Status CheckDuplicates(std::string_view text, std::string_view file, size_t dept
 
 }  // namespace
 
-StatusOr<json::value> ParseJson(std::string_view text, std::string_view file,
-                                const Limits& limits) {
+StatusOr<json::value> ParseJson(std::string_view text, std::string_view file, const Limits& limits,
+                                json::storage_ptr memory) {
   try {
     json::parse_options options;
     options.max_depth = limits.depth;
     json::parser parser(json::storage_ptr(), options);
+    parser.reset(std::move(memory));
     json::error_code error;
     const size_t consumed = parser.write_some(text.data(), text.size(), error);
     if (!error && !Trim(text.substr(consumed)).empty()) {

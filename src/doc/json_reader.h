@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <boost/json/storage_ptr.hpp>
 
 #include <string_view>
 
@@ -9,7 +10,9 @@
 
 namespace kgpu::doc {
 
+// The value's memory is that of `memory`, which may be a monotonic one for a tree that is read
+// once.
 StatusOr<boost::json::value> ParseJson(std::string_view text, std::string_view file,
-                                       const Limits& limits);
+                                       const Limits& limits, boost::json::storage_ptr memory = {});
 
 }  // namespace kgpu::doc

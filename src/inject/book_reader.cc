@@ -188,7 +188,9 @@ StatusOr<Book> ParseBook(std::string_view text, std::string_view file) {
     return InvalidArgument("{}: {} bytes are more than the {} allowed", file, text.size(),
                            kBookLimit);
   }
-  ASSIGN_OR_RETURN(const json::value tree, doc::ParseJson(text, file, doc::Limits{.depth = 8}));
+  json::monotonic_resource memory(text.size() * 4);
+  ASSIGN_OR_RETURN(const json::value tree,
+                   doc::ParseJson(text, file, doc::Limits{.depth = 8}, &memory));
   Book book;
   if (Status status = ReadBook(tree, book); !status.ok()) {
     return Annotate(status, "{}", file);

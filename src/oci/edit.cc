@@ -360,7 +360,9 @@ size_t DepthOf(std::string_view path) {
   const bool is_absolute = path.starts_with('/');
   size_t names = 0;
   size_t parents = 0;  // ".." that stay, at the front of a relative path
-  for (const std::string_view part : Split(path, '/')) {
+  for (size_t begin = 0, end = 0; begin <= path.size(); begin = end + 1) {
+    end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
     if (part.empty() || part == ".") {
       continue;
     }

@@ -90,12 +90,22 @@ class Splicer {
   // all.
   std::string_view SkipString() {
     const size_t begin = ++at_;
-    while (!AtEnd() && Here() != '"') {
-      at_ += Here() == '\\' ? 2 : 1;
+    at_ = text_.find('"', begin);
+    while (at_ != std::string_view::npos && IsEscaped(at_)) {
+      at_ = text_.find('"', at_ + 1);
     }
     const size_t end = std::min(at_, text_.size());
-    ++at_;
+    at_ = end + 1;
     return text_.substr(begin, end - begin);
+  }
+
+  // Whether an odd number of backslashes stands before the quote at `quote`.
+  bool IsEscaped(size_t quote) const {
+    size_t first = quote;
+    while (text_[first - 1] == '\\') {
+      --first;
+    }
+    return (quote - first) % 2 == 1;
   }
 
   // A number, true, false or null.

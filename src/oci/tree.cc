@@ -74,7 +74,8 @@ StatusOr<std::unique_ptr<Tree>> Tree::Parse(std::string text, std::string file) 
   try {
     json::parse_options options;
     options.max_depth = kMaxDepth;
-    json::parser parser(&tree->memory_, options);
+    json::parser parser(json::storage_ptr(), options);
+    parser.reset(&tree->memory_);
     json::error_code error;
     const size_t consumed = parser.write_some(tree->text_.data(), tree->text_.size(), error);
     if (!error && !Trim(std::string_view(tree->text_).substr(consumed)).empty()) {
