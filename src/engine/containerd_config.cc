@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -66,16 +67,12 @@ void NoteDisabledCri(const Document& main, std::vector<std::string>& notes) {
   }
 }
 
-std::string_view FolderOf(std::string_view path) {
-  return path.substr(0, path.rfind('/') + 1);
-}
-
 // The first of `imports` that names `path`; their number when none does. Source: resolveImports.
 size_t ImportOf(const std::vector<std::string>& imports, std::string_view main_path,
                 const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(main_path).parent_path();
   const auto names = [&](const std::string& import) {
-    const std::string pattern =
-        import.starts_with('/') ? import : fmt::format("{}{}", FolderOf(main_path), import);
+    const std::string pattern = (folder / import).lexically_normal();
     return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0;
   };
   return static_cast<size_t>(std::ranges::find_if(imports, names) - imports.begin());
