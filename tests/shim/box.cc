@@ -23,6 +23,18 @@ void EditJson(const TempDir& dir, const std::function<void(json::object&)>& edit
 // crun refuses the hybrid of both cgroup versions that some machines have.
 constexpr const char* kWithoutUnified = "umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\"";
 
+// $1 takes the place of /dev, with the nodes that every container has; the rest is run.
+constexpr const char* kWithDev =
+    "dev=$1; shift; mkdir -p $dev/shm $dev/pts $dev/mqueue; "
+    "make() { mknod -m 666 $dev/$1 c $2 $3 2>/dev/null; }; "
+    "make null 1 3; make zero 1 5; make full 1 7; make random 1 8; make urandom 1 9; "
+    "make tty 5 0; make ptmx 5 2; mount --bind $dev /dev; exec \"$@\"";
+
+void OpenToAll(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::permissions(path, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
+}
+
 }  // namespace
 
 void PrepareHost(const SimHost& host, std::string_view config) {
@@ -43,10 +55,10 @@ std::string WhyNotWith(std::string_view runtime) {
   return fmt::format("{} is not installed", runtime);
 }
 
-Box::Box(const SimHost& host, std::string_view runtime)
+Box::Box(const SimHost& host, std::string_view runtime, ContainerBench::Image image)
     : host_(host),
       runtime_(runtime),
-      image_(ContainerBench::Image::kDebianLike),
+      image_(image),
       id_(fmt::format("kgpu-{}-{}", getpid(), std::hash<std::string>()(dir_.path()) % 1'000'000)) {
   dir_.MakeDir("bundle");
   const Result made = RunProgram({"/usr/sbin/runc", "spec", "--bundle", bundle()});
@@ -85,6 +97,25 @@ void Box::AddMount(const std::string& destination, const std::string& source) co
   });
 }
 
+void Box::MakeRootReadOnly() const {
+  EditJson(dir_, [](json::object& spec) { spec["root"].as_object()["readonly"] = true; });
+}
+
+void Box::UseUserNamespace() {
+  has_user_namespace_ = true;
+  EditJson(dir_, [](json::object& spec) {
+    json::object& part = spec["linux"].as_object();
+    part["namespaces"].as_array().emplace_back(json::object{{"type", "user"}});
+    const json::array map = {json::object{{"containerID", 0}, {"hostID", 100000}, {"size", 65536}}};
+    part["uidMappings"] = map;
+    part["gidMappings"] = map;
+  });
+  for (const std::string& path : {dir_.path(), image_.dir().path(), host_.dir().path()}) {
+    OpenToAll(path);
+  }
+  EXPECT_EQ(RunProgram({"/bin/chown", "-R", "100000:100000", rootfs()}).code, 0);
+}
+
 void Box::AddGpus(const std::string& devices) const {
   AddEnv("NVIDIA_VISIBLE_DEVICES=" + devices);
   EditJson(dir_, [&](json::object& spec) {
@@ -115,6 +146,10 @@ std::vector<std::string> Box::Argv(const std::vector<std::string>& words) const 
   if (runtime_ == "crun") {
     argv = {"/usr/bin/unshare", "--mount", "--propagation", "private",
             "/bin/sh",          "-c",      kWithoutUnified, "_"};
+  }
+  if (has_user_namespace_) {
+    argv = {"/usr/bin/unshare", "--mount", "--propagation",      "private", "/bin/sh", "-c",
+            kWithDev,           "_",       host_.path() + "/dev"};
   }
   argv.insert(argv.end(), {ProgramPath("kgpu-runtime"), "--kgpu-root", host_.path(), "--root",
                            dir_.At("state"), "--log", dir_.At("log.json"), "--log-format", "json"});

@@ -23,7 +23,8 @@ std::string WhyNotWith(std::string_view runtime);
 class Box {
  public:
   // `runtime`: "runc" or "crun".
-  explicit Box(const SimHost& host, std::string_view runtime = "runc");
+  explicit Box(const SimHost& host, std::string_view runtime = "runc",
+               ContainerBench::Image image = ContainerBench::Image::kDebianLike);
   ~Box();
   Box(const Box&) = delete;
   Box& operator=(const Box&) = delete;
@@ -32,6 +33,10 @@ class Box {
   void SetScript(const std::string& script) const;
   void AddEnv(const std::string& variable) const;
   void AddMount(const std::string& destination, const std::string& source) const;
+  void MakeRootReadOnly() const;
+  // Root of the container is user 100000 of the host; the host's /dev is the simulated one, since a
+  // runtime mounts nodes there that nobody may make in a user namespace.
+  void UseUserNamespace();
   // What docker run --gpus writes.
   void AddGpus(const std::string& devices) const;
 
@@ -55,6 +60,7 @@ class Box {
 
   const SimHost& host_;
   std::string runtime_;
+  bool has_user_namespace_ = false;
   ContainerBench image_;
   TempDir dir_;
   std::string id_;

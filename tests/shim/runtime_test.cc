@@ -84,6 +84,44 @@ TEST_P(RuntimeTest, AMigDeviceIsGivenAloneByAMount) {
   EXPECT_THAT(result.err, HasSubstr("No such file"));
 }
 
+TEST(UserNamespaceTest, AContainerWhoseRootIsNobodyGetsItsGpu) {
+  if (const std::string reason = WhyNotWith("runc"); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const SimHost host("4xT4");
+  PrepareHost(host, Config("runc"));
+  Box box(host);
+  box.SetScript("ls -l /dev; load-library libcuda.so.1; cat /proc/self/uid_map; kgpu devices");
+  box.AddGpus("3");
+  box.UseUserNamespace();
+  const Result result = box.Run();
+  EXPECT_THAT(result.out, AllOf(HasSubstr("nvidia3\n"), Not(HasSubstr("nvidia0\n")),
+                                HasSubstr("/libcuda.so.1\n"), HasSubstr("100000"), HasSubstr("T4")))
+      << result.err << box.log();
+}
+
+TEST_P(RuntimeTest, ARhelLikeImageWithAReadOnlyRootFindsTheDriver) {
+  const SimHost host("4xT4");
+  Prepare(host);
+  const Box box(host, GetParam(), ContainerBench::Image::kRhelLike);
+  box.MakeRootReadOnly();
+  box.AddGpus("0");
+  box.SetScript("load-library libcuda.so.1; touch /new");
+  const Result result = box.Run();
+  EXPECT_THAT(result.out, AllOf(HasSubstr("lib64"), HasSubstr("/libcuda.so.1\n")))
+      << result.err << box.log();
+  EXPECT_NE(result.code, 0);
+}
+
+TEST_P(RuntimeTest, AMuslImageStartsWithItsNodes) {
+  const SimHost host("4xT4");
+  Prepare(host);
+  const Box box(host, GetParam(), ContainerBench::Image::kMusl);
+  box.AddGpus("2");
+  box.SetScript("ls /dev; echo started");
+  EXPECT_THAT(box.Run().out, AllOf(HasSubstr("nvidia2\n"), HasSubstr("started\n"))) << box.log();
+}
+
 TEST_P(RuntimeTest, ARefusalIsInTheLogThatEnginesRead) {
   const SimHost host("4xT4");
   Prepare(host);
