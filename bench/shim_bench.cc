@@ -3,7 +3,7 @@
 // (simulated hosts have device nodes).
 //   shim-bench [RUNS]      default 300
 #include <fmt/format.h>
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX
+#include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 

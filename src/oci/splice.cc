@@ -60,7 +60,9 @@ bool IsPlainInteger(std::string_view token) {
 
 class Splicer {
  public:
-  explicit Splicer(std::string_view text) : text_(text) {}
+  Splicer(std::string_view text, size_t expected_size) : text_(text) {
+    out_.reserve(expected_size);
+  }
 
   StatusOr<std::string> Run(const Changes& changes) {
     SkipBlanks();
@@ -210,10 +212,12 @@ StatusOr<std::string> Splice(std::string_view text, const std::vector<Change>& c
     return std::string(text);
   }
   Changes pointers;
+  size_t size = text.size();
   for (const Change& change : changes) {
     pointers.push_back(&change);
+    size += change.value.size() + 64;  // and the names around it
   }
-  return Splicer(text).Run(pointers);
+  return Splicer(text, size).Run(pointers);
 }
 
 }  // namespace kgpu::oci

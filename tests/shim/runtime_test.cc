@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/shim/box.h"
@@ -166,6 +167,50 @@ TEST_P(RuntimeTest, EveryVerbPassesThrough) {
                                : fmt::format("/usr/bin/{}", GetParam());
   EXPECT_EQ(RunProgram({"kgpu-runtime", "--kgpu-root", host.path(), "--version"}).out,
             RunProgram({real, "--version"}).out);
+}
+
+TEST(RuntimeExecTest, TheRuntimeGetsItsArgumentsAndEnvironmentAndNoDescriptorOfOurs) {
+  if (const std::string reason = WhyNotWith("runc"); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const SimHost host("4xT4");
+  const Box box(host);
+  const std::string runtime = box.dir().At("runtime");
+  box.dir().WriteFile("runtime", "#!/bin/sh\necho \"args: $*\"\nenv\nls /proc/self/fd\n");
+  std::filesystem::permissions(runtime, std::filesystem::perms::owner_all);
+  PrepareHost(host, Config(runtime));
+  box.AddGpus("0");
+  const Result result = RunProgram({"/usr/bin/env", "-i", "KEPT=as it was",
+                                    ProgramPath("kgpu-runtime"), "--kgpu-root", host.path(),
+                                    "--debug", "create", "--bundle", box.bundle(), "box"});
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr(fmt::format("args: --debug create --bundle {} box\n", box.bundle())),
+                    HasSubstr("KEPT=as it was\n"), Not(HasSubstr("NVIDIA"))))
+      << result.err;
+  // Those of every program, one of the shell's and one of ls.
+  const std::string fds = result.out.substr(result.out.find("\n0\n") + 1);
+  EXPECT_LE(std::ranges::count(fds, '\n'), 5) << fds;
+  EXPECT_THAT(box.spec(), HasSubstr("/dev/nvidia0"));
+}
+
+TEST(RuntimeExecTest, AFullDiskStopsTheStartAndLeavesTheSpecAsItWas) {
+  if (const std::string reason = WhyNotWith("runc"); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const SimHost host("4xT4");
+  PrepareHost(host);
+  const Box box(host);
+  box.AddGpus("0");
+  const std::string before = box.spec();
+  // Room for the spec, and for nothing else.
+  const Result result = RunProgram(
+      {"/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
+       fmt::format("mkdir {0}/full; mount -t tmpfs -o size=8k tmpfs {0}/full; "
+                   "cp {0}/bundle/config.json {0}/full/; {1} --kgpu-root {2} create --bundle "
+                   "{0}/full box; echo code=$?; ls -A {0}/full; cat {0}/full/config.json",
+                   box.dir().path(), ProgramPath("kgpu-runtime"), host.path())});
+  EXPECT_THAT(result.out, HasSubstr("code=1\nconfig.json\n" + before)) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("No space left on device"));
 }
 
 TEST(RuntimeHookTest, DockersHookNamesTheMendWhereAnotherRuntimeIsUsed) {
