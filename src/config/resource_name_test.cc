@@ -1,5 +1,6 @@
 #include "src/config/resource_name.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ TEST(ResourceNameTest, TakesWhatTheKubeletTakes) {
   for (const std::string& name :
        {std::string("nvidia.com/gpu"), std::string("nvidia.com/mig-1g.10gb.me"),
         std::string("x/Y_z"), "example.com/" + longest,
-        longest + "." + longest + "." + longest + "." + std::string(52, 'b') + "/a"}) {
+        fmt::format("{0}.{0}.{0}.{1:b>52}/a", longest, "")}) {
     EXPECT_OK(CheckResourceName(name)) << name;
   }
 }

@@ -104,6 +104,7 @@ std::string ToString(const Selector& selector) {
     }
   };
   std::vector<std::string> addresses;
+  addresses.reserve(selector.pci.size());
   for (const device::PciBusId& pci : selector.pci) {
     addresses.push_back(pci.str());
   }

@@ -98,6 +98,7 @@ void PutNumbers(json::object& fields, std::string_view name, const std::vector<u
 template <typename Bound>
 std::vector<std::string> BoundTexts(const std::vector<Bound>& bounds) {
   std::vector<std::string> texts;
+  texts.reserve(bounds.size());
   for (const Bound& bound : bounds) {
     texts.push_back(ToString(bound));
   }
@@ -126,6 +127,7 @@ Selector ReadSelector(const Node& node) {
 json::value SelectorTree(const Selector& selector) {
   json::object fields;
   std::vector<std::string> addresses;
+  addresses.reserve(selector.pci.size());
   for (const device::PciBusId& pci : selector.pci) {
     addresses.push_back(pci.str());
   }

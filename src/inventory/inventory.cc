@@ -342,7 +342,12 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
 }
 
 void Inventory::Impl::Take(const Reading& reading) {
-  view_ = first_view_ ? *std::exchange(first_view_, std::nullopt) : ReadHostView(root_.host);
+  if (first_view_) {
+    view_ = *std::move(first_view_);
+    first_view_.reset();
+  } else {
+    view_ = ReadHostView(root_.host);
+  }
   Listed listed = ListGpus(reading, view_, root_.host);
   const std::vector<Gpu> before = std::move(known_);
   known_ = MergeKnown(before, listed, view_);
