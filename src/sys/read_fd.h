@@ -1,4 +1,4 @@
-// Reads a descriptor to its end, with a limit: size fields of procfs lie, so none is asked.
+// Reads a descriptor to its end, with a limit: size fields of procfs lie, so none is believed.
 #pragma once
 
 #include <string>
