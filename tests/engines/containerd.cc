@@ -37,13 +37,24 @@ state = "{0}/state"
     runtime_type = "io.containerd.runc.v2"
 {3})";
 
+constexpr const char* kHandler = R"(
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{0}]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{0}.options]
+      BinaryName = "{1}"
+)";
+
 }  // namespace
 
-void ContainerdEngine::Start(Image& image, const std::string& more) {
+void ContainerdEngine::AddHandler(const std::string& name, const std::string& program) {
+  handlers_ += fmt::format(fmt::runtime(kHandler), name, program);
+}
+
+void ContainerdEngine::Start(Image& image) {
   box_.dir().WriteFile(
       "config.toml",
       fmt::format(fmt::runtime(kConfig), box_.dir().path(), kImageName,
-                  origin_ == Origin::kTrixie ? "  enable_cdi = true" : "", more, socket_));
+                  origin_ == Origin::kTrixie ? "  enable_cdi = true" : "", handlers_, socket_));
   std::filesystem::create_directories(std::filesystem::path(socket_).parent_path());
   const std::string containerd = FindProgram("containerd", origin_);
   // The shim of the same version is looked for in the path.

@@ -20,9 +20,10 @@ class ContainerdEngine {
 
   EngineBox& box() { return box_; }
 
-  // Starts it with `more` behind the CRI plugin's own table in its configuration, and loads
-  // `image`.
-  void Start(Image& image, const std::string& more = "");
+  // A runtime handler besides runc: `program` in runc's place. Before Start.
+  void AddHandler(const std::string& name, const std::string& program);
+  // Starts it and loads `image`.
+  void Start(Image& image);
   // The image's report from a container of a pod.
   Report RunReport(CriClient::Container container);
   // Why the runtime refuses the container; OK when it does not.
@@ -32,6 +33,7 @@ class ContainerdEngine {
   Origin origin_;
   std::string socket_;
   EngineBox box_;
+  std::string handlers_;
   std::unique_ptr<CriClient> cri_;
 };
 

@@ -1,9 +1,12 @@
 #include "tests/engines/cri_client.h"
 
-#include <cri_pod_v1.grpc.pb.h>
+#include <cri_pod_v1.pb.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <chrono>
+#include <future>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -14,7 +17,7 @@
 namespace kgpu::engines {
 namespace {
 
-namespace v1 = ::runtime::v1;
+namespace v1 = ::kgpu::cri_pod;
 
 constexpr std::chrono::seconds kDeadline{60};
 
@@ -58,8 +61,7 @@ v1::ContainerConfig ConfigOf(const CriClient::Container& container) {
 class Client final : public CriClient {
  public:
   Client(UniqueFd socket, std::string cgroup_parent)
-      : stub_(v1::RuntimeService::NewStub(rpc::ChannelOver(std::move(socket)))),
-        cgroup_parent_(std::move(cgroup_parent)) {}
+      : channel_(rpc::ChannelOver(std::move(socket))), cgroup_parent_(std::move(cgroup_parent)) {}
 
   StatusOr<e2e::Result> Run(const Container& container,
                             const std::vector<std::string>& command) override {
@@ -69,21 +71,20 @@ class Client final : public CriClient {
     v1::RemovePodSandboxRequest request;
     request.set_pod_sandbox_id(id);
     v1::RemovePodSandboxResponse response;
-    const Status removed =
-        Call("RemovePodSandbox", &v1::RuntimeService::Stub::RemovePodSandbox, request, response);
+    const Status removed = Call("RemovePodSandbox", request, response);
     return result.ok() && !removed.ok() ? removed : std::move(result);
   }
 
  private:
   template <typename Request, typename Response>
-  Status Call(std::string_view name,
-              grpc::Status (v1::RuntimeService::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                               Response*),
-              const Request& request, Response& response) {
+  Status Call(const std::string& name, const Request& request, Response& response) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-    return Annotate(rpc::FromGrpc((stub_.get()->*method)(&context, request, &response)), "{}",
-                    name);
+    std::promise<grpc::Status> done;
+    grpc::TemplatedGenericStub<Request, Response>(channel_).UnaryCall(
+        &context, "/runtime.v1.RuntimeService/" + name, grpc::StubOptions(), &request, &response,
+        [&done](grpc::Status status) { done.set_value(std::move(status)); });
+    return Annotate(rpc::FromGrpc(done.get_future().get()), "{}", name);
   }
 
   // With the network of the node: plugins for another are not needed.
@@ -104,8 +105,7 @@ class Client final : public CriClient {
     *request.mutable_config() = pod;
     request.set_runtime_handler(handler);
     v1::RunPodSandboxResponse response;
-    RETURN_IF_ERROR(
-        Call("RunPodSandbox", &v1::RuntimeService::Stub::RunPodSandbox, request, response));
+    RETURN_IF_ERROR(Call("RunPodSandbox", request, response));
     return response.pod_sandbox_id();
   }
 
@@ -116,13 +116,11 @@ class Client final : public CriClient {
     *create.mutable_config() = ConfigOf(container);
     *create.mutable_sandbox_config() = pod;
     v1::CreateContainerResponse created;
-    RETURN_IF_ERROR(
-        Call("CreateContainer", &v1::RuntimeService::Stub::CreateContainer, create, created));
+    RETURN_IF_ERROR(Call("CreateContainer", create, created));
     v1::StartContainerRequest start;
     start.set_container_id(created.container_id());
     v1::StartContainerResponse started;
-    RETURN_IF_ERROR(
-        Call("StartContainer", &v1::RuntimeService::Stub::StartContainer, start, started));
+    RETURN_IF_ERROR(Call("StartContainer", start, started));
     v1::ExecSyncRequest exec;
     exec.set_container_id(created.container_id());
     for (const std::string& word : command) {
@@ -130,11 +128,11 @@ class Client final : public CriClient {
     }
     exec.set_timeout(kDeadline.count());
     v1::ExecSyncResponse done;
-    RETURN_IF_ERROR(Call("ExecSync", &v1::RuntimeService::Stub::ExecSync, exec, done));
+    RETURN_IF_ERROR(Call("ExecSync", exec, done));
     return e2e::Result{.code = done.exit_code(), .out = done.stdout(), .err = done.stderr()};
   }
 
-  std::unique_ptr<v1::RuntimeService::Stub> stub_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::string cgroup_parent_;
   int pods_ = 0;
 };
