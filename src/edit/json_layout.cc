@@ -230,8 +230,8 @@ class JsonTextLayout : public Layout {
 
   // What stands between a key and its value in this object, or else in this text.
   std::string Colon(const Node& object) const {
-    for (const Node* node : {&object, &*root_}) {
-      if (node->children.empty() || node->kind != Node::Kind::kObject) {
+    for (const Node* node : {&object, Find({})}) {
+      if (node == nullptr || node->children.empty() || node->kind != Node::Kind::kObject) {
         continue;
       }
       const Node& child = node->children.front();
@@ -261,10 +261,11 @@ class JsonTextLayout : public Layout {
 
   // One step of indentation.
   std::string Unit() const {
-    if (!root_.has_value() || root_->children.empty() || StartsOnLineOfFirstChild(*root_)) {
+    const Node* root = Find({});
+    if (root == nullptr || root->children.empty() || StartsOnLineOfFirstChild(*root)) {
       return "    ";
     }
-    return std::string(Indent(text_, root_->children.front().Begin()));
+    return std::string(Indent(text_, root->children.front().Begin()));
   }
 
   Splice Insert(const Node& parent, bool is_inline, const std::string& lead,

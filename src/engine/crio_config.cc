@@ -79,26 +79,29 @@ Status SetRuntime(Document& document, const json::value* like, const NamedRuntim
 }
 
 // A file that is read later and has one of our keys makes the drop-in void.
-Status CheckLater(const std::vector<std::pair<std::string, const Document*>>& later,
-                  const Wish& wish) {
-  for (const auto& [path, file] : later) {
-    const Key runtime = RuntimeTable() / "runtimes" / wish.runtime->name;
-    const json::value* other_path = file->Find(runtime / "runtime_path");
-    if (file->Find(runtime) != nullptr &&
-        (other_path == nullptr || *other_path != TextValue(wish.runtime->path))) {
-      return FailedPrecondition(
-          "{}: has runtime {}, too, and CRI-O reads it later: remove that table, or choose "
-          "another name",
-          file->Where(runtime), wish.runtime->name);
-    }
-    const Key name = RuntimeTable() / "default_runtime";
-    const json::value* other = file->Find(name);
-    if (wish.set_default && other != nullptr && *other != TextValue(wish.runtime->name)) {
-      return FailedPrecondition(
-          "{}: sets default_runtime, too, and CRI-O reads it later: remove it", file->Where(name));
-    }
+Status CheckLater(const Document& file, const NamedRuntime& wanted, bool is_default) {
+  const Key runtime = RuntimeTable() / "runtimes" / wanted.name;
+  const json::value* path = file.Find(runtime / "runtime_path");
+  const bool is_ours = path != nullptr && *path == TextValue(wanted.path);
+  if (file.Find(runtime) != nullptr && !is_ours) {
+    return FailedPrecondition(
+        "{}: has runtime {}, too, and CRI-O reads it later: remove that table, or choose another "
+        "name",
+        file.Where(runtime), wanted.name);
+  }
+  const Key key = RuntimeTable() / "default_runtime";
+  const json::value* name = file.Find(key);
+  if (is_default && name != nullptr && *name != TextValue(wanted.name)) {
+    return FailedPrecondition("{}: sets default_runtime, too, and CRI-O reads it later: remove it",
+                              file.Where(key));
   }
   return OkStatus();
+}
+
+// Whether a file of the drop-in's folder is read after it.
+bool IsLater(std::string_view path, std::string_view drop_in) {
+  const std::string_view folder = drop_in.substr(0, drop_in.rfind('/') + 1);
+  return path.starts_with(folder) && path > drop_in;
 }
 
 Status SetSpecFolders(Document& document, const std::vector<Document>& files,
@@ -124,14 +127,6 @@ StatusOr<TextEdit> EditCrio(const CrioInput& input, const Wish& wish) {
     ASSIGN_OR_RETURN(Document document, Document::Open(file.text, file.path, TextKind::kToml));
     files.push_back(std::move(document));
   }
-  std::vector<std::pair<std::string, const Document*>> later;
-  const std::string_view folder =
-      std::string_view(input.drop_in.path).substr(0, input.drop_in.path.rfind('/') + 1);
-  for (size_t i = 0; i < files.size(); ++i) {
-    if (input.files[i].path.starts_with(folder) && input.files[i].path > input.drop_in.path) {
-      later.emplace_back(input.files[i].path, &files[i]);
-    }
-  }
   ASSIGN_OR_RETURN(Document document,
                    Document::Open(input.drop_in.text, input.drop_in.path, TextKind::kToml));
   std::vector<std::string> notes;
@@ -146,13 +141,16 @@ StatusOr<TextEdit> EditCrio(const CrioInput& input, const Wish& wish) {
     RETURN_IF_ERROR(document.SetComment(kOurComment));
   }
   if (wish.runtime.has_value()) {
-    RETURN_IF_ERROR(CheckLater(later, wish));
-    if (wish.set_default) {
-      RETURN_IF_ERROR(
-          document.Set(RuntimeTable() / "default_runtime", TextValue(wish.runtime->name)));
+    const NamedRuntime& wanted = *wish.runtime;
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (IsLater(input.files[i].path, input.drop_in.path)) {
+        RETURN_IF_ERROR(CheckLater(files[i], wanted, wish.set_default));
+      }
     }
-    RETURN_IF_ERROR(
-        SetRuntime(document, DefaultRuntime(files, wish.runtime->name), *wish.runtime, notes));
+    if (wish.set_default) {
+      RETURN_IF_ERROR(document.Set(RuntimeTable() / "default_runtime", TextValue(wanted.name)));
+    }
+    RETURN_IF_ERROR(SetRuntime(document, DefaultRuntime(files, wanted.name), wanted, notes));
   }
   RETURN_IF_ERROR(SetSpecFolders(document, files, wish.cdi_spec_dirs));
   if (!has_comment && document.changes().size() == 1) {
