@@ -20,6 +20,9 @@ std::string Wanted(const Expected& expected) {
     return fmt::format("the {}runtime \"{}\"", expected.is_default ? "default " : "",
                        expected.runtime);
   }
+  if (!expected.gone_runtime.empty()) {
+    return fmt::format("no runtime \"{}\"", expected.gone_runtime);
+  }
   return expected.cdi ? fmt::format("CDI {}", *expected.cdi ? "on" : "off") : "an answer";
 }
 
@@ -35,6 +38,13 @@ Status BringIntoForce(const Engine& engine, Reach reach, bool has_unit_change, c
 
 // Reloads or restarts, and waits for the engine to show what is expected.
 Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const Hands& hands) {
+  if (reach == Reach::kReload) {
+    // SIGHUP ends a daemon that is still starting; one that answers has its handler.
+    RETURN_IF_ERROR(
+        hands.api
+            .Ask(*plan.engine, options.patience, "an answer", [](const LiveFacts&) { return true; })
+            .status());
+  }
   RETURN_IF_ERROR(BringIntoForce(*plan.engine, reach, plan.has_unit_change, hands));
   if (reach == Reach::kNothing) {
     return OkStatus();
@@ -126,10 +136,13 @@ bool Shows(const LiveFacts& facts, const Expected& expected) {
   const bool has_runtime =
       expected.runtime.empty() || facts.runtimes.empty() ||
       std::ranges::find(facts.runtimes, expected.runtime) != facts.runtimes.end();
+  const bool is_gone =
+      expected.gone_runtime.empty() ||
+      std::ranges::find(facts.runtimes, expected.gone_runtime) == facts.runtimes.end();
   const bool has_default = !expected.is_default || facts.default_runtime.empty() ||
                            facts.default_runtime == expected.runtime;
   const bool has_cdi = !expected.cdi || !facts.reads_cdi || *facts.reads_cdi == *expected.cdi;
-  return has_runtime && has_default && has_cdi;
+  return has_runtime && is_gone && has_default && has_cdi;
 }
 
 Reach PendingReach(const Record& record, const Engine& engine) {

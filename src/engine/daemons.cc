@@ -110,7 +110,10 @@ std::vector<Daemon> FindDaemons(const sys::Root& host,
         IsInContainer(host, folder)) {
       continue;
     }
-    found.push_back(Read(host, static_cast<pid_t>(*pid), std::string(Trim(*comm)), boot_time));
+    Daemon daemon = Read(host, static_cast<pid_t>(*pid), std::string(Trim(*comm)), boot_time);
+    if (!daemon.argv.empty()) {  // else it has ended, and its parent has not taken note
+      found.push_back(std::move(daemon));
+    }
   }
   std::ranges::sort(found, {}, &Daemon::pid);
   return found;

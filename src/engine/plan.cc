@@ -43,7 +43,8 @@ Wish WishOf(const Engine& engine, const Request& request) {
     wish.runtime = request.named;
   }
   wish.set_default = request.set_default;
-  wish.cdi = request.cdi;
+  // An engine without CDI has no key to switch it off by.
+  wish.cdi = engine.cdi == CdiSupport::kAbsent ? std::nullopt : request.cdi;
   const bool has_key = engine.kind == Kind::kDocker || engine.kind == Kind::kContainerd;
   if (!wish.cdi && has_key && engine.cdi == CdiSupport::kOptIn) {
     wish.cdi = true;

@@ -44,7 +44,8 @@ struct LinkStep {
 
 // What the engine is to say of itself once the plan is in force.
 struct Expected {
-  std::string runtime;  // empty: any
+  std::string runtime{};       // empty: any
+  std::string gone_runtime{};  // empty: any
   bool is_default = false;
   std::optional<bool> cdi;
   bool operator==(const Expected&) const = default;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/status_macros.h"
+#include "src/edit/document.h"
 #include "src/engine/apply.h"
 #include "src/engine/engine_files.h"
 
@@ -65,6 +66,38 @@ Status AddFile(const sys::Root& host, const FileRecord& file, Plan& plan) {
   return OkStatus();
 }
 
+// At SIGHUP dockerd takes over the keys that are there: a key that is gone changes nothing, and the
+// runtime would stay, without its program. Source: moby, daemon/reload_unix.go.
+StatusOr<bool> NeedsDockerRestart(const Plan& plan, const Record& record) {
+  for (const FileStep& file : plan.files) {
+    if (file.kind != TextKind::kJson) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(const edit::Document after,
+                     edit::Document::Open(file.after.value_or(""), file.path, edit::Syntax::kJson));
+    const bool keeps_default =
+        record.expected.is_default && after.Find({"default-runtime"}) == nullptr;
+    const bool keeps_runtime =
+        !record.expected.runtime.empty() && after.Find({"runtimes"}) == nullptr;
+    return keeps_default || keeps_runtime;
+  }
+  return plan.files.empty();  // done before, and not known how
+}
+
+Status JudgeReach(const Record& record, Plan& plan) {
+  plan.has_unit_change = record.has_unit_change;
+  plan.reach = record.reach;
+  plan.reach_reason = record.reach_reason;
+  if (plan.engine && plan.engine->kind == Kind::kDocker && plan.reach == Reach::kReload) {
+    ASSIGN_OR_RETURN(const bool needs_restart, NeedsDockerRestart(plan, record));
+    if (needs_restart) {
+      plan.reach = Reach::kRestart;
+      plan.reach_reason = "dockerd forgets a runtime at its next start only";
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Plan> PlanRevert(const sys::Root& host, const std::string& id, const Record& record,
@@ -86,9 +119,12 @@ StatusOr<Plan> PlanRevert(const sys::Root& host, const std::string& id, const Re
   }
   // Killed on the way back, with the files done: the engine may not know of it yet.
   if (plan.HasSteps() || record.phase == Phase::kReverting) {
-    plan.has_unit_change = record.has_unit_change;
-    plan.reach = record.reach;
-    plan.reach_reason = record.reach_reason;
+    RETURN_IF_ERROR(JudgeReach(record, plan));
+    // Unless there was one of this name before us.
+    const bool was_there = std::ranges::any_of(plan.files, [&](const FileStep& file) {
+      return file.after.value_or("").find(record.expected.runtime) != std::string::npos;
+    });
+    plan.expected.gone_runtime = was_there ? "" : record.expected.runtime;
   }
   return plan;
 }
