@@ -13,6 +13,7 @@
 #include "src/cli/devices.h"
 #include "src/cli/output.h"
 #include "src/cli/require.h"
+#include "src/cli/runtime.h"
 #include "src/cli/sim.h"
 #include "src/cli/status.h"
 #include "src/cli/verb.h"
@@ -89,6 +90,7 @@ int Run(int argc, char** argv) {
   AddCdiVerbs(verbs);
   AddConfigVerbs(verbs);
   AddRequireVerb(verbs);
+  AddRuntimeVerbs(verbs);
   AddSimVerb(verbs);
   AddCompletionVerb(verbs);
   AddVersionVerb(verbs);

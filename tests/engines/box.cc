@@ -144,6 +144,15 @@ bool EngineBox::WaitForSocket(const std::string& socket) const {
   return integration::WaitInFolder(fs::path(socket).parent_path(), listens, kStartLimit);
 }
 
+e2e::Result EngineBox::Enter(std::vector<std::string> argv, std::chrono::milliseconds limit) const {
+  const pid_t init = daemon_ ? OnlyChild(daemon_->pid()) : 0;
+  std::vector<std::string> entered = {"/usr/bin/nsenter", "--target", std::to_string(init),
+                                      "--mount",          "--pid",    "--"};
+  argv.at(0) = e2e::ProgramPath(argv.at(0));
+  entered.insert(entered.end(), argv.begin(), argv.end());
+  return e2e::RunProgram(std::move(entered), limit);
+}
+
 e2e::Result EngineBox::Run(std::vector<std::string> argv, std::chrono::milliseconds limit) const {
   return e2e::RunProgram(Boxed(std::move(argv)), limit);
 }

@@ -42,6 +42,10 @@ class EngineBox {
   e2e::Result Run(std::vector<std::string> argv,
                   std::chrono::milliseconds limit = std::chrono::seconds(60)) const;
 
+  // Runs a program beside the daemon: it sees the daemon's files and processes.
+  e2e::Result Enter(std::vector<std::string> argv,
+                    std::chrono::milliseconds limit = std::chrono::seconds(60)) const;
+
   // Lines of the shell that every program of the box starts with (mounts, limits).
   void AddPrologue(const std::string& lines) { prologue_ += lines + "\n"; }
 

@@ -1,0 +1,281 @@
+#include "src/cli/runtime_configure.h"
+
+#include <unistd.h>
+
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/cli/host_options.h"
+#include "src/cli/output.h"
+#include "src/cli/runtime_view.h"
+#include "src/engine/recipes.h"
+#include "src/shim/config.h"
+
+namespace kgpu::cli {
+namespace {
+
+StatusOr<std::optional<bool>> YesOrNo(std::string_view flag, const std::string& text) {
+  if (text.empty() || text == "auto") {
+    return std::optional<bool>();
+  }
+  if (text == "yes" || text == "no") {
+    return std::optional(text == "yes");
+  }
+  return InvalidArgument("{}: \"{}\" must be yes or no", flag, Printable(text, 40));
+}
+
+StatusOr<engine::Request> RequestOf(const ConfigureOptions& options) {
+  engine::Request request;
+  ASSIGN_OR_RETURN(request.cdi, YesOrNo("--cdi", options.cdi));
+  ASSIGN_OR_RETURN(request.runtime, YesOrNo("--runtime", options.runtime));
+  request.set_default = options.set_default;
+  request.named.name = options.runtime_name;
+  request.registries = {options.insecure_registries, options.registry_mirrors};
+  request.proxies = {options.http_proxy, options.https_proxy, options.no_proxy};
+  return request;
+}
+
+// Where the engines find kgpu-runtime, and which program is to be copied there.
+struct Program {
+  std::string path;    // on the host
+  std::string source;  // empty: it is there already, or nowhere
+};
+
+// A program in a home or build folder is no program for root's engines: it is copied.
+StatusOr<Program> FindRuntime(const ConfigureOptions& options) {
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  const std::string beside = folder + "/kgpu-runtime";
+  const std::string source = access(beside.c_str(), X_OK) == 0 ? beside : "";
+  if (!options.runtime_path.empty()) {
+    if (!options.runtime_path.starts_with('/')) {
+      return InvalidArgument("--runtime-path: \"{}\" must be an absolute path of the host",
+                             Printable(options.runtime_path, 80));
+    }
+    return Program{options.runtime_path, source};
+  }
+  constexpr std::array<std::string_view, 4> kInstalled = {"/usr/bin", "/usr/sbin", "/usr/local/bin",
+                                                          "/usr/local/sbin"};
+  const bool is_installed =
+      options.common.host_root == "/" && std::ranges::find(kInstalled, folder) != kInstalled.end();
+  if (is_installed && !source.empty()) {
+    return Program{beside, ""};
+  }
+  return Program{engine::NamedRuntime{}.path, source};
+}
+
+// Asks on the terminal, where there is one; "no" is what nobody answers.
+bool AskAcceptEnv() {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) {
+    PrintNote(
+        "containers may not ask for GPUs by NVIDIA_VISIBLE_DEVICES, which an image can set "
+        "by itself; --accept-env=yes allows it");
+    return false;
+  }
+  PrintNote(
+      "May containers ask for GPUs by the variable NVIDIA_VISIBLE_DEVICES? An image can set it,\n"
+      "too, and then gets GPUs that nobody gave it. docker run --gpus works without. [y/N]");
+  std::array<char, 64> answer{};
+  const ssize_t length = read(STDIN_FILENO, answer.data(), answer.size());
+  return length > 0 && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+// The text of /etc/kgpu/runtime.json; empty: what is there stays.
+StatusOr<std::string> ShimConfig(const ConfigureOptions& options, const sys::Root& root) {
+  ASSIGN_OR_RETURN(const std::optional<bool> given, YesOrNo("--accept-env", options.accept_env));
+  const bool is_there = root.Exists(shim::kConfigPath);
+  if (is_there && !given) {
+    return std::string();
+  }
+  ASSIGN_OR_RETURN(shim::Config config, shim::ReadConfig(root));
+  const bool accepts = given ? *given : (!options.is_dry_run && AskAcceptEnv());
+  if (is_there && config.accept_env == accepts) {
+    return std::string();
+  }
+  config.accept_env = accepts;
+  return shim::PrintConfig(config);
+}
+
+// Engines without a daemon or unit take no proxies: where all engines were meant, that is no error.
+engine::Request Fitting(const engine::Request& request, const engine::Engine& engine,
+                        bool is_auto) {
+  engine::Request fitting = request;
+  if (is_auto && engine.kind == engine::Kind::kPodman) {
+    fitting.proxies = {};
+  }
+  return fitting;
+}
+
+StatusOr<std::vector<engine::Plan>> PlanAll(const ConfigureOptions& options, RuntimeHost& host) {
+  ASSIGN_OR_RETURN(engine::Request request, RequestOf(options));
+  ASSIGN_OR_RETURN(const Program program, FindRuntime(options));
+  request.named.path = program.path;
+  ASSIGN_OR_RETURN(const std::vector<engine::Engine> engines, host.FindEngines());
+  std::vector<engine::Plan> plans;
+  for (const engine::Engine& engine : engines) {
+    ASSIGN_OR_RETURN(
+        engine::Plan plan,
+        engine::PlanEngine(host.root(), engine, Fitting(request, engine, host.is_auto())));
+    plans.push_back(std::move(plan));
+  }
+  if (std::ranges::any_of(plans, [](const engine::Plan& plan) { return plan.uses_runtime; })) {
+    engine::ShimInput input;
+    input.program = program.source;
+    input.path = program.path;
+    ASSIGN_OR_RETURN(input.config, ShimConfig(options, host.root()));
+    ASSIGN_OR_RETURN(engine::Plan shim, engine::PlanShim(host.root(), input));
+    plans.insert(plans.begin(), std::move(shim));  // an engine looks for the program at once
+  } else if (!options.accept_env.empty()) {
+    PrintNote("--accept-env: no engine here uses kgpu-runtime: nothing to accept it for");
+  }
+  return plans;
+}
+
+std::string NameOf(const engine::Plan& plan) {
+  return plan.engine ? plan.engine->Name() : plan.id;
+}
+
+Status PrintPlans(const std::vector<engine::Plan>& plans, OutputFormat format) {
+  if (format != OutputFormat::kTable) {
+    return PrintOut(Render(PlansJson(plans), format));
+  }
+  std::string text;
+  for (const engine::Plan& plan : plans) {
+    text += engine::Print(plan);
+  }
+  return PrintOut(text);
+}
+
+Status PrintDone(const std::vector<Done>& done, OutputFormat format) {
+  RETURN_IF_ERROR(
+      PrintOut(format == OutputFormat::kTable ? DoneText(done) : Render(DoneJson(done), format)));
+  if (format == OutputFormat::kTable) {
+    for (const Done& one : done) {
+      for (const std::string& note : one.outcome.notes) {
+        PrintNote(fmt::format("{}: {}", one.name, note));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+using Deed = StatusOr<engine::Outcome> (*)(const engine::Plan&, const engine::ApplyOptions&,
+                                           const engine::Hands&);
+
+// Whether an engine goes on with what is taken back, kgpu-runtime among it, until it is restarted.
+bool IsStillUsed(const std::vector<engine::Plan>& plans) {
+  return std::ranges::any_of(plans, [](const engine::Plan& plan) {
+    return plan.engine && plan.engine->daemon && plan.reach != engine::Reach::kNothing;
+  });
+}
+
+// One after the other; what was done before one that fails is told, and stays.
+Status DoAll(const std::vector<engine::Plan>& plans, bool restart, Deed deed, OutputFormat format,
+             RuntimeHost& host) {
+  engine::ApplyOptions options;
+  options.restart = restart;
+  std::vector<Done> done;
+  Status status;
+  for (const engine::Plan& plan : plans) {
+    auto outcome = deed(plan, options, host.hands());
+    if (!outcome.ok()) {
+      status = Annotate(outcome.status(), "{}", NameOf(plan));
+      break;
+    }
+    done.push_back({NameOf(plan), plan.way, *std::move(outcome)});
+  }
+  if (!done.empty() || status.ok()) {
+    RETURN_IF_ERROR(PrintDone(done, format));
+  }
+  return status;
+}
+
+// The engines' plans, then that of kgpu-runtime itself where no engine is left that uses it.
+StatusOr<std::vector<engine::Plan>> PlanReverts(RuntimeHost& host, bool restart) {
+  ASSIGN_OR_RETURN(const engine::State state, engine::ReadState(host.root()));
+  const auto found = host.FindEngines();
+  std::vector<engine::Plan> plans;
+  bool is_runtime_used = false;
+  for (const auto& [id, record] : state) {
+    if (!host.IsAskedFor(id)) {
+      is_runtime_used |= id != engine::kShimId && record.uses_runtime;
+      continue;
+    }
+    const engine::Engine* engine = nullptr;
+    if (found.ok()) {
+      const auto match = std::ranges::find_if(
+          *found, [&id = id](const engine::Engine& one) { return one.Id() == id; });
+      engine = match == found->end() ? nullptr : &*match;
+    }
+    ASSIGN_OR_RETURN(engine::Plan plan, engine::PlanRevert(host.root(), id, record, engine));
+    plans.push_back(std::move(plan));
+  }
+  const auto shim = state.find(std::string(engine::kShimId));
+  if (shim != state.end() && !is_runtime_used && !restart && IsStillUsed(plans)) {
+    PrintNote(
+        "kgpu-runtime stays, since the engine goes on with it until it is restarted: restart "
+        "it, then kgpu runtime revert once more");
+  } else if (shim != state.end() && !is_runtime_used) {
+    ASSIGN_OR_RETURN(engine::Plan plan,
+                     engine::PlanRevert(host.root(), shim->first, shim->second, nullptr));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace
+
+StatusOr<ExitCode> RunConfigure(const ConfigureOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
+  if (!options.print.empty()) {
+    ASSIGN_OR_RETURN(const engine::Request request, RequestOf(options));
+    engine::Wish wish;
+    if (request.runtime.value_or(request.set_default)) {
+      wish.runtime = request.named;
+    }
+    wish.set_default = request.set_default;
+    wish.cdi = request.cdi;
+    wish.insecure_registries = request.registries.insecure;
+    wish.registry_mirrors = request.registries.mirrors;
+    ASSIGN_OR_RETURN(const std::string text, engine::Recipe(options.print, wish));
+    RETURN_IF_ERROR(PrintOut(text));
+    return ExitCode::kOk;
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options.common));
+  if (options.is_dry_run) {
+    ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanAll(options, *host));
+    RETURN_IF_ERROR(PrintPlans(plans, format));
+    return ExitCode::kOk;
+  }
+  ASSIGN_OR_RETURN(const UniqueFd lock, engine::LockEngines(host->hands()));
+  ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanAll(options, *host));
+  RETURN_IF_ERROR(DoAll(plans, options.restart, &engine::Apply, format, *host));
+  return ExitCode::kOk;
+}
+
+StatusOr<ExitCode> RunRevert(const RevertOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
+  ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options.common));
+  if (options.is_dry_run) {
+    ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanReverts(*host, options.restart));
+    RETURN_IF_ERROR(PrintPlans(plans, format));
+    return ExitCode::kOk;
+  }
+  ASSIGN_OR_RETURN(const UniqueFd lock, engine::LockEngines(host->hands()));
+  ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanReverts(*host, options.restart));
+  if (plans.empty()) {
+    RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                                 ? "nothing to revert: kgpu has configured no such engine here\n"
+                                 : Render(boost::json::array(), format)));
+    return ExitCode::kOk;
+  }
+  RETURN_IF_ERROR(DoAll(plans, options.restart, &engine::Revert, format, *host));
+  return ExitCode::kOk;
+}
+
+}  // namespace kgpu::cli

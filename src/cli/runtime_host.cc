@@ -1,0 +1,78 @@
+#include "src/cli/runtime_host.h"
+
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/engine/find.h"
+
+namespace kgpu::cli {
+namespace {
+
+std::vector<std::string> WordsOf(const std::string& command) {
+  std::vector<std::string> words;
+  for (const std::string_view word : Words(command)) {
+    words.emplace_back(word);
+  }
+  return words;
+}
+
+}  // namespace
+
+RuntimeHost::RuntimeHost(sys::Root root, const RuntimeOptions& options,
+                         std::optional<engine::Kind> kind)
+    : root_(std::move(root)),
+      options_(options),
+      kind_(kind),
+      disk_(root_),
+      control_(root_, runner_, WordsOf(options.restart_with)),
+      api_(root_) {
+}
+
+StatusOr<std::unique_ptr<RuntimeHost>> RuntimeHost::Open(const RuntimeOptions& options) {
+  std::optional<engine::Kind> kind;
+  if (options.engine != "auto") {
+    ASSIGN_OR_RETURN(kind, engine::ParseKind(options.engine));
+  }
+  if (!options.config.empty() && !kind) {
+    return InvalidArgument("--config: say whose file it is with --engine");
+  }
+  if (!options.config.empty() && !options.config.starts_with('/')) {
+    return InvalidArgument("--config: \"{}\" must be an absolute path of the host",
+                           Printable(options.config, 80));
+  }
+  ASSIGN_OR_RETURN(sys::Root root,
+                   sys::Root::Open(options.host_root.empty() ? "/" : options.host_root));
+  return std::unique_ptr<RuntimeHost>(new RuntimeHost(std::move(root), options, kind));
+}
+
+StatusOr<std::vector<engine::Engine>> RuntimeHost::FindEngines() {
+  engine::FindOptions find;
+  find.only = kind_;
+  find.config_file = options_.config;
+  std::vector<engine::Engine> engines = engine::FindEngines(root_, runner_, find);
+  if (engines.empty()) {
+    return NotFound(
+        "{}: no {} here: kgpu runtime install --engine {} gets one from the "
+        "distribution",
+        root_.path(), is_auto() ? "container engine" : options_.engine,
+        is_auto() ? "podman" : options_.engine);
+  }
+  return engines;
+}
+
+bool RuntimeHost::IsAskedFor(const std::string& id) const {
+  const std::string_view kind = std::string_view(id).substr(0, id.find('-'));
+  return id != engine::kShimId && (is_auto() || kind == engine::ToString(*kind_));
+}
+
+std::optional<StatusOr<engine::LiveFacts>> AskEngine(RuntimeHost& host,
+                                                     const engine::Engine& engine) {
+  if (!engine.daemon || engine.socket.empty()) {
+    return std::nullopt;
+  }
+  return host.api().Ask(engine, kOneQuestion, "an answer",
+                        [](const engine::LiveFacts&) { return true; });
+}
+
+}  // namespace kgpu::cli

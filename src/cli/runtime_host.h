@@ -1,0 +1,69 @@
+// The host whose engines a verb works on, and what the work is done with.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/engine/apply.h"
+#include "src/engine/control.h"
+#include "src/engine/disk.h"
+#include "src/engine/engine.h"
+#include "src/engine/engine_api.h"
+#include "src/sys/root.h"
+#include "src/sys/run.h"
+
+namespace kgpu::cli {
+
+struct RuntimeOptions {
+  std::string host_root = "/";
+  std::string engine = "auto";
+  std::string config;  // empty: the file that the engine reads
+  std::string output = "table";
+  std::string restart_with;  // empty: as the host does it
+};
+
+// Owns all parts; not to be moved once made, since they refer to each other.
+class RuntimeHost {
+ public:
+  // Errors: those of opening the root, InvalidArgument (no such engine).
+  static StatusOr<std::unique_ptr<RuntimeHost>> Open(const RuntimeOptions& options);
+
+  RuntimeHost(const RuntimeHost&) = delete;
+  RuntimeHost& operator=(const RuntimeHost&) = delete;
+
+  const sys::Root& root() const { return root_; }
+  sys::ProgramRunner& runner() { return runner_; }
+  engine::EngineApi& api() { return api_; }
+  engine::Hands hands() { return {root_, disk_, runner_, control_, api_, clock_}; }
+  bool is_auto() const { return !kind_.has_value(); }
+
+  // The engines asked for. Errors: NotFound where there is none; the text says how to get one.
+  StatusOr<std::vector<engine::Engine>> FindEngines();
+  // Whether a record of this id belongs to the engines asked for.
+  bool IsAskedFor(const std::string& id) const;
+
+ private:
+  RuntimeHost(sys::Root root, const RuntimeOptions& options, std::optional<engine::Kind> kind);
+
+  sys::Root root_;
+  RuntimeOptions options_;
+  std::optional<engine::Kind> kind_;
+  sys::RealRunner runner_;
+  engine::HostDisk disk_;
+  engine::SystemControl control_;
+  engine::SocketApi api_;
+  RealClock clock_;
+};
+
+// How long a running engine has to answer a question that changes nothing.
+inline constexpr std::chrono::milliseconds kOneQuestion{1};
+
+// What `engine` says of itself; empty where it does not run or has nobody to ask.
+std::optional<StatusOr<engine::LiveFacts>> AskEngine(RuntimeHost& host,
+                                                     const engine::Engine& engine);
+
+}  // namespace kgpu::cli

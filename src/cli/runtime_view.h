@@ -1,0 +1,42 @@
+// How engines, findings and what was done to them are shown.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/engine/apply.h"
+#include "src/engine/check.h"
+#include "src/engine/engine.h"
+#include "src/engine/engine_api.h"
+#include "src/engine/plan.h"
+#include "src/engine/state.h"
+
+namespace kgpu::cli {
+
+struct EngineStatus {
+  engine::Engine engine;
+  std::optional<engine::Record> record;  // empty: not configured by kgpu
+  std::optional<StatusOr<engine::LiveFacts>> live;
+};
+
+std::string EnginesTable(const std::vector<EngineStatus>& engines);
+boost::json::value EnginesJson(const std::vector<EngineStatus>& engines);
+
+using EngineFindings = std::vector<std::pair<std::string, std::vector<engine::Finding>>>;
+std::string EngineFindingsText(const EngineFindings& findings);
+boost::json::value EngineFindingsJson(const EngineFindings& findings);
+
+struct Done {
+  std::string name;  // of the engine
+  std::string way;
+  engine::Outcome outcome;
+};
+std::string DoneText(const std::vector<Done>& done);
+boost::json::value DoneJson(const std::vector<Done>& done);
+boost::json::value PlansJson(const std::vector<engine::Plan>& plans);
+
+}  // namespace kgpu::cli

@@ -1,0 +1,280 @@
+// kgpu runtime on real engines: they run in a box that looks like a host of their own, with their
+// files where they always are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "tests/engines/box.h"
+#include "tests/engines/matchers.h"
+#include "tests/engines/programs.h"
+#include "tests/integration/wait_for_file.h"
+
+namespace kgpu::engines {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// What a service manager would do, for a daemon that is not its child.
+constexpr const char* kRestart = R"(#!/bin/sh
+if [ -s /run/daemon.pid ]; then
+  pid=$(cat /run/daemon.pid)
+  kill "$pid" && timeout 20 tail --pid="$pid" -f /dev/null
+fi
+{1}
+PATH={2}:/usr/sbin:/usr/bin:/sbin:/bin setsid {0} >>/var/log/daemon 2>&1 </dev/null &
+echo $! >/run/daemon.pid
+)";
+
+class BoxedEngine {
+ public:
+  BoxedEngine() {
+    for (const char* folder : {"varlib", "bin"}) {
+      box_.dir().MakeDir(folder);
+    }
+    box_.AddPrologue("mount --bind " + box_.At("varlib") + " /var/lib");
+    box_.AddPrologue("mount --bind " + box_.At("bin") + " /usr/local/bin");
+  }
+
+  EngineBox& box() { return box_; }
+  const EngineBox& box() const { return box_; }
+
+  // Starts the host, then `command` in it, and waits for its socket below /run.
+  void Start(const std::string& command, const std::string& socket, Origin origin) {
+    path_ = fs::path(FindProgram("containerd", origin)).parent_path();
+    command_ = command;
+    WriteRestart("");
+    // A shell, for the first process has to take in those that lose their parents.
+    box_.StartDaemon({"/bin/sh", "-c", "echo up >/run/up; sleep infinity; exit"});
+    ASSERT_TRUE(WaitForBox());
+    ASSERT_EQ(box_.Enter({Restart()}).code, 0);
+    ASSERT_TRUE(box_.WaitForSocket(box_.At("run/" + socket))) << Log();
+  }
+
+  // `before`: lines between the daemon's end and its new start.
+  void WriteRestart(const std::string& before) {
+    box_.dir().WriteFile("restart.sh",
+                         fmt::format(fmt::runtime(kRestart), command_, before, path_));
+    ASSERT_EQ(chmod(Restart().c_str(), 0755), 0);
+  }
+  std::string Restart() const { return box_.At("restart.sh"); }
+
+  e2e::Result Kgpu(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"kgpu", "runtime"});
+    return box_.Enter(std::move(words));
+  }
+  std::string Read(const std::string& path) const { return box_.Enter({"/bin/cat", path}).out; }
+  std::string Log() const { return box_.dir().ReadFile("log/daemon"); }
+  // All that a host has of ours besides the engine's own file.
+  std::string Leftovers() const {
+    return box_
+        .Enter({"/bin/sh", "-c",
+                "find /usr/local/bin /var/lib/kgpu /etc/kgpu -type f -o "
+                "-type l 2>/dev/null"})
+        .out;
+  }
+
+ private:
+  // nsenter needs the box's first process to be past its mounts.
+  bool WaitForBox() const {
+    return integration::WaitInFolder(
+        box_.At("run"), [&] { return fs::exists(box_.At("run/up")); }, std::chrono::seconds(20));
+  }
+
+  EngineBox box_;
+  std::string command_;
+  std::string path_;
+};
+
+// Every byte odd, and all of it needed here.
+constexpr const char* kDaemonJson =
+    "{\r\n\t\"bridge\" :\"none\",\r\n   \"iptables\": false , \"ip6tables\":false,\r\n"
+    "\"labels\":[ ],\r\n\t\"log-level\": \"warn\"}";
+
+class RuntimeVerbsOnDocker : public ::testing::TestWithParam<Origin> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = WhyNot({"dockerd", "docker", "containerd"}, GetParam());
+        !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+    host_.box().WriteEtc("docker/daemon.json", kDaemonJson);
+    ASSERT_NO_FATAL_FAILURE(
+        host_.Start(FindProgram("dockerd", GetParam()), "docker.sock", GetParam()));
+  }
+  std::string Info(const std::string& format) const {
+    return host_.box().Enter({FindProgram("docker", GetParam()), "info", "--format", format}).out;
+  }
+  std::string DaemonJson() const { return host_.Read("/etc/docker/daemon.json"); }
+
+  BoxedEngine host_;
+};
+
+class RuntimeVerbsOnOldDocker : public RuntimeVerbsOnDocker {};
+INSTANTIATE_TEST_SUITE_P(Docker, RuntimeVerbsOnOldDocker, ::testing::Values(Origin::kMachine),
+                         OriginName());
+
+TEST_P(RuntimeVerbsOnOldDocker, ConfigureBySighupAndRevert) {
+  const e2e::Result dry = host_.Kgpu({"configure", "--engine", "docker", "--dry-run"});
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("+++ /etc/docker/daemon.json"), HasSubstr("step: reload")));
+  EXPECT_EQ(DaemonJson(), kDaemonJson);
+
+  const e2e::Result done = host_.Kgpu({"configure", "--engine", "docker", "--restart"});
+
+  ASSERT_EQ(done.code, 0) << done.err << host_.Log();
+  EXPECT_THAT(done.out, HasSubstr("reloaded docker; it shows the runtime \"nvidia\""));
+  EXPECT_THAT(Info("{{json .Runtimes}}"), HasSubstr("/usr/local/bin/kgpu-runtime"));
+  EXPECT_THAT(host_.Leftovers(), AllOf(HasSubstr("/usr/local/bin/nvidia-container-runtime-hook"),
+                                       HasSubstr("/etc/kgpu/runtime.json")));
+  EXPECT_THAT(host_.Kgpu({"status"}).out, HasSubstr("nvidia"));
+  EXPECT_THAT(host_.Kgpu({"configure", "--engine", "docker", "--restart"}).out,
+              HasSubstr("docker: nothing to change"));
+
+  const e2e::Result reverted =
+      host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()});
+
+  ASSERT_EQ(reverted.code, 0) << reverted.err << host_.Log();
+  EXPECT_EQ(DaemonJson(), kDaemonJson);
+  EXPECT_THAT(Info("{{json .Runtimes}}"), Not(HasSubstr("nvidia")));
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeVerbsOnOldDocker, ALinkStaysOne) {
+  ASSERT_EQ(host_.box()
+                .Enter({"/bin/sh", "-c",
+                        "mv /etc/docker/daemon.json /etc/real.json && ln -s ../real.json "
+                        "/etc/docker/daemon.json"})
+                .code,
+            0);
+
+  ASSERT_EQ(host_.Kgpu({"configure", "--engine", "docker", "--restart"}).code, 0);
+
+  EXPECT_EQ(host_.box().Enter({"/bin/readlink", "/etc/docker/daemon.json"}).out, "../real.json\n");
+  EXPECT_THAT(host_.Read("/etc/real.json"), HasSubstr("kgpu-runtime"));
+  ASSERT_EQ(host_.Kgpu({"revert"}).code, 0);
+  EXPECT_EQ(host_.Read("/etc/real.json"), kDaemonJson);
+}
+
+class RuntimeVerbsOnCdiDocker : public RuntimeVerbsOnDocker {};
+INSTANTIATE_TEST_SUITE_P(Docker, RuntimeVerbsOnCdiDocker, ::testing::Values(Origin::kTrixie),
+                         OriginName());
+
+TEST_P(RuntimeVerbsOnCdiDocker, SwitchesCdiOnByARestart) {
+  const e2e::Result done = host_.Kgpu(
+      {"configure", "--engine", "docker", "--restart", "--restart-with", host_.Restart()});
+
+  ASSERT_EQ(done.code, 0) << done.err << host_.Log();
+  EXPECT_THAT(done.out, HasSubstr("restarted docker; it shows CDI on"));
+  EXPECT_THAT(Info("{{json .CDISpecDirs}}"), HasSubstr("/var/run/cdi"));
+  EXPECT_THAT(host_.Leftovers(), Not(HasSubstr("kgpu-runtime")));
+
+  ASSERT_EQ(host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()}).code, 0);
+  EXPECT_EQ(DaemonJson(), kDaemonJson);
+  EXPECT_THAT(Info("{{json .CDISpecDirs}}"), Not(HasSubstr("cdi")));
+}
+
+TEST_P(RuntimeVerbsOnCdiDocker, WhatItsValidatorRefusesIsTakenBack) {
+  // Sound JSON of the right types, yet no address: only dockerd itself can know.
+  std::string broken = kDaemonJson;
+  broken.replace(broken.find("\"labels\":[ ]"), 12, "\"dns\": [\"not an address\"]");
+  host_.box().Enter({"/bin/sh", "-c", "printf %s \"$1\" >/etc/docker/daemon.json", "sh", broken});
+
+  const e2e::Result done = host_.Kgpu(
+      {"configure", "--engine", "docker", "--restart", "--restart-with", host_.Restart()});
+
+  EXPECT_EQ(done.code, 6) << done.out;
+  EXPECT_THAT(done.err, AllOf(HasSubstr("not an address"), HasSubstr("all files are as before")));
+  EXPECT_EQ(DaemonJson(), broken);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+}
+
+class RuntimeVerbsOnContainerd : public ::testing::TestWithParam<Origin> {
+ protected:
+  static constexpr const char* kConfig =
+      "# kept as it is\nversion = 2\n\n[plugins]\n  [plugins.\"io.containerd.grpc.v1.cri\"]   # "
+      "ours\n"
+      "    restrict_oom_score_adj=true\n\n[debug]\n\tlevel = 'warn'\n";
+
+  void SetUp() override {
+    if (const std::string reason = WhyNot({"containerd"}, GetParam()); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+    host_.box().WriteEtc("containerd/config.toml", kConfig);
+    ASSERT_NO_FATAL_FAILURE(host_.Start(FindProgram("containerd", GetParam()),
+                                        "containerd/containerd.sock", GetParam()));
+  }
+  std::string Config() const { return host_.Read("/etc/containerd/config.toml"); }
+  e2e::Result Configure(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"configure", "--engine",       "containerd",
+                                      "--restart", "--restart-with", host_.Restart()};
+    words.insert(words.end(), more.begin(), more.end());
+    return host_.Kgpu(words);
+  }
+  e2e::Result Revert() const {
+    return host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()});
+  }
+
+  BoxedEngine host_;
+};
+INSTANTIATE_TEST_SUITE_P(Containerd, RuntimeVerbsOnContainerd,
+                         ::testing::Values(Origin::kMachine, Origin::kTrixie, Origin::kForky),
+                         OriginName());
+
+TEST_P(RuntimeVerbsOnContainerd, TheRuntimeComesAndGoes) {
+  const e2e::Result done = Configure({"--runtime"});
+
+  ASSERT_EQ(done.code, 0) << done.err << host_.Log();
+  EXPECT_THAT(done.out, HasSubstr("restarted containerd; it shows the runtime \"nvidia\""));
+  EXPECT_THAT(host_.Kgpu({"status", "--output", "json"}).out, HasSubstr("\"runtime\": \"nvidia\""));
+  EXPECT_THAT(Configure({"--runtime"}).out, HasSubstr("containerd: nothing to change"));
+
+  const e2e::Result reverted = Revert();
+
+  ASSERT_EQ(reverted.code, 0) << reverted.err << host_.Log();
+  EXPECT_EQ(Config(), kConfig);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+  EXPECT_THAT(host_.Kgpu({"status", "--output", "json"}).out, HasSubstr("\"runtime\": null"));
+}
+
+TEST_P(RuntimeVerbsOnContainerd, OneThatDoesNotStartGetsItsOldFileBack) {
+  host_.WriteRestart("! grep -rq kgpu-runtime /etc/containerd || exit 1");
+
+  const e2e::Result done = Configure({"--runtime"});
+
+  EXPECT_EQ(done.code, 4) << done.out;
+  EXPECT_THAT(done.err, HasSubstr("all files are as before, and containerd runs with them"));
+  EXPECT_EQ(Config(), kConfig);
+  EXPECT_THAT(host_.Kgpu({"status"}).out, Not(HasSubstr("does not answer")));
+}
+
+TEST_P(RuntimeVerbsOnContainerd, KilledAtTheRestartItGoesOnOrBack) {
+  host_.WriteRestart("kill -9 $PPID");
+  ASSERT_EQ(Configure({"--runtime"}).code, 137);
+  host_.WriteRestart("");
+  EXPECT_THAT(host_.Kgpu({"status"}).out, HasSubstr("cut off half-way"));
+
+  const e2e::Result again = Configure({"--runtime"});
+
+  ASSERT_EQ(again.code, 0) << again.err << host_.Log();
+  EXPECT_THAT(host_.Kgpu({"status"}).out, HasSubstr("nvidia"));
+
+  host_.WriteRestart("kill -9 $PPID");
+  ASSERT_EQ(Revert().code, 137);
+  host_.WriteRestart("");
+  const e2e::Result reverted = Revert();
+
+  ASSERT_EQ(reverted.code, 0) << reverted.err << host_.Log();
+  EXPECT_EQ(Config(), kConfig);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::engines
