@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "src/doc/doc.h"
 #include "src/engine/config_edit.h"
 #include "src/engine/test_edit_cases.h"
 #include "testing/golden.h"
@@ -150,6 +151,36 @@ TEST_P(EditsGoldenTest, ChangesNothingElseAndIsTakenBack) {
         Revert(file.kind, {.path = file.path, .text = file.edit.text}, file.edit.changes);
     ASSERT_THAT(reverted, IsOk());
     EXPECT_EQ(reverted->text, old);
+    EXPECT_THAT(reverted->notes, IsEmpty());
+  }
+}
+
+// The text with other bytes between its keys, so that no splice stands as it was written.
+std::string Reprinted(const std::string& text, TextKind kind) {
+  if (kind == TextKind::kJson) {
+    return doc::PrintLine(TreeOf(text, kind)) + "\n";
+  }
+  std::string loose;
+  for (const char c : text) {
+    loose += c == '\n' ? "\n\n" : std::string(1, c);
+  }
+  return loose;
+}
+
+TEST_P(EditsGoldenTest, IsTakenBackOfAReprintedText) {
+  const EditCase& c = GetParam();
+  const Texts before = ReadInputs(c);
+  const auto edits = Edit(c, before);
+  if (!edits.ok()) {
+    return;
+  }
+  for (const FileEdit& file : *edits) {
+    const std::string old = TextAt(before, Relative(c, file.path));
+    const std::string text = Reprinted(file.edit.text, file.kind);
+    const auto reverted = Revert(file.kind, {.path = file.path, .text = text}, file.edit.changes);
+    ASSERT_THAT(reverted, IsOk());
+    EXPECT_EQ(TreeOf(reverted->text, file.kind), TreeOf(Reprinted(old, file.kind), file.kind))
+        << reverted->text;
     EXPECT_THAT(reverted->notes, IsEmpty());
   }
 }
