@@ -63,7 +63,7 @@ StatusOr<std::vector<engine::Engine>> RuntimeHost::FindEngines() {
 
 bool RuntimeHost::IsAskedFor(const std::string& id) const {
   const std::string_view kind = std::string_view(id).substr(0, id.find('-'));
-  return id != engine::kShimId && (is_auto() || kind == engine::ToString(*kind_));
+  return id != engine::kShimId && (!kind_ || kind == engine::ToString(*kind_));
 }
 
 std::optional<StatusOr<engine::LiveFacts>> AskEngine(RuntimeHost& host,

@@ -38,6 +38,9 @@ Status BringIntoForce(const Engine& engine, Reach reach, bool has_unit_change, c
 
 // Reloads or restarts, and waits for the engine to show what is expected.
 Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const Hands& hands) {
+  if (!plan.engine || reach == Reach::kNothing) {
+    return OkStatus();
+  }
   if (reach == Reach::kReload) {
     // SIGHUP ends a daemon that is still starting; one that answers has its handler.
     RETURN_IF_ERROR(
@@ -46,9 +49,6 @@ Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const
             .status());
   }
   RETURN_IF_ERROR(BringIntoForce(*plan.engine, reach, plan.has_unit_change, hands));
-  if (reach == Reach::kNothing) {
-    return OkStatus();
-  }
   return hands.api
       .Ask(*plan.engine, options.patience, Wanted(plan.expected),
            [&](const LiveFacts& facts) { return Shows(facts, plan.expected); })
@@ -68,7 +68,7 @@ Status GoBack(const Status& cause, const Plan& plan, const std::vector<std::stri
                                                 "revert tries again",
                                                 Message(cause), Message(undone)));
   }
-  if (tried == Reach::kNothing) {
+  if (!plan.engine || tried == Reach::kNothing) {
     return MakeStatus(cause.code(), fmt::format("{}; all files are as before", Message(cause)));
   }
   Plan before = plan;
@@ -110,7 +110,7 @@ int64_t Seconds(const Hands& hands) {
 }
 
 void AddDeed(const Plan& plan, Reach reach, Outcome& outcome) {
-  if (reach != Reach::kNothing) {
+  if (plan.engine && reach != Reach::kNothing) {
     outcome.done.push_back(fmt::format("{} {}; it shows {}",
                                        reach == Reach::kReload ? "reloaded" : "restarted",
                                        plan.engine->Name(), Wanted(plan.expected)));

@@ -171,6 +171,9 @@ class Checker {
   }
 
   bool IsFileNewer() const {
+    if (!engine_.daemon) {
+      return false;
+    }
     const auto file = host_.Stat(engine_.config_file);
     // Starts are known to a second or two.
     const auto started = engine_.daemon->started + std::chrono::seconds(2);

@@ -1,6 +1,8 @@
 #include "src/engine/plan.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -80,6 +82,23 @@ void JudgeReach(const Engine& engine, Plan& plan) {
             is_cdi ? "dockerd looks at features.cdi at start only"
                    : "dockerd takes runtimes and registries over at SIGHUP");
     }
+  }
+}
+
+// Docker offers --gpus where it finds the hook's program when it starts. As the default runtime
+// kgpu's is there for --gpus above all.
+void JudgeHook(const sys::Root& host, const Engine& engine, const Request& request, Plan& plan) {
+  if (engine.kind != Kind::kDocker || !request.set_default || plan.files.empty()) {
+    return;
+  }
+  const std::filesystem::path folder = std::filesystem::path(request.named.path).parent_path();
+  const auto hook = host.LinkStat((folder / kHookName).string());
+  const bool was_seen =
+      hook.ok() && engine.daemon &&
+      WallTime(std::chrono::seconds(hook->st_mtim.tv_sec)) < engine.daemon->started;
+  if (!was_seen) {
+    Raise(plan, Reach::kRestart,
+          fmt::format("dockerd looks for {} when it starts, to offer --gpus", kHookName));
   }
 }
 
@@ -191,6 +210,7 @@ StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Req
   plan.expected.cdi = wish.cdi;
   RETURN_IF_ERROR(AddRegistries(host, engine, files, request, plan));
   JudgeReach(engine, plan);
+  JudgeHook(host, engine, request, plan);
   RETURN_IF_ERROR(AddProxies(host, engine, request, plan));
   return plan;
 }

@@ -72,7 +72,7 @@ StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input) {
   if (!plan.links.empty()) {
     plan.notes.emplace_back(
         "dockerd looks for the hook's name when it starts: docker run --gpus works after its next "
-        "restart, --runtime=nvidia at once");
+        "restart");
   }
   ASSIGN_OR_RETURN(const std::optional<std::string> config,
                    ReadIfThere(host, std::string(kShimConfig)));

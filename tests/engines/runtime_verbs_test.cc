@@ -8,9 +8,12 @@
 
 #include <filesystem>
 
+#include "tests/e2e/sim_host.h"
 #include "tests/engines/box.h"
+#include "tests/engines/image.h"
 #include "tests/engines/matchers.h"
 #include "tests/engines/programs.h"
+#include "tests/engines/report.h"
 #include "tests/integration/wait_for_file.h"
 
 namespace kgpu::engines {
@@ -30,7 +33,7 @@ if [ -s /run/daemon.pid ]; then
   kill "$pid" && timeout 20 tail --pid="$pid" -f /dev/null
 fi
 {1}
-PATH={2}:/usr/sbin:/usr/bin:/sbin:/bin setsid {0} >>/var/log/daemon 2>&1 </dev/null &
+PATH={2}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin setsid {0} >>/var/log/daemon 2>&1 </dev/null &
 echo $! >/run/daemon.pid
 )";
 
@@ -117,6 +120,57 @@ class RuntimeVerbsOnDocker : public ::testing::TestWithParam<Origin> {
 
   BoxedEngine host_;
 };
+
+// From nothing to a container with a GPU, and back.
+class RuntimeVerbsForGpus : public RuntimeVerbsOnDocker {
+ protected:
+  void SetUp() override {
+    const e2e::Result generated = sim_.Kgpu({"cdi", "generate"});
+    ASSERT_EQ(generated.code, 0) << generated.err;
+    host_.box().ShareRun(sim_.path());
+    RuntimeVerbsOnDocker::SetUp();
+  }
+  e2e::Result Docker(std::vector<std::string> words) const {
+    std::vector<std::string> argv = {FindProgram("docker", GetParam()), "--config",
+                                     host_.box().At("client"), "--host",
+                                     "unix://" + host_.box().At("run/docker.sock")};
+    argv.insert(argv.end(), words.begin(), words.end());
+    return e2e::RunProgram(std::move(argv));
+  }
+  e2e::Result Run(const std::vector<std::string>& flags) const {
+    std::vector<std::string> words = {"run", "--rm", "--network=none",
+                                      "--cgroup-parent=" + host_.box().cgroup_parent(),
+                                      "--entrypoint=/bin/sh"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {kImageName, "/report"});
+    return Docker(std::move(words));
+  }
+
+  e2e::SimHost sim_{"4xT4"};
+};
+INSTANTIATE_TEST_SUITE_P(Docker, RuntimeVerbsForGpus,
+                         ::testing::Values(Origin::kMachine, Origin::kTrixie), OriginName());
+
+TEST_P(RuntimeVerbsForGpus, SetDefaultMakesDockerTakeTheGpusFlag) {
+  Image image;
+  ASSERT_EQ(Docker({"load", "--input", image.archive()}).code, 0);
+  ASSERT_NE(Run({"--gpus", "device=1"}).code, 0);
+
+  const e2e::Result done = host_.Kgpu({"configure", "--engine", "docker", "--set-default",
+                                       "--restart", "--restart-with", host_.Restart()});
+
+  ASSERT_EQ(done.code, 0) << done.err << host_.Log();
+  const e2e::Result run = Run({"--gpus", "device=1"});
+  EXPECT_THAT(ParseReport(run.out), HasGpus(Gpus{1})) << run.err;
+  EXPECT_THAT(ParseReport(Run({}).out), HasGpus(Gpus{}));
+  const e2e::Result check = host_.Kgpu({"check", "--engine", "docker"});
+  EXPECT_EQ(check.out, "docker: all is well\n") << check.err;
+
+  ASSERT_EQ(host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()}).code, 0);
+  EXPECT_EQ(DaemonJson(), kDaemonJson);
+  EXPECT_NE(Run({"--gpus", "device=1"}).code, 0);
+  EXPECT_THAT(ParseReport(Run({}).out), HasGpus(Gpus{}));
+}
 
 class RuntimeVerbsOnOldDocker : public RuntimeVerbsOnDocker {};
 INSTANTIATE_TEST_SUITE_P(Docker, RuntimeVerbsOnOldDocker, ::testing::Values(Origin::kMachine),
