@@ -25,7 +25,22 @@ class Edit {
   Edit(const CommandLine& line, const Config& config, const Host& host, const BundleSpec& bundle)
       : line_(line), config_(config), host_(host), bundle_(bundle) {}
 
+  // Engines show people what was written first: that must be the reason of a refusal.
   Status Run() {
+    Status status = EditSpec();
+    if (audit_problem_.empty()) {
+      return status;
+    }
+    if (!status.ok()) {
+      return MakeStatus(status.code(),
+                        fmt::format("{} (no audit: {})", Message(status), audit_problem_));
+    }
+    (void)std::fputs(fmt::format("kgpu-runtime: no audit: {}\n", audit_problem_).c_str(), stderr);
+    return status;
+  }
+
+ private:
+  Status EditSpec() {
     ASSIGN_OR_RETURN(oci::Spec spec, oci::Spec::Parse(bundle_.text(), bundle_.path()));
     ASSIGN_OR_RETURN(const Asks asks, FindAsks(spec));
     const Decision decision = Decide(asks, config_);
@@ -42,7 +57,6 @@ class Edit {
     return asks.has_hook ? RemoveHook(spec) : OkStatus();
   }
 
- private:
   Status RemoveHook(oci::Spec& spec) {
     RETURN_IF_ERROR(spec.RemoveHooks(IsGpuHook).status());
     return Write(spec);
@@ -114,8 +128,7 @@ class Edit {
                                         .reason = event.reason},
                                        host_.clock.WallNow());
     if (const Status status = AppendAudit(host_.state.At(config_.audit_log), line); !status.ok()) {
-      (void)std::fputs(fmt::format("kgpu-runtime: no audit: {}\n", Message(status)).c_str(),
-                       stderr);
+      audit_problem_ = Message(status);
     }
   }
 
@@ -124,6 +137,7 @@ class Edit {
   const Host& host_;
   const BundleSpec& bundle_;
   std::string asked_;
+  std::string audit_problem_;
 };
 
 }  // namespace

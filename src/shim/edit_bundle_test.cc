@@ -294,6 +294,15 @@ TEST_F(EditBundleTest, AMalformedSpecThatAsksIsRefusedWithItsField) {
                        AllOf(HasSubstr("config.json"), HasSubstr("process.env: must be a list"))));
 }
 
+TEST_F(EditBundleTest, TheReasonOfARefusalComesBeforeTheTroubleOfTheAudit) {
+  bundle_.config.accept_env = true;
+  bundle_.dir().WriteFile("host/var", "a file where a folder should be");
+  ::testing::internal::CaptureStderr();
+  const Status edited = bundle_.Edit(R"({"process":{"env":["NVIDIA_VISIBLE_DEVICES=17"]}})");
+  EXPECT_THAT(std::string(Message(edited)), ::testing::ContainsRegex("17.*no audit"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(EditBundleTest, AnAuditThatCanNotBeWrittenStopsNoContainer) {
   bundle_.dir().WriteFile("host/var", "a file where a folder should be");
   ::testing::internal::CaptureStderr();
