@@ -53,9 +53,9 @@ std::vector<std::string> Limits() {
 
 }  // namespace
 
-PodmanEngine::PodmanEngine(std::string runtime, User user)
+PodmanEngine::PodmanEngine(std::string runtime, User user, const std::string& behind)
     : runtime_(std::move(runtime)), user_(user) {
-  if (std::filesystem::path(runtime_).filename() == "crun") {
+  if (runtime_ == "crun" || behind == "crun") {
     box_.AddPrologue(kOneHierarchy);
   }
   if (user_ == User::kRootless) {

@@ -16,8 +16,8 @@ class PodmanEngine {
  public:
   enum class User : uint8_t { kRoot, kRootless };
 
-  // `runtime`: "runc", "crun", or the path of another one.
-  PodmanEngine(std::string runtime, User user);
+  // `runtime`: "runc", "crun", or the path of another one, which runs `behind`.
+  PodmanEngine(std::string runtime, User user, const std::string& behind = "");
 
   EngineBox& box() { return box_; }
   // Loads `image`; containers are given what `host` has.

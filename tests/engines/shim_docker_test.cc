@@ -109,6 +109,17 @@ TEST_P(ShimDockerTest, AMuslImageStartsWithItsNodes) {
   EXPECT_THAT(docker_.RunReport({"--gpus", "device=1", "--read-only"}), HasGpus(Gpus{1}));
 }
 
+TEST_P(ShimDockerTest, AnImageThatWantsANewerDriverIsToldWhatIsThere) {
+  Image image({.env = {"NVIDIA_REQUIRE_CUDA=cuda>=99.0"}});
+  ASSERT_NO_FATAL_FAILURE(Start(image));
+  const e2e::Result refused = docker_.Run({"--gpus", "all"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("cuda>=99.0"), HasSubstr("535.104.05"), HasSubstr("12.2")));
+  EXPECT_THAT(docker_.RunReport({"--gpus", "all", "--env=NVIDIA_DISABLE_REQUIRE=true"}),
+              HasGpus(Gpus{0, 1, 2, 3}));
+}
+
 TEST_P(ShimDockerTest, AGpuThatIsNotThereIsRefused) {
   Image image;
   ASSERT_NO_FATAL_FAILURE(Start(image));
