@@ -18,6 +18,7 @@ cri::RuntimeFacts Containerd(bool reads_cdi) {
           .reads_cdi = reads_cdi,
           .cdi_folders = {"/etc/cdi", "/run/cdi"},
           .default_runtime = "runc",
+          .runtimes = {},
           .is_nvidia_default = false,
           .evidence = "containerd 1.7.24: evidence"};
 }

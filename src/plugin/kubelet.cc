@@ -78,7 +78,7 @@ std::unique_ptr<RegisterCall> StartRegister(EventLoop& loop, UniqueFd fd,
   state->request.mutable_options()->set_get_preferred_allocation_available(true);
   state->done = std::move(done);
   state->stub->async()->Register(&state->context, &state->request, &state->reply,
-                                 [&loop, state](grpc::Status status) {
+                                 [&loop, state](const grpc::Status& status) {
                                    loop.Post([state, outcome = rpc::FromGrpc(status)] {
                                      if (state->done) {
                                        std::exchange(state->done, nullptr)(outcome);

@@ -20,6 +20,7 @@ using ::testing::SizeIs;
 
 std::vector<std::string> Ids(const pools::Resource& resource) {
   std::vector<std::string> ids;
+  ids.reserve(resource.slots.size());
   for (const pools::Slot& slot : resource.slots) {
     ids.push_back(slot.id);
   }

@@ -124,7 +124,7 @@ class Service::Impl : public DevicePlugin::CallbackService,
     loop_.CancelTimer(patience_);
   }
 
-  void SetView(ResourceViewPtr view);
+  void SetView(const ResourceViewPtr& view);
   void EndStreams();
   void Stop();
   unsigned open_streams() const { return open_streams_; }
@@ -350,7 +350,7 @@ void Service::Impl::OnImpatient() {
   }
 }
 
-void Service::Impl::SetView(ResourceViewPtr view) {
+void Service::Impl::SetView(const ResourceViewPtr& view) {
   std::list<Waiting> waiting;
   {
     const MutexLock lock(mutex_);
