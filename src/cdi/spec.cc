@@ -68,7 +68,9 @@ Status ValidateNode(const DeviceNode& node) {
     return InvalidArgument("device node {}: type \"{}\" is none of b, c, u, p",
                            Printable(node.path), Printable(node.type));
   }
-  if (node.permissions.find_first_not_of("rwm") != std::string::npos) {
+  // "none": the node without a right to open it.
+  if (node.permissions != "none" &&
+      node.permissions.find_first_not_of("rwm") != std::string::npos) {
     return InvalidArgument("device node {}: permissions \"{}\" hold more than r, w and m",
                            Printable(node.path), Printable(node.permissions));
   }

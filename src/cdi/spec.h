@@ -18,7 +18,7 @@ struct DeviceNode {
   std::optional<int64_t> major;
   std::optional<int64_t> minor;
   std::optional<uint32_t> file_mode;
-  std::string permissions;  // subset of "rwm"; empty: "rwm"
+  std::string permissions;  // subset of "rwm", or "none"; empty: "rwm"
   std::optional<uint32_t> uid;
   std::optional<uint32_t> gid;
   bool operator==(const DeviceNode&) const = default;

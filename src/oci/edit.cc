@@ -1,8 +1,5 @@
 #include "src/oci/edit.h"
 
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -13,6 +10,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/oci/device_node.h"
 #include "src/oci/tree.h"
 
 namespace kgpu::oci {
@@ -82,61 +80,6 @@ StatusOr<uint64_t> ProcessId(const Tree& tree, std::string_view name) {
   return uint64_t{id};
 }
 
-// A device node with everything that the host had to add.
-struct Node {
-  std::string type;
-  int64_t major = 0;
-  int64_t minor = 0;
-  std::optional<uint32_t> file_mode;
-};
-
-std::string_view TypeOf(mode_t mode) {
-  if (S_ISCHR(mode)) {
-    return "c";
-  }
-  if (S_ISBLK(mode)) {
-    return "b";
-  }
-  return S_ISFIFO(mode) ? "p" : "";
-}
-
-StatusOr<Node> FillNode(const cdi::DeviceNode& given, const sys::Root& engine) {
-  Node node{given.type, given.major.value_or(0), given.minor.value_or(0), given.file_mode};
-  const bool is_enough = !node.type.empty() && (node.major != 0 || node.type == "p");
-  if (is_enough && node.file_mode) {
-    return node;
-  }
-  const std::string& path = given.host_path.empty() ? given.path : given.host_path;
-  const StatusOr<struct stat> found = engine.LinkStat(path);
-  if (!found.ok() || TypeOf(found->st_mode).empty()) {
-    if (is_enough) {
-      return node;
-    }
-    return found.ok() ? InvalidArgument("device node {}: {} is no device", Printable(given.path),
-                                        Printable(path))
-                      : Annotate(found.status(), "device node {}", Printable(given.path));
-  }
-  if (!node.file_mode) {
-    node.file_mode = found->st_mode & ~static_cast<uint32_t>(S_IFMT);
-  }
-  if (is_enough) {
-    return node;
-  }
-  const std::string_view type = TypeOf(found->st_mode);
-  if (node.type.empty()) {
-    node.type = type;
-  }
-  if (node.type != type) {
-    return InvalidArgument("device node {} is of type {}, {} on the host is of type {}",
-                           Printable(given.path), node.type, Printable(path), type);
-  }
-  if (node.type != "p" && node.major == 0) {
-    node.major = major(found->st_rdev);
-    node.minor = minor(found->st_rdev);
-  }
-  return node;
-}
-
 class Editor {
  public:
   Editor(Spec& spec, const sys::Root& engine, BindOwners owners)
@@ -166,7 +109,7 @@ class Editor {
     ASSIGN_OR_RETURN(const uint64_t uid, ProcessId(tree_, "uid"));
     ASSIGN_OR_RETURN(const uint64_t gid, ProcessId(tree_, "gid"));
     for (const cdi::DeviceNode& given : nodes) {
-      ASSIGN_OR_RETURN(const Node node, FillNode(given, engine_));
+      ASSIGN_OR_RETURN(const FilledNode node, FillNode(given, engine_));
       json::object entry;
       entry["path"] = Text(given.path);
       entry["type"] = Text(node.type);
@@ -203,7 +146,7 @@ class Editor {
     return OkStatus();
   }
 
-  Status Allow(const cdi::DeviceNode& given, const Node& node) {
+  Status Allow(const cdi::DeviceNode& given, const FilledNode& node) {
     if (node.type != "b" && node.type != "c") {
       return OkStatus();
     }
