@@ -1,11 +1,17 @@
 // A spec that is read is edited with everything edits can do. What comes out must be JSON, a spec,
 // and hold the edits; without an edit the text must be the one that was read.
+#include <boost/json.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "src/doc/doc.h"
 #include "src/oci/edit.h"
 #include "src/oci/spec.h"
 
@@ -35,6 +41,27 @@ kgpu::cdi::ContainerEdits SomeEdits() {
   return edits;
 }
 
+// The variables as a parser of the whole text sees them; nothing when it sees none, or no JSON.
+std::optional<std::vector<std::string>> EnvOfWhole(const std::string& text) {
+  const auto whole = kgpu::doc::Parse(text, kgpu::doc::Format::kJson, "whole");
+  if (!whole.ok()) {
+    return std::nullopt;
+  }
+  boost::json::error_code error;
+  const boost::json::value* env = whole->find_pointer("/process/env", error);
+  if (env == nullptr || !env->is_array()) {
+    return std::nullopt;
+  }
+  std::vector<std::string> variables;
+  for (const boost::json::value& item : env->get_array()) {
+    if (!item.is_string()) {
+      return std::nullopt;
+    }
+    variables.emplace_back(item.get_string());
+  }
+  return variables;
+}
+
 bool HasNode(const std::string& text) {
   return text.find(R"("path":"/dev/nvidia0")") != std::string::npos;
 }
@@ -49,6 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Require(spec->Print().value() == text);
   spec->Annotations().status().IgnoreError();
+  if (const auto whole = EnvOfWhole(text)) {
+    const auto env = spec->Env();
+    Require(env.ok() && std::ranges::equal(*env, *whole));
+  }
   static const kgpu::sys::Root engine = kgpu::sys::Root::Open("/").value();
   const bool removed =
       spec->RemoveMounts([](const auto& mount) { return mount.source == "/dev/null"; }).ok() &&

@@ -16,7 +16,7 @@ struct Change {
   std::string value;                       // JSON text
 };
 
-// `text` is one JSON object that a parser has accepted; paths are distinct and none is the front of
+// `text` is one JSON object of which Outline made one; paths are distinct and none is the front of
 // another. A value that is there is replaced; one that is not is added behind the last field of the
 // nearest object above it that is there. Errors: InvalidArgument: a key on the way stands twice or
 // is written with escapes, or a value to be replaced holds a number that is no plain 64-bit integer

@@ -4,10 +4,12 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/oci/outline.h"
 #include "src/oci/spec.h"
 
 namespace kgpu::oci {
@@ -58,10 +60,36 @@ std::string NameOf(Field field) {
   return NameOfPath(PathOf(field));
 }
 
-Tree::Tree(std::string text, std::string file)
+namespace {
+
+// Parses `text` into `memory`. The offset of an error is that of the text given.
+StatusOr<json::value> ParseText(std::string_view text, std::string_view file,
+                                json::storage_ptr memory) {
+  try {
+    json::parse_options options;
+    options.max_depth = kMaxDepth;
+    json::parser parser(json::storage_ptr(), options);
+    parser.reset(std::move(memory));
+    json::error_code error;
+    const size_t consumed = parser.write_some(text.data(), text.size(), error);
+    if (!error && !Trim(text.substr(consumed)).empty()) {
+      error = json::error::extra_data;
+    }
+    if (error) {
+      return InvalidArgument("{}: not JSON at byte {}: {}", file, consumed + 1, error.message());
+    }
+    return parser.release();
+  } catch (const std::exception& e) {
+    return Internal("{}: {}", file, e.what());
+  }
+}
+
+}  // namespace
+
+Tree::Tree(std::string text, std::string file, size_t outline_size)
     : text_(std::move(text)),
       file_(std::move(file)),
-      memory_(FirstPiece(text_.size())),
+      memory_(FirstPiece(outline_size)),
       root_(&memory_) {
 }
 
@@ -70,28 +98,22 @@ StatusOr<std::unique_ptr<Tree>> Tree::Parse(std::string text, std::string file) 
     return OutOfRange("{}: {} bytes are more than the {} that are read", file, text.size(),
                       kSpecLimit);
   }
-  std::unique_ptr<Tree> tree(new Tree(std::move(text), std::move(file)));  // NOLINT: private
-  try {
-    json::parse_options options;
-    options.max_depth = kMaxDepth;
-    json::parser parser(json::storage_ptr(), options);
-    parser.reset(&tree->memory_);
-    json::error_code error;
-    const size_t consumed = parser.write_some(tree->text_.data(), tree->text_.size(), error);
-    if (!error && !Trim(std::string_view(tree->text_).substr(consumed)).empty()) {
-      error = json::error::extra_data;
-    }
-    if (error) {
-      return InvalidArgument("{}: not JSON at byte {}: {}", tree->file_, consumed + 1,
-                             error.message());
-    }
-    tree->root_ = parser.release();
-  } catch (const std::exception& e) {
-    return Internal("{}: {}", tree->file_, e.what());
+  const std::optional<std::string> outline = Outline(text);
+  if (!outline) {
+    // A parser of everything tells what is wrong, and where.
+    ASSIGN_OR_RETURN(const json::value whole, ParseText(text, file, {}));
+    return InvalidArgument("{}: {}", file,
+                           whole.is_object() ? "has keys written with escapes: write them without"
+                                             : "must be a map of fields");
   }
-  if (!tree->root_.is_object()) {
-    return InvalidArgument("{}: must be a map of fields", tree->file_);
+  std::unique_ptr<Tree> tree(
+      new Tree(std::move(text), std::move(file), outline->size()));  // NOLINT: private
+  StatusOr<json::value> root = ParseText(*outline, tree->file_, &tree->memory_);
+  if (!root.ok()) {
+    ASSIGN_OR_RETURN(const json::value whole, ParseText(tree->text_, tree->file_, {}));
+    return root.status();
   }
+  tree->root_ = *std::move(root);
   return tree;
 }
 

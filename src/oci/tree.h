@@ -43,6 +43,7 @@ std::span<const std::string_view> PathOf(Field field);
 // "process.env"
 std::string NameOf(Field field);
 
+// Holds the fields of Outline only.
 class Tree {
  public:
   static StatusOr<std::unique_ptr<Tree>> Parse(std::string text, std::string file);
@@ -75,7 +76,7 @@ class Tree {
                                          std::string_view name, std::string_view list_name) const;
 
  private:
-  Tree(std::string text, std::string file);
+  Tree(std::string text, std::string file, size_t outline_size);
   StatusOr<boost::json::value*> Edit(Field field);
 
   std::string text_;
