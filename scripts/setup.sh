@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
-#   scripts/setup.sh            build, demo and tests
+#   scripts/setup.sh            to build, and for the demo
+#   scripts/setup.sh --test     and the container engines of the tests; on a host with systemd their
+#                               packages start their services
 #   scripts/setup.sh --ci       and what .ci/run needs besides: clang 19, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
 set -euo pipefail
@@ -15,14 +17,18 @@ packages=(
   libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev
   # tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev binutils
-  # the real container engines of the demo and the tests
-  buildah busybox-static containerd crun docker.io iproute2 podman runc uidmap
+  # what the demo and the image run
+  buildah busybox-static podman runc
 )
-if [ "${1:-}" = --ci ]; then
-  packages+=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
-elif [ $# -gt 0 ]; then
-  die "usage: scripts/setup.sh [--ci]"
-fi
+engines=(containerd crun docker.io iproute2 uidmap)
+case ${1:-} in
+  '') ;;
+  --test) packages+=("${engines[@]}") ;;
+  --ci)
+    packages+=("${engines[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
+    ;;
+  *) die "usage: scripts/setup.sh [--test | --ci]" ;;
+esac
 
 # Packages that dpkg does not know at all are not in its answer: they are missing too.
 # shellcheck disable=SC2016  # dpkg-query expands it, not the shell

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 cd "$kgpu_top"
-scripts/setup.sh
+scripts/setup.sh --test
 tests/engines/fetch_newer.sh || step "no newer container engines here: tests with them are skipped"
 scripts/build.sh release --all
 exec scripts/run_tests.sh release "$@"

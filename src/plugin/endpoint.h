@@ -62,7 +62,8 @@ class Endpoint {
 StatusOr<std::unique_ptr<Endpoint>> MakeSocketEndpoint(EventLoop& loop, std::string resource,
                                                        const EndpointOptions& options,
                                                        std::function<void()> changed);
-StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop, std::string resource,
+StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop,
+                                                        const std::string& resource,
                                                         const EndpointOptions& options,
                                                         std::function<void()> changed);
 

@@ -11,7 +11,6 @@
 namespace kgpu::plugin {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 
 // `cards` cards with `slots` of each; the first half of the cards is on NUMA node 0.

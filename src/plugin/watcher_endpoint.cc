@@ -187,7 +187,8 @@ class WatcherEndpoint final : public Endpoint {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop, std::string resource,
+StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop,
+                                                        const std::string& resource,
                                                         const EndpointOptions& options,
                                                         std::function<void()> changed) {
   return WatcherEndpoint::Create(loop, resource, options, std::move(changed));

@@ -30,6 +30,7 @@ std::string WhatThereIs(const device::Snapshot& snapshot) {
     }
   }
   std::vector<std::string> words;
+  words.reserve(counts.size());
   for (const auto& [name, count] : counts) {
     words.push_back(fmt::format("{} × {}", count, name));
   }

@@ -81,6 +81,7 @@ inline std::string ReasonFor(const Assignment& assignment, std::string_view uuid
 
 inline std::vector<std::string> Names(const Assignment& assignment) {
   std::vector<std::string> names;
+  names.reserve(assignment.resources.size());
   for (const Resource& resource : assignment.resources) {
     names.push_back(resource.name);
   }

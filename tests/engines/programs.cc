@@ -56,7 +56,7 @@ std::string WhyNot(const std::vector<std::string>& programs, Origin origin) {
   for (const std::string& program : programs) {
     if (FindProgram(program, origin).empty()) {
       return origin == Origin::kMachine
-                 ? fmt::format("{} is not installed: run scripts/setup.sh", program)
+                 ? fmt::format("{} is not installed: run scripts/setup.sh --test", program)
                  : fmt::format("{} is not in {}: run tests/engines/fetch_newer.sh", program,
                                RootOf(origin));
     }
