@@ -250,7 +250,8 @@ TEST_F(EditBundleTest, AbsurdRequestsAreRefusedAndTheSpecStays) {
   EXPECT_EQ(bundle_.spec(), spec);
   std::string mounts = TestBundle::RequestMount("0");
   for (int i = 1; i < 10'000; ++i) {
-    mounts += "," + TestBundle::RequestMount(std::to_string(i));
+    mounts += ',';
+    mounts += TestBundle::RequestMount(std::to_string(i));
   }
   EXPECT_THAT(bundle_.Edit(TestBundle::Spec({}, mounts)),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("10000 devices are asked for")));

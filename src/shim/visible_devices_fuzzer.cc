@@ -24,10 +24,12 @@ std::string Printed(const kgpu::shim::DeviceList& list) {
   }
   std::string text = list.all ? "all" : "";
   for (const std::string& name : list.names) {
-    text += "," + name;
+    text += ',';
+    text += name;
   }
   for (const kgpu::shim::CdiName& name : list.cdi) {
-    text += "," + name.str();
+    text += ',';
+    text += name.str();
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // Hostile images and hostile requests: none gets anything outside of its container written or read,
 // none hangs, each refusal says what it is.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,6 +45,17 @@ class AttackTest : public ::testing::Test {
     victim_.WriteFile("folder/file", "untouched");
   }
 
+  // Those that are here; the shim starts the one that the host's configuration names.
+  std::vector<std::string> Runtimes() const {
+    std::vector<std::string> here = {"runc", "crun"};
+    std::erase_if(here, [](const std::string& runtime) { return !WhyNotWith(runtime).empty(); });
+    return here;
+  }
+  void UseRuntime(const std::string& runtime) const {
+    host_->dir().WriteFile("host/etc/kgpu/runtime.json",
+                           fmt::format(R"({{"runtimes": ["{}"]}})", runtime));
+  }
+
   // Everything that is mounted into a container with a GPU.
   std::set<std::string> Targets() const {
     const auto book =
@@ -84,10 +96,18 @@ TEST_F(AttackTest, AHostilePreloadRunsInsideTheContainerOnly) {
 }
 
 TEST_F(AttackTest, LinksAtEveryPathThatIsMountedToLeadNowhere) {
-  const std::string up = "/../../../../../../../..";
-  for (const std::string& target :
-       {victim_.path() + "/folder", up + victim_.path() + "/folder", victim_.path() + "/new"}) {
-    const Box box(*host_);
+  const std::string folder = victim_.At("folder");
+  const std::string climbing = "/../../../../../../../.." + folder;
+  const std::string missing = victim_.At("new");
+  std::vector<std::pair<std::string, std::string>> rounds;
+  for (const std::string& runtime : Runtimes()) {
+    for (const std::string& target : {folder, climbing, missing}) {
+      rounds.emplace_back(runtime, target);
+    }
+  }
+  for (const auto& [runtime, target] : rounds) {
+    UseRuntime(runtime);
+    const Box box(*host_, runtime);
     for (const std::string& path : Targets()) {
       fs::create_directories(box.rootfs() + fs::path(path).parent_path().string());
       fs::remove(box.rootfs() + path);
@@ -105,16 +125,19 @@ TEST_F(AttackTest, LinksAtEveryPathThatIsMountedToLeadNowhere) {
 }
 
 TEST_F(AttackTest, FoldersThatAreLinksOutOfTheImageLeadNowhere) {
-  const Box box(*host_);
-  for (const char* folder : {"/usr/lib64", "/run", "/lib/firmware"}) {
-    fs::remove_all(box.rootfs() + folder);
-    fs::create_directories(box.rootfs() + fs::path(folder).parent_path().string());
-    fs::create_symlink(victim_.At("folder"), box.rootfs() + folder);
+  for (const std::string& runtime : Runtimes()) {
+    UseRuntime(runtime);
+    const Box box(*host_, runtime);
+    for (const char* folder : {"/usr/lib64", "/run", "/lib/firmware"}) {
+      fs::remove_all(box.rootfs() + folder);
+      fs::create_directories(box.rootfs() + fs::path(folder).parent_path().string());
+      fs::create_symlink(victim_.At("folder"), box.rootfs() + folder);
+    }
+    box.AddGpus("0");
+    box.SetScript("echo started");
+    EXPECT_NE(box.Run(kLimit).code, kKilled);
+    ExpectVictimUntouched();
   }
-  box.AddGpus("0");
-  box.SetScript("echo started");
-  EXPECT_NE(box.Run(kLimit).code, kKilled);
-  ExpectVictimUntouched();
 }
 
 // Exchanges two names in one step, as fast as the kernel does, while it lives.
@@ -133,7 +156,7 @@ class Racer {
 
 TEST_F(AttackTest, ARaceThatSwapsFoldersForLinksWinsNothingOfUs) {
   // Without a runtime behind the shim: all that happens to files is our doing.
-  host_->dir().WriteFile("host/etc/kgpu/runtime.json", R"({"runtimes": ["/bin/true"]})");
+  UseRuntime("/bin/true");
   const Box box(*host_);
   box.AddGpus("0");
   const std::string asking = box.spec();
