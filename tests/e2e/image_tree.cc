@@ -72,11 +72,14 @@ void BecomeMusl(const std::string& rootfs) {
 
 }  // namespace
 
-void MakeImageTree(const std::string& rootfs, ImageFamily family) {
-  const Result made = RunProgram(
-      {"/bin/bash", "-c",
-       fmt::format("set -euo pipefail\n. {}\nmake_rootfs {} {} {} {}", kContainerScript, rootfs,
-                   ProgramPath("kgpu"), ProgramPath("kgpu-probe"), ProgramPath("load-library"))});
+void MakeImageTree(const std::string& rootfs, ImageFamily family,
+                   const std::vector<std::string>& programs) {
+  std::string script =
+      fmt::format("set -euo pipefail\n. {}\nmake_rootfs {}", kContainerScript, rootfs);
+  for (const std::string& program : programs) {
+    fmt::format_to(std::back_inserter(script), " {}", ProgramPath(program));
+  }
+  const Result made = RunProgram({"/bin/bash", "-c", script});
   EXPECT_EQ(made.code, 0) << made.err;
   if (family == ImageFamily::kRhelLike) {
     BecomeRhelLike(rootfs);

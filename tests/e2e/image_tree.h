@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace kgpu::e2e {
 
@@ -10,7 +11,8 @@ namespace kgpu::e2e {
 // SUSE); kMusl has no glibc at all.
 enum class ImageFamily : uint8_t { kDebianLike, kRhelLike, kMusl };
 
-// With kgpu, kgpu-probe and load-library in /usr/bin; neither ld.so.conf nor ld.so.cache.
-void MakeImageTree(const std::string& rootfs, ImageFamily family);
+// With `programs` of this build in /usr/bin; neither ld.so.conf nor ld.so.cache.
+void MakeImageTree(const std::string& rootfs, ImageFamily family,
+                   const std::vector<std::string>& programs);
 
 }  // namespace kgpu::e2e

@@ -111,6 +111,10 @@ void EngineBox::ShareDevices(const std::string& folder) {
                   dev, folder));
 }
 
+void EngineBox::UseOneCgroupHierarchy() {
+  AddPrologue("if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi");
+}
+
 std::vector<std::string> EngineBox::Boxed(std::vector<std::string> argv) const {
   std::vector<std::string> boxed = {"/usr/bin/unshare",
                                     "--mount",

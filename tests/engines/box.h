@@ -30,6 +30,8 @@ class EngineBox {
   // And /dev holds the usual nodes and those of that host. Engines that make no node, for a user
   // namespace, bind the host's by its path in the container.
   void ShareDevices(const std::string& folder);
+  // crun refuses machines where both cgroup hierarchies have controllers: the second one is hidden.
+  void UseOneCgroupHierarchy();
   // The cgroup below which the box's containers belong: "/kgpu-Ab12Cd".
   std::string cgroup_parent() const;
 

@@ -39,7 +39,7 @@ std::string Quoted(const std::vector<std::string>& texts) {
 }  // namespace
 
 Image::Image(const ImageOptions& options) : options_(options) {
-  e2e::MakeImageTree(rootfs(), options.family);
+  e2e::MakeImageTree(rootfs(), options.family, {"load-library"});
   std::filesystem::copy_file(kReportScript, dir_.At("rootfs/report"));
   dir_.MakeDir("rootfs/image-nodes");
   for (unsigned gpu = 0; options.has_nodes && gpu < 4; ++gpu) {

@@ -30,10 +30,6 @@ chown {0}:{0} {1} /run/user/{0}
 cd {1}
 export HOME={1} XDG_RUNTIME_DIR=/run/user/{0})";
 
-// crun refuses machines where both hierarchies have controllers.
-constexpr const char* kOneHierarchy =
-    "if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi";
-
 // Folders of tests are their owner's alone; the box's user must reach files in them.
 void LetEverybodyIn(const std::string& folder) {
   constexpr mode_t kMode = 0755;
@@ -56,7 +52,7 @@ std::vector<std::string> Limits() {
 PodmanEngine::PodmanEngine(std::string runtime, User user, const std::string& behind)
     : runtime_(std::move(runtime)), user_(user) {
   if (runtime_ == "crun" || behind == "crun") {
-    box_.AddPrologue(kOneHierarchy);
+    box_.UseOneCgroupHierarchy();
   }
   if (user_ == User::kRootless) {
     LetEverybodyIn(box_.dir().path());
