@@ -59,7 +59,7 @@ class Endpoint {
 // `changed` is called on the loop whenever status() may have changed. The destructor ends streams
 // and calls, and removes the socket. `loop` outlives the endpoint.
 // Errors: Internal (gRPC does not start).
-StatusOr<std::unique_ptr<Endpoint>> MakeSocketEndpoint(EventLoop& loop, std::string resource,
+StatusOr<std::unique_ptr<Endpoint>> MakeSocketEndpoint(EventLoop& loop, const std::string& resource,
                                                        const EndpointOptions& options,
                                                        std::function<void()> changed);
 StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop,

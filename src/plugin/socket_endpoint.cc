@@ -250,10 +250,10 @@ void SocketEndpoint::RetryIn(std::chrono::nanoseconds delay) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Endpoint>> MakeSocketEndpoint(EventLoop& loop, std::string resource,
+StatusOr<std::unique_ptr<Endpoint>> MakeSocketEndpoint(EventLoop& loop, const std::string& resource,
                                                        const EndpointOptions& options,
                                                        std::function<void()> changed) {
-  return SocketEndpoint::Create(loop, std::move(resource), options, std::move(changed));
+  return SocketEndpoint::Create(loop, resource, options, std::move(changed));
 }
 
 }  // namespace kgpu::plugin
