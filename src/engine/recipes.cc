@@ -9,26 +9,42 @@
 namespace kgpu::engine {
 namespace {
 
-// minikube's docker driver runs the node as a container of the host's Docker: the host's runtime
-// `nvidia` brings the GPUs into the node, and --gpus makes the node's own engine hand them on.
-// Source: minikube 1.32 and later, minikube start --help.
-std::string Minikube(const Wish& wish) {
-  std::string text =
-      "# Once on the host: Docker must offer --gpus, which minikube's node container is started "
-      "with.\n"
-      "#   kgpu runtime configure --engine docker --set-default --restart\n"
-      "# With bpf_jit_harden above 0 containers in the node do not start:\n"
-      "#   sysctl -w net.core.bpf_jit_harden=0\n"
-      "minikube start --driver=docker --container-runtime=docker --gpus=all";
+void AppendFlags(const Wish& wish, std::string& text) {
   for (const std::string& registry : wish.insecure_registries) {
     fmt::format_to(std::back_inserter(text), " \\\n  --insecure-registry={}", registry);
   }
   for (const std::string& mirror : wish.registry_mirrors) {
     fmt::format_to(std::back_inserter(text), " \\\n  --registry-mirror={}", mirror);
   }
+  text += "\n";
+}
+
+// minikube's docker driver runs the node as a container of the host's Docker, which brings the GPUs
+// into it: by CDI names, or by the runtime behind --gpus. Source: minikube start --help; --gpus=all
+// since 1.32, nvidia.com since 1.37.
+std::string Minikube(const Wish& wish) {
+  const bool is_by_runtime = wish.runtime || wish.cdi == false;
+  std::string text =
+      "# With bpf_jit_harden above 0 containers in the node do not start:\n"
+      "#   sysctl -w net.core.bpf_jit_harden=0\n";
+  if (is_by_runtime) {
+    text +=
+        "# Once on the host, for the node is started with docker run --gpus:\n"
+        "#   kgpu runtime configure --engine docker --set-default --restart\n"
+        "minikube start --driver=docker --container-runtime=docker --gpus=all";
+    AppendFlags(wish, text);
+  } else {
+    text +=
+        "# Once on the host, whose Docker has to read CDI (25 or newer); minikube 1.37 or newer:\n"
+        "#   kgpu runtime configure --engine docker --restart\n"
+        "#   kgpu cdi generate\n"
+        "# (older ones: kgpu runtime configure --print minikube --set-default)\n"
+        "minikube start --driver=docker --container-runtime=docker --gpus=nvidia.com";
+    AppendFlags(wish, text);
+  }
   text +=
-      "\n\n# A node that is the host itself (as root) takes what the host's engine has:\n"
-      "#   kgpu runtime configure\n"
+      "\n# A node that is the host itself (as root) takes what the host's engine has:\n"
+      "#   kgpu runtime configure --restart\n"
       "#   minikube start --driver=none\n";
   return text;
 }

@@ -28,6 +28,13 @@ TEST(RecipesTest, MinikubeGetsItsStartFlags) {
   ExpectGolden("src/engine/testdata/minikube.txt", *text);
 }
 
+TEST(RecipesTest, MinikubesNodeGetsGpusByCdiUnlessToldOtherwise) {
+  const auto text = Recipe("minikube", Wish{});
+
+  ASSERT_OK(text);
+  EXPECT_THAT(*text, ::testing::HasSubstr("--gpus=nvidia.com\n"));
+}
+
 TEST(RecipesTest, KubesprayGetsGroupVariables) {
   const auto text = Recipe("kubespray", Everything());
 
