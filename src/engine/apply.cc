@@ -41,7 +41,8 @@ Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const
   if (!plan.engine || reach == Reach::kNothing) {
     return OkStatus();
   }
-  if (reach == Reach::kReload) {
+  const bool can_ask = !plan.engine->socket.empty();
+  if (reach == Reach::kReload && can_ask) {
     // SIGHUP ends a daemon that is still starting; one that answers has its handler.
     RETURN_IF_ERROR(
         hands.api
@@ -49,6 +50,9 @@ Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const
             .status());
   }
   RETURN_IF_ERROR(BringIntoForce(*plan.engine, reach, plan.has_unit_change, hands));
+  if (!can_ask) {
+    return OkStatus();
+  }
   return hands.api
       .Ask(*plan.engine, options.patience, Wanted(plan.expected),
            [&](const LiveFacts& facts) { return Shows(facts, plan.expected); })

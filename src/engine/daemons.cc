@@ -76,19 +76,24 @@ Daemon Read(const sys::Root& host, pid_t pid, std::string name, int64_t boot_tim
 
 }  // namespace
 
-std::string Daemon::Flag(std::initializer_list<std::string_view> names) const {
+std::vector<std::string> Daemon::Flags(std::initializer_list<std::string_view> names) const {
+  std::vector<std::string> values;
   for (size_t i = 1; i < argv.size(); ++i) {
     for (const std::string_view flag : names) {
       const std::string_view argument = argv[i];
       if (argument == flag && i + 1 < argv.size()) {
-        return argv[i + 1];
-      }
-      if (argument.starts_with(flag) && argument.substr(flag.size()).starts_with('=')) {
-        return std::string(argument.substr(flag.size() + 1));
+        values.push_back(argv[i + 1]);
+      } else if (argument.starts_with(flag) && argument.substr(flag.size()).starts_with('=')) {
+        values.emplace_back(argument.substr(flag.size() + 1));
       }
     }
   }
-  return "";
+  return values;
+}
+
+std::string Daemon::Flag(std::initializer_list<std::string_view> names) const {
+  const std::vector<std::string> values = Flags(names);
+  return values.empty() ? "" : values.front();
 }
 
 std::vector<Daemon> FindDaemons(const sys::Root& host,

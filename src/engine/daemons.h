@@ -23,6 +23,8 @@ struct Daemon {
 
   // The value of a flag, given as "--config X", "--config=X" or "-c X"; empty: not given.
   std::string Flag(std::initializer_list<std::string_view> names) const;
+  // Every value of a flag that may be given again.
+  std::vector<std::string> Flags(std::initializer_list<std::string_view> names) const;
 };
 
 // Processes with one of these names, by pid. Those of containers (in a pid namespace of their own)

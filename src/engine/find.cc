@@ -1,10 +1,13 @@
 #include "src/engine/find.h"
 
+#include <boost/json/value.hpp>
+
 #include <array>
 #include <filesystem>
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/edit/document.h"
 #include "src/engine/config_edit.h"
 
 namespace kgpu::engine {
@@ -118,19 +121,59 @@ std::string ConfigFlag(const Daemon& daemon) {
                                   : daemon.Flag({"--config", "-c"});
 }
 
-// "/run/x.sock" of "unix:///run/x.sock"; empty for TCP and for what systemd hands over.
-std::string SocketFlag(const Daemon& daemon) {
+// Where the configuration says that it listens; dockerd may listen in several places.
+std::vector<std::string> ConfiguredAddresses(const sys::Root& host, const Engine& engine) {
+  const auto text = host.ReadFile(engine.config_file);
+  const bool is_json = engine.kind == Kind::kDocker;
+  const auto document = edit::Document::Open(text.ok() ? *text : "", engine.config_file,
+                                             is_json ? edit::Syntax::kJson : edit::Syntax::kToml);
+  if (!document.ok() || engine.is_template) {
+    return {};
+  }
+  const edit::Key key = is_json                      ? edit::Key{"hosts"}
+                        : engine.kind == Kind::kCrio ? edit::Key{"crio", "api", "listen"}
+                                                     : edit::Key{"grpc", "address"};
+  const boost::json::value* value = document->Find(key);
+  std::vector<std::string> addresses;
+  if (value != nullptr && value->is_string()) {
+    addresses.emplace_back(value->get_string().data(), value->get_string().size());
+  } else if (value != nullptr && value->is_array()) {
+    for (const boost::json::value& item : value->get_array()) {
+      if (item.is_string()) {
+        addresses.emplace_back(item.get_string().data(), item.get_string().size());
+      }
+    }
+  }
+  return addresses;
+}
+
+std::vector<std::string> GivenAddresses(const Daemon& daemon) {
   if (daemon.name == "containerd") {
-    return daemon.Flag({"--address", "-a"});
+    return daemon.Flags({"--address", "-a"});
   }
-  std::string_view given;
-  const std::string flag =
-      daemon.name == "dockerd" ? daemon.Flag({"--host", "-H"}) : daemon.Flag({"--listen"});
-  given = flag;
-  if (given.starts_with("unix://")) {
-    given.remove_prefix(7);
+  return daemon.name == "dockerd" ? daemon.Flags({"--host", "-H"}) : daemon.Flags({"--listen"});
+}
+
+// The path of its socket; `usual` where nothing else is said or systemd hands it over, empty where
+// it listens on the network only.
+std::string SocketOf(const sys::Root& host, const Engine& engine, const std::string& usual) {
+  std::vector<std::string> addresses =
+      engine.daemon ? GivenAddresses(*engine.daemon) : std::vector<std::string>();
+  if (addresses.empty()) {
+    addresses = ConfiguredAddresses(host, engine);
   }
-  return given.starts_with('/') ? std::string(given) : "";
+  for (std::string_view address : addresses) {
+    if (address.starts_with("unix://")) {
+      address.remove_prefix(7);
+    }
+    if (address.starts_with('/')) {
+      return std::string(address);
+    }
+    if (address.starts_with("fd:")) {
+      return usual;
+    }
+  }
+  return addresses.empty() ? usual : "";
 }
 
 bool Mentions(const Daemon& daemon, std::string_view folder) {
@@ -269,7 +312,6 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   }
   engine.config_file = std::string(layout.config_file);
   engine.drop_in_folder = std::string(layout.drop_in_folder);
-  engine.socket = std::string(layout.socket);
   engine.unit = HasSystemd(host) ? FindUnit(host, layout.units) : "";
   if (!engine.program.empty()) {
     AskVersion(host, runner, options.deadline, engine);
@@ -277,8 +319,6 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   engine.cdi = CdiSupportOf(engine.kind, engine.version);
   if (daemon != nullptr) {
     engine.daemon = *daemon;
-    const std::string socket = SocketFlag(*daemon);
-    engine.socket = socket.empty() ? engine.socket : socket;
   }
   const bool has_template = engine.distribution == "k3s" || engine.distribution == "rke2";
   const std::string told = daemon == nullptr || has_template ? "" : ConfigFlag(*daemon);
@@ -289,6 +329,10 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   if (!named.empty() && named != engine.config_file) {
     engine.config_file = named;
     engine.drop_in_folder = DropInFolderBeside(engine, daemon);
+  }
+  engine.socket = SocketOf(host, engine, std::string(layout.socket));
+  if (engine.socket.empty() && !layout.socket.empty()) {
+    engine.note = "listens on the network only: it is not asked whether a change arrived";
   }
   return engine;
 }

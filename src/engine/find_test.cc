@@ -57,6 +57,47 @@ TEST(FindEnginesTest, AsksTheDaemonForItsFiles) {
   EXPECT_EQ(engines[0].cdi, CdiSupport::kOptIn);
 }
 
+TEST(FindEnginesTest, ReadsWhereItListens) {
+  EngineHost host;
+  host.AddProgram("/usr/bin/dockerd", "Docker version 20.10.24, build x\n");
+  host.AddProgram("/usr/bin/containerd", "containerd x 1.6.20 y\n");
+  host.AddProgram("/usr/bin/crio", "crio version 1.30.1\n");
+  host.folder().WriteFile("etc/docker/daemon.json",
+                          R"({"hosts": ["tcp://127.0.0.1:2375", "unix:///srv/d.sock"]})");
+  host.folder().WriteFile("etc/containerd/config.toml", "[grpc]\naddress = \"/srv/c.sock\"\n");
+  host.folder().WriteFile("etc/crio/crio.conf", "[crio.api]\nlisten = \"/srv/o.sock\"\n");
+
+  const auto engines = Find(host);
+
+  ASSERT_THAT(engines, SizeIs(3));
+  EXPECT_EQ(engines[0].socket, "/srv/d.sock");
+  EXPECT_EQ(engines[1].socket, "/srv/c.sock");
+  EXPECT_EQ(engines[2].socket, "/srv/o.sock");
+}
+
+TEST(FindEnginesTest, KnowsWhenNobodyCanBeAsked) {
+  EngineHost host;
+  host.AddProgram("/usr/bin/dockerd", "Docker version 20.10.24, build x\n");
+  host.AddProcess(5, "dockerd", {"dockerd", "-H", "tcp://127.0.0.1:2375"});
+
+  const auto engines = Find(host);
+
+  ASSERT_THAT(engines, SizeIs(1));
+  EXPECT_EQ(engines[0].socket, "");
+  EXPECT_THAT(engines[0].note, HasSubstr("network only"));
+}
+
+TEST(FindEnginesTest, SystemdHandsTheUsualSocketOver) {
+  EngineHost host;
+  host.AddProgram("/usr/bin/dockerd", "Docker version 20.10.24, build x\n");
+  host.AddProcess(5, "dockerd", {"dockerd", "-H", "fd://", "--containerd=/run/c.sock"});
+
+  const auto engines = Find(host);
+
+  ASSERT_THAT(engines, SizeIs(1));
+  EXPECT_EQ(engines[0].socket, "/run/docker.sock");
+}
+
 TEST(FindEnginesTest, LeavesDockersOwnContainerdToDocker) {
   EngineHost host;
   host.AddProcess(42, "containerd",

@@ -201,6 +201,43 @@ TEST_P(RuntimeVerbsOnOldDocker, ConfigureBySighupAndRevert) {
   EXPECT_THAT(host_.Leftovers(), IsEmpty());
 }
 
+TEST_P(RuntimeVerbsOnOldDocker, AutoIsEveryEngine) {
+  host_.box().Enter({"/bin/sh", "-c", "echo 'version = 2 # mine' >/etc/containerd/config.toml"});
+
+  const e2e::Result done = host_.Kgpu({"configure", "--restart"});
+
+  ASSERT_EQ(done.code, 0) << done.err << host_.Log();
+  EXPECT_THAT(done.out, AllOf(HasSubstr("docker: reloaded"),
+                              HasSubstr("containerd: changed /etc/containerd/config.toml"),
+                              HasSubstr("podman: nothing to change")));
+  EXPECT_THAT(done.err, HasSubstr("containerd does not run: it reads this when it starts"));
+
+  ASSERT_EQ(host_.Kgpu({"revert", "--engine", "containerd"}).code, 0);
+  EXPECT_EQ(host_.Read("/etc/containerd/config.toml"), "version = 2 # mine\n");
+  EXPECT_THAT(host_.Leftovers(), HasSubstr("/usr/local/bin/kgpu-runtime"));  // docker has it still
+
+  EXPECT_THAT(host_.Kgpu({"revert"}).err, HasSubstr("kgpu-runtime stays"));
+  EXPECT_EQ(DaemonJson(), kDaemonJson);
+  ASSERT_EQ(host_.box().Enter({host_.Restart()}).code, 0);
+  ASSERT_EQ(host_.Kgpu({"revert"}).code, 0);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+}
+
+TEST_P(RuntimeVerbsOnOldDocker, PodmanGetsTheRuntimeWhenAsked) {
+  if (FindProgram("podman").empty()) {
+    GTEST_SKIP() << "podman is not installed: run scripts/setup.sh";
+  }
+  ASSERT_EQ(host_.Kgpu({"configure", "--engine", "podman", "--runtime"}).code, 0);
+
+  const e2e::Result info = host_.box().Enter(
+      {FindProgram("podman"), "--runtime=nvidia", "info", "--format", "{{.Host.OCIRuntime.Path}}"});
+
+  EXPECT_EQ(info.out, "/usr/local/bin/kgpu-runtime\n") << info.err;
+  ASSERT_EQ(host_.Kgpu({"revert"}).code, 0);
+  EXPECT_NE(host_.box().Enter({FindProgram("podman"), "--runtime=nvidia", "info"}).code, 0);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+}
+
 TEST_P(RuntimeVerbsOnOldDocker, ALinkStaysOne) {
   ASSERT_EQ(host_.box()
                 .Enter({"/bin/sh", "-c",
