@@ -181,7 +181,7 @@ TEST_F(ClientTest, ReadsMigDevices) {
   ASSERT_OK(report);
   EXPECT_THAT(report->uuid, Reads("MIG-00000000-0000-0000-0002-000000000000"));
   EXPECT_EQ(report->gpu_instance, 8U);
-  const auto& attributes = report->attributes;
+  const auto attributes = report->attributes;
   ASSERT_TRUE(attributes.has_value());
   EXPECT_EQ(attributes->memory, MebiBytes(9856));
   EXPECT_EQ(report->profile_id, std::nullopt);
