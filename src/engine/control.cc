@@ -118,6 +118,13 @@ Status SystemControl::Reload(const Engine& engine) {
 }
 
 Status SystemControl::Restart(const Engine& engine) {
+  if (restart_command_.empty() && !engine.unit.empty()) {
+    // One that has failed to start a few times is not started again otherwise, not even with the
+    // old configuration that we have just put back.
+    ASSIGN_OR_RETURN(const std::vector<std::string> forgive,
+                     Systemctl({"reset-failed", engine.unit}));
+    (void)Run(forgive);
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> command, RestartCommand(engine));
   return Run(command);
 }

@@ -114,9 +114,12 @@ Status UndoSteps(const Plan& plan, const std::vector<std::string>& folders, cons
     Keep(DoLink(undone, host, disk, ignored), first);
   }
   for (auto file = plan.files.rbegin(); file != plan.files.rend(); ++file) {
-    // What somebody else wrote in between is not ours to undo.
-    if (file->before != file->after && Now(host, file->path) == file->after) {
+    const std::optional<std::string> now = Now(host, file->path);
+    if (now == file->after && now != file->before) {
       Keep(Put(file->path, file->before, file->mode, disk), first);
+    } else if (now != file->before) {
+      // What somebody else wrote in between is not ours to overwrite.
+      Keep(Unavailable("{}: was edited meanwhile by somebody else", host.At(file->path)), first);
     }
   }
   for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
