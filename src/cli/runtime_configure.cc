@@ -15,6 +15,7 @@
 #include "src/cli/output.h"
 #include "src/cli/runtime_view.h"
 #include "src/engine/recipes.h"
+#include "src/engine/runtime_users.h"
 #include "src/shim/config.h"
 
 namespace kgpu::cli {
@@ -195,36 +196,58 @@ Status DoAll(const std::vector<engine::Plan>& plans, bool restart, Deed deed, Ou
   return status;
 }
 
+// Why kgpu-runtime can not go yet; empty when it can.
+std::string WhyRuntimeStays(const RuntimeHost& host, const engine::Record& shim,
+                            const std::vector<engine::Plan>& plans, bool restart) {
+  if (!restart && IsStillUsed(plans)) {
+    return "the engine goes on with it until it is restarted: restart it";
+  }
+  for (const engine::FileRecord& file : shim.files) {
+    const auto users =
+        file.kind ? std::vector<std::string>() : engine::RuntimeUsers(host.root(), file.path);
+    if (!users.empty()) {
+      return fmt::format("{} container{} it started need it to be stopped ({}): stop them",
+                         users.size(), users.size() == 1 ? " that" : "s that",
+                         Printable(users.front(), 16));
+    }
+  }
+  return "";
+}
+
+StatusOr<engine::Plan> PlanRevertOf(const RuntimeHost& host, const std::string& id,
+                                    const engine::Record& record,
+                                    const std::vector<engine::Engine>& found) {
+  const auto match =
+      std::ranges::find_if(found, [&](const engine::Engine& one) { return one.Id() == id; });
+  return engine::PlanRevert(host.root(), id, record, match == found.end() ? nullptr : &*match);
+}
+
 // The engines' plans, then that of kgpu-runtime itself where no engine is left that uses it.
 StatusOr<std::vector<engine::Plan>> PlanReverts(RuntimeHost& host, bool restart) {
   ASSIGN_OR_RETURN(const engine::State state, engine::ReadState(host.root()));
-  const auto found = host.FindEngines();
+  const auto engines = host.FindEngines();
+  const std::vector<engine::Engine> found = engines.ok() ? *engines : std::vector<engine::Engine>();
   std::vector<engine::Plan> plans;
   bool is_runtime_used = false;
   for (const auto& [id, record] : state) {
-    if (!host.IsAskedFor(id)) {
+    if (host.IsAskedFor(id)) {
+      ASSIGN_OR_RETURN(engine::Plan plan, PlanRevertOf(host, id, record, found));
+      plans.push_back(std::move(plan));
+    } else {
       is_runtime_used |= id != engine::kShimId && record.uses_runtime;
-      continue;
     }
-    const engine::Engine* engine = nullptr;
-    if (found.ok()) {
-      const auto match = std::ranges::find_if(
-          *found, [&id = id](const engine::Engine& one) { return one.Id() == id; });
-      engine = match == found->end() ? nullptr : &*match;
-    }
-    ASSIGN_OR_RETURN(engine::Plan plan, engine::PlanRevert(host.root(), id, record, engine));
-    plans.push_back(std::move(plan));
   }
   const auto shim = state.find(std::string(engine::kShimId));
-  if (shim != state.end() && !is_runtime_used && !restart && IsStillUsed(plans)) {
-    PrintNote(
-        "kgpu-runtime stays, since the engine goes on with it until it is restarted: restart "
-        "it, then kgpu runtime revert once more");
-  } else if (shim != state.end() && !is_runtime_used) {
-    ASSIGN_OR_RETURN(engine::Plan plan,
-                     engine::PlanRevert(host.root(), shim->first, shim->second, nullptr));
-    plans.push_back(std::move(plan));
+  if (shim == state.end() || is_runtime_used) {
+    return plans;
   }
+  const std::string why = WhyRuntimeStays(host, shim->second, plans, restart);
+  if (!why.empty()) {
+    PrintNote(fmt::format("kgpu-runtime stays: {}, then kgpu runtime revert once more", why));
+    return plans;
+  }
+  ASSIGN_OR_RETURN(engine::Plan plan, PlanRevertOf(host, shim->first, shim->second, found));
+  plans.push_back(std::move(plan));
   return plans;
 }
 
@@ -270,7 +293,7 @@ StatusOr<ExitCode> RunRevert(const RevertOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanReverts(*host, options.restart));
   if (plans.empty()) {
     RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                                 ? "nothing to revert: kgpu has configured no such engine here\n"
+                                 ? "nothing to revert here now\n"
                                  : Render(boost::json::array(), format)));
     return ExitCode::kOk;
   }

@@ -48,7 +48,8 @@ Wish WishOf(const Engine& engine, const Request& request) {
   // An engine without CDI has no key to switch it off by.
   wish.cdi = engine.cdi == CdiSupport::kAbsent ? std::nullopt : request.cdi;
   const bool has_key = engine.kind == Kind::kDocker || engine.kind == Kind::kContainerd;
-  if (!wish.cdi && has_key && engine.cdi == CdiSupport::kOptIn) {
+  // Who asks for the runtime gets that, and no restart for CDI besides.
+  if (!wish.cdi && !wish.runtime && has_key && engine.cdi == CdiSupport::kOptIn) {
     wish.cdi = true;
   }
   if (engine.kind == Kind::kDocker) {

@@ -99,6 +99,19 @@ TEST(PlanTest, SetDefaultBringsTheRuntime) {
   EXPECT_TRUE(plan->expected.is_default);
 }
 
+TEST(PlanTest, WhoAsksForTheRuntimeGetsNoRestartForCdi) {
+  EngineHost host;
+  Request request;
+  request.runtime = true;
+
+  const auto plan = PlanEngine(host.root(), Docker(host, "25.0.3"), request);
+
+  ASSERT_OK(plan);
+  EXPECT_TRUE(plan->uses_runtime);
+  EXPECT_EQ(plan->expected.cdi, std::nullopt);
+  EXPECT_EQ(plan->reach, Reach::kReload);
+}
+
 TEST(PlanTest, OldEnginesCanNotBeToldToReadCdi) {
   EngineHost host;
   Request request;

@@ -109,13 +109,14 @@ class RuntimeVerbsOnDocker : public ::testing::TestWithParam<Origin> {
         !reason.empty()) {
       GTEST_SKIP() << reason;
     }
-    host_.box().WriteEtc("docker/daemon.json", kDaemonJson);
+    host_.box().WriteEtc("docker/daemon.json", FirstDaemonJson());
     ASSERT_NO_FATAL_FAILURE(
         host_.Start(FindProgram("dockerd", GetParam()), "docker.sock", GetParam()));
   }
   std::string Info(const std::string& format) const {
     return host_.box().Enter({FindProgram("docker", GetParam()), "info", "--format", format}).out;
   }
+  virtual std::string FirstDaemonJson() const { return kDaemonJson; }
   std::string DaemonJson() const { return host_.Read("/etc/docker/daemon.json"); }
 
   BoxedEngine host_;
@@ -170,6 +171,36 @@ TEST_P(RuntimeVerbsForGpus, SetDefaultMakesDockerTakeTheGpusFlag) {
   EXPECT_EQ(DaemonJson(), kDaemonJson);
   EXPECT_NE(Run({"--gpus", "device=1"}).code, 0);
   EXPECT_THAT(ParseReport(Run({}).out), HasGpus(Gpus{}));
+}
+
+// Docker's own containers outlive its restart.
+class RuntimeVerbsWithLiveRestore : public RuntimeVerbsForGpus {
+ protected:
+  std::string FirstDaemonJson() const override {
+    return R"({"bridge":"none","iptables":false,"ip6tables":false,"live-restore":true})";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Docker, RuntimeVerbsWithLiveRestore,
+                         ::testing::Values(Origin::kMachine, Origin::kTrixie), OriginName());
+
+TEST_P(RuntimeVerbsWithLiveRestore, RevertLeavesWhatAContainerNeedsToStop) {
+  Image image;
+  ASSERT_EQ(Docker({"load", "--input", image.archive()}).code, 0);
+  ASSERT_EQ(host_.Kgpu({"configure", "--engine", "docker", "--runtime", "--restart"}).code, 0);
+  const e2e::Result started =
+      Docker({"run", "--detach", "--network=none", "--runtime=nvidia", "--name=stays",
+              "--cgroup-parent=" + host_.box().cgroup_parent(), kImageName});
+  ASSERT_EQ(started.code, 0) << started.err;
+
+  const e2e::Result reverted =
+      host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()});
+
+  EXPECT_EQ(reverted.code, 0) << reverted.err << host_.Log();
+  EXPECT_THAT(reverted.err, HasSubstr("kgpu-runtime stays: 1 container that it started"));
+  EXPECT_EQ(DaemonJson(), FirstDaemonJson());
+  EXPECT_EQ(Docker({"rm", "--force", "stays"}).code, 0) << host_.Log();
+  ASSERT_EQ(host_.Kgpu({"revert"}).code, 0);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
 }
 
 class RuntimeVerbsOnOldDocker : public RuntimeVerbsOnDocker {};
