@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -34,6 +36,13 @@ pid_t OnlyChild(pid_t parent) {
   return child;
 }
 
+// Looks without reaping.
+bool HasEnded(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == child;
+}
+
 // Kills the first process of the namespace, and with it all others; over when all are gone.
 void KillNamespace(pid_t unshare) {
   const pid_t init = OnlyChild(unshare);
@@ -59,6 +68,11 @@ void RemoveCgroup(const fs::path& folder) {
 }
 
 }  // namespace
+
+void LetEverybodyIn(const std::string& folder) {
+  constexpr mode_t kMode = 0755;
+  EXPECT_EQ(chmod(folder.c_str(), kMode), 0);
+}
 
 EngineBox::EngineBox() {
   for (const char* folder : {"run/cdi", "run/kgpu", "log", "etc"}) {
@@ -144,8 +158,13 @@ void EngineBox::StartDaemon(std::vector<std::string> argv) {
 }
 
 bool EngineBox::WaitForSocket(const std::string& socket) const {
-  const auto listens = [&] { return sys::ConnectUnix(socket).ok(); };
-  return integration::WaitInFolder(fs::path(socket).parent_path(), listens, kStartLimit);
+  bool is_there = false;
+  const auto is_decided = [&] {
+    is_there = sys::ConnectUnix(socket).ok();
+    return is_there || HasEnded(daemon_->pid());
+  };
+  return integration::WaitInFolder(fs::path(socket).parent_path(), is_decided, kStartLimit) &&
+         is_there;
 }
 
 e2e::Result EngineBox::Enter(std::vector<std::string> argv, std::chrono::milliseconds limit) const {

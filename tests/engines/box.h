@@ -12,6 +12,9 @@
 
 namespace kgpu::engines {
 
+// Folders of tests are their owner's alone; users without rights must reach files in this one.
+void LetEverybodyIn(const std::string& folder);
+
 class EngineBox {
  public:
   EngineBox();

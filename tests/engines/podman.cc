@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -29,12 +28,6 @@ mkdir -p {1} /run/user/{0}
 chown {0}:{0} {1} /run/user/{0}
 cd {1}
 export HOME={1} XDG_RUNTIME_DIR=/run/user/{0})";
-
-// Folders of tests are their owner's alone; the box's user must reach files in them.
-void LetEverybodyIn(const std::string& folder) {
-  constexpr mode_t kMode = 0755;
-  EXPECT_EQ(chmod(folder.c_str(), kMode), 0);
-}
 
 // podman asks for more than some machines allow, and may not ask for as many processes as allowed.
 std::vector<std::string> Limits() {

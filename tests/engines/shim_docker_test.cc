@@ -33,14 +33,15 @@ class ShimDockerTest : public ::testing::TestWithParam<Origin> {
     docker_.box().AddPrologue("export PATH=" + folder + ":$PATH");
   }
   // A host whose GPUs kgpu-runtime knows, and docker with it as the runtime called nvidia.
-  void Start(Image& image, const std::string& default_runtime = "nvidia") {
+  void Start(Image& image, const std::string& default_runtime = "nvidia",
+             const std::string& more = R"("debug":false)") {
     const e2e::Result generated = host_.Kgpu({"cdi", "generate"});
     ASSERT_EQ(generated.code, 0) << generated.err;
     docker_.box().ShareRun(host_.path());
     ASSERT_NO_FATAL_FAILURE(
         docker_.Start(image, {fmt::format(R"("runtimes":{{"nvidia":{{"path":"{}"}}}})",
                                           e2e::ProgramPath("kgpu-runtime")),
-                              fmt::format(R"("default-runtime":"{}")", default_runtime)}));
+                              fmt::format(R"("default-runtime":"{}")", default_runtime), more}));
   }
   std::string Audit() { return docker_.box().dir().ReadFile("log/kgpu/runtime.log"); }
 
@@ -101,6 +102,22 @@ TEST_P(ShimDockerTest, TheLoaderOfARhelLikeImageFindsTheDriver) {
   ASSERT_NO_FATAL_FAILURE(Start(image));
   EXPECT_THAT(docker_.RunReport({"--gpus", "all"}),
               AllOf(HasGpus(Gpus{0, 1, 2, 3}), FindsLibrariesIn("lib64")));
+}
+
+TEST_P(ShimDockerTest, ADaemonThatRemapsUsersGivesTheNodesOfTheHost) {
+  // A user namespace can not make nodes, nor open those that an image brings along.
+  Image image({.has_nodes = false});
+  docker_.box().AddPrologue(
+      "for file in subuid subgid; do echo \"dockremap:600300000:65536\" >>/etc/$file; done\n"
+      "for file in passwd group; do echo \"dockremap:x:58424:58424::/:/bin/sh\" >>/etc/$file; "
+      "done");
+  docker_.box().ShareDevices(host_.path());
+  LetEverybodyIn(docker_.box().dir().path());
+  LetEverybodyIn(host_.dir().path());
+  ASSERT_NO_FATAL_FAILURE(Start(image, "nvidia", R"("userns-remap":"dockremap")"));
+  EXPECT_THAT(docker_.RunReport({"--gpus", "device=1"}),
+              AllOf(HasGpus(Gpus{1}), FindsLibrariesIn("linux-gnu")));
+  EXPECT_THAT(docker_.RunReport({}), HasGpus(Gpus{}));
 }
 
 TEST_P(ShimDockerTest, AMuslImageStartsWithItsNodes) {
