@@ -1,10 +1,12 @@
 #include "tests/engines/programs.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "tests/e2e/sim_host.h"
+#include "tests/engines/box.h"
 
 namespace kgpu::engines {
 namespace {
@@ -20,6 +22,33 @@ std::string RootOf(Origin origin) {
       break;
   }
   return "";
+}
+
+// Whether containers can have cgroups of their own here.
+bool CanMakeCgroups() {
+  for (const char* parent : {"/sys/fs/cgroup/devices", "/sys/fs/cgroup"}) {
+    const std::string folder = fmt::format("{}/kgpu-look-{}", parent, getpid());
+    constexpr mode_t kMode = 0755;
+    if (mkdir(folder.c_str(), kMode) == 0) {
+      return rmdir(folder.c_str()) == 0;
+    }
+  }
+  return false;
+}
+
+// Why engines can not be run here at all; empty when they can.
+std::string WhyNotHere() {
+  if (geteuid() != 0) {
+    return "engines on simulated hosts need root";
+  }
+  if (!e2e::CanMakeDevices()) {
+    return "character devices can not be made here (no CAP_MKNOD)";
+  }
+  if (!CanMakeCgroups()) {
+    return "cgroups can not be made here: containers need their own";
+  }
+  const e2e::Result boxed = EngineBox().Run({"/bin/true"});
+  return boxed.code == 0 ? "" : fmt::format("no namespaces of our own here: {}", boxed.err);
 }
 
 }  // namespace
@@ -47,11 +76,8 @@ std::string FindProgram(const std::string& name, Origin origin) {
 }
 
 std::string WhyNot(const std::vector<std::string>& programs, Origin origin) {
-  if (geteuid() != 0) {
-    return "engines on simulated hosts need root";
-  }
-  if (!e2e::CanMakeDevices()) {
-    return "character devices can not be made here (no CAP_MKNOD)";
+  if (std::string reason = WhyNotHere(); !reason.empty()) {
+    return reason;
   }
   for (const std::string& program : programs) {
     if (FindProgram(program, origin).empty()) {
