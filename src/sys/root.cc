@@ -54,6 +54,9 @@ StatusOr<Root> Root::Open(std::string path) {
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, fmt::format("open folder {}", path));
   }
+  if (path == "/") {
+    return Root(path, path, std::move(fd));  // nobody can have moved it
+  }
   ASSIGN_OR_RETURN(std::string real_path, PathOfFd(fd.get()));
   return Root(std::move(path), std::move(real_path), std::move(fd));
 }
@@ -148,8 +151,14 @@ StatusOr<struct stat> Root::Stat(std::string_view path) const {
 }
 
 StatusOr<struct stat> Root::LinkStat(std::string_view path) const {
-  ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, O_PATH | O_NOFOLLOW));
   struct stat result{};
+  if (path_ == "/") {
+    // No link leads out of it: one call does for three.
+    const std::string whole = At(path);
+    return ::lstat(whole.c_str(), &result) == 0 ? StatusOr<struct stat>(result)
+                                                : ErrnoStatus(errno, fmt::format("open {}", whole));
+  }
+  ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, O_PATH | O_NOFOLLOW));
   if (fstat(fd.get(), &result) != 0) {
     return ErrnoStatus(errno, fmt::format("stat {}", At(path)));
   }

@@ -110,5 +110,14 @@ TEST_F(RootTest, EveryDescriptorIsCloseOnExec) {
   EXPECT_NE(fcntl(fd.get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
+TEST(HostRootTest, AnswersAsAnyOther) {
+  const Root root = Root::Open("/").value();
+  EXPECT_TRUE(S_ISCHR(root.LinkStat("dev/null").value().st_mode));
+  EXPECT_TRUE(S_ISLNK(root.LinkStat("/proc/self").value().st_mode));
+  EXPECT_THAT(root.LinkStat("/no/such/file").status(),
+              StatusIs(StatusCode::kNotFound, ::testing::HasSubstr("/no/such/file")));
+  EXPECT_EQ(root.Resolve("/proc/../dev/null").value(), "/dev/null");
+}
+
 }  // namespace
 }  // namespace kgpu::sys
