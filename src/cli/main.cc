@@ -77,6 +77,7 @@ void Describe(CLI::App& app) {
       "  kgpu status                        what does the agent do, and why not more?\n"
       "  kgpu cdi generate                  make them available to containers\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
+      "  kgpu runtime configure --dry-run   let docker, containerd, CRI-O hand them out: a diff\n"
       "  kgpu sim create DIR --profile 8xA100-SXM4-80GB     no GPU? simulate a host");
 }
 

@@ -20,7 +20,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr const char* kDaemonJson = "{\r\n\t\"debug\" : true , \r\n\t\"labels\": [ ]\r\n}";
 
@@ -343,6 +342,27 @@ TEST_F(ApplyTest, AKillBeforeTheRestartOfARevertStillRestarts) {
   ASSERT_OK(Undo(disk_));
 
   EXPECT_EQ(control_.restarts(), restarts + 1);
+}
+
+TEST_F(ApplyTest, AProxyIsADropInOfTheUnitThatIsReadAgain) {
+  host_.AddSystemd({"docker.service"});
+  host_.folder().MakeDir("etc/systemd/system");
+  const auto before = Tree();
+  Request request;
+  request.proxies.http = "http://user:word@proxy:3128";
+
+  ASSERT_OK(Configure(disk_, request));
+
+  const std::string path = "etc/systemd/system/docker.service.d/kgpu-proxy.conf";
+  EXPECT_THAT(host_.folder().ReadFile(path), HasSubstr("HTTP_PROXY=http://user:word@proxy:3128"));
+  EXPECT_EQ(fs::status(host_.folder().At(path)).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(control_.unit_reloads(), 1);
+  EXPECT_EQ(control_.restarts(), 1);
+
+  ASSERT_OK(Undo(disk_));
+  EXPECT_EQ(control_.unit_reloads(), 2);
+  EXPECT_EQ(Tree(), before);
 }
 
 TEST_F(ApplyTest, OnlyOneWorksAtATime) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 
 #include "src/engine/find.h"
 #include "src/engine/test_engine_host.h"
@@ -18,7 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 auto Says(const std::string& text, const std::string& mend) {
   return AllOf(Field(&Finding::text, HasSubstr(text)), Field(&Finding::mend, HasSubstr(mend)));

@@ -50,8 +50,9 @@ TEST(FindEnginesTest, AsksTheDaemonForItsFiles) {
   const auto engines = Find(host);
 
   ASSERT_THAT(engines, SizeIs(1));
-  ASSERT_TRUE(engines[0].daemon.has_value());
-  EXPECT_EQ(engines[0].daemon->pid, 42);
+  const auto& daemon = engines[0].daemon;
+  ASSERT_TRUE(daemon.has_value());
+  EXPECT_EQ(daemon->pid, 42);
   EXPECT_EQ(engines[0].config_file, "/srv/c.toml");
   EXPECT_EQ(engines[0].socket, "/srv/c.sock");
   EXPECT_EQ(engines[0].cdi, CdiSupport::kOptIn);
@@ -115,8 +116,9 @@ TEST(FindEnginesTest, TakesTheDaemonToldOfTheFileNamed) {
   const auto engines = Find(host, {.only = Kind::kDocker, .config_file = "/t/d.json"});
 
   ASSERT_THAT(engines, SizeIs(1));
-  ASSERT_TRUE(engines[0].daemon.has_value());
-  EXPECT_EQ(engines[0].daemon->pid, 6);
+  const auto& daemon = engines[0].daemon;
+  ASSERT_TRUE(daemon.has_value());
+  EXPECT_EQ(daemon->pid, 6);
   EXPECT_EQ(engines[0].socket, "/t/d.sock");
   EXPECT_EQ(engines[0].config_file, "/t/d.json");
 }
