@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <algorithm>
-#include <filesystem>
-#include <iterator>
-#include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"

@@ -2,7 +2,6 @@
 
 #include <boost/json/value.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "src/engine/find.h"
 #include "src/engine/test_engine_host.h"
 #include "src/inject/book.h"

@@ -1,8 +1,5 @@
 #include "src/engine/engine.h"
 
-#include <cctype>
-#include <vector>
-
 #include "src/base/strings.h"
 
 namespace kgpu::engine {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <span>
-#include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"

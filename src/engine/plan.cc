@@ -1,6 +1,5 @@
 #include "src/engine/plan.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>

@@ -1,4 +1,7 @@
 // The part of plan.h about kgpu-runtime itself, which all engines share.
+#include <fcntl.h>
+#include <cerrno>
+
 #include <filesystem>
 #include <utility>
 
@@ -6,8 +9,6 @@
 #include "src/engine/engine_files.h"
 #include "src/engine/plan.h"
 #include "src/sys/read_fd.h"
-
-#include <fcntl.h>
 
 namespace kgpu::engine {
 namespace {
