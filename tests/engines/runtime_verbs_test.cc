@@ -269,6 +269,21 @@ TEST_P(RuntimeVerbsOnOldDocker, PodmanGetsTheRuntimeWhenAsked) {
   EXPECT_THAT(host_.Leftovers(), IsEmpty());
 }
 
+TEST_P(RuntimeVerbsOnOldDocker, AHostInAFolderIsAsGood) {
+  const std::string host = host_.box().At("host");
+  ASSERT_EQ(host_.box().Enter({"/bin/sh", "-c", "mkdir $1 && mount --rbind / $1", "sh", host}).code,
+            0);
+
+  const e2e::Result done =
+      host_.Kgpu({"configure", "--host-root", host, "--engine", "docker", "--restart"});
+
+  ASSERT_EQ(done.code, 0) << done.err << host_.Log();
+  EXPECT_THAT(Info("{{json .Runtimes}}"), HasSubstr("\"/usr/local/bin/kgpu-runtime\""));
+  EXPECT_THAT(host_.Kgpu({"status", "--host-root", host}).out, HasSubstr("20.10"));
+  ASSERT_EQ(host_.Kgpu({"revert", "--host-root", host}).code, 0);
+  EXPECT_EQ(DaemonJson(), kDaemonJson);
+}
+
 TEST_P(RuntimeVerbsOnOldDocker, ALinkStaysOne) {
   ASSERT_EQ(host_.box()
                 .Enter({"/bin/sh", "-c",
