@@ -81,8 +81,12 @@ static_assert(std::ranges::is_sorted(kLibraries, {}, &LibraryRow::stem));
 
 StatusOr<CapabilitySet> ParseCapabilities(std::string_view text) {
   CapabilitySet set;
+  const bool is_empty = text.find_first_not_of(", \t") == std::string_view::npos;
   for (const std::string_view part : Split(text, ',')) {
     const std::string_view word = Trim(part);
+    if (word.empty() && !is_empty) {  // "compute,utility," of images
+      continue;
+    }
     if (word == "all") {
       set = set | kAllCapabilities;
       continue;

@@ -15,6 +15,7 @@ TEST(CapabilityTest, ReadsListsAndAll) {
   EXPECT_THAT(ParseCapabilities(" video , graphics"),
               IsOkAndHolds(Capability::kGraphics | Capability::kVideo));
   EXPECT_THAT(ParseCapabilities("all"), IsOkAndHolds(kAllCapabilities));
+  EXPECT_THAT(ParseCapabilities("compute,,utility, "), IsOkAndHolds(kDefaultCapabilities));
 }
 
 TEST(CapabilityTest, RefusesUnknownWordsAndListsTheKnown) {
@@ -22,6 +23,7 @@ TEST(CapabilityTest, RefusesUnknownWordsAndListsTheKnown) {
               StatusIs(StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("\"cuda\""), HasSubstr("compute, utility"))));
   EXPECT_FALSE(ParseCapabilities("").ok());
+  EXPECT_FALSE(ParseCapabilities(" , ").ok());
 }
 
 TEST(CapabilityTest, PrintsInFixedOrder) {

@@ -20,19 +20,21 @@ namespace {
 
 constexpr size_t kLongestValue = 4096;
 
+// As readers of logs take it in quotes: a quote or backslash of the value can not end it.
+std::string Escaped(std::string_view value) {
+  std::string out;
+  for (const char c : value.substr(0, kLongestValue)) {
+    out += c == '"' || c == '\\' ? "\\" : "";
+    out += Printable(std::string_view(&c, 1));
+  }
+  out += value.size() > kLongestValue ? "…" : "";
+  return out;
+}
+
 void AppendField(std::string& line, std::string_view key, std::string_view value) {
-  line += fmt::format(" {}=", key);
-  const std::string shown = Printable(value, kLongestValue);
-  if (!shown.empty() && shown.find_first_of(" =\"\\") == std::string::npos) {
-    line += shown;
-    return;
-  }
-  line += '"';
-  for (const char c : shown) {
-    // Printable's own backslashes stay: \x1b is read by people as it stands.
-    line += c == '"' ? "\\\"" : std::string_view(&c, 1);
-  }
-  line += '"';
+  const std::string shown = Escaped(value);
+  const bool is_plain = !shown.empty() && shown.find_first_of(" =\"\\") == std::string::npos;
+  line += is_plain ? fmt::format(" {}={}", key, shown) : fmt::format(" {}=\"{}\"", key, shown);
 }
 
 // What goes wrong shows when the file is opened.

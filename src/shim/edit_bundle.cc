@@ -1,5 +1,7 @@
 // EditBundle of run.h.
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -76,11 +78,12 @@ class Edit {
 
   StatusOr<Grant> Put(oci::Spec& spec, const Asks& asks, Source source) {
     ASSIGN_OR_RETURN(const std::vector<std::string_view> env, spec.Env());
-    ASSIGN_OR_RETURN(const Wish wish, ReadWish(asks, source, env));
+    ASSIGN_OR_RETURN(Wish wish, ReadWish(asks, source, env, config_));
     ASSIGN_OR_RETURN(const inject::CapabilitySet wanted,
                      WantedCapabilities(env, config_.default_capabilities));
     BookReader books(host_.state);
     ASSIGN_OR_RETURN(Grant grant, Resolve(wish, wanted, books, host_.state));
+    std::ranges::move(wish.notes, std::back_inserter(grant.notes));
     RETURN_IF_ERROR(MeetRequirements(env, config_, books, host_.state, grant));
     RETURN_IF_ERROR(spec.RemoveMounts(IsRequestMountOf(source)).status());
     RETURN_IF_ERROR(spec.RemoveHooks(IsGpuHook).status());

@@ -238,6 +238,35 @@ TEST_F(EditBundleTest, ClassesAndChannelsComeFromOurKindsFirst) {
   EXPECT_THAT(bundle_.spec(), HasSubstr("/dev/imex-channel3"));
 }
 
+TEST_F(EditBundleTest, DockersGpuFlagDoesNotVouchForWhatElseTheEnvironmentSays) {
+  bundle_.dir().WriteFile(
+      "host/etc/cdi/gds.json",
+      R"({"cdiVersion":"0.5.0","kind":"kgpu.dev/gds","devices":[{"name":"all","containerEdits":)"
+      R"({"deviceNodes":[{"path":"/dev/nvidia-fs0","type":"c","major":9,"minor":1}]}}]})");
+  const std::vector<std::string> image = {"NVIDIA_GDS=enabled", "NVIDIA_IMEX_CHANNELS=no number",
+                                          "NVIDIA_MOFED=disabled"};
+  std::vector<std::string> env = image;
+  env.emplace_back("NVIDIA_VISIBLE_DEVICES=0");
+  EXPECT_OK(bundle_.Edit(TestBundle::Spec(env, "", TestBundle::Hook())));
+  EXPECT_THAT(bundle_.spec(), AllOf(HasSubstr("/dev/nvidia0"), Not(HasSubstr("/dev/nvidia-fs0"))));
+  EXPECT_THAT(bundle_.audit(), AllOf(HasSubstr("NVIDIA_IMEX_CHANNELS, NVIDIA_GDS passed over"),
+                                     HasSubstr("acceptEnv"), Not(HasSubstr("NVIDIA_MOFED"))));
+  env = image;
+  env.emplace_back("NVIDIA_VISIBLE_DEVICES=0,kgpu.dev/gds=all");
+  EXPECT_OK(bundle_.Edit(TestBundle::Spec(env, "", TestBundle::Hook())));
+  EXPECT_THAT(bundle_.spec(), HasSubstr("/dev/nvidia-fs0"));
+}
+
+TEST_F(EditBundleTest, ChannelsOfManyMountsAreCountedTogether) {
+  std::string channels = "imex/0";
+  for (int i = 1; i < 1'000; ++i) {
+    channels += ",0";
+  }
+  EXPECT_THAT(bundle_.Edit(TestBundle::Spec({}, TestBundle::RequestMount(channels) + "," +
+                                                    TestBundle::RequestMount(channels))),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("IMEX channels are asked for")));
+}
+
 TEST_F(EditBundleTest, AbsurdRequestsAreRefusedAndTheSpecStays) {
   bundle_.config.accept_env = true;
   std::string many = "0";

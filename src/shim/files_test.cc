@@ -39,6 +39,11 @@ TEST(ShimAuditTest, ALineHasEveryFieldAndNothingInItBreaksTheLine) {
             "reason=\"say \\\"why\\\"\"\n");
 }
 
+TEST(ShimAuditTest, ABackslashOfAValueDoesNotFreeItsQuote) {
+  EXPECT_THAT(AuditLine({.asked = "x\\\" devices=GPU-1 y=\\"}, kNow),
+              HasSubstr(R"( asked="x\\\" devices=GPU-1 y=\\" devices="")"));
+}
+
 TEST(ShimAuditTest, AValueWithoutEndIsCut) {
   const std::string line = AuditLine({.asked = std::string(100'000, '0')}, kNow);
   EXPECT_LT(line.size(), 5'000U);

@@ -25,6 +25,7 @@ constexpr std::array<ClassVariable, 3> kClassVariables = {{
     {"NVIDIA_MOFED", "mofed"},
     {"NVIDIA_GDRCOPY", "gdrcopy"},
 }};
+constexpr std::string_view kImexChannels = "NVIDIA_IMEX_CHANNELS";
 
 }  // namespace
 
@@ -96,6 +97,9 @@ Status ReadMount(const oci::MountView& mount, std::string& names, Wish& wish) {
   if (name.starts_with("imex/")) {
     ASSIGN_OR_RETURN(std::vector<std::string> channels, ParseImexChannels(name.substr(5)));
     std::ranges::move(channels, std::back_inserter(wish.imex_channels));
+    if (wish.imex_channels.size() > kMostNames) {
+      return InvalidArgument("more than {} IMEX channels are asked for", kMostNames);
+    }
     return OkStatus();
   }
   std::string text(name);
@@ -145,23 +149,51 @@ StatusOr<Wish> WishOfAnnotations(const Asks& asks) {
   return wish;
 }
 
-StatusOr<Wish> WishOfEnvironment(const Asks& asks, const std::vector<std::string_view>& env) {
-  Wish wish;
-  StatusOr<DeviceList> devices = ParseVisibleDevices(asks.environment.value_or(""));
-  if (!devices.ok()) {
-    return Annotate(devices.status(), "{}", kVisibleDevices);
-  }
-  wish.devices = *std::move(devices);
+// Devices beside the GPUs: words that no flag of Docker's writes, so that they may be an image's.
+Status ReadExtras(const std::vector<std::string_view>& env, Wish& wish) {
   StatusOr<std::vector<std::string>> channels =
-      ParseImexChannels(oci::FindEnv(env, "NVIDIA_IMEX_CHANNELS").value_or(""));
+      ParseImexChannels(oci::FindEnv(env, kImexChannels).value_or(""));
   if (!channels.ok()) {
-    return Annotate(channels.status(), "NVIDIA_IMEX_CHANNELS");
+    return Annotate(channels.status(), "{}", kImexChannels);
   }
   wish.imex_channels = *std::move(channels);
   for (const auto& [variable, device_class] : kClassVariables) {
     if (oci::FindEnv(env, variable) == "enabled") {
       wish.classes.emplace_back(device_class);
     }
+  }
+  return OkStatus();
+}
+
+// The names of such words that are there and ask for something.
+std::vector<std::string_view> ExtrasIn(const std::vector<std::string_view>& env) {
+  std::vector<std::string_view> names;
+  if (!Trim(oci::FindEnv(env, kImexChannels).value_or("")).empty()) {
+    names.push_back(kImexChannels);
+  }
+  for (const ClassVariable& one : kClassVariables) {
+    if (oci::FindEnv(env, one.variable) == "enabled") {
+      names.push_back(one.variable);
+    }
+  }
+  return names;
+}
+
+StatusOr<Wish> WishOfEnvironment(const Asks& asks, const std::vector<std::string_view>& env,
+                                 bool is_env_trusted) {
+  Wish wish;
+  StatusOr<DeviceList> devices = ParseVisibleDevices(asks.environment.value_or(""));
+  if (!devices.ok()) {
+    return Annotate(devices.status(), "{}", kVisibleDevices);
+  }
+  wish.devices = *std::move(devices);
+  if (is_env_trusted) {
+    RETURN_IF_ERROR(ReadExtras(env, wish));
+  } else if (const std::vector<std::string_view> names = ExtrasIn(env); !names.empty()) {
+    wish.notes.push_back(fmt::format(
+        "{} passed over, an image can set such variables: ask by CDI names, as docker run --gpus "
+        "'\"device=0,kgpu.dev/gds=all\"', or set \"acceptEnv\": true in {}",
+        fmt::join(names, ", "), kConfigPath));
   }
   return wish;
 }
@@ -228,7 +260,8 @@ Decision Decide(const Asks& asks, const Config& config) {
   return decision;
 }
 
-StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::string_view>& env) {
+StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::string_view>& env,
+                        const Config& config) {
   switch (source) {
     case Source::kAnnotations:
       return WishOfAnnotations(asks);
@@ -236,7 +269,7 @@ StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::
       return WishOfMounts(asks);
     case Source::kDockerGpus:
     case Source::kEnvironment:
-      return WishOfEnvironment(asks, env);
+      return WishOfEnvironment(asks, env, config.accept_env);
   }
   return Internal("a source without a reader");
 }

@@ -59,11 +59,14 @@ struct Wish {
   DeviceList devices;
   std::vector<std::string> imex_channels;
   std::vector<std::string> classes;  // "gds", "mofed", "gdrcopy"
+  std::vector<std::string> notes;    // for the audit: what was passed over, and why
 };
 
-// Reads the asks of one source; `env` is the spec's. Errors: InvalidArgument naming what is asked
-// and the rule that is broken.
-StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::string_view>& env);
+// Reads the asks of one source; `env` is the spec's. What the environment asks for beside GPUs
+// counts only where the environment itself is trusted: docker --gpus vouches for the GPUs alone.
+// Errors: InvalidArgument naming what is asked and the rule that is broken.
+StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::string_view>& env,
+                        const Config& config);
 
 // NVIDIA_DRIVER_CAPABILITIES, or `fallback` where it is unset or empty. Errors: InvalidArgument
 // listing the known words.
