@@ -8,7 +8,6 @@
 #include <iterator>
 
 #include "src/base/strings.h"
-#include "src/engine/diff.h"
 #include "src/report/table.h"
 
 namespace kgpu::cli {
@@ -189,15 +188,17 @@ json::value PlansJson(const std::vector<engine::Plan>& plans) {
   for (const engine::Plan& plan : plans) {
     json::array files;
     for (const engine::FileStep& file : plan.files) {
-      const bool is_shown = file.mode != 0755 && file.mode != 0600;
-      files.push_back(
-          {{"path", Text(file.path)},
-           {"diff",
-            Text(is_shown ? engine::UnifiedDiff(file.path, file.before, file.after) : "")}});
+      files.push_back({{"path", Text(file.path)}, {"diff", Text(engine::DiffOf(file))}});
+    }
+    json::array links;
+    for (const engine::LinkStep& link : plan.links) {
+      links.push_back({{"path", Text(link.path)},
+                       {"target", link.is_removal ? json::value() : Text(link.target)}});
     }
     list.push_back({{"engine", Text(plan.engine ? plan.engine->Name() : plan.id)},
                     {"way", Text(plan.way)},
                     {"files", std::move(files)},
+                    {"links", std::move(links)},
                     {"reach", Text(engine::ToString(plan.reach))},
                     {"notes", Texts(plan.notes)}});
   }

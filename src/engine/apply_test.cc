@@ -20,6 +20,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* kDaemonJson = "{\r\n\t\"debug\" : true , \r\n\t\"labels\": [ ]\r\n}";
 
@@ -219,6 +220,30 @@ TEST_F(ApplyTest, MakesAndRemovesFilesAndFolders) {
   ASSERT_OK(Undo(disk_));
 
   EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(ApplyTest, APasswordIsNeitherShownByARevertNorOpenedWhenThatFails) {
+  host_.AddSystemd({"docker.service"});
+  Request request;
+  request.proxies.http = "http://user:s3cret@proxy:3128";
+  ASSERT_OK(Configure(disk_, request));
+  const std::string drop_in = "etc/systemd/system/docker.service.d/kgpu-proxy.conf";
+  ASSERT_THAT(host_.folder().ReadFile(drop_in), HasSubstr("s3cret"));
+  const auto state = ReadState(host_.root());
+  ASSERT_OK(state);
+  const Engine docker = Docker();
+
+  const auto plan = PlanRevert(host_.root(), "docker", state->at("docker"), &docker);
+
+  ASSERT_OK(plan);
+  EXPECT_THAT(Print(*plan), AllOf(HasSubstr("kgpu-proxy.conf\n+++ /dev/null\n(not shown"),
+                                  Not(HasSubstr("s3cret"))));
+
+  control_.FailRestartsAfter(1);
+  EXPECT_FALSE(Undo(disk_).ok());
+  EXPECT_THAT(host_.folder().ReadFile(drop_in), HasSubstr("s3cret"));
+  EXPECT_EQ(fs::status(host_.folder().At(drop_in)).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
 }
 
 TEST_F(ApplyTest, RevertKeepsWhatOthersEditedMeanwhile) {

@@ -56,7 +56,11 @@ class Checker {
     if (!runtimes_.empty()) {
       CheckBook();
     }
-    if (!ReadsCdi() && runtimes_.empty()) {
+    if (!ReadsCdi() && runtimes_.empty() && !engine_.version) {
+      Add(fmt::format("{}: it is not known whether it reads CDI, and it has no runtime of kgpu's",
+                      engine_.note.empty() ? engine_.Name() : engine_.note),
+          Configure());
+    } else if (!ReadsCdi() && runtimes_.empty()) {
       Add(fmt::format("{} {} does not read CDI and has no runtime of kgpu's: its containers get no "
                       "GPU",
                       engine_.Name(), engine_.version_text),

@@ -63,6 +63,14 @@ TEST_F(CheckTest, FindsNothingWhereAllIsWell) {
   EXPECT_THAT(Check(), IsEmpty());
 }
 
+TEST_F(CheckTest, DoesNotSayWhatAnEngineOfUnknownVersionCanNotDo) {
+  host_.folder().WriteFile("etc/docker/daemon.json", "{}");
+  host_.AddProgram("/usr/bin/dockerd", "");
+  has_record_ = false;
+
+  EXPECT_THAT(Check(), Contains(Says("not known whether it reads CDI", "kgpu runtime configure")));
+}
+
 TEST_F(CheckTest, NamesTheLineOfABrokenFile) {
   host_.folder().WriteFile("etc/docker/daemon.json", "{\n\"a\": }\n");
 

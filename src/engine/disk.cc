@@ -27,6 +27,9 @@ Status HostDisk::Write(const std::string& path, std::string_view bytes, mode_t m
   ASSIGN_OR_RETURN(const std::string place, Place(path, true));
   struct stat there{};
   const bool is_there = stat(place.c_str(), &there) == 0;
+  if (is_there && !S_ISREG(there.st_mode)) {
+    return FailedPrecondition("{}: is no file: it is not replaced by one", place);
+  }
   ASSIGN_OR_RETURN(sys::AtomicFile file,
                    sys::AtomicFile::Create(place, is_there ? there.st_mode & 07777 : mode));
   RETURN_IF_ERROR(file.Write(bytes));

@@ -17,6 +17,7 @@ class Disk {
  public:
   virtual ~Disk() = default;
   // A file that is there keeps owner and mode, a link to one stays a link; a new one gets `mode`.
+  // Errors: FailedPrecondition (a device, pipe or folder is there), …
   virtual Status Write(const std::string& path, std::string_view bytes, mode_t mode) = 0;
   // A file or link that is not there is no error.
   virtual Status Remove(const std::string& path) = 0;

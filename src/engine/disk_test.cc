@@ -59,6 +59,18 @@ TEST(HostDiskTest, GivesANewFileItsMode) {
   EXPECT_EQ(ModeOf(host.folder().At("new")) & 07777, 0600U);
 }
 
+TEST(HostDiskTest, ReplacesNoDeviceAndNoPipe) {
+  EngineHost host;
+  host.folder().MakeDir("dev");
+  ASSERT_EQ(mkfifo(host.folder().At("dev/null").c_str(), 0666), 0);
+  host.folder().Symlink("/dev/null", "daemon.json");
+  HostDisk disk(host.root());
+
+  EXPECT_EQ(disk.Write("/daemon.json", "{}", 0644).code(), StatusCode::kFailedPrecondition);
+
+  EXPECT_TRUE(S_ISFIFO(ModeOf(host.folder().At("dev/null"))));
+}
+
 TEST(HostDiskTest, StaysBelowTheRoot) {
   EngineHost host;
   host.folder().MakeDir("etc");

@@ -1,5 +1,7 @@
 #include "src/engine/engine_files.h"
 
+#include <sys/stat.h>
+
 #include <boost/json/value.hpp>
 
 #include <algorithm>
@@ -179,6 +181,11 @@ edit::Syntax SyntaxOf(const Engine& engine) {
 }
 
 StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const std::string& path) {
+  // A link to /dev/null reads as an empty file, and would be replaced by one.
+  if (const auto found = host.Stat(path); found.ok() && !S_ISREG(found->st_mode)) {
+    return FailedPrecondition("{}: is no file, nor a link to one: remove it, or put a file there",
+                              path);
+  }
   StatusOr<std::string> text = host.ReadFile(path, kMostBytes);
   if (text.ok()) {
     return std::optional(*std::move(text));

@@ -24,7 +24,8 @@ struct EngineFiles {
 // What Engine::config_file is written in.
 edit::Syntax SyntaxOf(const Engine& engine);
 
-// Nothing when there is no such file. Errors: those of Root::ReadFile otherwise.
+// Nothing when there is no such file. Errors: FailedPrecondition (a folder or device, a link to one
+// or to nothing), else those of Root::ReadFile.
 StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const std::string& path);
 
 // Errors: those of reading a file that is there; InvalidArgument (imports of containerd that can

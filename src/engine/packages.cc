@@ -125,7 +125,8 @@ StatusOr<InstallPlan> PlanInstall(const sys::Root& host, Kind kind) {
   }
   InstallPlan plan;
   plan.kind = kind;
-  plan.distribution = Printable(ValueOf(*os_release, "PRETTY_NAME"), 80);
+  const std::string_view pretty = ValueOf(*os_release, "PRETTY_NAME");
+  plan.distribution = Printable(pretty.empty() ? ValueOf(*os_release, "ID") : pretty, 80);
   const Family* family = FamilyOf(*os_release);
   if (family == nullptr) {
     return Unimplemented(

@@ -30,6 +30,14 @@ TEST(PackagesTest, InstallsWithApt) {
   EXPECT_EQ(Print(*plan), "/usr/bin/apt-get update\n/usr/bin/apt-get install --yes docker.io\n");
 }
 
+TEST(PackagesTest, ADistributionWithoutANiceNameIsCalledByItsId) {
+  EngineHost host;
+  host.folder().WriteFile("etc/os-release", "ID=cos\n");
+
+  EXPECT_THAT(PlanInstall(host.root(), Kind::kPodman),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("cos: no distribution whose")));
+}
+
 TEST(PackagesTest, StartsTheEngineUnderSystemd) {
   EngineHost host;
   BecomeDistribution(host, "nobara", "fedora", "dnf");

@@ -32,7 +32,7 @@ struct FileStep {
   std::optional<std::string> after;   // empty: is removed
   std::optional<TextKind> kind;       // empty: the whole file is ours
   std::vector<KeyChange> changes;     // of `before`, where kind is set
-  mode_t mode = 0644;                 // of a file that is new
+  mode_t mode = 0644;                 // of a file that is new, or is removed
   std::string source;                 // of a program that is copied: a path of this process
 };
 
@@ -100,7 +100,9 @@ inline constexpr std::string_view kHookName = "nvidia-container-runtime-hook";
 // none on the host yet), FailedPrecondition (another program stands where the link is to be).
 StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input);
 
-// For people: a unified diff for each file, then the steps.
+// A unified diff, or in a few words why none is shown: programs, and what is for root's eyes only.
+std::string DiffOf(const FileStep& file);
+// For people: the diff of each file, then the steps.
 std::string Print(const Plan& plan);
 
 }  // namespace kgpu::engine

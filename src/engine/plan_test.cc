@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "src/engine/find.h"
 #include "src/engine/test_engine_host.h"
@@ -242,6 +243,31 @@ TEST(PlanTest, PrintsADiffAndTheSteps) {
   EXPECT_THAT(text, HasSubstr("--- /etc/docker/daemon.json\n+++ /etc/docker/daemon.json\n@@ "));
   EXPECT_THAT(text, HasSubstr("# step: change /etc/docker/daemon.json\n"));
   EXPECT_THAT(text, HasSubstr("# step: reload docker (dockerd takes runtimes"));
+}
+
+TEST(PlanTest, ShowsNoProgramAsADiff) {
+  FileStep step;
+  step.path = "/usr/local/bin/kgpu-runtime";
+  step.before = std::string(
+      "\x7f"
+      "ELF\0\x1b[2J",
+      9);
+
+  EXPECT_EQ(DiffOf(step),
+            "--- /usr/local/bin/kgpu-runtime\n+++ /dev/null\n"
+            "(not shown: a program)\n");
+}
+
+TEST(PlanTest, ADeviceInTheFilesPlaceIsRefused) {
+  EngineHost host;
+  host.folder().MakeDir("dev");
+  host.folder().MakeDir("etc/docker");
+  ASSERT_EQ(mkfifo(host.folder().At("dev/null").c_str(), 0666), 0);
+  host.folder().Symlink("/dev/null", "etc/docker/daemon.json");
+
+  EXPECT_THAT(
+      PlanEngine(host.root(), Docker(host, "20.10.24"), {}),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/etc/docker/daemon.json: is no file")));
 }
 
 TEST(PlanShimTest, CopiesTheProgramAndLinksTheHook) {

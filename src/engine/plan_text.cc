@@ -28,18 +28,25 @@ std::string StepsOf(const Plan& plan) {
   return out;
 }
 
-// Secrets of a proxy are not for a terminal or a log.
-std::string DiffOf(const FileStep& file) {
-  if (file.mode == 0755) {
-    return "";  // a program
-  }
-  if (file.mode == 0600) {
-    return fmt::format("--- {0}\n+++ {0}\n(not shown: for root's eyes only)\n", file.path);
-  }
-  return UnifiedDiff(file.path, file.before, file.after);
+bool IsProgram(const std::optional<std::string>& bytes) {
+  return bytes && bytes->find('\0') != std::string::npos;
 }
 
 }  // namespace
+
+std::string DiffOf(const FileStep& file) {
+  std::string_view why;
+  if (!file.source.empty() || IsProgram(file.before) || IsProgram(file.after)) {
+    why = "a program";
+  } else if (file.mode == 0600 &&
+             !file.kind) {  // a proxy's password is not for a terminal or a log
+    why = "for root's eyes only";
+  } else {
+    return UnifiedDiff(file.path, file.before, file.after);
+  }
+  return fmt::format("--- {}\n+++ {}\n(not shown: {})\n", file.before ? file.path : "/dev/null",
+                     file.after || !file.source.empty() ? file.path : "/dev/null", why);
+}
 
 std::string Print(const Plan& plan) {
   std::string out;

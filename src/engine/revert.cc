@@ -54,6 +54,9 @@ Status AddFile(const sys::Root& host, const FileRecord& file, Plan& plan) {
   step.path = file.path;
   step.before = now;
   step.kind = file.kind;
+  if (const auto found = host.Stat(file.path); found.ok()) {
+    step.mode = found->st_mode & 07777;
+  }
   const bool is_as_we_left_it = std::ranges::find(file.ours, Fingerprint(*now)) != file.ours.end();
   if (is_as_we_left_it) {
     step.after = original;

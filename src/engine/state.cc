@@ -260,7 +260,15 @@ StatusOr<State> ReadState(const sys::Root& host) {
     return State{};
   }
   RETURN_IF_ERROR(text.status());
-  return ParseState(*text, host.At(kStateFile));
+  auto state = ParseState(*text, host.At(kStateFile));
+  if (!state.ok()) {
+    return MakeStatus(
+        state.status().code(),
+        fmt::format("{}; put a copy of it back, or remove it: what it tells of can then not be "
+                    "reverted, the first texts of files are in {}",
+                    Message(state.status()), host.At(kBackupFolder)));
+  }
+  return state;
 }
 
 }  // namespace kgpu::engine

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/engine/test_engine_host.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::engine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 State Example() {
@@ -62,6 +64,16 @@ TEST(StateTest, RefusesWhatIsCutOff) {
   for (size_t length = 0; length < text.size() - 2; length += 7) {
     EXPECT_FALSE(ParseState(text.substr(0, length), "engines.json").ok()) << length;
   }
+}
+
+TEST(StateTest, TellsWhatToDoWithARecordThatCanNotBeRead) {
+  EngineHost host;
+  host.folder().WriteFile("var/lib/kgpu/engines.json", "{");
+
+  EXPECT_THAT(ReadState(host.root()),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("engines.json:1:2"), HasSubstr("remove it"),
+                             HasSubstr("/var/lib/kgpu/backup"))));
 }
 
 TEST(FingerprintTest, TellsTextsApart) {
