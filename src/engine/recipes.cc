@@ -52,9 +52,18 @@ std::string Minikube(const Wish& wish) {
 void AppendContainerd(const Wish& wish, const NamedRuntime& runtime, std::string& text) {
   text +=
       "# group_vars/k8s_cluster/k8s-cluster.yml\n"
-      "container_manager: containerd\n\n"
-      "# group_vars/all/containerd.yml: containerd reads the CDI specs that kgpu writes.\n";
-  fmt::format_to(std::back_inserter(text), "enable_cdi: {}\n", wish.cdi.value_or(true));
+      "container_manager: containerd\n\n";
+  if (wish.cdi.value_or(true)) {
+    text +=
+        "# group_vars/all/containerd.yml: containerd reads the CDI specs that kgpu writes.\n"
+        "enable_cdi: true\n";
+  } else {
+    text +=
+        "# group_vars/all/containerd.yml; enable_cdi: false leaves it to containerd 2, which reads "
+        "CDI.\n"
+        "containerd_extra_runtime_args:\n"
+        "  enable_cdi: false\n";
+  }
   if (wish.runtime) {
     fmt::format_to(std::back_inserter(text),
                    "# The runtime {0}, for pods with runtimeClassName: {0}.\n"

@@ -55,5 +55,17 @@ TEST(RecipesTest, OtherToolsAreRefused) {
   EXPECT_THAT(Recipe("kops", Wish{}), StatusIs(StatusCode::kInvalidArgument));
 }
 
+TEST(RecipesTest, KubespraySwitchesCdiOffWhereContainerdHasItOn) {
+  Wish wish;
+  wish.cdi = false;
+
+  const auto text = Recipe("kubespray", wish);
+
+  ASSERT_OK(text);
+  EXPECT_THAT(*text,
+              ::testing::HasSubstr("\ncontainerd_extra_runtime_args:\n  enable_cdi: false\n"));
+  EXPECT_THAT(*text, ::testing::Not(::testing::HasSubstr("\nenable_cdi:")));
+}
+
 }  // namespace
 }  // namespace kgpu::engine
