@@ -222,6 +222,17 @@ TEST_F(ApplyTest, MakesAndRemovesFilesAndFolders) {
   EXPECT_EQ(Tree(), before);
 }
 
+TEST_F(ApplyTest, RevertTakesAwayWhatAKillInAWriteLeft) {
+  const auto before = Tree();
+  ASSERT_OK(Configure(disk_));
+  host_.folder().WriteFile("etc/docker/.daemon.json.aB3xYz", "{");
+  host_.folder().WriteFile("var/lib/kgpu/.engines.json.aB3xYz", "{");
+
+  ASSERT_OK(Undo(disk_));
+
+  EXPECT_EQ(Tree(), before);
+}
+
 TEST_F(ApplyTest, APasswordIsNeitherShownByARevertNorOpenedWhenThatFails) {
   host_.AddSystemd({"docker.service"});
   Request request;

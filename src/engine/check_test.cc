@@ -98,6 +98,27 @@ TEST_F(CheckTest, SeesThatTheEngineRunsWithoutTheChange) {
   EXPECT_THAT(Check(), ElementsAre(Says("runs without what its files say", "kill -HUP 5")));
 }
 
+TEST_F(CheckTest, SeesThatOthersChangedWhatKgpuWrote) {
+  FileRecord file;
+  file.path = "/etc/docker/daemon.json";
+  file.kind = TextKind::kJson;
+  file.changes.push_back({.kind = edit::ChangeKind::kValue,
+                          .key = {"default-runtime"},
+                          .before = std::nullopt,
+                          .after = "\"nvidia\"",
+                          .removed = "",
+                          .inserted = "\"default-runtime\": \"nvidia\", ",
+                          .offset = 1});
+  record_.files.push_back(file);
+  record_.expected.is_default = true;
+  host_.folder().WriteFile("etc/docker/daemon.json",
+                           R"({"default-runtime": "kata", "runtimes": {"nvidia": )"
+                           R"({"path": "/usr/local/bin/kgpu-runtime"}}})");
+
+  EXPECT_THAT(Check(), ElementsAre(Says("default-runtime was changed to \"kata\" since",
+                                        "kgpu runtime configure --engine docker sets it again")));
+}
+
 TEST_F(CheckTest, MissesTheBookOfInjections) {
   host_.folder().WriteFile("run/kgpu/injection.json", "{}");
 

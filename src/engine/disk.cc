@@ -81,4 +81,11 @@ Status HostDisk::RemoveFolder(const std::string& path) {
   return OkStatus();
 }
 
+Status HostDisk::Tidy(const std::string& path) {
+  if (const auto place = Place(path, true); place.ok()) {
+    sys::RemoveLeftovers(*place);
+  }
+  return OkStatus();
+}
+
 }  // namespace kgpu::engine

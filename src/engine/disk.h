@@ -27,6 +27,8 @@ class Disk {
   virtual Status MakeFolder(const std::string& path) = 0;
   // One that is not empty, or not there, is left as it is.
   virtual Status RemoveFolder(const std::string& path) = 0;
+  // Takes away what killed processes left beside the file.
+  virtual Status Tidy(const std::string& path) = 0;
 };
 
 class HostDisk final : public Disk {
@@ -37,6 +39,7 @@ class HostDisk final : public Disk {
   Status Link(const std::string& path, const std::string& target) override;
   Status MakeFolder(const std::string& path) override;
   Status RemoveFolder(const std::string& path) override;
+  Status Tidy(const std::string& path) override;
 
  private:
   // Where `path` really is, for this process: links above it followed inside the root, its own

@@ -140,6 +140,9 @@ Status Journal::GiveUp(const std::string& id) {
 }
 
 Status Journal::Forget(const std::string& id) {
+  for (const FileRecord& file : state_[id].files) {
+    RETURN_IF_ERROR(disk_.Tidy(file.path));
+  }
   const std::vector<std::string>& folders = state_[id].made_folders;
   for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
     RETURN_IF_ERROR(disk_.RemoveFolder(*folder));
@@ -151,6 +154,7 @@ Status Journal::Forget(const std::string& id) {
 Status Journal::Save() {
   if (state_.empty()) {
     RETURN_IF_ERROR(disk_.Remove(std::string(kStateFile)));
+    RETURN_IF_ERROR(disk_.Tidy(std::string(kStateFile)));
   } else {
     RETURN_IF_ERROR(disk_.Write(std::string(kStateFile), PrintState(state_), kForRoot));
   }

@@ -173,6 +173,9 @@ class DyingDisk final : public Disk {
   Status RemoveFolder(const std::string& path) override {
     return Live([&] { return disk_.RemoveFolder(path); });
   }
+  Status Tidy(const std::string& path) override {
+    return Live([&] { return disk_.Tidy(path); });
+  }
   bool is_dead() const { return lives_ < 0; }
 
  private:

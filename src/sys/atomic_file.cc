@@ -33,9 +33,10 @@ Status SyncFolder(const std::string& folder) {
 // Of the files beside `path` with a leading dot and `kRandom` for an ending.
 constexpr std::string_view kRandom = ".XXXXXX";
 
-// Takes away what killed processes left of replacements of `path`. Whoever lives holds a lock.
-void RemoveLeftovers(const std::filesystem::path& path) {
-  const std::string start = "." + path.filename().string() + ".";
+}  // namespace
+
+void RemoveLeftovers(const std::string& path) {
+  const std::string start = "." + std::filesystem::path(path).filename().string() + ".";
   std::error_code error;
   for (std::filesystem::directory_iterator entry(FolderOf(path), error), end;
        !error && entry != end; entry.increment(error)) {
@@ -51,13 +52,11 @@ void RemoveLeftovers(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace
-
 StatusOr<AtomicFile> AtomicFile::Create(std::string path, mode_t mode) {
   // A leading dot and an unknown ending: readers of drop-in folders (CDI, systemd, containerd)
   // skip it.
   const std::filesystem::path whole(path);
-  RemoveLeftovers(whole);
+  RemoveLeftovers(path);
   std::string temporary = (std::filesystem::path(FolderOf(path)) /
                            fmt::format(".{}{}", whole.filename().string(), kRandom))
                               .string();

@@ -47,6 +47,10 @@ class AtomicFile {
   UniqueFd fd_;
 };
 
+// Takes away what killed processes left of replacements of `path`. Whoever lives holds a lock on
+// it.
+void RemoveLeftovers(const std::string& path);
+
 // Create, Write, Commit in one call.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode = 0644,
                            Durability durability = Durability::kDisk);
