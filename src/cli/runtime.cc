@@ -16,6 +16,8 @@
 #include "src/cli/runtime_view.h"
 #include "src/engine/find.h"
 #include "src/engine/packages.h"
+#include "src/engine/plan.h"
+#include "src/shim/config.h"
 
 namespace kgpu::cli {
 namespace {
@@ -50,6 +52,20 @@ StatusOr<ExitCode> RunStatus(const RuntimeOptions& options) {
   return ExitCode::kOk;
 }
 
+// What keeps kgpu-runtime from starting containers, whatever the engine.
+std::vector<engine::Finding> CheckShimConfig(const sys::Root& root) {
+  const StatusOr<shim::Config> config = shim::ReadConfig(root);
+  if (!config.ok()) {
+    return {{fmt::format("{}: no container with it starts", Message(config.status())),
+             "mend the file, or remove it and run kgpu runtime configure"}};
+  }
+  if (!config->cuda_compat.empty() && !root.Exists(config->cuda_compat)) {
+    return {{fmt::format("{}: cudaCompat: {} is not there", shim::kConfigPath, config->cuda_compat),
+             "install a cuda-compat package there, or make it \"\""}};
+  }
+  return {};
+}
+
 StatusOr<ExitCode> RunCheck(const RuntimeOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options));
@@ -62,6 +78,9 @@ StatusOr<ExitCode> RunCheck(const RuntimeOptions& options) {
     input.live = status.live;
     findings.emplace_back(status.engine.Name(),
                           engine::CheckEngine(host->root(), host->runner(), input));
+  }
+  if (std::vector<engine::Finding> of_shim = CheckShimConfig(host->root()); !of_shim.empty()) {
+    findings.emplace_back(engine::kShimId, std::move(of_shim));
   }
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
                                ? EngineFindingsText(findings)

@@ -89,10 +89,11 @@ bool AskAcceptEnv() {
 StatusOr<std::string> ShimConfig(const ConfigureOptions& options, const sys::Root& root) {
   ASSIGN_OR_RETURN(const std::optional<bool> given, YesOrNo("--accept-env", options.accept_env));
   const bool is_there = root.Exists(shim::kConfigPath);
+  // Read in any case: with one that is broken no container would start.
+  ASSIGN_OR_RETURN(shim::Config config, shim::ReadConfig(root));
   if (is_there && !given) {
     return std::string();
   }
-  ASSIGN_OR_RETURN(shim::Config config, shim::ReadConfig(root));
   const bool accepts = given ? *given : (!options.is_dry_run && AskAcceptEnv());
   if (is_there && config.accept_env == accepts) {
     return std::string();

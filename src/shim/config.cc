@@ -57,6 +57,11 @@ Status ReadRuntimes(const json::value& value, std::vector<std::string>& out) {
     if (runtime.empty() || (runtime.find('/') != std::string::npos && !runtime.starts_with('/'))) {
       return InvalidArgument("\"{}\" must be a name or an absolute path", Printable(runtime, 80));
     }
+    // Two copies of it would start each other forever.
+    if (runtime.substr(runtime.rfind('/') + 1) == "kgpu-runtime") {
+      return InvalidArgument("\"{}\" is this program itself: name runc, crun or the like",
+                             Printable(runtime, 80));
+    }
   }
   return OkStatus();
 }

@@ -55,6 +55,7 @@ TEST(ShimConfigTest, WhatIsWrongIsNamedWithFileFieldAndMend) {
       {R"({"runtimes": []})", "runtimes: must be a list"},
       {R"({"runtimes": ["bin/runc"]})",
        "runtimes: \"bin/runc\" must be a name or an absolute path"},
+      {R"({"runtimes": ["/opt/bin/kgpu-runtime"]})", "runtimes: \"/opt/bin/kgpu-runtime\" is this"},
       {R"({"defaultCapabilities": "cuda"})", "defaultCapabilities: driver capability \"cuda\""},
       {R"({"auditLog": "log"})", "auditLog: \"log\" must be an absolute path"},
       {R"({"acceptEnv": true, "acceptEnv": false})", "given twice"},

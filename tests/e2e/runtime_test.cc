@@ -1,0 +1,118 @@
+// kgpu runtime on a host that is a folder, from outside: what it writes there, and what it leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kDaemonJson = "{\r\n\t\"log-driver\" : \"local\" ,\r\n\t\"labels\": [ ]}";
+
+// A host with a dockerd whose version nobody can tell, which is why it gets the named runtime.
+class RuntimeTest : public ::testing::Test {
+ protected:
+  RuntimeTest() {
+    dir_.WriteFile("usr/bin/dockerd", "");
+    dir_.WriteFile("srv/daemon.json", kDaemonJson);
+    dir_.MakeDir("etc/docker");
+    dir_.Symlink("/srv/daemon.json", "etc/docker/daemon.json");
+    dir_.MakeDir("var/lib/kgpu");
+  }
+
+  Result Kgpu(const std::string& verb, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> argv = {"kgpu",   "runtime",     verb,       "--engine",
+                                     "docker", "--host-root", dir_.path()};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(std::move(argv));
+  }
+  // Every path below the host, with the bytes of files and what links say.
+  std::map<std::string, std::string> Tree() const {
+    std::map<std::string, std::string> tree;
+    for (const auto& entry : fs::recursive_directory_iterator(dir_.path())) {
+      const std::string path = fs::relative(entry.path(), dir_.path());
+      tree[path] = entry.is_symlink()        ? fs::read_symlink(entry.path()).string()
+                   : entry.is_regular_file() ? dir_.ReadFile(path)
+                                             : "";
+    }
+    return tree;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(RuntimeTest, ADryRunTouchesNothing) {
+  const auto before = Tree();
+  const Result text = Kgpu("configure", {"--dry-run", "--set-default"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("+\t\"default-runtime\" : \"nvidia\""),
+                              HasSubstr("# step: change /etc/docker/daemon.json")));
+  EXPECT_EQ(Kgpu("configure", {"--dry-run", "-o", "json"}).code, 0);
+  EXPECT_EQ(Kgpu("status").code, 0);
+  EXPECT_EQ(Kgpu("check").code, 7);
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(RuntimeTest, WhatConfigureDidIsUndoneToTheByte) {
+  const auto before = Tree();
+  const Result configured =
+      Kgpu("configure", {"--set-default", "--insecure-registry", "registry.example:5000"});
+  EXPECT_EQ(configured.code, 0) << configured.err;
+  EXPECT_TRUE(fs::is_symlink(dir_.At("etc/docker/daemon.json")));
+  EXPECT_THAT(dir_.ReadFile("srv/daemon.json"),
+              AllOf(HasSubstr("\"path\" : \"/usr/local/bin/kgpu-runtime\""),
+                    HasSubstr("registry.example:5000")));
+  const auto after = Tree();
+  EXPECT_EQ(Kgpu("configure", {"--set-default"}).code, 0);
+  EXPECT_EQ(Tree(), after);
+
+  const Result shown = Kgpu("revert", {"--dry-run"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_LT(shown.out.size(), 10'000U);  // no program's bytes
+  EXPECT_EQ(Tree(), after);
+  EXPECT_EQ(Kgpu("revert").code, 0);
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(RuntimeTest, ABrokenConfigurationOfTheShimIsFoundBeforeAContainerIs) {
+  dir_.WriteFile("etc/kgpu/runtime.json", R"({"acceptEnvs": true})");
+  const auto before = Tree();
+  const Result configured = Kgpu("configure");
+  EXPECT_EQ(configured.code, 2);
+  EXPECT_THAT(configured.err, HasSubstr("runtime.json: acceptEnvs: unknown field, did you mean"));
+  const Result checked = Kgpu("check");
+  EXPECT_EQ(checked.code, 7);
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("kgpu-runtime: "), HasSubstr("acceptEnvs")));
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(RuntimeTest, AWrongFlagIsNamedWithItsValueAndMend) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--cdi=maybe"}, "--cdi: \"maybe\" must be yes or no"},
+      {{"--accept-env=perhaps"}, "--accept-env: \"perhaps\" must be yes or no"},
+      {{"--runtime-path", "bin/x"}, "--runtime-path: \"bin/x\" must be an absolute path"},
+      {{"--http-proxy", "proxy"}, "--http-proxy: \"proxy\" must be a URL"},
+      {{"--insecure-registry", "a b"}, "--insecure-registry: \"a b\" must be HOST"},
+      {{"--print", "kind"}, "--print: \"kind\" must be minikube or kubespray"},
+      {{"-o", "xml"}, "--output: \"xml\" must be table, json or yaml"},
+  };
+  for (const auto& [flags, error] : cases) {
+    const Result result = Kgpu("configure", flags);
+    EXPECT_EQ(result.code, 2) << error;
+    EXPECT_THAT(result.err, HasSubstr(error));
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
