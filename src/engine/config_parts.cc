@@ -75,6 +75,19 @@ std::vector<std::string> Union(std::vector<std::string> items,
   return items;
 }
 
+void NoteDefault(const json::value* before, std::string_view key, std::string_view ours,
+                 std::vector<std::string>& notes) {
+  const std::string name =
+      before != nullptr && before->is_string()
+          ? std::string(before->get_string().data(), before->get_string().size())
+          : std::string();
+  if (!name.empty() && name != ours && name != "runc" && name != "crun") {
+    notes.push_back(
+        fmt::format("{} was \"{}\": containers that name no runtime are no longer isolated by it",
+                    key, Printable(name, 60)));
+  }
+}
+
 bool IsZero(const json::value& value) {
   switch (value.kind()) {
     case json::kind::string:

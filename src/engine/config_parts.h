@@ -37,6 +37,11 @@ std::vector<std::string> Strings(const boost::json::value* value);
 std::vector<std::string> Union(std::vector<std::string> items,
                                const std::vector<std::string>& more);
 
+// A note where `ours` takes the place of a default runtime that was chosen to isolate: kata, runsc,
+// sysbox. `before` may be null.
+void NoteDefault(const boost::json::value* before, std::string_view key, std::string_view ours,
+                 std::vector<std::string>& notes);
+
 // Whether Go's zero value says the same as leaving the key out.
 bool IsZero(const boost::json::value& value);
 

@@ -149,6 +149,8 @@ Status SetCri(Layers& layers, const CriContext& context, const Wish& wish) {
   const Key containerd = context.table / "containerd";
   RETURN_IF_ERROR(SetRuntime(layers, context, *wish.runtime));
   if (wish.set_default) {
+    NoteDefault(layers.Find(containerd / "default_runtime_name"), "default_runtime_name",
+                wish.runtime->name, *context.notes);
     RETURN_IF_ERROR(layers.Set(containerd / "default_runtime_name", TextValue(wish.runtime->name)));
   }
   return AddAll(layers, containerd / "runtimes" / wish.runtime->name / "container_annotations", {},

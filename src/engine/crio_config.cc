@@ -148,6 +148,8 @@ StatusOr<TextEdit> EditCrio(const CrioInput& input, const Wish& wish) {
       }
     }
     if (wish.set_default) {
+      NoteDefault(FindLast(files, RuntimeTable() / "default_runtime").value, "default_runtime",
+                  wanted.name, notes);
       RETURN_IF_ERROR(document.Set(RuntimeTable() / "default_runtime", TextValue(wanted.name)));
     }
     RETURN_IF_ERROR(SetRuntime(document, DefaultRuntime(files, wanted.name), wanted, notes));

@@ -63,6 +63,7 @@ StatusOr<TextEdit> EditDocker(const NamedText& file, const Wish& wish) {
     RETURN_IF_ERROR(SetRuntime(document, *wish.runtime, notes));
   }
   if (wish.set_default && wish.runtime.has_value()) {
+    NoteDefault(document.Find({"default-runtime"}), "default-runtime", wish.runtime->name, notes);
     RETURN_IF_ERROR(document.Set({"default-runtime"}, TextValue(wish.runtime->name)));
   }
   if (wish.cdi.has_value()) {
