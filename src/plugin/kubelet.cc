@@ -77,14 +77,17 @@ std::unique_ptr<RegisterCall> StartRegister(EventLoop& loop, UniqueFd fd,
   // Not read by today's kubelets, which ask for the options; older ones may.
   state->request.mutable_options()->set_get_preferred_allocation_available(true);
   state->done = std::move(done);
-  state->stub->async()->Register(&state->context, &state->request, &state->reply,
-                                 [&loop, state](const grpc::Status& status) {
-                                   loop.Post([state, outcome = rpc::FromGrpc(status)] {
-                                     if (state->done) {
-                                       std::exchange(state->done, nullptr)(outcome);
-                                     }
-                                   });
-                                 });
+  state->stub->async()->Register(
+      &state->context, &state->request, &state->reply,
+      [&loop, state](const grpc::Status& status) mutable {
+        // Handed over: whoever lets go of the last channel waits for gRPC's threads to end, so it
+        // must not be one of them.
+        loop.Post([state = std::move(state), outcome = rpc::FromGrpc(status)] {
+          if (state->done) {
+            std::exchange(state->done, nullptr)(outcome);
+          }
+        });
+      });
   return std::make_unique<Call>(std::move(state));
 }
 
