@@ -124,6 +124,18 @@ TEST(WishTest, MustNameARuntimeThatEnginesTake) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("needs a runtime")));
 }
 
+TEST(EditContainerdTest, AVersionInQuotesIsRefusedWithItsPlace) {
+  for (const ContainerdVersion version : {ContainerdVersion{1, 7}, ContainerdVersion{2, 1}}) {
+    ContainerdInput input;
+    input.version = version;
+    input.main = {"/etc/containerd/config.toml", "# mine\nversion = \"2\"\n"};
+
+    EXPECT_THAT(EditContainerd(input, Usual()),
+                StatusIs(StatusCode::kInvalidArgument,
+                         HasSubstr("/etc/containerd/config.toml:2:1: version must be a number")));
+  }
+}
+
 TEST(WishTest, OfNothingChangesNothing) {
   ContainerdInput input;
   input.version = {2, 1};

@@ -44,10 +44,16 @@ bool IsEmpty(const Document& file) {
   return file.tree().get_object().empty();
 }
 
-// A common slip: containerd takes such a file for version 1 and never looks at the table.
+// Common slips: a version in quotes, which containerd does not start with, and none at all, with
+// which it takes the file for version 1 and never looks at the table.
 Status CheckVersionLine(const Document& file) {
+  const json::value* version = file.Find({"version"});
+  if (version != nullptr && !version->is_int64()) {
+    return InvalidArgument("{}: version must be a number without quotes, as `version = 2`",
+                           file.Where({"version"}));
+  }
   const Key newer = {"plugins", "io.containerd.grpc.v1.cri"};
-  if (file.Find({"version"}) == nullptr && file.Find(newer) != nullptr) {
+  if (version == nullptr && file.Find(newer) != nullptr) {
     return FailedPrecondition(
         "{}: this table is of config version 2, but the file has no version, so containerd takes "
         "it for version 1: add `version = 2` as its first line",
