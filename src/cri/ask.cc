@@ -40,28 +40,34 @@ class Asked final : public Question {
   std::shared_ptr<Conversation> talk_;
 };
 
-void Tell(EventLoop& loop, const std::shared_ptr<Conversation>& talk,
-          StatusOr<RuntimeFacts> facts) {
-  loop.Post([talk, facts = std::move(facts)] {
+using ConversationPtr = std::shared_ptr<Conversation>;
+
+// Hands the conversation over with the answer: gRPC's thread must not be the one that ends it. With
+// its last channel gRPC waits for that thread, which waits for nobody and frees what it stands on.
+void Tell(EventLoop& loop, ConversationPtr talk, StatusOr<RuntimeFacts> facts) {
+  loop.Post([talk = std::move(talk), facts = std::move(facts)] {
     if (talk->done) {
       std::exchange(talk->done, nullptr)(facts);
     }
   });
 }
 
-void AskStatus(EventLoop& loop, const std::shared_ptr<Conversation>& talk) {
-  talk->status_request.set_verbose(true);
-  talk->stub->async()->Status(
-      &talk->status_context, &talk->status_request, &talk->status,
-      [&loop, talk](const grpc::Status& status) {
+void AskStatus(EventLoop& loop, ConversationPtr talk) {
+  Conversation& call = *talk;
+  call.status_request.set_verbose(true);
+  call.stub->async()->Status(
+      &call.status_context, &call.status_request, &call.status,
+      [&loop, talk = std::move(talk)](const grpc::Status& status) mutable {
         if (!status.ok()) {
-          Tell(loop, talk, Annotate(rpc::FromGrpc(status), "ask the runtime for its status"));
+          Tell(loop, std::move(talk),
+               Annotate(rpc::FromGrpc(status), "ask the runtime for its status"));
           return;
         }
         const auto config = talk->status.info().find("config");
-        Tell(loop, talk,
-             JudgeRuntime(talk->version.runtime_name(), talk->version.runtime_version(),
-                          config == talk->status.info().end() ? "" : config->second));
+        RuntimeFacts facts =
+            JudgeRuntime(talk->version.runtime_name(), talk->version.runtime_version(),
+                         config == talk->status.info().end() ? "" : config->second);
+        Tell(loop, std::move(talk), std::move(facts));
       });
 }
 
@@ -83,11 +89,12 @@ std::unique_ptr<Question> AskRuntime(EventLoop& loop, const std::string& socket,
   talk->status_context.set_deadline(until);
   talk->stub->async()->Version(
       &talk->version_context, &talk->version_request, &talk->version,
-      [&loop, talk](const grpc::Status& status) {
+      [&loop, talk](const grpc::Status& status) mutable {
         if (status.ok()) {
-          AskStatus(loop, talk);
+          AskStatus(loop, std::move(talk));
         } else {
-          Tell(loop, talk, Annotate(rpc::FromGrpc(status), "ask the runtime for its version"));
+          Tell(loop, std::move(talk),
+               Annotate(rpc::FromGrpc(status), "ask the runtime for its version"));
         }
       });
   return std::make_unique<Asked>(std::move(talk));
