@@ -222,6 +222,22 @@ TEST_F(ApplyTest, MakesAndRemovesFilesAndFolders) {
   EXPECT_EQ(Tree(), before);
 }
 
+TEST_F(ApplyTest, RevertSaysWhyItRestartsAndNotWhyConfigureDid) {
+  Request request;
+  request.set_default = true;
+  ASSERT_OK(Configure(disk_, request, false));
+  const auto state = ReadState(host_.root());
+  ASSERT_OK(state);
+  ASSERT_THAT(state->at("docker").reach_reason, HasSubstr("nvidia-container-runtime-hook"));
+  const Engine docker = Docker();
+
+  const auto plan = PlanRevert(host_.root(), "docker", state->at("docker"), &docker);
+
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->reach, Reach::kRestart);
+  EXPECT_EQ(plan->reach_reason, "dockerd forgets a runtime at its next start only");
+}
+
 TEST_F(ApplyTest, RevertTakesAwayWhatAKillInAWriteLeft) {
   const auto before = Tree();
   ASSERT_OK(Configure(disk_));

@@ -91,7 +91,7 @@ Status JudgeReach(const Record& record, Plan& plan) {
   plan.has_unit_change = record.has_unit_change;
   plan.reach = record.reach;
   plan.reach_reason = record.reach_reason;
-  if (plan.engine && plan.engine->kind == Kind::kDocker && plan.reach == Reach::kReload) {
+  if (plan.engine && plan.engine->kind == Kind::kDocker && plan.reach != Reach::kNothing) {
     ASSIGN_OR_RETURN(const bool needs_restart, NeedsDockerRestart(plan, record));
     if (needs_restart) {
       plan.reach = Reach::kRestart;
