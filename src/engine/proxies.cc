@@ -13,6 +13,13 @@
 namespace kgpu::engine {
 namespace {
 
+// For an error: without the user and the password that a URL may hold.
+std::string Shown(std::string_view text) {
+  const size_t at = text.rfind('@');
+  return at == std::string_view::npos ? Printable(text, 80)
+                                      : fmt::format("…{}", Printable(text.substr(at), 80));
+}
+
 Status CheckText(std::string_view flag, std::string_view text) {
   // Nothing to quote: neither for systemd nor for the shells of those who copy the line.
   const bool is_plain = std::ranges::all_of(
@@ -21,7 +28,7 @@ Status CheckText(std::string_view flag, std::string_view text) {
                   : InvalidArgument(
                         "{}: \"{}\" has a blank, a quote, a backslash or a character "
                         "that is not ASCII: write it as %20, %22, …",
-                        flag, Printable(text, 80));
+                        flag, Shown(text));
 }
 
 Status CheckUrl(std::string_view flag, std::string_view text) {
@@ -29,7 +36,7 @@ Status CheckUrl(std::string_view flag, std::string_view text) {
                       text.starts_with("socks5://");
   if (!is_url) {
     return InvalidArgument("{}: \"{}\" must be a URL such as http://proxy.example:3128", flag,
-                           Printable(text, 80));
+                           Shown(text));
   }
   return CheckText(flag, text);
 }

@@ -8,7 +8,9 @@
 namespace kgpu::engine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ProxiesTest, BecomeADropInOfTheUnit) {
   const TextFile file = ProxyDropIn(
@@ -41,6 +43,14 @@ TEST(ProxiesTest, RefuseWhatSystemdWouldReadOtherwise) {
 TEST(ProxiesTest, KnowWhetherTheyHoldASecret) {
   EXPECT_TRUE((Proxies{.http = "http://user:word@p", .https = "", .none = ""}).HasSecret());
   EXPECT_FALSE((Proxies{.http = "http://p", .https = "", .none = "a@b"}).HasSecret());
+}
+
+TEST(ProxiesTest, NamePasswordsInNoError) {
+  for (const char* bad : {"user:word@p:3128", "http://user:word@p 3128"}) {
+    const Status status = CheckProxies({.http = bad, .https = "", .none = ""});
+    EXPECT_THAT(Message(status), AllOf(HasSubstr("--http-proxy"), HasSubstr("@p"))) << bad;
+    EXPECT_THAT(Message(status), Not(HasSubstr("word"))) << bad;
+  }
 }
 
 }  // namespace
