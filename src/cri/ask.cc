@@ -2,6 +2,8 @@
 #include <cri_status_v1.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
 
+#include <memory>
+#include <semaphore>
 #include <utility>
 
 #include "src/cri/runtime_facts.h"
@@ -25,6 +27,8 @@ struct Conversation {
   ::runtime::v1::StatusResponse status;
   // Loop thread only; empty once nobody wants the answer.
   std::function<void(StatusOr<RuntimeFacts>)> done;
+  // Released when gRPC's thread has posted its last to the loop; it outlives us in that thread.
+  std::shared_ptr<std::binary_semaphore> ended = std::make_shared<std::binary_semaphore>(0);
 };
 
 class Asked final : public Question {
@@ -34,6 +38,8 @@ class Asked final : public Question {
     talk_->done = nullptr;
     talk_->version_context.TryCancel();
     talk_->status_context.TryCancel();
+    // Soon after the cancel: the loop may go once we have returned.
+    talk_->ended->acquire();
   }
 
  private:
@@ -45,11 +51,13 @@ using ConversationPtr = std::shared_ptr<Conversation>;
 // Hands the conversation over with the answer: gRPC's thread must not be the one that ends it. With
 // its last channel gRPC waits for that thread, which waits for nobody and frees what it stands on.
 void Tell(EventLoop& loop, ConversationPtr talk, StatusOr<RuntimeFacts> facts) {
+  const std::shared_ptr<std::binary_semaphore> ended = talk->ended;
   loop.Post([talk = std::move(talk), facts = std::move(facts)] {
     if (talk->done) {
       std::exchange(talk->done, nullptr)(facts);
     }
   });
+  ended->release();
 }
 
 void AskStatus(EventLoop& loop, ConversationPtr talk) {
