@@ -80,7 +80,7 @@ class Inventory::Impl {
                  .on_abandoned = [this] { OnAbandoned(); }}) {}
 
   ~Impl() {
-    for (const TimerId timer : {look_timer_, check_timer_, patience_timer_}) {
+    for (const TimerId timer : {view_timer_, look_timer_, check_timer_, patience_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -125,7 +125,7 @@ class Inventory::Impl {
 
   Driver driver_;  // as the snapshot shows it
   HostView view_;  // of the last look
-  // Read while the first probe starts, for the first look: the driver takes longer to wake up.
+  // For the first look of a probe; read while the very first one starts: drivers wake up slowly.
   std::optional<HostView> first_view_;
   std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
   std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
@@ -138,6 +138,7 @@ class Inventory::Impl {
   bool is_read_wanted_ = false;  // something happened during the reading
   bool is_trouble_hidden_ = false;
 
+  TimerId view_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;
   SteadyTime look_due_{};
   TimerId check_timer_ = TimerId::kNone;
@@ -167,8 +168,14 @@ void Inventory::Impl::Start(Listener listener) {
         loop_, root_.host,
         TriggerOptions{.quick_poll = options_.quick_poll, .slow_poll = options_.slow_poll},
         [this] { Refresh(); }, [this] { OnPoll(); });
-    // After the watches: what changes from now on is heard of.
-    first_view_ = ReadHostView(root_.host);
+    // After the watches, so that what changes from now on is heard of; and after the owner has done
+    // what it has to do first.
+    view_timer_ = loop_.After(milliseconds(0), [this] {
+      view_timer_ = TimerId::kNone;
+      if (!first_view_ && current_->version == 0) {
+        first_view_ = ReadHostView(root_.host);
+      }
+    });
   }
   patience_timer_ = loop_.After(options_.start_deadline, [this] {
     patience_timer_ = TimerId::kNone;
@@ -207,8 +214,10 @@ void Inventory::Impl::OnUp() {
   is_reading_ = false;
   is_first_look_ = true;
   if (options_.is_live) {
-    seen_at_start_ =
-        Fingerprints(first_view_ ? *first_view_ : ReadHostView(root_.host), root_.host);
+    if (!first_view_) {
+      first_view_ = ReadHostView(root_.host);
+    }
+    seen_at_start_ = Fingerprints(*first_view_, root_.host);
   }
   Look();
 }
