@@ -162,7 +162,20 @@ void Inventory::Impl::Start(Listener listener) {
   for (const KnownFault& fault : options_.known_faults) {
     book_.NoteEvent(fault.gpu, fault.gpu_instance, fault.health, loop_.clock().Now());
   }
-  client_.Start();  // first: the probe works while we go on
+  // Before the probe's own deadline of the same length: a cold driver is starting, not hung.
+  patience_timer_ = loop_.After(options_.start_deadline, [this] {
+    patience_timer_ = TimerId::kNone;
+    if (current_->version == 0) {
+      driver_.reason = "The driver is being asked for the first time; a cold one takes seconds.";
+      view_ = ReadHostView(root_.host);
+      Snapshot next;
+      next.driver = driver_;
+      next.unmanaged = Unmanaged(view_, {}, driver_.reason, root_.host);
+      next.companions = view_.companions;
+      Publish(std::move(next));
+    }
+  });
+  client_.Start();  // before the rest: the probe works while we go on
   if (options_.is_live) {
     triggers_ = std::make_unique<Triggers>(
         loop_, root_.host,
@@ -177,18 +190,6 @@ void Inventory::Impl::Start(Listener listener) {
       }
     });
   }
-  patience_timer_ = loop_.After(options_.start_deadline, [this] {
-    patience_timer_ = TimerId::kNone;
-    if (current_->version == 0) {
-      driver_.reason = "The driver is being asked for the first time; a cold one takes seconds.";
-      view_ = ReadHostView(root_.host);
-      Snapshot next;
-      next.driver = driver_;
-      next.unmanaged = Unmanaged(view_, {}, driver_.reason, root_.host);
-      next.companions = view_.companions;
-      Publish(std::move(next));
-    }
-  });
 }
 
 void Inventory::Impl::Refresh() {
