@@ -1,4 +1,5 @@
 // Route B: plugins that are found by their sockets below plugins_registry.
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 
@@ -7,7 +8,6 @@
 namespace kgpu::kubelet {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -28,6 +28,11 @@ class WatcherTest : public KubeletFixture {
       }
     }
     return false;
+  }
+  bool HasOpenStream() const {
+    return std::ranges::any_of(kubelet_.Calls(), [](const CallRecord& call) {
+      return call.method == "ListAndWatch" && !call.reply.has_value();
+    });
   }
 };
 
@@ -114,8 +119,11 @@ TEST_F(WatcherTest, AFailingGetInfoIsTriedAgain) {
 
 TEST_F(WatcherTest, ARefusedNotificationDeregistersAndIsTriedAgain) {
   std::atomic<int> left = 1;
-  const SamplePlugin plugin(
-      Registrar(), {.notify = [&left] { return left-- > 0 ? Internal("not yet") : OkStatus(); }});
+  SamplePlugin::Behaviour behaviour;
+  behaviour.notify = [&left] { return left-- > 0 ? Internal("not yet") : OkStatus(); };
+  // The kubelet goes by names: the end of the old stream would take the new plugin along.
+  behaviour.get_info = [this] { return HasOpenStream() ? Internal("not yet") : OkStatus(); };
+  const SamplePlugin plugin(Registrar(), behaviour);
   EXPECT_TRUE(kubelet_.WaitForCalls("NotifyRegistrationStatus", 2));
   EXPECT_TRUE(WaitForWidgets(2, 2));
   EXPECT_EQ(kubelet_.CallCount("ListAndWatch"), 2);
