@@ -8,39 +8,24 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/doc/json_reader.h"
+#include "src/doc/json_values.h"
 #include "src/inject/book.h"
 
 namespace kgpu::inject {
 namespace {
 
 namespace json = boost::json;
+using doc::ReadFlag;
+using doc::ReadText;
 
 // Paths to what is wrong are put together on the way out of an error, never for a good file:
 // kgpu-runtime reads one at every create.
-
-Status ReadText(const json::value& value, std::string& out) {
-  const json::string* text = value.if_string();
-  if (text == nullptr) {
-    return InvalidArgument("must be a string");
-  }
-  out.assign(text->data(), text->size());
-  return OkStatus();
-}
 
 Status ReadPath(const json::value& value, std::string& out) {
   RETURN_IF_ERROR(ReadText(value, out));
   if (!out.starts_with('/') || out.find('\0') != std::string::npos) {
     return InvalidArgument("\"{}\" must be an absolute path", Printable(out, 80));
   }
-  return OkStatus();
-}
-
-Status ReadFlag(const json::value& value, bool& out) {
-  const bool* flag = value.if_bool();
-  if (flag == nullptr) {
-    return InvalidArgument("must be true or false");
-  }
-  out = *flag;
   return OkStatus();
 }
 

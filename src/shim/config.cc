@@ -9,39 +9,24 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/doc/json_reader.h"
+#include "src/doc/json_values.h"
 
 namespace kgpu::shim {
 namespace {
 
 namespace json = boost::json;
+using doc::ReadFlag;
+using doc::ReadText;
 
 constexpr std::array<std::string_view, 7> kFields = {
     "runtimes",   "acceptEnv", "acceptAnnotations", "acceptMounts", "defaultCapabilities",
     "cudaCompat", "auditLog"};
-
-Status ReadText(const json::value& value, std::string& out) {
-  const json::string* text = value.if_string();
-  if (text == nullptr) {
-    return InvalidArgument("must be a string");
-  }
-  out.assign(text->data(), text->size());
-  return OkStatus();
-}
 
 Status ReadPath(const json::value& value, std::string& out) {
   RETURN_IF_ERROR(ReadText(value, out));
   if (!out.empty() && !out.starts_with('/')) {
     return InvalidArgument("\"{}\" must be an absolute path, or \"\" for none", Printable(out, 80));
   }
-  return OkStatus();
-}
-
-Status ReadFlag(const json::value& value, bool& out) {
-  const bool* flag = value.if_bool();
-  if (flag == nullptr) {
-    return InvalidArgument("must be true or false");
-  }
-  out = *flag;
   return OkStatus();
 }
 
