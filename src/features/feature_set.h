@@ -1,0 +1,25 @@
+// What was found out about a host, under the names that Node Feature Discovery gives it
+// ("cpu.cpuid", "pci.device"): rules written for NFD match on these.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace kgpu::features {
+
+using Flags = std::set<std::string>;
+using Attributes = std::map<std::string, std::string>;
+using Instances = std::vector<Attributes>;
+
+// A feature that was looked for and found empty is there with nothing in it; one of a source that
+// was not asked for is absent. A plain value: compared, printed, matched.
+struct FeatureSet {
+  std::map<std::string, Flags> flags;
+  std::map<std::string, Attributes> attributes;
+  std::map<std::string, Instances> instances;
+  bool operator==(const FeatureSet&) const = default;
+};
+
+}  // namespace kgpu::features
