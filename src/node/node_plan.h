@@ -1,0 +1,61 @@
+// What is to be written to a Node object so that it carries what it should: pure, and level by
+// level. After each write the plan is made anew from what the server answered.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/kube/client.h"
+#include "src/labels/node_claims.h"
+#include "src/node/chain.h"
+#include "src/node/owners.h"
+#include "src/node/seen_node.h"
+
+namespace kgpu::node {
+
+inline constexpr std::string_view kGateTaint = "kgpu.dev/not-ready";
+// Which taints and extended resources are ours, so that another run of us can take them back:
+// "key:effect,…" and "name,…".
+inline constexpr std::string_view kTaintsAnnotation = "kgpu.dev/taints";
+inline constexpr std::string_view kResourcesAnnotation = "kgpu.dev/extended-resources";
+
+enum class GateTaintWish : uint8_t {
+  kLeave,  // as it is
+  kSet,
+  kLift,
+};
+
+struct Wanted {
+  labels::NodeClaims claims{};
+  std::optional<ConditionText> condition{};  // nothing: none of ours on the node
+  GateTaintWish gate_taint = GateTaintWish::kLeave;
+  bool operator==(const Wanted&) const = default;
+};
+
+// What is claimed and not written, because it is somebody else's.
+struct Skipped {
+  std::string kind{};  // label, annotation, taint, resource
+  std::string key{};
+  std::string wanted{};
+  std::string present{};  // empty: nothing is there
+  std::string owner{};    // "Node Feature Discovery", "kubectl-label"
+  bool operator==(const Skipped&) const = default;
+};
+
+struct Write {
+  std::string what{};  // condition, gate taint, labels, taints, resources
+  kube::ApiRequest request{};
+};
+
+struct NodePlan {
+  std::optional<Write> next{};         // nothing: the node is as it should be
+  std::vector<Skipped> skipped{};      // sorted by kind, key
+  std::vector<std::string> changes{};  // all that differs, for people: "label + a=b"
+};
+
+// `now` becomes the time of a condition that changes its status.
+NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now);
+
+}  // namespace kgpu::node

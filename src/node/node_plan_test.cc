@@ -1,0 +1,251 @@
+#include "src/node/node_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kgpu::node {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr WallTime kNow{std::chrono::seconds(1'767'323'045)};  // 2026-01-02T03:04:05Z
+
+SeenNode Node() {
+  SeenNode node;
+  node.name = "n1";
+  node.uid = "u1";
+  node.version = "42";
+  return node;
+}
+
+Wanted WantsLabel(const std::string& key, const std::string& value) {
+  Wanted wanted;
+  wanted.claims.labels[key] = value;
+  return wanted;
+}
+
+NodePlan Plan(const SeenNode& node, const Wanted& wanted, const Owners& owners = {}) {
+  return PlanNode(node, wanted, owners, kNow);
+}
+
+std::string Query(const Write& write, std::string_view key) {
+  for (const auto& [name, value] : write.request.query) {
+    if (name == key) {
+      return value;
+    }
+  }
+  return {};
+}
+
+TEST(NodePlanTest, NothingWantedOfACleanNodeIsNothingToDo) {
+  const NodePlan plan = Plan(Node(), Wanted{});
+  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_THAT(plan.changes, IsEmpty());
+}
+
+TEST(NodePlanTest, AppliesAllLabelsByTheManager) {
+  const NodePlan plan = Plan(Node(), WantsLabel("nvidia.com/gpu.count", "8"));
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->request.method, "PATCH");
+  EXPECT_EQ(plan.next->request.path, "/api/v1/nodes/n1");
+  EXPECT_EQ(plan.next->request.content_type, "application/apply-patch+yaml");
+  EXPECT_EQ(Query(*plan.next, "fieldManager"), "kgpu");
+  EXPECT_EQ(Query(*plan.next, "force"), "false");
+  EXPECT_EQ(plan.next->request.body,
+            R"({"apiVersion":"v1","kind":"Node","metadata":{"labels":{"nvidia.com/gpu.count":"8"},)"
+            R"("name":"n1","uid":"u1"}})");
+  EXPECT_THAT(plan.changes, ElementsAre("label + nvidia.com/gpu.count=8"));
+}
+
+TEST(NodePlanTest, WritesNothingWhereTheNodeHoldsItAlready) {
+  SeenNode node = Node();
+  node.labels.values["nvidia.com/gpu.count"] = "8";
+  node.labels.ours = {"nvidia.com/gpu.count"};
+  EXPECT_FALSE(Plan(node, WantsLabel("nvidia.com/gpu.count", "8")).next.has_value());
+}
+
+TEST(NodePlanTest, LeavesOutALabelThatIsNoLongerWanted) {
+  SeenNode node = Node();
+  node.labels.values = {{"a.example/x", "1"}, {"a.example/y", "1"}};
+  node.labels.ours = {"a.example/x", "a.example/y"};
+  const NodePlan plan = Plan(node, WantsLabel("a.example/x", "1"));
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_THAT(plan.next->request.body, Not(HasSubstr("a.example/y")));
+  EXPECT_THAT(plan.changes, ElementsAre("label - a.example/y"));
+}
+
+TEST(NodePlanTest, DoesNotTouchAPersonsValue) {
+  SeenNode node = Node();
+  node.labels.values["nvidia.com/gpu.present"] = "false";
+  node.labels.others["nvidia.com/gpu.present"] = {"kubectl-label"};
+  const NodePlan plan = Plan(node, WantsLabel("nvidia.com/gpu.present", "true"));
+  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_THAT(plan.skipped, ElementsAre(Skipped{"label", "nvidia.com/gpu.present", "true", "false",
+                                                "kubectl-label"}));
+}
+
+TEST(NodePlanTest, SharesAValueThatIsTheSame) {
+  SeenNode node = Node();
+  node.labels.values["nvidia.com/gpu.present"] = "true";
+  node.labels.others["nvidia.com/gpu.present"] = {"gpu-operator"};
+  const NodePlan plan = Plan(node, WantsLabel("nvidia.com/gpu.present", "true"));
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(Query(*plan.next, "force"), "false");
+  EXPECT_THAT(plan.skipped, IsEmpty());
+}
+
+TEST(NodePlanTest, StandsBackFromAWholeDomain) {
+  Owners owners;
+  owners.found = {{.owner = Owner::kNfd, .is_running = true}};
+  const NodePlan plan =
+      Plan(Node(), WantsLabel("feature.node.kubernetes.io/cpu-model.id", "85"), owners);
+  EXPECT_FALSE(plan.next.has_value());
+  ASSERT_EQ(plan.skipped.size(), 1U);
+  EXPECT_EQ(plan.skipped[0].owner, "Node Feature Discovery");
+}
+
+TEST(NodePlanTest, TakesAnAdoptedKeyByForceOnThisVersionOnly) {
+  SeenNode node = Node();
+  node.labels.values["nvidia.com/gpu.count"] = "7";
+  node.labels.others["nvidia.com/gpu.count"] = {"nfd-master"};
+  Owners owners;
+  owners.adopted = {Owner::kGfd};
+  const NodePlan plan = Plan(node, WantsLabel("nvidia.com/gpu.count", "8"), owners);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(Query(*plan.next, "force"), "true");
+  EXPECT_THAT(plan.next->request.body, HasSubstr(R"("resourceVersion":"42")"));
+}
+
+TEST(NodePlanTest, WritesTheConditionToTheStatusFirst) {
+  Wanted wanted = WantsLabel("a.example/x", "1");
+  wanted.condition = ConditionText{true, "AllVerified", "all is well"};
+  const NodePlan plan = Plan(Node(), wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->what, "condition");
+  EXPECT_EQ(plan.next->request.path, "/api/v1/nodes/n1/status");
+  EXPECT_EQ(Query(*plan.next, "fieldManager"), "kgpu-gate");
+  EXPECT_THAT(plan.next->request.body,
+              HasSubstr(R"("status":{"conditions":[{"type":"GPUReady","status":"True",)"
+                        R"("reason":"AllVerified","message":"all is well",)"
+                        R"("lastTransitionTime":"2026-01-02T03:04:05Z"}]})"));
+}
+
+TEST(NodePlanTest, KeepsTheTransitionTimeWhileTheStatusStays) {
+  SeenNode node = Node();
+  node.gpu_ready =
+      SeenCondition{"False", "DriverStarting", "x", WallTime(std::chrono::seconds(1'700'000'000))};
+  Wanted wanted;
+  wanted.condition = ConditionText{false, "DriverFailed", "y"};
+  const NodePlan plan = Plan(node, wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_THAT(plan.next->request.body, HasSubstr("2023-11-14T22:13:20Z"));
+  wanted.condition = ConditionText{false, "DriverStarting", "x"};
+  EXPECT_FALSE(Plan(node, wanted).next.has_value());
+}
+
+TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
+  SeenNode node = Node();
+  node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance","timeAdded":"t"})"},
+                 {{"kgpu.dev/not-ready", "", "NoSchedule"}, R"({"key":"kgpu.dev/not-ready"})"}};
+  Wanted wanted;
+  EXPECT_FALSE(Plan(node, wanted).next.has_value());
+  wanted.gate_taint = GateTaintWish::kLift;
+  const NodePlan plan = Plan(node, wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->request.body,
+            R"({"metadata":{"resourceVersion":"42"},)"
+            R"("spec":{"taints":[{"key":"maintenance","timeAdded":"t"}]}})");
+}
+
+TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
+  SeenNode node = Node();
+  node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance"})"}};
+  Wanted wanted;
+  wanted.gate_taint = GateTaintWish::kSet;
+  const NodePlan plan = Plan(node, wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_THAT(
+      plan.next->request.body,
+      HasSubstr(R"([{"key":"maintenance"},{"key":"kgpu.dev/not-ready","effect":"NoSchedule"}])"));
+  EXPECT_EQ(Query(*plan.next, "fieldManager"), "kgpu-gate");
+}
+
+TEST(NodePlanTest, RecordsATaintBeforeItIsThere) {
+  Wanted wanted;
+  wanted.claims.taints = {{"example.com/slow", "yes", "NoSchedule"}};
+  SeenNode node = Node();
+  NodePlan plan = Plan(node, wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_THAT(plan.next->request.body,
+              HasSubstr(R"("annotations":{"kgpu.dev/taints":"example.com/slow:NoSchedule"})"));
+  node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
+  node.annotations.ours = {"kgpu.dev/taints"};
+  plan = Plan(node, wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->what, "taints");
+}
+
+TEST(NodePlanTest, TakesBackTheTaintsItRecordedAndThenTheRecord) {
+  SeenNode node = Node();
+  node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
+  node.annotations.ours = {"kgpu.dev/taints"};
+  node.taints = {{{"example.com/slow", "", "NoSchedule"}, R"({"key":"example.com/slow"})"}};
+  NodePlan plan = Plan(node, Wanted{});
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->what, "taints");
+  node.taints.clear();
+  plan = Plan(node, Wanted{});
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->what, "labels");
+  EXPECT_THAT(plan.next->request.body, Not(HasSubstr("kgpu.dev/taints")));
+}
+
+TEST(NodePlanTest, ATaintThatWasThereBeforeIsNotOurs) {
+  SeenNode node = Node();
+  node.taints = {{{"example.com/slow", "", "NoSchedule"}, R"({"key":"example.com/slow"})"}};
+  Wanted wanted;
+  wanted.claims.taints = {{"example.com/slow", "", "NoSchedule"}};
+  const NodePlan plan = Plan(node, wanted);
+  EXPECT_FALSE(plan.next.has_value());
+  ASSERT_EQ(plan.skipped.size(), 1U);
+  EXPECT_EQ(plan.skipped[0].kind, "taint");
+}
+
+TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
+  SeenNode node = Node();
+  node.annotations.values["kgpu.dev/extended-resources"] = "example.com/fpga";
+  node.annotations.ours = {"kgpu.dev/extended-resources"};
+  Wanted wanted;
+  wanted.claims.extended_resources["example.com/fpga"] = "2";
+  NodePlan plan = Plan(node, wanted);
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_EQ(plan.next->request.path, "/api/v1/nodes/n1/status");
+  EXPECT_EQ(plan.next->request.body,
+            R"([{"op":"add","path":"/status/capacity/example.com~1fpga","value":"2"}])");
+  node.capacity["example.com/fpga"] = "2";
+  node.allocatable["example.com/fpga"] = "2";
+  EXPECT_FALSE(Plan(node, wanted).next.has_value());
+  plan = Plan(node, Wanted{});
+  ASSERT_TRUE(plan.next.has_value());
+  EXPECT_THAT(plan.next->request.body,
+              AllOf(HasSubstr(R"({"op":"remove","path":"/status/capacity/example.com~1fpga"})"),
+                    HasSubstr("/status/allocatable/example.com~1fpga")));
+}
+
+TEST(NodePlanTest, DoesNotTakeAResourceOfTheKubelet) {
+  SeenNode node = Node();
+  node.capacity["nvidia.com/gpu"] = "8";
+  Wanted wanted;
+  wanted.claims.extended_resources["nvidia.com/gpu"] = "2";
+  const NodePlan plan = Plan(node, wanted);
+  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_THAT(plan.skipped, Contains(::testing::Field(&Skipped::kind, "resource")));
+}
+
+}  // namespace
+}  // namespace kgpu::node
