@@ -1,0 +1,71 @@
+// A copy of the objects of a collection that follows the API server, through restarts of it, broken
+// connections and what it has forgotten.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/random.h"
+#include "src/kube/backoff.h"
+#include "src/kube/client.h"
+#include "src/kube/lister.h"
+
+namespace kgpu::kube {
+
+// An object as it was at one time.
+using ObjectPtr = std::shared_ptr<const boost::json::value>;
+
+struct ReflectorOptions {
+  Selection selection{};
+  size_t chunk = 500;
+  // Past them the copy stays as it was, and on_trouble tells.
+  size_t max_objects = 50'000;
+  size_t max_bytes = size_t{256} << 20;  // about, in memory
+  // The server sends the first state as events (Kubernetes 1.34 and later), which costs it less; a
+  // list where it can not.
+  bool uses_watch_list = false;
+  // Takes out of an object what nobody will look at; metadata.managedFields goes in any case.
+  std::function<void(boost::json::value&)> trim{};
+  BackoffOptions backoff{};
+};
+
+// May destroy the reflector.
+struct ReflectorHandlers {
+  std::function<void(const ObjectPtr&)> on_changed{};  // new, or another version
+  std::function<void(const ObjectPtr&)> on_gone{};     // as it was last
+  // Each time that all of a list has been taken over.
+  std::function<void()> on_synced{};
+  // What does not work, each time; it is tried again.
+  std::function<void(const Status&)> on_trouble{};
+};
+
+// Lives on the loop's thread.
+class Reflector {
+ public:
+  // All of them outlive the reflector. Nothing is called from here.
+  Reflector(EventLoop& loop, Client& client, Random& random, ReflectorOptions options,
+            ReflectorHandlers handlers);
+  ~Reflector();
+  Reflector(const Reflector&) = delete;
+  Reflector& operator=(const Reflector&) = delete;
+
+  // By "namespace/name", or "name" alone.
+  const std::map<std::string, ObjectPtr>& objects() const;
+  ObjectPtr Find(const std::string& key) const;
+  // Whether objects() has been whole once.
+  bool is_synced() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::kube
