@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -52,22 +53,20 @@ class Planner {
   // The order: people and schedulers see the condition and the gate's taint first; what is ours is
   // recorded before it is there, so that it can always be taken back.
   NodePlan Make() {
-    Condition();
-    GateTaint();
-    ChooseTaints();
-    ChooseResources();
-    Keys();
-    Taints();
-    Resources();
+    for (const auto part :
+         {&Planner::Condition, &Planner::GateTaint, &Planner::ChooseTaints,
+          &Planner::ChooseResources, &Planner::Keys, &Planner::Taints, &Planner::Resources}) {
+      told_ = static_cast<std::ptrdiff_t>(plan_.changes.size());
+      (this->*part)();
+    }
     std::ranges::sort(plan_.skipped, {}, [](const Skipped& s) { return std::tie(s.kind, s.key); });
     return std::move(plan_);
   }
 
  private:
-  void Next(std::string what, kube::ApiRequest request) {
-    if (!plan_.next) {
-      plan_.next = Write{std::move(what), std::move(request)};
-    }
+  void Next(WriteKind kind, kube::ApiRequest request) {
+    plan_.writes.push_back(
+        {kind, {plan_.changes.begin() + told_, plan_.changes.end()}, std::move(request)});
   }
 
   template <typename... Args>
@@ -80,7 +79,7 @@ class Planner {
     if (!wanted_.condition) {
       if (seen) {
         Change("condition - {}={} ({})", kConditionType, seen->status, seen->reason);
-        Next("condition", ApplyCondition(node_, std::nullopt));
+        Next(WriteKind::kCondition, ApplyCondition(node_, std::nullopt));
       }
       return;
     }
@@ -94,10 +93,10 @@ class Planner {
     }
     Change("condition + {}={} ({}: {})", kConditionType, condition.status, condition.reason,
            condition.message);
-    Next("condition", ApplyCondition(node_, condition));
+    Next(WriteKind::kCondition, ApplyCondition(node_, condition));
   }
 
-  bool IsGateTaint(const labels::Taint& taint) const { return taint.key == kGateTaint; }
+  bool IsGateTaint(const labels::Taint& taint) const { return taint.key == kGateTaintKey; }
 
   void GateTaint() {
     const bool is_there = std::ranges::any_of(
@@ -115,11 +114,21 @@ class Planner {
       }
     }
     if (is_wanted) {
-      const labels::Taint taint{std::string(kGateTaint), "", "NoSchedule"};
+      const labels::Taint taint{std::string(kGateTaintKey), "", "NoSchedule"};
       taints.push_back(TaintJson(taint));
       Change("taint + {}", labels::ToString(taint));
     }
-    Next("gate taint", PatchTaints(node_, taints, kGateManager));
+    Next(WriteKind::kGateTaint, PatchTaints(node_, taints, kGateManager));
+  }
+
+  // Whether the record on the node is what it is to be, or more.
+  bool IsRecorded(std::string_view annotation) const {
+    const std::set<std::string> recorded = WordsIn(node_, annotation);
+    const auto record = annotations_.find(std::string(annotation));
+    return record == annotations_.end() ||
+           std::ranges::all_of(Split(record->second, ','), [&](std::string_view word) {
+             return recorded.contains(std::string(word));
+           });
   }
 
   const SeenTaint* SeenTaintOf(const std::string& id) const {
@@ -239,7 +248,7 @@ class Planner {
     KeyChanges("label", node_.labels, labels);
     KeyChanges("annotation", node_.annotations, annotations);
     if (has_key_changes_) {
-      Next("labels", ApplyKeys(node_, labels, annotations, needs_force_));
+      Next(WriteKind::kKeys, ApplyKeys(node_, labels, annotations, needs_force_));
     }
   }
 
@@ -265,8 +274,11 @@ class Planner {
         Change("taint + {}", labels::ToString(taint));
       }
     }
-    if (differs) {
-      Next("taints", PatchTaints(node_, list, kManager));
+    // The other write of the list comes first, and this one after it.
+    const bool is_list_written =
+        std::ranges::find(plan_.writes, WriteKind::kGateTaint, &Write::kind) != plan_.writes.end();
+    if (differs && !is_list_written && IsRecorded(kTaintsAnnotation)) {
+      Next(WriteKind::kTaints, PatchTaints(node_, list, kManager));
     }
   }
 
@@ -277,8 +289,9 @@ class Planner {
     for (const std::string& name : resources_to_remove_) {
       Change("resource - {}", name);
     }
-    if (!resources_to_set_.empty() || !resources_to_remove_.empty()) {
-      Next("resources", PatchResources(node_, resources_to_set_, resources_to_remove_));
+    if ((!resources_to_set_.empty() || !resources_to_remove_.empty()) &&
+        IsRecorded(kResourcesAnnotation)) {
+      Next(WriteKind::kResources, PatchResources(node_, resources_to_set_, resources_to_remove_));
     }
   }
 
@@ -287,7 +300,8 @@ class Planner {
   const Owners& owners_;
   WallTime now_;
   NodePlan plan_;
-  Texts annotations_;  // the records
+  std::ptrdiff_t told_ = 0;  // changes of the parts before
+  Texts annotations_;        // the records
   std::vector<labels::Taint> taints_;
   std::set<std::string> taints_to_remove_;
   Quantities resources_to_set_;
@@ -297,6 +311,12 @@ class Planner {
 };
 
 }  // namespace
+
+std::string_view ToString(WriteKind kind) {
+  static constexpr std::array<std::string_view, kWriteKinds> kNames = {
+      "condition", "gate taint", "labels", "taints", "extended resources"};
+  return kNames.at(static_cast<size_t>(kind));
+}
 
 NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now) {
   return Planner(node, wanted, owners, now).Make();

@@ -15,7 +15,7 @@
 
 namespace kgpu::node {
 
-inline constexpr std::string_view kGateTaint = "kgpu.dev/not-ready";
+inline constexpr std::string_view kGateTaintKey = "kgpu.dev/not-ready";
 // Which taints and extended resources are ours, so that another run of us can take them back:
 // "key:effect,…" and "name,…".
 inline constexpr std::string_view kTaintsAnnotation = "kgpu.dev/taints";
@@ -44,15 +44,23 @@ struct Skipped {
   bool operator==(const Skipped&) const = default;
 };
 
+enum class WriteKind : uint8_t { kCondition, kGateTaint, kKeys, kTaints, kResources };
+inline constexpr size_t kWriteKinds = 5;
+// "condition", "gate taint", "labels", "taints", "extended resources".
+std::string_view ToString(WriteKind kind);
+
 struct Write {
-  std::string what{};  // condition, gate taint, labels, taints, resources
+  WriteKind kind = WriteKind::kKeys;
+  std::vector<std::string> changes{};  // what it does, for people: "label + a=b"
   kube::ApiRequest request{};
 };
 
 struct NodePlan {
-  std::optional<Write> next{};         // nothing: the node is as it should be
+  // At most one of a kind, and each could be done alone, now; none: the node is as it should be.
+  // What depends on another comes in the plan after that was done.
+  std::vector<Write> writes{};
   std::vector<Skipped> skipped{};      // sorted by kind, key
-  std::vector<std::string> changes{};  // all that differs, for people: "label + a=b"
+  std::vector<std::string> changes{};  // all that differs, also what can not be written yet
 };
 
 // `now` becomes the time of a condition that changes its status.

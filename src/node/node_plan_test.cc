@@ -44,19 +44,19 @@ std::string Query(const Write& write, std::string_view key) {
 
 TEST(NodePlanTest, NothingWantedOfACleanNodeIsNothingToDo) {
   const NodePlan plan = Plan(Node(), Wanted{});
-  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_TRUE(plan.writes.empty());
   EXPECT_THAT(plan.changes, IsEmpty());
 }
 
 TEST(NodePlanTest, AppliesAllLabelsByTheManager) {
   const NodePlan plan = Plan(Node(), WantsLabel("nvidia.com/gpu.count", "8"));
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->request.method, "PATCH");
-  EXPECT_EQ(plan.next->request.path, "/api/v1/nodes/n1");
-  EXPECT_EQ(plan.next->request.content_type, "application/apply-patch+yaml");
-  EXPECT_EQ(Query(*plan.next, "fieldManager"), "kgpu");
-  EXPECT_EQ(Query(*plan.next, "force"), "false");
-  EXPECT_EQ(plan.next->request.body,
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].request.method, "PATCH");
+  EXPECT_EQ(plan.writes[0].request.path, "/api/v1/nodes/n1");
+  EXPECT_EQ(plan.writes[0].request.content_type, "application/apply-patch+yaml");
+  EXPECT_EQ(Query(plan.writes[0], "fieldManager"), "kgpu");
+  EXPECT_EQ(Query(plan.writes[0], "force"), "false");
+  EXPECT_EQ(plan.writes[0].request.body,
             R"({"apiVersion":"v1","kind":"Node","metadata":{"labels":{"nvidia.com/gpu.count":"8"},)"
             R"("name":"n1","uid":"u1"}})");
   EXPECT_THAT(plan.changes, ElementsAre("label + nvidia.com/gpu.count=8"));
@@ -66,7 +66,7 @@ TEST(NodePlanTest, WritesNothingWhereTheNodeHoldsItAlready) {
   SeenNode node = Node();
   node.labels.values["nvidia.com/gpu.count"] = "8";
   node.labels.ours = {"nvidia.com/gpu.count"};
-  EXPECT_FALSE(Plan(node, WantsLabel("nvidia.com/gpu.count", "8")).next.has_value());
+  EXPECT_TRUE(Plan(node, WantsLabel("nvidia.com/gpu.count", "8")).writes.empty());
 }
 
 TEST(NodePlanTest, LeavesOutALabelThatIsNoLongerWanted) {
@@ -74,8 +74,8 @@ TEST(NodePlanTest, LeavesOutALabelThatIsNoLongerWanted) {
   node.labels.values = {{"a.example/x", "1"}, {"a.example/y", "1"}};
   node.labels.ours = {"a.example/x", "a.example/y"};
   const NodePlan plan = Plan(node, WantsLabel("a.example/x", "1"));
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_THAT(plan.next->request.body, Not(HasSubstr("a.example/y")));
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_THAT(plan.writes[0].request.body, Not(HasSubstr("a.example/y")));
   EXPECT_THAT(plan.changes, ElementsAre("label - a.example/y"));
 }
 
@@ -84,7 +84,7 @@ TEST(NodePlanTest, DoesNotTouchAPersonsValue) {
   node.labels.values["nvidia.com/gpu.present"] = "false";
   node.labels.others["nvidia.com/gpu.present"] = {"kubectl-label"};
   const NodePlan plan = Plan(node, WantsLabel("nvidia.com/gpu.present", "true"));
-  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_TRUE(plan.writes.empty());
   EXPECT_THAT(plan.skipped, ElementsAre(Skipped{"label", "nvidia.com/gpu.present", "true", "false",
                                                 "kubectl-label"}));
 }
@@ -94,8 +94,8 @@ TEST(NodePlanTest, SharesAValueThatIsTheSame) {
   node.labels.values["nvidia.com/gpu.present"] = "true";
   node.labels.others["nvidia.com/gpu.present"] = {"gpu-operator"};
   const NodePlan plan = Plan(node, WantsLabel("nvidia.com/gpu.present", "true"));
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(Query(*plan.next, "force"), "false");
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(Query(plan.writes[0], "force"), "false");
   EXPECT_THAT(plan.skipped, IsEmpty());
 }
 
@@ -104,7 +104,7 @@ TEST(NodePlanTest, StandsBackFromAWholeDomain) {
   owners.found = {{.owner = Owner::kNfd, .is_running = true}};
   const NodePlan plan =
       Plan(Node(), WantsLabel("feature.node.kubernetes.io/cpu-model.id", "85"), owners);
-  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_TRUE(plan.writes.empty());
   ASSERT_EQ(plan.skipped.size(), 1U);
   EXPECT_EQ(plan.skipped[0].owner, "Node Feature Discovery");
 }
@@ -116,20 +116,20 @@ TEST(NodePlanTest, TakesAnAdoptedKeyByForceOnThisVersionOnly) {
   Owners owners;
   owners.adopted = {Owner::kGfd};
   const NodePlan plan = Plan(node, WantsLabel("nvidia.com/gpu.count", "8"), owners);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(Query(*plan.next, "force"), "true");
-  EXPECT_THAT(plan.next->request.body, HasSubstr(R"("resourceVersion":"42")"));
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(Query(plan.writes[0], "force"), "true");
+  EXPECT_THAT(plan.writes[0].request.body, HasSubstr(R"("resourceVersion":"42")"));
 }
 
 TEST(NodePlanTest, WritesTheConditionToTheStatusFirst) {
   Wanted wanted = WantsLabel("a.example/x", "1");
   wanted.condition = ConditionText{true, "AllVerified", "all is well"};
   const NodePlan plan = Plan(Node(), wanted);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->what, "condition");
-  EXPECT_EQ(plan.next->request.path, "/api/v1/nodes/n1/status");
-  EXPECT_EQ(Query(*plan.next, "fieldManager"), "kgpu-gate");
-  EXPECT_THAT(plan.next->request.body,
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kCondition);
+  EXPECT_EQ(plan.writes[0].request.path, "/api/v1/nodes/n1/status");
+  EXPECT_EQ(Query(plan.writes[0], "fieldManager"), "kgpu-gate");
+  EXPECT_THAT(plan.writes[0].request.body,
               HasSubstr(R"("status":{"conditions":[{"type":"GPUReady","status":"True",)"
                         R"("reason":"AllVerified","message":"all is well",)"
                         R"("lastTransitionTime":"2026-01-02T03:04:05Z"}]})"));
@@ -142,10 +142,10 @@ TEST(NodePlanTest, KeepsTheTransitionTimeWhileTheStatusStays) {
   Wanted wanted;
   wanted.condition = ConditionText{false, "DriverFailed", "y"};
   const NodePlan plan = Plan(node, wanted);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_THAT(plan.next->request.body, HasSubstr("2023-11-14T22:13:20Z"));
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_THAT(plan.writes[0].request.body, HasSubstr("2023-11-14T22:13:20Z"));
   wanted.condition = ConditionText{false, "DriverStarting", "x"};
-  EXPECT_FALSE(Plan(node, wanted).next.has_value());
+  EXPECT_TRUE(Plan(node, wanted).writes.empty());
 }
 
 TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
@@ -153,11 +153,11 @@ TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance","timeAdded":"t"})"},
                  {{"kgpu.dev/not-ready", "", "NoSchedule"}, R"({"key":"kgpu.dev/not-ready"})"}};
   Wanted wanted;
-  EXPECT_FALSE(Plan(node, wanted).next.has_value());
+  EXPECT_TRUE(Plan(node, wanted).writes.empty());
   wanted.gate_taint = GateTaintWish::kLift;
   const NodePlan plan = Plan(node, wanted);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->request.body,
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].request.body,
             R"({"metadata":{"resourceVersion":"42"},)"
             R"("spec":{"taints":[{"key":"maintenance","timeAdded":"t"}]}})");
 }
@@ -168,11 +168,11 @@ TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
   Wanted wanted;
   wanted.gate_taint = GateTaintWish::kSet;
   const NodePlan plan = Plan(node, wanted);
-  ASSERT_TRUE(plan.next.has_value());
+  ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(
-      plan.next->request.body,
+      plan.writes[0].request.body,
       HasSubstr(R"([{"key":"maintenance"},{"key":"kgpu.dev/not-ready","effect":"NoSchedule"}])"));
-  EXPECT_EQ(Query(*plan.next, "fieldManager"), "kgpu-gate");
+  EXPECT_EQ(Query(plan.writes[0], "fieldManager"), "kgpu-gate");
 }
 
 TEST(NodePlanTest, RecordsATaintBeforeItIsThere) {
@@ -180,14 +180,26 @@ TEST(NodePlanTest, RecordsATaintBeforeItIsThere) {
   wanted.claims.taints = {{"example.com/slow", "yes", "NoSchedule"}};
   SeenNode node = Node();
   NodePlan plan = Plan(node, wanted);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_THAT(plan.next->request.body,
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_THAT(plan.writes[0].request.body,
               HasSubstr(R"("annotations":{"kgpu.dev/taints":"example.com/slow:NoSchedule"})"));
   node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
   node.annotations.ours = {"kgpu.dev/taints"};
   plan = Plan(node, wanted);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->what, "taints");
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kTaints);
+}
+
+TEST(NodePlanTest, WritesTheListOfTaintsOnceAtATime) {
+  SeenNode node = Node();
+  node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
+  node.annotations.ours = {"kgpu.dev/taints"};
+  Wanted wanted;
+  wanted.claims.taints = {{"example.com/slow", "", "NoSchedule"}};
+  wanted.gate_taint = GateTaintWish::kSet;
+  const NodePlan plan = Plan(node, wanted);
+  ASSERT_EQ(plan.writes.size(), 1U);
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kGateTaint);
 }
 
 TEST(NodePlanTest, TakesBackTheTaintsItRecordedAndThenTheRecord) {
@@ -196,13 +208,13 @@ TEST(NodePlanTest, TakesBackTheTaintsItRecordedAndThenTheRecord) {
   node.annotations.ours = {"kgpu.dev/taints"};
   node.taints = {{{"example.com/slow", "", "NoSchedule"}, R"({"key":"example.com/slow"})"}};
   NodePlan plan = Plan(node, Wanted{});
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->what, "taints");
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kTaints);
   node.taints.clear();
   plan = Plan(node, Wanted{});
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->what, "labels");
-  EXPECT_THAT(plan.next->request.body, Not(HasSubstr("kgpu.dev/taints")));
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kKeys);
+  EXPECT_THAT(plan.writes[0].request.body, Not(HasSubstr("kgpu.dev/taints")));
 }
 
 TEST(NodePlanTest, ATaintThatWasThereBeforeIsNotOurs) {
@@ -211,7 +223,7 @@ TEST(NodePlanTest, ATaintThatWasThereBeforeIsNotOurs) {
   Wanted wanted;
   wanted.claims.taints = {{"example.com/slow", "", "NoSchedule"}};
   const NodePlan plan = Plan(node, wanted);
-  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_TRUE(plan.writes.empty());
   ASSERT_EQ(plan.skipped.size(), 1U);
   EXPECT_EQ(plan.skipped[0].kind, "taint");
 }
@@ -223,16 +235,16 @@ TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
   Wanted wanted;
   wanted.claims.extended_resources["example.com/fpga"] = "2";
   NodePlan plan = Plan(node, wanted);
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_EQ(plan.next->request.path, "/api/v1/nodes/n1/status");
-  EXPECT_EQ(plan.next->request.body,
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_EQ(plan.writes[0].request.path, "/api/v1/nodes/n1/status");
+  EXPECT_EQ(plan.writes[0].request.body,
             R"([{"op":"add","path":"/status/capacity/example.com~1fpga","value":"2"}])");
   node.capacity["example.com/fpga"] = "2";
   node.allocatable["example.com/fpga"] = "2";
-  EXPECT_FALSE(Plan(node, wanted).next.has_value());
+  EXPECT_TRUE(Plan(node, wanted).writes.empty());
   plan = Plan(node, Wanted{});
-  ASSERT_TRUE(plan.next.has_value());
-  EXPECT_THAT(plan.next->request.body,
+  ASSERT_FALSE(plan.writes.empty());
+  EXPECT_THAT(plan.writes[0].request.body,
               AllOf(HasSubstr(R"({"op":"remove","path":"/status/capacity/example.com~1fpga"})"),
                     HasSubstr("/status/allocatable/example.com~1fpga")));
 }
@@ -243,7 +255,7 @@ TEST(NodePlanTest, DoesNotTakeAResourceOfTheKubelet) {
   Wanted wanted;
   wanted.claims.extended_resources["nvidia.com/gpu"] = "2";
   const NodePlan plan = Plan(node, wanted);
-  EXPECT_FALSE(plan.next.has_value());
+  EXPECT_TRUE(plan.writes.empty());
   EXPECT_THAT(plan.skipped, Contains(::testing::Field(&Skipped::kind, "resource")));
 }
 

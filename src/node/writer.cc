@@ -1,0 +1,224 @@
+#include "src/node/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/value.hpp>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/strings.h"
+#include "src/node/node_requests.h"
+
+namespace kgpu::node {
+namespace {
+
+// Of changes that are remembered to tell a fight: more than that many at once are no fight.
+constexpr size_t kMaxRepeats = 16;
+
+// What of a node's version a write was planned on has passed.
+bool IsStale(const Status& status) {
+  return status.code() == StatusCode::kAborted || status.code() == StatusCode::kAlreadyExists ||
+         status.code() == StatusCode::kInvalidArgument;
+}
+
+std::string MendOf(WriteKind kind, const Status& status) {
+  std::string text(Message(status));
+  if (status.code() == StatusCode::kPermissionDenied) {
+    const bool is_status = kind == WriteKind::kCondition || kind == WriteKind::kResources;
+    text += fmt::format("; grant the agent's service account \"patch\" on {}",
+                        is_status ? "nodes/status" : "nodes");
+  }
+  return fmt::format("{}: {}", ToString(kind), text);
+}
+
+}  // namespace
+
+Writer::Writer(EventLoop& loop, kube::Client& client, Random& random, const WriterOptions& options,
+               std::function<void()> changed)
+    : loop_(loop),
+      client_(client),
+      random_(random),
+      options_(options),
+      changed_(std::move(changed)) {
+  retries_.reserve(kWriteKinds);
+  for (size_t kind = 0; kind < kWriteKinds; ++kind) {
+    retries_.emplace_back(random_, options_.retry);
+  }
+}
+
+Writer::~Writer() {
+  loop_.CancelTimer(timer_);
+}
+
+void Writer::SetWanted(Wanted wanted) {
+  if (wanted_ != wanted) {
+    wanted_ = std::move(wanted);
+    Schedule(options_.coalesce);
+  }
+}
+
+void Writer::SetOwners(Owners owners) {
+  if (owners_ != owners) {
+    owners_ = std::move(owners);
+    Schedule(options_.coalesce);
+  }
+}
+
+void Writer::SetNode(std::optional<SeenNode> node) {
+  const bool is_known = node && node_ && !IsLater(node->version, node_->version);
+  if (is_known || (!node && !node_)) {
+    return;
+  }
+  node_ = std::move(node);
+  Schedule(options_.coalesce);
+}
+
+void Writer::Schedule(std::chrono::nanoseconds delay) {
+  state_.is_settled = false;
+  if (timer_ != TimerId::kNone || call_) {
+    return;
+  }
+  timer_ = loop_.After(delay, [this] {
+    timer_ = TimerId::kNone;
+    Step();
+  });
+}
+
+void Writer::Step() {
+  if (!node_ || !wanted_) {
+    return;
+  }
+  NodePlan plan = PlanNode(*node_, *wanted_, owners_, loop_.clock().WallNow());
+  state_.skipped = std::move(plan.skipped);
+  state_.changes = std::move(plan.changes);
+  state_.is_settled = plan.writes.empty();
+  const SteadyTime now = loop_.clock().Now();
+  std::optional<SteadyTime> next;
+  for (const Write& write : plan.writes) {
+    const std::string signature =
+        fmt::format("{}: {}", ToString(write.kind), Join(write.changes, ", "));
+    const SteadyTime at =
+        std::max(retries_.at(static_cast<size_t>(write.kind)).until, RepeatAt(signature));
+    if (at <= now) {
+      Send(write, signature);
+      return Report();
+    }
+    next = next ? std::min(*next, at) : at;
+  }
+  if (next) {
+    Schedule(*next - now);
+  }
+  Report();
+}
+
+void Writer::Send(const Write& write, const std::string& signature) {
+  call_ = client_.Send(write.request,
+                       [this, kind = write.kind, signature](StatusOr<boost::json::value> answer) {
+                         call_.reset();
+                         OnDone(kind, signature, answer);
+                       });
+}
+
+void Writer::OnDone(WriteKind kind, const std::string& signature,
+                    const StatusOr<boost::json::value>& answer) {
+  if (!answer.ok()) {
+    ++state_.failures;
+    return OnFailed(kind, answer.status());
+  }
+  ++state_.writes;
+  Retry& retry = retries_.at(static_cast<size_t>(kind));
+  retry.backoff.Reset();
+  retry.problem.clear();
+  NoteRepeat(signature);
+  KGPU_LOG(kInfo, "node written", {"what", ToString(kind)}, {"changes", state_.changes.size()});
+  StatusOr<SeenNode> node = ReadNode(*answer);
+  if (!node.ok()) {
+    return ReadAgain();
+  }
+  // The watch may have told of a later one meanwhile.
+  if (node_ && IsLater(node->version, node_->version)) {
+    node_ = *std::move(node);
+  }
+  Step();
+}
+
+void Writer::OnFailed(WriteKind kind, const Status& status) {
+  Retry& retry = retries_.at(static_cast<size_t>(kind));
+  const SteadyTime now = loop_.clock().Now();
+  retry.until = now + retry.backoff.Next(now);
+  std::string problem = MendOf(kind, status);
+  if (problem != retry.problem) {
+    if (IsStale(status)) {
+      KGPU_LOG(kDebug, "node changed meanwhile", {"what", ToString(kind)}, {"reason", problem});
+    } else {
+      KGPU_LOG(kWarning, "node not written", {"what", ToString(kind)}, {"reason", problem});
+    }
+    retry.problem = std::move(problem);
+  }
+  if (IsStale(status)) {
+    return ReadAgain();
+  }
+  Schedule(std::chrono::nanoseconds(0));
+  Report();
+}
+
+// The watch brings it, too, but maybe much later.
+void Writer::ReadAgain() {
+  if (!node_) {
+    return;
+  }
+  kube::ApiRequest request;
+  request.path = NodePath(node_->name);
+  call_ = client_.Send(std::move(request), [this](StatusOr<boost::json::value> answer) {
+    call_.reset();
+    if (answer.ok()) {
+      StatusOr<SeenNode> node = ReadNode(*answer);
+      if (node.ok() && node_ && IsLater(node->version, node_->version)) {
+        node_ = *std::move(node);
+      }
+    }
+    Schedule(std::chrono::nanoseconds(0));
+  });
+}
+
+SteadyTime Writer::RepeatAt(const std::string& signature) {
+  const auto found = repeats_.find(signature);
+  if (found == repeats_.end() || found->second.count < options_.free_repeats) {
+    return {};
+  }
+  auto pause = options_.first_pause;
+  for (int i = options_.free_repeats; i < found->second.count; ++i) {
+    pause = std::min(pause * 2, options_.longest_pause);
+  }
+  return found->second.last + pause;
+}
+
+void Writer::NoteRepeat(const std::string& signature) {
+  const SteadyTime now = loop_.clock().Now();
+  std::erase_if(repeats_,
+                [&](const auto& entry) { return entry.second.last + options_.memory <= now; });
+  Repeat& repeat = repeats_[signature];
+  ++repeat.count;
+  repeat.last = now;
+  if (repeat.count == options_.free_repeats + 1) {
+    KGPU_LOG(kWarning, "somebody undoes what is written to the node", {"change", signature},
+             {"mend", "see who with `kubectl get node -o yaml --show-managed-fields`"});
+  }
+  if (repeats_.size() > kMaxRepeats) {
+    repeats_.erase(std::ranges::min_element(repeats_, {},
+                                            [](const auto& entry) { return entry.second.last; }));
+  }
+}
+
+void Writer::Report() {
+  state_.problems.clear();
+  for (const Retry& retry : retries_) {
+    if (!retry.problem.empty()) {
+      state_.problems.push_back(retry.problem);
+    }
+  }
+  changed_();
+}
+
+}  // namespace kgpu::node
