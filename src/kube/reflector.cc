@@ -118,7 +118,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   }
 
   void Trim(json::value& object) const {
-    if (json::object* fields = object.if_object()) {
+    if (json::object* fields = object.if_object();
+        fields != nullptr && !options_.keeps_managed_fields) {
       if (json::value* metadata = fields->if_contains("metadata");
           metadata != nullptr && metadata->is_object()) {
         metadata->get_object().erase("managedFields");

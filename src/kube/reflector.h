@@ -32,7 +32,9 @@ struct ReflectorOptions {
   // The server sends the first state as events (Kubernetes 1.34 and later), which costs it less; a
   // list where it can not.
   bool uses_watch_list = false;
-  // Takes out of an object what nobody will look at; metadata.managedFields goes in any case.
+  // Who set which field is of no use to most, and often half of an object.
+  bool keeps_managed_fields = false;
+  // Takes out of an object what nobody will look at.
   std::function<void(boost::json::value&)> trim{};
   BackoffOptions backoff{};
 };

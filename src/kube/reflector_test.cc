@@ -143,6 +143,12 @@ TEST_F(ReflectorTest, DoesNotKeepWhatNobodyLooksAt) {
   EXPECT_NE(FindField(*reflector_->Find("a"), {"trimmed"}), nullptr);
 }
 
+TEST_F(ReflectorTest, KeepsWhoSetWhichFieldWhereThatIsAskedFor) {
+  Begin({.keeps_managed_fields = true});
+  Answer(List(10, {Object("a", 5)}));
+  EXPECT_NE(FindField(*reflector_->Find("a"), {"metadata", "managedFields"}), nullptr);
+}
+
 TEST_F(ReflectorTest, GoesOnFromTheLastVersionOfAnyEvent) {
   Begin();
   Answer(List(10, {Object("a", 5)}));

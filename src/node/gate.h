@@ -27,12 +27,6 @@ struct GateOptions {
   WallTime booted{};
 };
 
-struct GateWish {
-  std::optional<ConditionText> condition{};
-  GateTaintWish taint = GateTaintWish::kLeave;
-  bool operator==(const GateWish&) const = default;
-};
-
 struct GateEvent {
   bool is_warning = false;
   std::string reason;  // GPUReady, GPUNotReady

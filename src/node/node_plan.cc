@@ -64,6 +64,11 @@ class Planner {
   }
 
  private:
+  void Do(void (Planner::*part)()) {
+    told_ = static_cast<std::ptrdiff_t>(plan_.changes.size());
+    (this->*part)();
+  }
+
   void Next(WriteKind kind, kube::ApiRequest request) {
     plan_.writes.push_back(
         {kind, {plan_.changes.begin() + told_, plan_.changes.end()}, std::move(request)});
@@ -76,14 +81,17 @@ class Planner {
 
   void Condition() {
     const std::optional<SeenCondition>& seen = node_.gpu_ready;
-    if (!wanted_.condition) {
+    if (!wanted_.gate) {
+      return;
+    }
+    if (!wanted_.gate->condition) {
       if (seen) {
         Change("condition - {}={} ({})", kConditionType, seen->status, seen->reason);
         Next(WriteKind::kCondition, ApplyCondition(node_, std::nullopt));
       }
       return;
     }
-    const ConditionText& text = *wanted_.condition;
+    const ConditionText& text = *wanted_.gate->condition;
     SeenCondition condition{text.is_true ? "True" : "False", text.reason, text.message, now_};
     if (seen && seen->status == condition.status) {
       condition.since = seen->since;
@@ -101,8 +109,9 @@ class Planner {
   void GateTaint() {
     const bool is_there = std::ranges::any_of(
         node_.taints, [this](const SeenTaint& seen) { return IsGateTaint(seen.taint); });
-    const bool is_wanted = wanted_.gate_taint == GateTaintWish::kSet;
-    if (wanted_.gate_taint == GateTaintWish::kLeave || is_there == is_wanted) {
+    const GateTaintWish wish = wanted_.gate ? wanted_.gate->taint : GateTaintWish::kLeave;
+    const bool is_wanted = wish == GateTaintWish::kSet;
+    if (wish == GateTaintWish::kLeave || is_there == is_wanted) {
       return;
     }
     std::vector<std::string> taints;
@@ -141,7 +150,7 @@ class Planner {
   void ChooseTaints() {
     const std::set<std::string> recorded = WordsIn(node_, kTaintsAnnotation);
     std::set<std::string> record;
-    for (const labels::Taint& taint : wanted_.claims.taints) {
+    for (const labels::Taint& taint : wanted_.claims->taints) {
       const std::string id = TaintId(taint);
       const SeenTaint* seen = SeenTaintOf(id);
       if (IsGateTaint(taint) || (seen != nullptr && !recorded.contains(id))) {
@@ -167,7 +176,7 @@ class Planner {
   void ChooseResources() {
     const std::set<std::string> recorded = WordsIn(node_, kResourcesAnnotation);
     std::set<std::string> record;
-    for (const auto& [name, quantity] : wanted_.claims.extended_resources) {
+    for (const auto& [name, quantity] : wanted_.claims->extended_resources) {
       if (node_.capacity.contains(name) && !recorded.contains(name)) {
         plan_.skipped.push_back({"resource", name, quantity, PresentIn(node_.capacity, name),
                                  "the kubelet, or somebody else"});
@@ -237,9 +246,9 @@ class Planner {
 
   void Keys() {
     Texts labels;
-    Choose("label", wanted_.claims.labels, node_.labels, labels);
+    Choose("label", wanted_.claims->labels, node_.labels, labels);
     Texts annotations;
-    Choose("annotation", wanted_.claims.annotations, node_.annotations, annotations);
+    Choose("annotation", wanted_.claims->annotations, node_.annotations, annotations);
     annotations.merge(Texts(annotations_));
     for (const auto& [key, value] : annotations_) {
       needs_force_ = needs_force_ || (node_.annotations.others.contains(key) &&
@@ -316,6 +325,10 @@ std::string_view ToString(WriteKind kind) {
   static constexpr std::array<std::string_view, kWriteKinds> kNames = {
       "condition", "gate taint", "labels", "taints", "extended resources"};
   return kNames.at(static_cast<size_t>(kind));
+}
+
+Wanted NothingWanted() {
+  return {.claims = labels::NodeClaims{}, .gate = GateWish{{}, GateTaintWish::kLift}};
 }
 
 NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now) {

@@ -27,12 +27,21 @@ enum class GateTaintWish : uint8_t {
   kLift,
 };
 
-struct Wanted {
-  labels::NodeClaims claims{};
+struct GateWish {
   std::optional<ConditionText> condition{};  // nothing: none of ours on the node
-  GateTaintWish gate_taint = GateTaintWish::kLeave;
+  GateTaintWish taint = GateTaintWish::kLeave;
+  bool operator==(const GateWish&) const = default;
+};
+
+// Each half is left as it is on the node while it is not decided: an agent that has just started
+// takes nothing back.
+struct Wanted {
+  std::optional<labels::NodeClaims> claims{};
+  std::optional<GateWish> gate{};
   bool operator==(const Wanted&) const = default;
 };
+// Nothing of ours on the node.
+Wanted NothingWanted();
 
 // What is claimed and not written, because it is somebody else's.
 struct Skipped {

@@ -15,6 +15,11 @@ using ::testing::Not;
 
 constexpr WallTime kNow{std::chrono::seconds(1'767'323'045)};  // 2026-01-02T03:04:05Z
 
+// Decided, and empty.
+Wanted Nothing() {
+  return {.claims = labels::NodeClaims{}, .gate = GateWish{}};
+}
+
 SeenNode Node() {
   SeenNode node;
   node.name = "n1";
@@ -24,8 +29,8 @@ SeenNode Node() {
 }
 
 Wanted WantsLabel(const std::string& key, const std::string& value) {
-  Wanted wanted;
-  wanted.claims.labels[key] = value;
+  Wanted wanted = Nothing();
+  wanted.claims->labels[key] = value;
   return wanted;
 }
 
@@ -43,9 +48,18 @@ std::string Query(const Write& write, std::string_view key) {
 }
 
 TEST(NodePlanTest, NothingWantedOfACleanNodeIsNothingToDo) {
-  const NodePlan plan = Plan(Node(), Wanted{});
+  const NodePlan plan = Plan(Node(), Nothing());
   EXPECT_TRUE(plan.writes.empty());
   EXPECT_THAT(plan.changes, IsEmpty());
+}
+
+TEST(NodePlanTest, LeavesAsItIsWhatIsNotDecided) {
+  SeenNode node = Node();
+  node.labels.values["a.example/x"] = "1";
+  node.labels.ours = {"a.example/x"};
+  node.gpu_ready = SeenCondition{"True", "AllVerified", "", kNow};
+  EXPECT_TRUE(Plan(node, Wanted{}).writes.empty());
+  EXPECT_EQ(Plan(node, NothingWanted()).writes.size(), 2U);
 }
 
 TEST(NodePlanTest, AppliesAllLabelsByTheManager) {
@@ -123,7 +137,7 @@ TEST(NodePlanTest, TakesAnAdoptedKeyByForceOnThisVersionOnly) {
 
 TEST(NodePlanTest, WritesTheConditionToTheStatusFirst) {
   Wanted wanted = WantsLabel("a.example/x", "1");
-  wanted.condition = ConditionText{true, "AllVerified", "all is well"};
+  wanted.gate->condition = ConditionText{true, "AllVerified", "all is well"};
   const NodePlan plan = Plan(Node(), wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kCondition);
@@ -139,12 +153,12 @@ TEST(NodePlanTest, KeepsTheTransitionTimeWhileTheStatusStays) {
   SeenNode node = Node();
   node.gpu_ready =
       SeenCondition{"False", "DriverStarting", "x", WallTime(std::chrono::seconds(1'700'000'000))};
-  Wanted wanted;
-  wanted.condition = ConditionText{false, "DriverFailed", "y"};
+  Wanted wanted = Nothing();
+  wanted.gate->condition = ConditionText{false, "DriverFailed", "y"};
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(plan.writes[0].request.body, HasSubstr("2023-11-14T22:13:20Z"));
-  wanted.condition = ConditionText{false, "DriverStarting", "x"};
+  wanted.gate->condition = ConditionText{false, "DriverStarting", "x"};
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
 }
 
@@ -152,9 +166,9 @@ TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
   SeenNode node = Node();
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance","timeAdded":"t"})"},
                  {{"kgpu.dev/not-ready", "", "NoSchedule"}, R"({"key":"kgpu.dev/not-ready"})"}};
-  Wanted wanted;
+  Wanted wanted = Nothing();
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
-  wanted.gate_taint = GateTaintWish::kLift;
+  wanted.gate->taint = GateTaintWish::kLift;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].request.body,
@@ -165,8 +179,8 @@ TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
 TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
   SeenNode node = Node();
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance"})"}};
-  Wanted wanted;
-  wanted.gate_taint = GateTaintWish::kSet;
+  Wanted wanted = Nothing();
+  wanted.gate->taint = GateTaintWish::kSet;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(
@@ -176,8 +190,8 @@ TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
 }
 
 TEST(NodePlanTest, RecordsATaintBeforeItIsThere) {
-  Wanted wanted;
-  wanted.claims.taints = {{"example.com/slow", "yes", "NoSchedule"}};
+  Wanted wanted = Nothing();
+  wanted.claims->taints = {{"example.com/slow", "yes", "NoSchedule"}};
   SeenNode node = Node();
   NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
@@ -194,9 +208,9 @@ TEST(NodePlanTest, WritesTheListOfTaintsOnceAtATime) {
   SeenNode node = Node();
   node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
   node.annotations.ours = {"kgpu.dev/taints"};
-  Wanted wanted;
-  wanted.claims.taints = {{"example.com/slow", "", "NoSchedule"}};
-  wanted.gate_taint = GateTaintWish::kSet;
+  Wanted wanted = Nothing();
+  wanted.claims->taints = {{"example.com/slow", "", "NoSchedule"}};
+  wanted.gate->taint = GateTaintWish::kSet;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_EQ(plan.writes.size(), 1U);
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kGateTaint);
@@ -207,11 +221,11 @@ TEST(NodePlanTest, TakesBackTheTaintsItRecordedAndThenTheRecord) {
   node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
   node.annotations.ours = {"kgpu.dev/taints"};
   node.taints = {{{"example.com/slow", "", "NoSchedule"}, R"({"key":"example.com/slow"})"}};
-  NodePlan plan = Plan(node, Wanted{});
+  NodePlan plan = Plan(node, Nothing());
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kTaints);
   node.taints.clear();
-  plan = Plan(node, Wanted{});
+  plan = Plan(node, Nothing());
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kKeys);
   EXPECT_THAT(plan.writes[0].request.body, Not(HasSubstr("kgpu.dev/taints")));
@@ -220,8 +234,8 @@ TEST(NodePlanTest, TakesBackTheTaintsItRecordedAndThenTheRecord) {
 TEST(NodePlanTest, ATaintThatWasThereBeforeIsNotOurs) {
   SeenNode node = Node();
   node.taints = {{{"example.com/slow", "", "NoSchedule"}, R"({"key":"example.com/slow"})"}};
-  Wanted wanted;
-  wanted.claims.taints = {{"example.com/slow", "", "NoSchedule"}};
+  Wanted wanted = Nothing();
+  wanted.claims->taints = {{"example.com/slow", "", "NoSchedule"}};
   const NodePlan plan = Plan(node, wanted);
   EXPECT_TRUE(plan.writes.empty());
   ASSERT_EQ(plan.skipped.size(), 1U);
@@ -232,8 +246,8 @@ TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
   SeenNode node = Node();
   node.annotations.values["kgpu.dev/extended-resources"] = "example.com/fpga";
   node.annotations.ours = {"kgpu.dev/extended-resources"};
-  Wanted wanted;
-  wanted.claims.extended_resources["example.com/fpga"] = "2";
+  Wanted wanted = Nothing();
+  wanted.claims->extended_resources["example.com/fpga"] = "2";
   NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].request.path, "/api/v1/nodes/n1/status");
@@ -242,7 +256,7 @@ TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
   node.capacity["example.com/fpga"] = "2";
   node.allocatable["example.com/fpga"] = "2";
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
-  plan = Plan(node, Wanted{});
+  plan = Plan(node, Nothing());
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(plan.writes[0].request.body,
               AllOf(HasSubstr(R"({"op":"remove","path":"/status/capacity/example.com~1fpga"})"),
@@ -252,8 +266,8 @@ TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
 TEST(NodePlanTest, DoesNotTakeAResourceOfTheKubelet) {
   SeenNode node = Node();
   node.capacity["nvidia.com/gpu"] = "8";
-  Wanted wanted;
-  wanted.claims.extended_resources["nvidia.com/gpu"] = "2";
+  Wanted wanted = Nothing();
+  wanted.claims->extended_resources["nvidia.com/gpu"] = "2";
   const NodePlan plan = Plan(node, wanted);
   EXPECT_TRUE(plan.writes.empty());
   EXPECT_THAT(plan.skipped, Contains(::testing::Field(&Skipped::kind, "resource")));

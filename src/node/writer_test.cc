@@ -59,7 +59,7 @@ class WriterTest : public ::testing::Test {
   }
   void Want(const std::string& value) {
     Wanted wanted;
-    wanted.claims.labels["a.example/x"] = value;
+    wanted.claims.emplace().labels["a.example/x"] = value;
     writer_.SetWanted(wanted);
   }
   // Somebody else takes the label away.
@@ -154,8 +154,8 @@ TEST_F(WriterTest, RetriesLessAndLessOften) {
 
 TEST_F(WriterTest, AMissingRightIsNamedAndDoesNotStopTheOthers) {
   Wanted wanted;
-  wanted.claims.labels["a.example/x"] = "1";
-  wanted.condition = ConditionText{true, "AllVerified", ""};
+  wanted.claims.emplace().labels["a.example/x"] = "1";
+  wanted.gate.emplace().condition = ConditionText{true, "AllVerified", ""};
   TestClient client(loop_, [this](const kube::ApiRequest& request) -> StatusOr<boost::json::value> {
     if (request.path.ends_with("/status")) {
       return PermissionDenied("nodes/status is forbidden");
@@ -183,7 +183,7 @@ TEST_F(WriterTest, AConflictIsMendedByReadingAgain) {
   Writer writer(loop_, client, random_, WriterOptions{}, [] {});
   writer.SetNode(*ReadNode(NodeJson()));
   Wanted wanted;
-  wanted.claims.labels["a.example/x"] = "1";
+  wanted.claims.emplace().labels["a.example/x"] = "1";
   writer.SetWanted(wanted);
   loop_.Advance(seconds(2));
   EXPECT_EQ(value_, "1");
