@@ -53,11 +53,14 @@ class Planner {
   // The order: people and schedulers see the condition and the gate's taint first; what is ours is
   // recorded before it is there, so that it can always be taken back.
   NodePlan Make() {
-    for (const auto part :
-         {&Planner::Condition, &Planner::GateTaint, &Planner::ChooseTaints,
-          &Planner::ChooseResources, &Planner::Keys, &Planner::Taints, &Planner::Resources}) {
-      told_ = static_cast<std::ptrdiff_t>(plan_.changes.size());
-      (this->*part)();
+    Do(&Planner::Condition);
+    Do(&Planner::GateTaint);
+    if (wanted_.claims) {
+      Do(&Planner::ChooseTaints);
+      Do(&Planner::ChooseResources);
+      Do(&Planner::Keys);
+      Do(&Planner::Taints);
+      Do(&Planner::Resources);
     }
     std::ranges::sort(plan_.skipped, {}, [](const Skipped& s) { return std::tie(s.kind, s.key); });
     return std::move(plan_);
