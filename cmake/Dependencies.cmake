@@ -40,5 +40,9 @@ add_library(kgpu_cli11 INTERFACE)
 add_library(kgpu::cli11 ALIAS kgpu_cli11)
 target_link_libraries(kgpu_cli11 INTERFACE CLI11::CLI11)
 
+add_library(kgpu_zlib INTERFACE)
+add_library(kgpu::zlib ALIAS kgpu_zlib)
+target_link_libraries(kgpu_zlib INTERFACE -l:libz.a)
+
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)

@@ -14,7 +14,7 @@ packages=(
   g++ cmake ninja-build pkg-config ccache mold python3
   libabsl-dev libfmt-dev libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev
+  libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev zlib1g-dev
   libssl-dev libc-ares-dev
   # tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev binutils

@@ -1,0 +1,16 @@
+// Lists of CPUs as sysfs writes them: "0-3,8,10-11".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace kgpu::features {
+
+// Sets of CPU numbers; one of sysfs has no more than these (the kernel's largest NR_CPUS).
+inline constexpr unsigned kMostCpus = 8192;
+
+// Bits of the CPUs in `text`; what is not a list of numbers below kMostCpus adds nothing.
+std::vector<bool> ParseCpuList(std::string_view text);
+
+}  // namespace kgpu::features

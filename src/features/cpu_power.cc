@@ -1,0 +1,121 @@
+// Idle states and frequencies under Intel's drivers. Sources: Documentation/admin-guide/pm/
+// intel_idle.rst, intel_pstate.rst, cpufreq.rst.
+#include "src/base/strings.h"
+#include "src/features/cpu_parts.h"
+
+namespace kgpu::features {
+namespace {
+
+constexpr const char* kPolicies = "sys/devices/system/cpu/cpufreq";
+
+const char* Claim(bool is_so) {
+  return is_so ? "true" : "false";
+}
+
+void ReadIdleStates(const Source& source) {
+  Attributes& out = source.attributes("cpu.cstate");
+  const std::optional<std::string> driver =
+      source.Text("sys/devices/system/cpu/cpuidle/current_driver");
+  if (driver != "intel_idle") {
+    return;  // of other drivers nobody can say in one word whether they idle
+  }
+  constexpr const char* kMost = "sys/module/intel_idle/parameters/max_cstate";
+  const std::optional<std::string> most = source.Text(kMost);
+  const std::optional<uint64_t> states = most ? ParseUint(*most) : std::nullopt;
+  if (!states) {
+    source.Complain("{}: {} is not a number of idle states", source.host.At(kMost),
+                    most ? fmt::format("\"{}\"", Printable(*most, 20)) : "what is missing");
+    return;
+  }
+  out["enabled"] = Claim(*states > 0);
+}
+
+// What the frequency policies agree on. A policy is there for each core at worst, so no file of
+// them is read that can change nothing.
+class Policies {
+ public:
+  explicit Policies(unsigned nominal_mhz) : nominal_mhz_(nominal_mhz) {}
+
+  void Visit(const Folder& policy) {
+    VisitGovernor(policy);
+    VisitBaseFrequency(policy);
+  }
+  // Empty when they differ, or there is none.
+  std::string governor() const { return differ_ ? "" : governor_; }
+  bool has_fast_cores() const { return has_fast_cores_; }
+  bool lacks_nominal() const { return lacks_nominal_; }
+
+ private:
+  void VisitGovernor(const Folder& policy) {
+    const std::optional<std::string> governor =
+        differ_ ? std::nullopt : policy.Text("scaling_governor");
+    if (!governor || governor->empty() || *governor == governor_) {
+      return;
+    }
+    // Policies whose CPUs are all switched off do not count.
+    if (const auto cpus = policy.Text("affected_cpus"); !cpus || cpus->empty()) {
+      return;
+    }
+    differ_ = !governor_.empty();
+    governor_ = *governor;
+  }
+
+  void VisitBaseFrequency(const Folder& policy) {
+    if (!may_have_base_ || has_fast_cores_ || lacks_nominal_) {
+      return;
+    }
+    const std::optional<std::string> text = policy.Text("base_frequency");
+    const std::optional<uint64_t> khz = text ? ParseUint(*text) : std::nullopt;
+    if (!khz) {
+      may_have_base_ = false;  // one driver serves all policies: it offers the file or not
+      return;
+    }
+    lacks_nominal_ = nominal_mhz_ == 0;
+    has_fast_cores_ = !lacks_nominal_ && *khz / 1000 > nominal_mhz_;
+  }
+
+  unsigned nominal_mhz_;
+  std::string governor_;
+  bool differ_ = false;
+  bool may_have_base_ = true;
+  bool has_fast_cores_ = false;
+  bool lacks_nominal_ = false;
+};
+
+void ReadFrequencies(const Source& source, unsigned nominal_mhz) {
+  Attributes& pstate = source.attributes("cpu.pstate");
+  Attributes& sst = source.attributes("cpu.sst");
+  const Folder driver = Folder::Open(source.host, "sys/devices/system/cpu/intel_pstate");
+  const std::optional<std::string> status = driver.Text("status");
+  if (!status || *status == "off") {
+    return;
+  }
+  pstate["status"] = *status;
+  if (const std::optional<std::string> no_turbo = driver.Text("no_turbo")) {
+    pstate["turbo"] = Claim(no_turbo->starts_with('0'));
+  }
+  Policies policies(nominal_mhz);
+  for (const std::string& name : source.List(kPolicies)) {
+    policies.Visit(Folder::Open(source.host, fmt::format("{}/{}", kPolicies, name)));
+  }
+  if (const std::string governor = policies.governor(); *status == "active" && !governor.empty()) {
+    pstate["scaling_governor"] = governor;
+  }
+  if (policies.lacks_nominal()) {
+    source.Complain(
+        "the CPU does not say its nominal frequency: whether speed select raises some is not "
+        "known");
+  }
+  if (policies.has_fast_cores()) {
+    sst["bf.enabled"] = "true";
+  }
+}
+
+}  // namespace
+
+void ReadPower(const Source& source, unsigned nominal_mhz) {
+  ReadIdleStates(source);
+  ReadFrequencies(source, nominal_mhz);
+}
+
+}  // namespace kgpu::features

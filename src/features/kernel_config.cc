@@ -1,0 +1,102 @@
+#include "src/features/kernel_config.h"
+
+#include <zlib.h>
+
+#include <absl/cleanup/cleanup.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "src/base/strings.h"
+
+namespace kgpu::features {
+namespace {
+
+using Line = std::pair<std::string_view, std::string_view>;
+
+constexpr std::string_view kPrefix = "CONFIG_";
+constexpr size_t kUsualRatio = 5;  // of text to its gzip bytes
+
+std::string_view WithoutQuotes(std::string_view text) {
+  while (text.starts_with('"')) {
+    text.remove_prefix(1);
+  }
+  while (text.ends_with('"')) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+// In the order of the text.
+std::vector<Line> Lines(std::string_view text) {
+  std::vector<Line> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.starts_with(kPrefix)) {
+      continue;
+    }
+    if (const size_t equals = line.find('='); equals != std::string_view::npos) {
+      lines.emplace_back(line.substr(kPrefix.size(), equals - kPrefix.size()),
+                         WithoutQuotes(line.substr(equals + 1)));
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> ParseKernelConfig(std::string_view text) {
+  std::vector<Line> lines = Lines(text);
+  // Sorted first: each insertion into the map is then at its end, and of equal names the last wins.
+  std::ranges::stable_sort(lines, {}, &Line::first);
+  std::map<std::string, std::string> options;
+  for (const auto& [name, value] : lines) {
+    if (!options.empty() && options.rbegin()->first == name) {
+      options.rbegin()->second = value;
+    } else {
+      options.emplace_hint(options.end(), name, value);
+    }
+  }
+  return options;
+}
+
+StatusOr<std::string> Gunzip(std::string_view bytes, size_t limit) {
+  z_stream stream{};
+  constexpr int kGzipOnly = 16 + MAX_WBITS;  // zlib.h, inflateInit2
+  if (inflateInit2(&stream, kGzipOnly) != Z_OK) {
+    return ResourceExhausted("no memory to unpack gzip data");
+  }
+  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
+  // zlib's input pointer is not const by habit; it does not write there.
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // NOLINT
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  std::string text(std::min(bytes.size() * kUsualRatio + 64, limit + 1), '\0');
+  size_t used = 0;
+  while (true) {
+    stream.next_out = reinterpret_cast<Bytef*>(text.data() + used);  // NOLINT: zlib's own type
+    stream.avail_out = static_cast<uInt>(text.size() - used);
+    const int result = inflate(&stream, Z_NO_FLUSH);
+    used = text.size() - stream.avail_out;
+    if (used > limit) {
+      return OutOfRange("unpacks to more than the {} bytes allowed here", limit);
+    }
+    if (result == Z_STREAM_END) {
+      text.resize(used);
+      return text;
+    }
+    if (result != Z_OK && !(result == Z_BUF_ERROR && stream.avail_out == 0)) {
+      return InvalidArgument("is not a whole gzip file ({})",
+                             stream.msg != nullptr ? stream.msg : "it ends too early");
+    }
+    if (stream.avail_out == 0) {
+      text.resize(std::min(2 * text.size(), limit + 1));
+    } else if (stream.avail_in == 0) {
+      return InvalidArgument("is not a whole gzip file (it ends too early)");
+    }
+  }
+}
+
+}  // namespace kgpu::features
