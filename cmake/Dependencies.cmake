@@ -36,6 +36,11 @@ pkg_check_modules(TOMLPLUSPLUS REQUIRED tomlplusplus)
 add_library(kgpu_toml INTERFACE)
 add_library(kgpu::toml ALIAS kgpu_toml)
 
+# Comes with gRPC.
+add_library(kgpu_re2 INTERFACE)
+add_library(kgpu::re2 ALIAS kgpu_re2)
+target_link_libraries(kgpu_re2 INTERFACE -l:libre2.a Threads::Threads)
+
 add_library(kgpu_cli11 INTERFACE)
 add_library(kgpu::cli11 ALIAS kgpu_cli11)
 target_link_libraries(kgpu_cli11 INTERFACE CLI11::CLI11)
