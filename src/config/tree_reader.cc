@@ -40,6 +40,12 @@ Status Problems::ToStatus() const {
   return InvalidArgument("{}", text);
 }
 
+std::vector<std::string> Problems::Texts() const {
+  std::vector<std::string> texts;
+  std::ranges::transform(found_, std::back_inserter(texts), &Problem::text);
+  return texts;
+}
+
 std::string Node::Shown() const {
   return Printable(doc::PrintLine(value_), 60);
 }

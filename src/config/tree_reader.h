@@ -31,6 +31,8 @@ class Problems {
   bool empty() const { return found_.empty(); }
   // "file:line:column: text" for each, by place; OK when there is none.
   Status ToStatus() const;
+  // The texts alone, for a tree that has no places.
+  std::vector<std::string> Texts() const;
 
  private:
   struct Problem {

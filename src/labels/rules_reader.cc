@@ -1,0 +1,151 @@
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/config/tree_reader.h"
+#include "src/doc/located.h"
+#include "src/labels/rule_reader.h"
+#include "src/labels/rules.h"
+
+namespace kgpu::labels {
+namespace {
+
+namespace json = boost::json;
+using config::Node;
+using config::Problems;
+
+constexpr std::string_view kGroup = "nfd.k8s-sigs.io/v1alpha1";
+constexpr std::string_view kKind = "NodeFeatureRule";
+constexpr std::array<std::string_view, 5> kObjectKeys = {"apiVersion", "kind", "metadata", "spec",
+                                                         "status"};
+constexpr std::array<std::string_view, 1> kSpecKeys = {"rules"};
+
+void ReadRules(const Node& list, std::vector<Rule>& rules) {
+  RuleReader reader;
+  list.ForEachItem([&](const Node& item) {
+    if (rules.size() == kMaxRules) {
+      item.Error("more than {} rules: split the file", kMaxRules);
+    } else {
+      rules.push_back(reader.Read(item));
+    }
+  });
+}
+
+void ExpectText(const Node& field, std::string_view wanted) {
+  const auto text = field.String();
+  if (text && *text != wanted) {
+    field.Error("{} must be {}", field.Shown(), wanted);
+  }
+}
+
+void ReadObject(const Node& root, RuleSet& set) {
+  bool has_rules = false;
+  root.ForEachField(kObjectKeys, [&](std::string_view name, const Node& field) {
+    if (name == "apiVersion") {
+      ExpectText(field, kGroup);
+    } else if (name == "kind") {
+      ExpectText(field, kKind);
+    } else if (name == "metadata") {
+      field.ForAnyField([&](std::string_view key, const Node& item) {
+        if (key == "name") {
+          set.name = item.String().value_or("");
+        }
+      });
+    } else if (name == "spec") {
+      field.ForEachField(kSpecKeys, [&](std::string_view, const Node& list) {
+        has_rules = true;
+        ReadRules(list, set.rules);
+      });
+    }
+  });
+  if (!has_rules) {
+    root.Error("spec.rules is missing: a {} has it", kKind);
+  }
+}
+
+// Places for a tree that was never a text.
+doc::Place NoPlaces(const json::value& value) {
+  doc::Place place;
+  if (const json::array* items = value.if_array()) {
+    std::ranges::transform(*items, std::back_inserter(place.children), NoPlaces);
+  } else if (const json::object* fields = value.if_object()) {
+    for (const auto& field : *fields) {
+      place.children.push_back(NoPlaces(field.value()));
+    }
+  }
+  return place;
+}
+
+const json::value* FieldOf(const json::value& value, std::string_view name) {
+  const json::object* fields = value.if_object();
+  return fields == nullptr ? nullptr : fields->if_contains(name);
+}
+
+std::string TextField(const json::value* value, std::string_view name) {
+  const json::value* field = value == nullptr ? nullptr : FieldOf(*value, name);
+  const json::string* text = field == nullptr ? nullptr : field->if_string();
+  return text == nullptr ? std::string() : std::string(text->data(), text->size());
+}
+
+}  // namespace
+
+StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
+  const doc::Format format = file.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml;
+  RuleSet set{.name = std::string(file), .rules = {}};
+  if (Trim(text).empty()) {
+    return set;
+  }
+  ASSIGN_OR_RETURN(const doc::Located document,
+                   doc::ParseLocated(text, format, file, doc::Limits{.bytes = kMaxRuleBytes}));
+  if (document.root.is_null()) {
+    return set;
+  }
+  Problems problems(file);
+  const Node root(document, problems);
+  if (root.is_list()) {
+    ReadRules(root, set.rules);
+  } else {
+    ReadObject(root, set);
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  return set;
+}
+
+StatusOr<RuleObject> ReadRuleObject(const json::value& object) {
+  const std::string name = TextField(FieldOf(object, "metadata"), "name");
+  const json::value* spec = FieldOf(object, "spec");
+  const json::value* rules = spec == nullptr ? nullptr : FieldOf(*spec, "rules");
+  const json::array* items = rules == nullptr ? nullptr : rules->if_array();
+  if (items == nullptr) {
+    return InvalidArgument("{} \"{}\": spec.rules must be a list", kKind, Printable(name, 80));
+  }
+  if (items->size() > kMaxRules) {
+    return InvalidArgument("{} \"{}\" has {} rules: {} are allowed", kKind, Printable(name, 80),
+                           items->size(), kMaxRules);
+  }
+  RuleObject result;
+  result.rules.name = name;
+  RuleReader reader;
+  for (const json::value& item : *items) {
+    const doc::Located document{.root = item, .place = NoPlaces(item)};
+    Problems problems(name);
+    Rule rule = reader.Read(Node(document, problems));
+    if (problems.empty()) {
+      result.rules.rules.push_back(std::move(rule));
+      continue;
+    }
+    for (const std::string& text : problems.Texts()) {
+      result.problems.push_back(fmt::format("{} \"{}\": rule \"{}\": {}", kKind,
+                                            Printable(name, 80),
+                                            Printable(TextField(&item, "name"), 60), text));
+    }
+  }
+  return result;
+}
+
+}  // namespace kgpu::labels
