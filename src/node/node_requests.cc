@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/kube/resource.h"
 #include "src/kube/time.h"
+#include "src/kube/writes.h"
 
 namespace kgpu::node {
 namespace {
@@ -53,29 +55,14 @@ json::object ApplyBody(const SeenNode& node, json::object metadata) {
   return {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", std::move(metadata)}};
 }
 
-// A key within a JSON pointer.
-std::string PointerPart(std::string_view key) {
-  std::string part;
-  for (const char c : key) {
-    if (c == '~') {
-      part += "~0";
-    } else if (c == '/') {
-      part += "~1";
-    } else {
-      part += c;
-    }
-  }
-  return part;
-}
-
 std::string StatusPath(const SeenNode& node) {
-  return NodePath(node.name) + "/status";
+  return kube::kNodes.Object("", node.name, "status");
 }
 
 }  // namespace
 
 std::string NodePath(std::string_view name) {
-  return fmt::format("/api/v1/nodes/{}", name);
+  return kube::kNodes.Object("", name);
 }
 
 kube::ApiRequest ApplyKeys(const SeenNode& node, const std::map<std::string, std::string>& labels,
@@ -131,15 +118,16 @@ kube::ApiRequest PatchResources(const SeenNode& node, const Quantities& set,
                                 const std::vector<std::string>& removed) {
   json::array ops;
   for (const auto& [name, quantity] : set) {
-    ops.push_back(json::object{
-        {"op", "add"}, {"path", "/status/capacity/" + PointerPart(name)}, {"value", quantity}});
+    ops.push_back(json::object{{"op", "add"},
+                               {"path", kube::JsonPointer({"status", "capacity", name})},
+                               {"value", quantity}});
   }
   for (const std::string& name : removed) {
     for (const auto& [field, there] :
          {std::pair("capacity", &node.capacity), std::pair("allocatable", &node.allocatable)}) {
       if (there->contains(name)) {
-        ops.push_back(json::object{
-            {"op", "remove"}, {"path", fmt::format("/status/{}/{}", field, PointerPart(name))}});
+        ops.push_back(
+            json::object{{"op", "remove"}, {"path", kube::JsonPointer({"status", field, name})}});
       }
     }
   }

@@ -1,0 +1,234 @@
+#include "src/node/keeper.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/json.hpp>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/kube/json.h"
+#include "src/kube/resource.h"
+
+namespace kgpu::node {
+namespace {
+
+namespace json = boost::json;
+
+void KeepOnly(json::value* value, std::initializer_list<std::string_view> keys) {
+  if (value == nullptr || !value->is_object()) {
+    return;
+  }
+  json::object kept;
+  for (const std::string_view key : keys) {
+    if (json::value* there = value->get_object().if_contains(key)) {
+      kept[key] = std::move(*there);
+    }
+  }
+  *value = std::move(kept);
+}
+
+// A node's images alone are tens of kilobytes, and this copy lives as long as the agent.
+void TrimNode(json::value& node) {
+  KeepOnly(&node, {"metadata", "spec", "status"});
+  if (!node.is_object()) {
+    return;
+  }
+  json::object& fields = node.get_object();
+  KeepOnly(fields.if_contains("spec"), {"taints"});
+  KeepOnly(fields.if_contains("status"), {"capacity", "allocatable", "conditions"});
+}
+
+std::string LeftTo(Owner owner) {
+  switch (owner) {
+    case Owner::kNfd:
+      return "the labels feature.node.kubernetes.io/…";
+    case Owner::kGfd:
+      return "the labels nvidia.com/…";
+    case Owner::kPlugin:
+      return "the resources nvidia.com/…";
+    case Owner::kOperator:
+      break;
+  }
+  return "what it sets";
+}
+
+}  // namespace
+
+Keeper::Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOptions options,
+               Handlers handlers)
+    : loop_(loop),
+      client_(client),
+      random_(random),
+      options_(std::move(options)),
+      handlers_(std::move(handlers)),
+      gate_(
+          loop, options_.gate, [this] { OnWish(); },
+          [this](const GateEvent& event) { Tell({event.is_warning, event.reason, event.note}); }),
+      writer_(loop, client, random, options_.writer, [this] { handlers_.changed(); }) {
+  start_timer_ = loop_.After(random_.PartOf(options_.start_jitter), [this] {
+    start_timer_ = TimerId::kNone;
+    StartWatch();
+  });
+}
+
+Keeper::~Keeper() {
+  loop_.CancelTimer(start_timer_);
+  loop_.CancelTimer(scan_timer_);
+}
+
+void Keeper::SetFacts(ChainFacts facts) {
+  gate_.SetFacts(std::move(facts));
+}
+
+void Keeper::SetClaims(labels::NodeClaims claims) {
+  wanted_.claims = std::move(claims);
+  writer_.SetWanted(wanted_);
+}
+
+void Keeper::SetHostMarks(std::vector<std::string> sockets, bool has_gfd_file) {
+  evidence_.sockets = std::move(sockets);
+  evidence_.has_gfd_file = has_gfd_file;
+  LookForOwners();
+}
+
+void Keeper::OnWish() {
+  wanted_.gate = gate_.wish();
+  writer_.SetWanted(wanted_);
+  handlers_.changed();
+}
+
+void Keeper::StartWatch() {
+  kube::ReflectorOptions watch;
+  watch.selection = {.path = kube::kNodes.Collection(),
+                     .field_selector = fmt::format("metadata.name={}", options_.node)};
+  watch.keeps_managed_fields = true;
+  watch.trim = TrimNode;
+  watch_ = std::make_unique<kube::Reflector>(
+      loop_, client_, random_, std::move(watch),
+      kube::ReflectorHandlers{
+          .on_changed = [this](const kube::ObjectPtr& object) { OnNode(*object); },
+          .on_gone = [this](const kube::ObjectPtr&) { OnNoNode(); },
+          .on_synced =
+              [this] {
+                if (watch_->objects().empty()) {
+                  OnNoNode();
+                }
+              },
+          .on_trouble =
+              [this](const Status& status) {
+                api_problem_ = fmt::format("the API server: {}", Message(status));
+                handlers_.changed();
+              }});
+}
+
+void Keeper::OnNode(const json::value& object) {
+  StatusOr<SeenNode> node = ReadNode(object);
+  if (!node.ok()) {
+    return;  // the selector names one node: what has no name is none
+  }
+  api_problem_.clear();
+  seen_ = *std::move(node);
+  evidence_.node = &*seen_;
+  LookForOwners();
+  writer_.SetNode(seen_);
+  gate_.SetNode(*seen_);
+  handlers_.changed();
+}
+
+void Keeper::OnNoNode() {
+  seen_.reset();
+  evidence_.node = nullptr;
+  api_problem_ = fmt::format(
+      "there is no node {}: it is made when the kubelet registers; is the name right "
+      "(--node-name)?",
+      options_.node);
+  writer_.SetNode(std::nullopt);
+  handlers_.changed();
+}
+
+void Keeper::LookForOwners() {
+  if (!HasMarks(evidence_)) {
+    // Nothing tells of others: pods need not be looked for.
+    evidence_.pods.reset();
+    scan_.reset();
+    loop_.CancelTimer(std::exchange(scan_timer_, TimerId::kNone));
+  } else if (!evidence_.pods && !scan_ && scan_timer_ == TimerId::kNone && seen_) {
+    ArmScan(std::chrono::nanoseconds(0));
+  }
+  Owners owners = FindOwners(evidence_);
+  if (owners == owners_) {
+    return;
+  }
+  const Owners before = std::exchange(owners_, std::move(owners));
+  TellOwners(before);
+  writer_.SetOwners(owners_);
+  handlers_.changed();
+}
+
+void Keeper::ArmScan(std::chrono::nanoseconds delay) {
+  loop_.CancelTimer(scan_timer_);
+  scan_timer_ = loop_.After(delay, [this] {
+    scan_timer_ = TimerId::kNone;
+    ScanPods();
+  });
+}
+
+void Keeper::ScanPods() {
+  scan_ = std::make_unique<PodScan>(
+      client_, options_.node, [this](StatusOr<std::vector<SeenPod>> pods) {
+        scan_.reset();
+        // Jitter: so that the nodes of a cluster do not come to ask together.
+        ArmScan(options_.owners_every + random_.PartOf(options_.owners_every / 4));
+        if (pods.ok()) {
+          evidence_.pods = *std::move(pods);
+          LookForOwners();
+        } else {
+          KGPU_LOG(kDebug, "pods not listed", {"reason", Message(pods.status())});
+        }
+      });
+}
+
+void Keeper::TellOwners(const Owners& before) {
+  for (const Owner owner : {Owner::kNfd, Owner::kGfd, Owner::kPlugin}) {
+    const bool stood_back = before.StandsBackFor(owner);
+    const bool stands_back = owners_.StandsBackFor(owner);
+    if (stood_back == stands_back) {
+      continue;
+    }
+    const bool is_adopted = owners_.adopted.contains(owner);
+    if (stands_back) {
+      Tell({false, "StandingBack",
+            fmt::format("{} is here: kgpu leaves {} to it; `kgpu node adopt --from {}` takes over",
+                        TitleOf(owner), LeftTo(owner), ToString(owner))});
+    } else {
+      Tell({false, is_adopted ? "TakenOver" : "OwnerGone",
+            fmt::format(
+                "{}: kgpu sets {}{}",
+                is_adopted ? "as told" : fmt::format("{} is gone", TitleOf(owner)), LeftTo(owner),
+                is_adopted ? "" : ", but for keys it left, which `kgpu node adopt` takes")});
+    }
+  }
+}
+
+void Keeper::Tell(NodeEvent event) {
+  event.uid = seen_ ? seen_->uid : "";
+  KGPU_LOG(kInfo, "node event", {"reason", event.reason}, {"note", event.note});
+  handlers_.tell(event);
+}
+
+NodeReport Keeper::report() const {
+  NodeReport report;
+  report.node = options_.node;
+  report.chain = gate_.chain();
+  report.is_ready = gate_.is_ready();
+  report.wish = gate_.wish();
+  // A write's answer is newer than the watch.
+  report.seen = writer_.node() ? writer_.node() : seen_;
+  report.api_problem = api_problem_;
+  report.owners = owners_;
+  report.writer = writer_.state();
+  return report;
+}
+
+}  // namespace kgpu::node

@@ -1,0 +1,101 @@
+// All that one agent does to its Node object: one filtered watch, the gate, the writer, and who
+// else is here. What the agent knows flows in, requests flow out.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/random.h"
+#include "src/kube/client.h"
+#include "src/kube/reflector.h"
+#include "src/labels/node_claims.h"
+#include "src/node/chain.h"
+#include "src/node/gate.h"
+#include "src/node/node_view.h"
+#include "src/node/owners.h"
+#include "src/node/pod_scan.h"
+#include "src/node/writer.h"
+
+namespace kgpu::node {
+
+struct KeeperOptions {
+  std::string node{};
+  GateOptions gate{};
+  WriterOptions writer{};
+  // The first request is sent somewhere within this time, so that a cluster whose nodes start
+  // together is not asked by all in one second.
+  std::chrono::milliseconds start_jitter{5'000};
+  // How often it is looked whether another owner still runs, while there is one.
+  std::chrono::milliseconds owners_every{600'000};
+};
+
+// What is told as an event on the node; `uid` is the Node object's.
+struct NodeEvent {
+  bool is_warning = false;
+  std::string reason{};
+  std::string note{};
+  std::string uid{};
+};
+
+// Lives on the loop's thread.
+class Keeper {
+ public:
+  struct Handlers {
+    std::function<void(const NodeEvent&)> tell{};
+    // report() or owners() may have changed.
+    std::function<void()> changed{};
+  };
+
+  // All of them outlive the keeper. Nothing is called from here.
+  Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOptions options,
+         Handlers handlers);
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // Of the node, without `allocatable`.
+  void SetFacts(ChainFacts facts);
+  // What the node should carry; until it is told, nothing is taken back or added.
+  void SetClaims(labels::NodeClaims claims);
+  // What the host tells of other owners: sockets in the kubelet's device-plugins/ that somebody
+  // answers on and that are not ours, and whether GFD's feature file is there.
+  void SetHostMarks(std::vector<std::string> sockets, bool has_gfd_file);
+
+  const Owners& owners() const { return owners_; }
+  NodeReport report() const;
+
+ private:
+  void StartWatch();
+  void OnNode(const boost::json::value& object);
+  void OnNoNode();
+  void OnWish();
+  void LookForOwners();
+  void ScanPods();
+  void ArmScan(std::chrono::nanoseconds delay);
+  void TellOwners(const Owners& before);
+  void Tell(NodeEvent event);
+
+  EventLoop& loop_;
+  kube::Client& client_;
+  Random& random_;
+  KeeperOptions options_;
+  Handlers handlers_;
+  Gate gate_;
+  Writer writer_;
+  Wanted wanted_;
+  Evidence evidence_;
+  Owners owners_;
+  std::optional<SeenNode> seen_;  // of the watch
+  std::string api_problem_ = "the API server has not been asked yet";
+  std::unique_ptr<kube::Reflector> watch_;
+  std::unique_ptr<PodScan> scan_;
+  TimerId start_timer_ = TimerId::kNone;
+  TimerId scan_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::node
