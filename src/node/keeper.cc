@@ -151,19 +151,22 @@ void Keeper::LookForOwners() {
   if (!HasMarks(evidence_)) {
     // Nothing tells of others: pods need not be looked for.
     evidence_.pods.reset();
+    has_scanned_ = false;
     scan_.reset();
     loop_.CancelTimer(std::exchange(scan_timer_, TimerId::kNone));
   } else if (!evidence_.pods && !scan_ && scan_timer_ == TimerId::kNone && seen_) {
     ArmScan(std::chrono::nanoseconds(0));
   }
   Owners owners = FindOwners(evidence_);
-  if (owners == owners_) {
-    return;
+  if (owners != owners_) {
+    owners_ = std::move(owners);
+    writer_.SetOwners(owners_);
+    handlers_.changed();
   }
-  const Owners before = std::exchange(owners_, std::move(owners));
-  TellOwners(before);
-  writer_.SetOwners(owners_);
-  handlers_.changed();
+  // Marks alone may be old: they are news when the pods have been asked for.
+  if (has_scanned_ || !HasMarks(evidence_)) {
+    TellOwners();
+  }
 }
 
 void Keeper::ArmScan(std::chrono::nanoseconds delay) {
@@ -180,21 +183,26 @@ void Keeper::ScanPods() {
         scan_.reset();
         // Jitter: so that the nodes of a cluster do not come to ask together.
         ArmScan(options_.owners_every + random_.PartOf(options_.owners_every / 4));
+        has_scanned_ = true;
         if (pods.ok()) {
           evidence_.pods = *std::move(pods);
-          LookForOwners();
         } else {
           KGPU_LOG(kDebug, "pods not listed", {"reason", Message(pods.status())});
         }
+        LookForOwners();
       });
 }
 
-void Keeper::TellOwners(const Owners& before) {
+void Keeper::TellOwners() {
   for (const Owner owner : {Owner::kNfd, Owner::kGfd, Owner::kPlugin}) {
-    const bool stood_back = before.StandsBackFor(owner);
     const bool stands_back = owners_.StandsBackFor(owner);
-    if (stood_back == stands_back) {
+    if (told_.contains(owner) == stands_back) {
       continue;
+    }
+    if (stands_back) {
+      told_.insert(owner);
+    } else {
+      told_.erase(owner);
     }
     const bool is_adopted = owners_.adopted.contains(owner);
     if (stands_back) {

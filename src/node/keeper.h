@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,7 @@ class Keeper {
   void LookForOwners();
   void ScanPods();
   void ArmScan(std::chrono::nanoseconds delay);
-  void TellOwners(const Owners& before);
+  void TellOwners();
   void Tell(NodeEvent event);
 
   EventLoop& loop_;
@@ -90,6 +91,8 @@ class Keeper {
   Wanted wanted_;
   Evidence evidence_;
   Owners owners_;
+  std::set<Owner> told_;          // whom it stands back for, as told
+  bool has_scanned_ = false;      // since there are marks
   std::optional<SeenNode> seen_;  // of the watch
   std::string api_problem_ = "the API server has not been asked yet";
   std::unique_ptr<kube::Reflector> watch_;
