@@ -55,6 +55,14 @@ std::string LeftTo(Owner owner) {
 
 }  // namespace
 
+kube::Event EventOf(const NodeEvent& event, const std::string& node) {
+  return {.is_warning = event.is_warning,
+          .reason = event.reason,
+          .action = "Verifying",
+          .note = event.note,
+          .regarding = {.api_version = "v1", .kind = "Node", .name = node, .uid = event.uid}};
+}
+
 Keeper::Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOptions options,
                Handlers handlers)
     : loop_(loop),

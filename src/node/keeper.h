@@ -13,6 +13,7 @@
 #include "src/base/event_loop.h"
 #include "src/base/random.h"
 #include "src/kube/client.h"
+#include "src/kube/event_recorder.h"
 #include "src/kube/reflector.h"
 #include "src/labels/node_claims.h"
 #include "src/node/chain.h"
@@ -42,6 +43,9 @@ struct NodeEvent {
   std::string note{};
   std::string uid{};
 };
+
+// For kube::EventRecorder.
+kube::Event EventOf(const NodeEvent& event, const std::string& node);
 
 // Lives on the loop's thread.
 class Keeper {
