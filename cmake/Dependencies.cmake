@@ -49,5 +49,14 @@ add_library(kgpu_zlib INTERFACE)
 add_library(kgpu::zlib ALIAS kgpu_zlib)
 target_link_libraries(kgpu_zlib INTERFACE -l:libz.a)
 
+add_library(kgpu_openssl INTERFACE)
+add_library(kgpu::openssl ALIAS kgpu_openssl)
+target_link_libraries(kgpu_openssl INTERFACE -l:libssl.a -l:libcrypto.a Threads::Threads)
+
+# Names to addresses, without the system's resolver, which a static program can not use.
+add_library(kgpu_cares INTERFACE)
+add_library(kgpu::cares ALIAS kgpu_cares)
+target_link_libraries(kgpu_cares INTERFACE -l:libcares.a Threads::Threads)
+
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
