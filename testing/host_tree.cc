@@ -200,21 +200,22 @@ class Unpacker {
     const std::string id = Get(options, "id", "ffff:ffff");
     const std::string subsystem = Get(options, "subsystem", "0000:0000");
     const std::string driver = Get(options, "driver");
-    File(folder + "/class", "0x" + pci_class);
-    File(folder + "/vendor", "0x" + id.substr(0, 4));
-    File(folder + "/device", "0x" + id.substr(5));
-    File(folder + "/subsystem_vendor", "0x" + subsystem.substr(0, 4));
-    File(folder + "/subsystem_device", "0x" + subsystem.substr(5));
     if (!driver.empty()) {
       Link(folder + "/driver", "sys/bus/pci/drivers/" + driver);
     }
-    if (!options.contains("no-uevent")) {
-      const size_t zeros = std::min(pci_class.find_first_not_of('0'), pci_class.size());
-      File(folder + "/uevent",
-           fmt::format("{}PCI_CLASS={}\nPCI_ID={}\nPCI_SUBSYS_ID={}\nPCI_SLOT_NAME={}",
-                       driver.empty() ? "" : fmt::format("DRIVER={}\n", driver),
-                       Upper(pci_class.substr(zeros)), Upper(id), Upper(subsystem), address));
+    if (options.contains("no-uevent")) {
+      File(folder + "/class", "0x" + pci_class);
+      File(folder + "/vendor", "0x" + id.substr(0, 4));
+      File(folder + "/device", "0x" + id.substr(5));
+      File(folder + "/subsystem_vendor", "0x" + subsystem.substr(0, 4));
+      File(folder + "/subsystem_device", "0x" + subsystem.substr(5));
+      return;
     }
+    const size_t zeros = std::min(pci_class.find_first_not_of('0'), pci_class.size());
+    File(folder + "/uevent",
+         fmt::format("{}PCI_CLASS={}\nPCI_ID={}\nPCI_SUBSYS_ID={}\nPCI_SLOT_NAME={}",
+                     driver.empty() ? "" : fmt::format("DRIVER={}\n", driver),
+                     Upper(pci_class.substr(zeros)), Upper(id), Upper(subsystem), address));
   }
 
   // Numbered as Linux does on most servers: the first threads of all cores, then the second ones.
@@ -228,10 +229,9 @@ class Unpacker {
     for (const unsigned cpu : cpus) {
       const std::string path = fmt::format("sys/devices/system/cpu/cpu{}", cpu);
       dir_.MakeDir(Path(path));
-      Link(fmt::format("sys/bus/cpu/devices/cpu{}", cpu), path);
       if (!offline.contains(cpu)) {
-        Topology(path, cpu, count, cores, per_socket, offline);
-        Policy(path, cpu, options);
+        Topology(path, cpu, count, cores, per_socket, offline, options.contains("no-smt"));
+        Policy(cpu, options);
       }
     }
     if (!options.contains("no-smt")) {
@@ -240,7 +240,7 @@ class Unpacker {
   }
 
   void Topology(const std::string& path, unsigned cpu, unsigned count, unsigned cores,
-                unsigned per_socket, const std::set<unsigned>& offline) const {
+                unsigned per_socket, const std::set<unsigned>& offline, bool is_old) const {
     const unsigned core = cpu % cores;
     const unsigned socket = core / per_socket;
     std::vector<unsigned> siblings;
@@ -256,13 +256,12 @@ class Unpacker {
       }
     }
     File(path + "/topology/thread_siblings_list", ListText(siblings));
-    File(path + "/topology/package_cpus_list", ListText(package));
-    File(path + "/topology/core_siblings_list", ListText(package));
+    File(path + (is_old ? "/topology/core_siblings_list" : "/topology/package_cpus_list"),
+         ListText(package));
     File(path + "/topology/physical_package_id", std::to_string(socket));
-    File(path + "/topology/core_id", std::to_string(core));
   }
 
-  void Policy(const std::string& path, unsigned cpu, const Options& options) const {
+  void Policy(unsigned cpu, const Options& options) const {
     const std::string governor = Get(options, "governor");
     if (governor.empty()) {
       return;
@@ -273,7 +272,6 @@ class Unpacker {
     if (const std::string base = Get(options, "base_khz"); !base.empty()) {
       File(policy + "/base_frequency", base);
     }
-    Link(path + "/cpufreq", policy);
   }
 
   const TempDir& dir_;

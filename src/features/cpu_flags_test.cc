@@ -74,6 +74,13 @@ TEST(CpuFlagsTest, NamesAvx512OnlyWhenTheKernelSavesItsRegisters) {
               AllOf(Not(Contains("AVX512F")), Not(Contains("AMXTILE"))));
 }
 
+TEST(CpuFlagsTest, DoesNotTakeProtectionKeysForMatrixInstructions) {
+  const std::string cpu = Maker(kIntel, 0x1e) + Leaf(1, 0, 0, 0, kAvxBits, 0) + "xcr0 0x602e7\n" +
+                          Leaf(7, 0, 0, 0, 1 << 3, 1 << 24);
+  EXPECT_THAT(Cpu(cpu).flags(), Not(Contains("AMXFP8")));
+  EXPECT_THAT(Cpu(cpu + Leaf(0x1e, 1, 1 << 4, 0, 0, 0)).flags(), Contains("AMXFP8"));
+}
+
 TEST(CpuFlagsTest, TakesTheSecondBitManipulationsOnlyWithTheFirst) {
   EXPECT_THAT(Cpu(Maker(kIntel, 7) + Leaf(7, 0, 0, 0x100, 0, 0)).flags(), IsEmpty());
   EXPECT_THAT(Cpu(Maker(kIntel, 7) + Leaf(7, 0, 0, 0x108, 0, 0)).flags(),

@@ -35,6 +35,7 @@ void CpuLeaves::LoadFirst() {
 void CpuLeaves::LoadBasic() {
   constexpr unsigned kXsave = 26;
   constexpr unsigned kSgx = 2;
+  constexpr unsigned kAmxTile = 24;
   constexpr unsigned kAvx10 = 19;
   const CpuidRegisters seven = Read(7);
   Set(Word::k7Ebx, seven.ebx);
@@ -49,6 +50,9 @@ void CpuLeaves::LoadBasic() {
   }
   if (Has(Word::k7Ebx, kSgx)) {
     Set(Word::k12Eax, Read(0x12).eax);
+  }
+  if (Has(Word::k7Edx, kAmxTile)) {
+    Set(Word::k1ESub1Eax, Read(0x1e, 1).eax);
   }
   if (Has(Word::k7Sub1Edx, kAvx10)) {
     Set(Word::k24Ebx, Read(0x24).ebx);

@@ -23,6 +23,7 @@ enum class Word : uint8_t {
   k7Sub2Edx,
   kDSub1Eax,
   k12Eax,
+  k1ESub1Eax,
   k24Ebx,
   kExt1Ecx,
   kExt1Edx,

@@ -14,8 +14,8 @@ const char* Claim(bool is_so) {
 }
 
 void ReadNuma(const Source& source) {
-  const size_t nodes = source.List("sys/bus/node/devices").size();
-  // A kernel without NUMA has no such folder: then the machine is one node that nobody counts.
+  // A kernel without NUMA has no such folder: the machine is one node.
+  const size_t nodes = std::max<size_t>(1, source.List("sys/bus/node/devices").size());
   source.attributes("memory.numa") = {{"is_numa", Claim(nodes > 1)},
                                       {"node_count", std::to_string(nodes)}};
 }
