@@ -58,6 +58,24 @@ struct PeerPath {
   auto operator<=>(const PeerPath&) const = default;
 };
 
+// The NVLink domain a GPU shares with GPUs of other hosts, and the part of it that it can reach.
+// Source: nvmlDeviceGetGpuFabricInfo.
+struct FabricId {
+  std::string cluster_uuid;  // "4d1c…-…", without a prefix
+  unsigned clique_id = 0;
+  auto operator<=>(const FabricId&) const = default;
+};
+
+// Of a MIG device; compute instances of one GPU instance share them.
+struct MigEngines {
+  unsigned copy = 0;
+  unsigned decoder = 0;
+  unsigned encoder = 0;
+  unsigned jpeg = 0;
+  unsigned ofa = 0;
+  bool operator==(const MigEngines&) const = default;
+};
+
 // A MIG device: one compute instance in one GPU instance.
 struct MigDevice {
   MigUuid uuid;
@@ -68,6 +86,7 @@ struct MigDevice {
   unsigned gpu_instance_slices = 0;
   unsigned compute_instance_slices = 0;
   unsigned multiprocessors = 0;
+  MigEngines engines;
   std::optional<Bytes> memory;
   // Minors of /dev/nvidia-caps/nvidia-cap<N> that open this device, from
   // /proc/driver/nvidia/capabilities; nullopt where the driver lists none.
@@ -90,6 +109,7 @@ struct Gpu {
   PciBusId pci;
   uint16_t pci_vendor_id = 0;  // 0x10de
   uint16_t pci_device_id = 0;
+  uint32_t pci_class = 0;    // 0x0302 3D controller, 0x0300 VGA; 0: the host does not show it
   std::string name;          // as the driver says: "NVIDIA A100-SXM4-80GB"
   std::string model;         // canonical id used by selectors and labels: "A100-SXM4-80GB"
   std::string architecture;  // "ampere", lower case; empty when unknown
@@ -102,6 +122,7 @@ struct Gpu {
   std::optional<unsigned> numa_node;
   std::optional<MigMode> mig_mode;     // nullopt: not MIG capable
   std::vector<MigDevice> mig_devices;  // by (gpu_instance, compute_instance)
+  std::optional<FabricId> fabric;      // nullopt: none that spans hosts
   std::vector<NvLink> nvlinks;         // by link
   std::vector<PeerPath> peers;         // by peer_index
   Health health;

@@ -74,10 +74,11 @@ std::optional<MigDevice> MakeMigDevice(const Gpu& gpu, unsigned index,
     mig.gpu_instance_slices = attributes->gpu_instance_slices;
     mig.compute_instance_slices = attributes->compute_instance_slices;
     mig.multiprocessors = attributes->multiprocessors;
+    mig.engines = attributes->engines;
     mig.memory = attributes->memory;
     naming.gpu_instance_slices = attributes->gpu_instance_slices;
     naming.compute_instance_slices = attributes->compute_instance_slices;
-    naming.ofa_engines = attributes->ofa_engines;
+    naming.ofa_engines = attributes->engines.ofa;
     naming.memory = attributes->memory;
   }
   mig.profile = device::MigProfileName(naming);
@@ -111,6 +112,7 @@ std::optional<Gpu> MakeGpu(unsigned index, const GpuReading& reading, const Host
   gpu.pci = *report.pci;
   gpu.pci_vendor_id = report.pci_vendor_id;
   gpu.pci_device_id = report.pci_device_id;
+  gpu.pci_class = pci != nullptr ? pci->class_code >> 8 : 0;
   gpu.name = report.name;
   gpu.model = device::ModelId(report.name, report.pci_device_id);
   gpu.architecture = device::ArchitectureName(report.architecture, report.compute);
@@ -122,6 +124,7 @@ std::optional<Gpu> MakeGpu(unsigned index, const GpuReading& reading, const Host
   gpu.is_ecc_enabled = report.is_ecc_enabled;
   gpu.numa_node = pci != nullptr && pci->numa_node ? pci->numa_node : report.numa_node;
   gpu.mig_mode = report.mig_mode;
+  gpu.fabric = report.fabric;
   gpu.nvlinks = reading.nvlinks.links;
   return gpu;
 }

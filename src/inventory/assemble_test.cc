@@ -85,8 +85,7 @@ TEST_F(AssembleTest, NamesMigDevicesAndFindsTheirCapabilities) {
   mig.attributes = {.gpu_instance_slices = 1,
                     .compute_instance_slices = 1,
                     .multiprocessors = 14,
-                    .jpeg_engines = 0,
-                    .ofa_engines = 0,
+                    .engines = {.copy = 1, .decoder = 1, .encoder = 0, .jpeg = 1, .ofa = 0},
                     .memory = MebiBytes(9856)};
   reading_.gpus[0].mig_devices[3] = mig;
   reading_.gpus[0].mig_devices[4] = probe::MigReport{};  // being destroyed
@@ -95,6 +94,7 @@ TEST_F(AssembleTest, NamesMigDevicesAndFindsTheirCapabilities) {
   const device::MigDevice& device = listed.gpus[0].mig_devices[0];
   EXPECT_EQ(device.profile, "1g.10gb");
   EXPECT_EQ(device.index, 3U);
+  EXPECT_EQ(device.engines.jpeg, 1U);
   EXPECT_EQ(device.gpu_instance_cap_minor, 66U);
   EXPECT_EQ(device.compute_instance_cap_minor, 67U);
 }

@@ -193,6 +193,15 @@ struct DeviceAttributes {  // nvmlDeviceAttributes_t: engines and slices of a MI
 };
 static_assert(sizeof(DeviceAttributes) == 40 && offsetof(DeviceAttributes, memory_size_mb) == 32);
 
+struct FabricInfo {  // nvmlGpuFabricInfo_t
+  uint8_t cluster_uuid[16];
+  int32_t status;  // a Return: of the GPU's registration with the fabric
+  uint32_t clique_id;
+  uint8_t state;  // kFabricState…
+};
+static_assert(sizeof(FabricInfo) == 28);
+inline constexpr uint8_t kFabricStateCompleted = 3;  // NVML_GPU_FABRIC_STATE_COMPLETED
+
 struct Placement {  // nvmlGpuInstancePlacement_t: memory slices
   uint32_t start;
   uint32_t size;
@@ -243,6 +252,7 @@ using DeviceGetEccModeFn = Return(Device, EnableState* current, EnableState* pen
 using DeviceGetMigModeFn = Return(Device, uint32_t* current, uint32_t* pending);
 
 using DeviceGetMigDeviceHandleByIndexFn = Return(Device, uint32_t index, Device* mig_device);
+using DeviceGetFabricInfoFn = Return(Device, FabricInfo*);
 using DeviceGetAttributesFn = Return(Device, DeviceAttributes*);  // _v2, v1
 using DeviceGetGpuInstanceByIdFn = Return(Device, uint32_t id, GpuInstance*);
 using GpuInstanceGetInfoFn = Return(GpuInstance, GpuInstanceInfo*);

@@ -53,6 +53,9 @@ inline constexpr Function<DeviceGetMemoryInfoV2Fn> kDeviceGetMemoryInfoV2{
 inline constexpr Function<DeviceGetMemoryInfoFn> kDeviceGetMemoryInfo{"nvmlDeviceGetMemoryInfo",
                                                                       nullptr};
 
+inline constexpr Function<DeviceGetFabricInfoFn> kDeviceGetGpuFabricInfo{
+    "nvmlDeviceGetGpuFabricInfo", nullptr};
+
 inline constexpr Function<DeviceGetMigModeFn> kDeviceGetMigMode{"nvmlDeviceGetMigMode", nullptr};
 inline constexpr Function<DeviceGetUintFn> kDeviceGetMaxMigDeviceCount{
     "nvmlDeviceGetMaxMigDeviceCount", nullptr};

@@ -50,8 +50,7 @@ bool Has(int32_t result) {
   return result == nvml::kSuccess;
 }
 
-template <size_t kSize>
-std::optional<nvml::Return> FirstFault(const int32_t (&results)[kSize]) {
+std::optional<nvml::Return> FirstFault(std::span<const int32_t> results) {
   for (const int32_t result : results) {
     if (const auto code = static_cast<nvml::Return>(result); !nvml::IsBenign(code)) {
       return code;
@@ -151,6 +150,22 @@ bool Has(const GpuPayload& payload, GpuField field) {
 }
 bool Has(const MigPayload& payload, MigField field) {
   return Has(payload.results[static_cast<uint32_t>(field)]);
+}
+
+// Nothing for a GPU that is not, or not yet, a member of a fabric, and for one that spans no other
+// host: its cluster's UUID is all zeros.
+std::optional<device::FabricId> FabricOf(const GpuPayload& payload) {
+  const std::span<const uint8_t, 16> uuid(payload.fabric_cluster);
+  if (!Has(payload, GpuField::kFabric) || payload.fabric_state != nvml::kFabricStateCompleted ||
+      payload.fabric_status != nvml::kSuccess ||
+      std::ranges::all_of(uuid, [](uint8_t byte) { return byte == 0; })) {
+    return std::nullopt;
+  }
+  return device::FabricId{.cluster_uuid = fmt::format(
+                              "{:02x}-{:02x}-{:02x}-{:02x}-{:02x}", fmt::join(uuid.first(4), ""),
+                              fmt::join(uuid.subspan(4, 2), ""), fmt::join(uuid.subspan(6, 2), ""),
+                              fmt::join(uuid.subspan(8, 2), ""), fmt::join(uuid.last(6), "")),
+                          .clique_id = payload.fabric_clique};
 }
 
 void FillNumbers(const GpuPayload& payload, GpuReport* report) {
@@ -264,7 +279,9 @@ StatusOr<GpuReport> DecodeGpu(std::span<const std::byte> payload) {
   if (Has(gpu, GpuField::kMaxMig)) {
     report.max_mig_devices = gpu.max_mig_devices;
   }
-  report.fault = FirstFault(gpu.results);
+  report.fabric = FabricOf(gpu);
+  // A fabric that does not answer speaks against the fabric, not against this GPU.
+  report.fault = FirstFault(std::span(gpu.results).first<kGpuFieldCount - 1>());
   return report;
 }
 
@@ -292,8 +309,11 @@ StatusOr<MigReport> DecodeMig(std::span<const std::byte> payload) {
     report.attributes = {.gpu_instance_slices = mig.gpu_instance_slices,
                          .compute_instance_slices = mig.compute_instance_slices,
                          .multiprocessors = mig.multiprocessors,
-                         .jpeg_engines = mig.jpeg_engines,
-                         .ofa_engines = mig.ofa_engines,
+                         .engines = {.copy = mig.copy_engines,
+                                     .decoder = mig.decoders,
+                                     .encoder = mig.encoders,
+                                     .jpeg = mig.jpeg_engines,
+                                     .ofa = mig.ofa_engines},
                          .memory = MebiBytes(mig.memory_mib)};
   }
   if (Has(mig, MigField::kInstanceInfo)) {

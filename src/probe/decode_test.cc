@@ -114,7 +114,7 @@ TEST(DecodeFrameTest, RejectsWhatIsNoFrame) {
   };
   for (const Case& c :
        {Case{"magic", [](HelloFrame& f) { f.header.magic = 1; }},
-        Case{"version", [](HelloFrame& f) { f.header.version = 2; }},
+        Case{"version", [](HelloFrame& f) { f.header.version = kProtocolVersion + 1; }},
         Case{"announced", [](HelloFrame& f) { f.header.size = 8; }},
         Case{"kind", [](HelloFrame& f) { f.header.kind = 99; }},
         Case{"kind", [](HelloFrame& f) { f.header.kind = 2; }},
@@ -216,6 +216,45 @@ TEST(DecodeGpuTest, TakesNoNumaNodeFromMinusOne) {
   GpuPayload gpu = MakeGpu();
   gpu.numa_node = 0xffffffff;
   EXPECT_EQ(DecodeGpu(BytesOf(gpu))->numa_node, std::nullopt);
+}
+
+GpuPayload InFabric() {
+  GpuPayload gpu = MakeGpu();
+  gpu.fabric_state = nvml::kFabricStateCompleted;
+  gpu.fabric_status = nvml::kSuccess;
+  gpu.fabric_clique = 32766;
+  for (uint8_t i = 0; i < 16; ++i) {
+    gpu.fabric_cluster[i] = static_cast<uint8_t>(0xa0 + i);
+  }
+  return gpu;
+}
+
+TEST(DecodeGpuTest, ReadsTheFabric) {
+  const auto report = DecodeGpu(BytesOf(InFabric()));
+  ASSERT_OK(report);
+  ASSERT_TRUE(report->fabric.has_value());
+  EXPECT_EQ(report->fabric->cluster_uuid, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
+  EXPECT_EQ(report->fabric->clique_id, 32766U);
+}
+
+TEST(DecodeGpuTest, NoFabricUntilItIsCompleteAndSpansHosts) {
+  GpuPayload starting = InFabric();
+  starting.fabric_state = 2;
+  GpuPayload failed = InFabric();
+  failed.fabric_status = nvml::kErrorUnknown;
+  GpuPayload alone = InFabric();
+  std::memset(alone.fabric_cluster, 0, sizeof(alone.fabric_cluster));
+  GpuPayload silent = InFabric();
+  silent.results[static_cast<uint32_t>(GpuField::kFabric)] = nvml::kErrorNotSupported;
+  for (const GpuPayload& gpu : {starting, failed, alone, silent}) {
+    EXPECT_EQ(DecodeGpu(BytesOf(gpu))->fabric, std::nullopt);
+  }
+}
+
+TEST(DecodeGpuTest, AFabricThatFailsIsNoFaultOfTheGpu) {
+  GpuPayload gpu = InFabric();
+  gpu.results[static_cast<uint32_t>(GpuField::kFabric)] = nvml::kErrorUnknown;
+  EXPECT_EQ(DecodeGpu(BytesOf(gpu))->fault, std::nullopt);
 }
 
 TEST(DecodeNvLinksTest, ReadsUsedEntriesOnly) {

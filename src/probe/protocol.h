@@ -12,7 +12,7 @@
 namespace kgpu::probe {
 
 inline constexpr uint32_t kMagic = 0x6b677075;  // "kgpu"
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 inline constexpr size_t kMaxFrameSize = 2048;
 
 // A request that takes longer than this tells of its progress, so that the parent's deadline is one
@@ -111,8 +111,9 @@ enum class GpuField : uint32_t {
   kMig,
   kMaxMig,
   kNuma,
+  kFabric,
 };
-inline constexpr uint32_t kGpuFieldCount = 14;
+inline constexpr uint32_t kGpuFieldCount = 15;
 
 struct PciAddress {
   uint32_t domain;
@@ -134,7 +135,11 @@ struct GpuPayload {
   uint32_t is_mig_pending;
   uint32_t max_mig_devices;
   uint32_t numa_node;
+  uint32_t fabric_state;  // nvml::kFabricState…
+  int32_t fabric_status;  // nvml::Return of the registration with the fabric
+  uint32_t fabric_clique;
   uint64_t memory_bytes;
+  uint8_t fabric_cluster[16];
   char uuid[nvml::kUuidV2Size];
   char name[nvml::kNameV2Size];
   char serial[nvml::kSerialSize];
@@ -158,6 +163,9 @@ struct MigPayload {
   uint32_t gpu_instance_slices;
   uint32_t compute_instance_slices;
   uint32_t multiprocessors;
+  uint32_t copy_engines;
+  uint32_t decoders;
+  uint32_t encoders;
   uint32_t jpeg_engines;
   uint32_t ofa_engines;
   uint32_t profile_id;

@@ -43,6 +43,7 @@ struct GpuReport {
   std::optional<device::MigMode> mig_mode;
   unsigned max_mig_devices = 0;
   std::optional<unsigned> numa_node;
+  std::optional<device::FabricId> fabric;
   std::optional<nvml::Return> fault;  // the first answer that is no mere "not supported"
 };
 
@@ -55,8 +56,7 @@ struct MigReport {
     unsigned gpu_instance_slices = 0;
     unsigned compute_instance_slices = 0;
     unsigned multiprocessors = 0;
-    unsigned jpeg_engines = 0;
-    unsigned ofa_engines = 0;
+    device::MigEngines engines{};
     Bytes memory;
   };
   std::optional<Attributes> attributes;

@@ -55,6 +55,12 @@ json::object Json(const device::MigDevice& mig) {
           {"gpuInstanceSlices", mig.gpu_instance_slices},
           {"computeInstanceSlices", mig.compute_instance_slices},
           {"multiprocessors", mig.multiprocessors},
+          {"engines",
+           {{"copy", mig.engines.copy},
+            {"decoder", mig.engines.decoder},
+            {"encoder", mig.engines.encoder},
+            {"jpeg", mig.engines.jpeg},
+            {"ofa", mig.engines.ofa}}},
           {"memoryBytes", OrNull(mig.memory)},
           {"health", Json(mig.health)}};
 }
@@ -89,6 +95,13 @@ json::value MigModeOf(const device::Gpu& gpu) {
           {"pendingEnabled", gpu.mig_mode->is_pending_enabled}};
 }
 
+json::value FabricOf(const device::Gpu& gpu) {
+  if (!gpu.fabric) {
+    return nullptr;
+  }
+  return {{"clusterUuid", gpu.fabric->cluster_uuid}, {"cliqueId", gpu.fabric->clique_id}};
+}
+
 json::value ComputeOf(const device::Gpu& gpu) {
   if (!gpu.compute) {
     return nullptr;
@@ -114,6 +127,7 @@ json::object Json(const device::Gpu& gpu) {
           {"numaNode", OrNull(gpu.numa_node)},
           {"mig", MigModeOf(gpu)},
           {"migDevices", List(gpu.mig_devices, &Json)},
+          {"fabric", FabricOf(gpu)},
           {"nvlinks", List(gpu.nvlinks, &Json)},
           {"peers", List(gpu.peers, &Json)},
           {"health", Json(gpu.health)}};

@@ -52,6 +52,8 @@ inline constexpr Field kFields[] = {
     {"remap-failed", 1, KGPU_FIELD(remap.has_failed)},
     {"retired-pages-pending", 1, KGPU_FIELD(retired_pages_pending)},
     {"fabric-state", 3, KGPU_FIELD(fabric_state)},
+    {"fabric-cluster", 0xffff, KGPU_FIELD(fabric_cluster)},
+    {"fabric-clique", 0xffff, KGPU_FIELD(fabric_clique)},
     {"reset-required", 1, KGPU_FIELD(reset_required)},
     {"energy-mj", ~uint64_t{0}, [](SimGpu& gpu, uint64_t value) { gpu.power.energy_mj = value; }},
     {"memory-used", ~uint64_t{0},

@@ -227,14 +227,6 @@ struct FbcStats {
   uint32_t average_latency;
 };
 
-struct FabricInfo {  // nvmlGpuFabricInfo_t
-  uint8_t cluster_uuid[16];
-  int32_t status;
-  uint32_t clique_id;
-  uint8_t state;
-};
-static_assert(sizeof(FabricInfo) == 28);
-
 struct FabricInfoV2 {  // nvmlGpuFabricInfo_v2_t
   uint32_t version;
   uint8_t cluster_uuid[16];

@@ -213,7 +213,9 @@ struct SimGpu {
   uint8_t topology[kMaxGpus];  // NVML_TOPOLOGY_* to the GPU in each slot: 0, 10, 20, 30, 40, 50
   SimRetiredPage retired_pages[kMaxRetiredPages];
   uint32_t nvlink_count;
-  uint32_t fabric_state;  // kUnsupported; 0 not supported, 1 not started, 2, 3 completed
+  uint32_t fabric_state;    // kUnsupported; 0 not supported, 1 not started, 2, 3 completed
+  uint32_t fabric_cluster;  // last bytes of the cluster's UUID; 0: all of it is zero
+  uint32_t fabric_clique;
   SimNvLink nvlinks[kMaxNvLinks];
   SimMig mig;
   SimKnob knobs[kMaxKnobs];

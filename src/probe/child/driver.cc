@@ -105,6 +105,15 @@ nvml::Return Driver::ReadMemory(nvml::Device device, GpuPayload* payload) {
   return result;
 }
 
+void Driver::ReadFabric(nvml::Device device, GpuPayload* payload) {
+  nvml::FabricInfo fabric{};
+  payload->results[Index(GpuField::kFabric)] = Call(nvml::kDeviceGetGpuFabricInfo, device, &fabric);
+  payload->fabric_state = fabric.state;
+  payload->fabric_status = fabric.status;
+  payload->fabric_clique = fabric.clique_id;
+  memcpy(payload->fabric_cluster, fabric.cluster_uuid, sizeof(fabric.cluster_uuid));
+}
+
 nvml::Return Driver::ReadGpu(uint32_t gpu, GpuPayload* payload) {
   nvml::Device device = nullptr;
   if (const nvml::Return result = Handle(gpu, &device); result != nvml::kSuccess) {
@@ -141,6 +150,7 @@ nvml::Return Driver::ReadGpu(uint32_t gpu, GpuPayload* payload) {
   if (payload->max_mig_devices > kMaxMigDevices) {
     payload->max_mig_devices = kMaxMigDevices;
   }
+  ReadFabric(device, payload);
   Terminate(payload->uuid);
   Terminate(payload->name);
   Terminate(payload->serial);
@@ -189,6 +199,9 @@ nvml::Return Driver::ReadMigDevice(uint32_t gpu, uint32_t index, MigPayload* pay
   payload->gpu_instance_slices = attributes.gpu_instance_slice_count;
   payload->compute_instance_slices = attributes.compute_instance_slice_count;
   payload->multiprocessors = attributes.multiprocessor_count;
+  payload->copy_engines = attributes.shared_copy_engine_count;
+  payload->decoders = attributes.shared_decoder_count;
+  payload->encoders = attributes.shared_encoder_count;
   payload->jpeg_engines = attributes.shared_jpeg_count;
   payload->ofa_engines = attributes.shared_ofa_count;
   payload->memory_mib = attributes.memory_size_mb;

@@ -39,6 +39,7 @@ class Driver {
   void NoteProgress();
   nvml::Return ReadPci(nvml::Device device, GpuPayload* payload);
   nvml::Return ReadMemory(nvml::Device device, GpuPayload* payload);
+  void ReadFabric(nvml::Device device, GpuPayload* payload);
   nvml::Return ReadNvLink(nvml::Device device, uint32_t link, NvLinkEntry* entry);
   nvml::Return ReadInstance(uint32_t gpu, MigPayload* payload);
 

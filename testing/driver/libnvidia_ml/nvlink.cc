@@ -107,8 +107,13 @@ Return FillFabric(const SimGpu& gpu, Info& info) {
     return kErrorNotSupported;
   }
   memset(info.cluster_uuid, 0, sizeof(info.cluster_uuid));
+  if (gpu.fabric_cluster != 0) {
+    info.cluster_uuid[0] = 0x6b;
+    info.cluster_uuid[14] = static_cast<uint8_t>(gpu.fabric_cluster >> 8);
+    info.cluster_uuid[15] = static_cast<uint8_t>(gpu.fabric_cluster);
+  }
   info.status = nvml::kSuccess;
-  info.clique_id = 0;
+  info.clique_id = gpu.fabric_clique;
   info.state = static_cast<uint8_t>(gpu.fabric_state);
   return kSuccess;
 }
