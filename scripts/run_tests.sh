@@ -18,7 +18,7 @@ ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j2 \
   --output-junit "$kgpu_top/$report" "$@" >&2 || status=$?
 
 # The counts of ctest's own report; a report that is missing means that nothing ran.
-count() { grep -m1 '<testsuite' "$report" 2>/dev/null -A3 | grep -o "$1=\"[0-9]*\"" | head -n1 | tr -dc 0-9; }
+count() { grep -m1 '<testsuite' "$report" 2>/dev/null -A5 | grep -o "$1=\"[0-9]*\"" | head -n1 | tr -dc 0-9; }
 total=$(count tests) failed=$(count failures) skipped=$(count skipped) disabled=$(count disabled)
 : "${total:=0}" "${failed:=0}" "${skipped:=0}" "${disabled:=0}"
 skipped=$((skipped + disabled))
