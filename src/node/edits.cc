@@ -220,4 +220,23 @@ EditPlan PlanDecision(const SeenNode& node, Decision decision, const std::set<Ow
   return plan;
 }
 
+EditPlan PlanClear(const SeenNode& node) {
+  NodePlan ours = PlanNode(node, NothingWanted(), Owners{}, WallTime{});
+  EditPlan plan;
+  KeyEdits decisions;
+  for (const std::string_view annotation : {kAdoptedAnnotation, kReleasedAnnotation}) {
+    if (node.annotations.values.contains(std::string(annotation))) {
+      decisions[std::string(annotation)] = std::nullopt;
+      ours.changes.push_back(fmt::format("annotation - {}", annotation));
+    }
+  }
+  plan.changes = std::move(ours.changes);
+  if (!ours.writes.empty()) {
+    plan.request = std::move(ours.writes.front().request);
+  } else if (!decisions.empty()) {
+    plan.request = PatchKeys(node, {}, decisions);
+  }
+  return plan;
+}
+
 }  // namespace kgpu::node

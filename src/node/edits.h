@@ -60,4 +60,7 @@ enum class Decision : uint8_t {
 // Records the decision about `subjects` on the node.
 EditPlan PlanDecision(const SeenNode& node, Decision decision, const std::set<Owner>& subjects);
 
+// The next step of taking everything of ours off the node; its changes are all that are left.
+EditPlan PlanClear(const SeenNode& node);
+
 }  // namespace kgpu::node

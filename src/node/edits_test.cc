@@ -140,5 +140,27 @@ TEST(EditsTest, DecisionsAreRecordedOnTheNode) {
   EXPECT_EQ(plan.request->body, R"({"metadata":{"annotations":{"kgpu.dev/adopted":null}}})");
 }
 
+TEST(EditsTest, ClearsWhatIsOursStepByStep) {
+  SeenNode node = Node();
+  node.gpu_ready = SeenCondition{"True", "AllVerified", "", WallTime{}};
+  node.annotations.values["kgpu.dev/adopted"] = "a-later-kind";
+  node.taints.push_back({{"kgpu.dev/not-ready", "", "NoSchedule"}, "{}"});
+  EditPlan plan = PlanClear(node);
+  EXPECT_THAT(plan.changes,
+              ElementsAre("condition - GPUReady=True (AllVerified)",
+                          "taint - kgpu.dev/not-ready:NoSchedule", "label - nvidia.com/gpu.count",
+                          "annotation - kgpu.dev/adopted"));
+  ASSERT_TRUE(plan.request.has_value());
+  EXPECT_EQ(plan.request->path, "/api/v1/nodes/n1/status");
+  node.gpu_ready.reset();
+  node.taints.pop_back();
+  node.labels.ours.clear();
+  plan = PlanClear(node);
+  ASSERT_TRUE(plan.request.has_value());
+  EXPECT_EQ(plan.request->body, R"({"metadata":{"annotations":{"kgpu.dev/adopted":null}}})");
+  node.annotations.values.clear();
+  EXPECT_FALSE(PlanClear(node).request.has_value());
+}
+
 }  // namespace
 }  // namespace kgpu::node
