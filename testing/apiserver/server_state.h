@@ -1,0 +1,55 @@
+// All parts of the server, for those who answer requests.
+#pragma once
+
+#include <string>
+
+#include "src/http/message.h"
+#include "testing/apiserver/api.h"
+#include "testing/apiserver/registry.h"
+#include "testing/apiserver/route.h"
+#include "testing/apiserver/watch_hub.h"
+
+namespace kgpu::apiserver {
+
+struct ServerState {
+  ServerState(EventLoop& its_loop, const ApiOptions& its_options);
+
+  EventLoop& loop;
+  ApiOptions options;
+  Store store;
+  ResourceTable resources;
+  Registry registry;
+  WatchHub hub;
+  Access access;
+  Faults faults;
+  Counters counters;
+
+  int64_t NowSeconds() const;
+};
+
+enum class Effect : uint8_t { kNone, kChanged, kNoOp };
+
+struct Reply {
+  http::Response response{};
+  Effect effect = Effect::kNone;
+};
+
+// get and list of resources. Errors: Failures.
+StatusOr<Reply> Read(const ServerState& state, const Route& route, const http::Request& request);
+// Begins a watch. Errors: Failures, and then `sink` has not been used.
+Status BeginWatch(ServerState& state, const Route& route, const http::Request& request,
+                  const std::shared_ptr<Sink>& sink);
+// create, update, patch, apply, delete, deletecollection, and subresources. Errors: Failures.
+StatusOr<Reply> Write(ServerState& state, const Route& route, const http::Request& request,
+                      const User& user);
+// What is no resource: discovery, OpenAPI, version, health. Errors: Failures.
+StatusOr<Reply> Discover(const ServerState& state, const Route& route,
+                         const http::Request& request);
+
+// Below /openapi. Errors: Failures.
+StatusOr<Reply> ShowOpenApi(const ServerState& state, const Route& route,
+                            const http::Request& request);
+
+http::Response FailureResponse(const Status& status);
+
+}  // namespace kgpu::apiserver
