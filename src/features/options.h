@@ -38,6 +38,8 @@ struct FeatureOptions {
 
   // What the cluster calls this node, for system.name; empty: the feature has no name in it.
   std::string node_name;
+
+  bool operator==(const FeatureOptions&) const = default;
 };
 
 }  // namespace kgpu::features

@@ -27,7 +27,7 @@ Status CheckNamespace(std::string_view key, std::string_view what) {
                            Printable(key, 63));
   }
   if (IsReserved(name_space, NamespaceUse::kOther)) {
-    return PermissionDenied(
+    return InvalidArgument(
         "\"{}\": {} below kubernetes.io belong to Kubernetes: use {} or a namespace of your own",
         Printable(key, 80), what, kFeatureNamespace);
   }
@@ -42,7 +42,7 @@ Status CheckLabel(const Filters& filters, std::string_view key, std::string_view
   const bool is_extra =
       std::ranges::find(filters.extra_namespaces, name_space) != filters.extra_namespaces.end();
   if (!is_extra && IsReserved(name_space, NamespaceUse::kLabel)) {
-    return PermissionDenied(
+    return InvalidArgument(
         "\"{}\": labels of {} belong to Kubernetes: use {} or a namespace of your own, or allow it "
         "as an extra namespace",
         Printable(key, 80), Printable(name_space, 80), kFeatureNamespace);

@@ -31,7 +31,8 @@ struct Filters {
 };
 
 // OK when the node may carry it; else why not, beginning with the key. `value` is whole: not a
-// reference.
+// reference. Errors: PermissionDenied (the configuration leaves it out), InvalidArgument (nobody
+// would take it).
 Status CheckLabel(const Filters& filters, std::string_view key, std::string_view value);
 Status CheckAnnotation(std::string_view key, std::string_view value);
 Status CheckExtendedResource(std::string_view name, std::string_view quantity);

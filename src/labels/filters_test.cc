@@ -17,7 +17,7 @@ TEST(FiltersTest, LabelsOfKubernetesAreItsOwn) {
   EXPECT_OK(CheckLabel(filters, "feature.node.kubernetes.io/a", "b"));
   EXPECT_OK(CheckLabel(filters, "vendor.io/a", ""));
   EXPECT_THAT(CheckLabel(filters, "node.kubernetes.io/a", "b"),
-              StatusIs(StatusCode::kPermissionDenied, HasSubstr("belong to Kubernetes")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("belong to Kubernetes")));
   EXPECT_THAT(
       CheckLabel(filters, "vendor.io/a", "b c"),
       StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"vendor.io/a\": \"b c\": a label")));
@@ -61,14 +61,14 @@ TEST(FiltersTest, AnnotationsResourcesAndTaintsNeedANamespaceOfTheirOwn) {
   EXPECT_OK(CheckAnnotation("vendor.io/a", std::string(1024, 'x')));
   EXPECT_THAT(CheckAnnotation("vendor.io/a", std::string(1025, 'x')),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("1025 bytes")));
-  EXPECT_THAT(CheckAnnotation("kubernetes.io/a", "b"), StatusIs(StatusCode::kPermissionDenied));
+  EXPECT_THAT(CheckAnnotation("kubernetes.io/a", "b"), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_OK(CheckExtendedResource("vendor.io/a", "5"));
   EXPECT_THAT(CheckExtendedResource("a", "5"), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(CheckExtendedResource("vendor.io/a", "x"), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_OK(CheckTaint({"vendor.io/a", "", "NoSchedule"}));
   EXPECT_OK(CheckTaint({"feature.node.kubernetes.io/a", "b", "NoExecute"}));
   EXPECT_THAT(CheckTaint({"profile.node.kubernetes.io/a", "b", "NoExecute"}),
-              StatusIs(StatusCode::kPermissionDenied));
+              StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(CheckTaint({"a", "b", "NoExecute"}), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(CheckTaint({"vendor.io/a", "b c", "NoExecute"}),
               StatusIs(StatusCode::kInvalidArgument));
