@@ -93,6 +93,38 @@ struct HttpConfig {
   bool operator==(const HttpConfig&) const = default;
 };
 
+// Where labels go.
+enum class LabelOutput {
+  kNode,         // the Node object
+  kNodeFeature,  // a NodeFeature object, for an NFD master that labels the node
+  kFile,         // a feature file, for an NFD worker on this node
+};
+
+struct LabelsConfig {
+  bool features = true;  // what the host is, as Node Feature Discovery tells it
+  bool gpus = true;      // what its GPUs are, as GPU feature discovery tells it
+  std::vector<LabelOutput> outputs = {LabelOutput::kNode};
+  // Paths below the host root. The feature file of LabelOutput::kFile:
+  std::string file = "/etc/kubernetes/node-feature-discovery/features.d/kgpu";
+  // Folders of rule files, of feature files that others write, and NFD's own configuration files,
+  // each read where it is there.
+  std::vector<std::string> rules = {"/etc/kgpu/rules.d",
+                                    "/etc/kubernetes/node-feature-discovery/custom.d"};
+  std::string feature_files = "/etc/kubernetes/node-feature-discovery/features.d";
+  std::string nfd_worker = "/etc/kubernetes/node-feature-discovery/nfd-worker.conf";
+  std::string nfd_master = "/etc/kubernetes/node-feature-discovery/nfd-master.conf";
+  bool rule_objects = true;                 // NodeFeatureRule objects of the cluster count too
+  std::chrono::milliseconds every{60'000};  // how often the host is looked at again
+  bool operator==(const LabelsConfig&) const = default;
+};
+
+// What keeps pods away from a node that is not proven good.
+struct GateConfig {
+  bool condition = true;  // GPUReady
+  bool taint = false;     // kgpu.dev/not-ready:NoSchedule while it is not
+  bool operator==(const GateConfig&) const = default;
+};
+
 struct NodeConfig {
   std::vector<Selector> exclude;
   std::vector<Pool> pools;  // never empty once parsed: one pool of everything by default
@@ -100,6 +132,8 @@ struct NodeConfig {
   PluginConfig plugin;
   HealthConfig health;
   HttpConfig http;
+  LabelsConfig labels;
+  GateConfig gate;
   bool operator==(const NodeConfig&) const = default;
 };
 

@@ -56,6 +56,31 @@ json::value PluginTree(const PluginConfig& plugin) {
       {"capabilities", plugin.capabilities}};
 }
 
+json::array Texts(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& text : texts) {
+    array.emplace_back(text);
+  }
+  return array;
+}
+
+json::value LabelsTree(const LabelsConfig& labels) {
+  json::array outputs;
+  for (const LabelOutput output : labels.outputs) {
+    outputs.push_back(WordOf<LabelOutput>(kLabelOutputWords, output));
+  }
+  return json::object{{"features", labels.features},
+                      {"gpus", labels.gpus},
+                      {"to", outputs},
+                      {"file", labels.file},
+                      {"rules", Texts(labels.rules)},
+                      {"ruleObjects", labels.rule_objects},
+                      {"featureFiles", labels.feature_files},
+                      {"nfdWorker", labels.nfd_worker},
+                      {"nfdMaster", labels.nfd_master},
+                      {"every", FormatDuration(labels.every)}};
+}
+
 }  // namespace
 
 std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
@@ -76,6 +101,8 @@ std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
   fields["plugin"] = PluginTree(config.plugin);
   fields["health"] = json::object{{"holdDown", FormatDuration(config.health.hold_down)}};
   fields["http"] = json::object{{"address", config.http.address}};
+  fields["labels"] = LabelsTree(config.labels);
+  fields["gate"] = json::object{{"condition", config.gate.condition}, {"taint", config.gate.taint}};
   return doc::Print(fields, format);
 }
 

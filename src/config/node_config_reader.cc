@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "src/base/duration.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/config/foreign.h"
+#include "src/config/labels_reader.h"
 #include "src/config/node_config.h"
 #include "src/config/resource_name.h"
 #include "src/config/selector_reader.h"
@@ -18,8 +18,9 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 8> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
-                                                       "migStrategy", "plugin", "health",  "http"};
+constexpr std::array<std::string_view, 10> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
+                                                        "migStrategy", "plugin", "health",  "http",
+                                                        "labels",      "gate"};
 constexpr std::array<std::string_view, 4> kPoolKeys = {"resource", "devices", "mig", "share"};
 constexpr std::array<std::string_view, 3> kShareKeys = {"by", "replicas", "multiple"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
@@ -93,6 +94,10 @@ class Reader {
     } else if (name == "health") {
       field.ForEachField(kHealthKeys,
                          [this](std::string_view, const Node& item) { ReadHoldDown(item); });
+    } else if (name == "labels") {
+      ReadLabels(field, problems_, config_.labels);
+    } else if (name == "gate") {
+      ReadGate(field, config_.gate);
     } else {
       field.ForEachField(kHttpKeys, [this](std::string_view, const Node& item) {
         SetChecked(config_.http.address, item, &CheckHttpAddress);
@@ -222,16 +227,7 @@ class Reader {
   }
 
   void ReadHoldDown(const Node& field) {
-    const auto text = field.String();
-    if (!text) {
-      return;
-    }
-    const auto duration = ParseDuration(field.path(), *text);
-    if (duration.ok()) {
-      config_.health.hold_down = *duration;
-    } else {
-      problems_.Add(field.position(), Message(duration.status()));
-    }
+    Set(config_.health.hold_down, ReadDuration(field, problems_));
   }
 
   // A resource is one thing to the kubelet: its slots are all shared in one way.

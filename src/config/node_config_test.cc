@@ -59,6 +59,18 @@ plugin:
   capabilities: compute,utility,video
 health: {holdDown: 5m}
 http: {address: ":9401"}
+labels:
+  features: false
+  gpus: false
+  to: [nodeFeature, file]
+  file: /var/lib/labels/kgpu
+  rules: /etc/rules
+  ruleObjects: false
+  featureFiles: ""
+  nfdWorker: /etc/w.conf
+  nfdMaster: /etc/m.conf
+  every: 10m
+gate: {condition: false, taint: true}
 )");
   ASSERT_OK(config);
   NodeConfig wanted;
@@ -83,6 +95,17 @@ http: {address: ":9401"}
                    .capabilities = "compute,utility,video"};
   wanted.health.hold_down = std::chrono::minutes(5);
   wanted.http.address = ":9401";
+  wanted.labels = {.features = false,
+                   .gpus = false,
+                   .outputs = {LabelOutput::kNodeFeature, LabelOutput::kFile},
+                   .file = "/var/lib/labels/kgpu",
+                   .rules = {"/etc/rules"},
+                   .feature_files = "",
+                   .nfd_worker = "/etc/w.conf",
+                   .nfd_master = "/etc/m.conf",
+                   .rule_objects = false,
+                   .every = std::chrono::minutes(10)};
+  wanted.gate = {.condition = false, .taint = true};
   EXPECT_EQ(*config, wanted);
   for (const doc::Format format : {doc::Format::kYaml, doc::Format::kJson}) {
     EXPECT_THAT(ParseNodeConfig(PrintNodeConfig(*config, format),
@@ -109,6 +132,23 @@ health:
   holdDown: 1m
 http:
   address: "127.0.0.1:9401"
+labels:
+  features: true
+  gpus: true
+  to:
+  - node
+  file: /etc/kubernetes/node-feature-discovery/features.d/kgpu
+  rules:
+  - /etc/kgpu/rules.d
+  - /etc/kubernetes/node-feature-discovery/custom.d
+  ruleObjects: true
+  featureFiles: /etc/kubernetes/node-feature-discovery/features.d
+  nfdWorker: /etc/kubernetes/node-feature-discovery/nfd-worker.conf
+  nfdMaster: /etc/kubernetes/node-feature-discovery/nfd-master.conf
+  every: 1m
+gate:
+  condition: true
+  taint: false
 )");
 }
 
@@ -208,7 +248,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"plugin: {cdiAnnotationPrefix: x}\n", "cdi.k8s.io/"},
         BadCase{"health: {holdDown: 60}\n", "health.holdDown: 60 must be a text"},
         BadCase{"health: {holdDown: \"60\"}\n", "n.yaml:3:20: health.holdDown: \"60\" must be"},
-        BadCase{"http: {address: localhost:80}\n", "must be an IP address and a port"}));
+        BadCase{"http: {address: localhost:80}\n", "must be an IP address and a port"},
+        BadCase{"labels: {to: [node, node]}\n", "n.yaml:3:21: labels.to[1]: \"node\" is given"},
+        BadCase{"labels: {to: api}\n", "must be one of node, nodeFeature, file"},
+        BadCase{"labels: {file: kgpu}\n", "labels.file: \"kgpu\" is no path from the root"},
+        BadCase{"labels: {rules: [etc]}\n", "labels.rules[0]: \"etc\" is no path from the root"},
+        BadCase{"labels: {every: 10ms}\n", "labels.every: \"10ms\" is too often"},
+        BadCase{"labels: {gpu: true}\n", "gpus"}, BadCase{"gate: {taint: yes}\n", "gate.taint"}));
 
 TEST(NodeConfigTest, VersionAndKindAreRequiredAndMustBeOurs) {
   EXPECT_THAT(ParseNodeConfig("migStrategy: none\n", "n.yaml"),

@@ -45,4 +45,10 @@ inline constexpr std::array kRegistrationWords = {
     Word<Registration>{"plugin-watcher", Registration::kPluginWatcher},
 };
 
+inline constexpr std::array kLabelOutputWords = {
+    Word<LabelOutput>{"node", LabelOutput::kNode},
+    Word<LabelOutput>{"nodeFeature", LabelOutput::kNodeFeature},
+    Word<LabelOutput>{"file", LabelOutput::kFile},
+};
+
 }  // namespace kgpu::config
