@@ -112,7 +112,7 @@ class MessageParser {
     }
   }
 
-  std::string TakeBody() { return std::move(body_->body()); }
+  std::string TakeBody() { return body_ ? std::exchange(body_->body(), {}) : std::string(); }
 
  private:
   void PutHeader(std::string_view bytes) {
@@ -289,14 +289,18 @@ class ResponseParser::Impl {
   ParseState state() const { return message_->state(); }
   const Refusal& refusal() const { return message_->refusal(); }
 
+  int code() const { return static_cast<int>(message_->header().get().result_int()); }
+  const Headers& headers() const { return message_->headers(); }
+  // One that ends with the connection has none behind it.
+  bool keeps_alive() const { return message_->header().keep_alive() && !is_until_close_; }
+  std::string TakeBody() { return message_->TakeBody(); }
+
   Response Take() {
     return {.code = code(), .headers = message_->headers(), .body = message_->TakeBody()};
   }
 
  private:
   static constexpr int kMaxInterim = 8;
-
-  int code() const { return static_cast<int>(message_->header().get().result_int()); }
 
   // Or the next header, behind one of an interim answer.
   void BeginBody() {
@@ -308,12 +312,15 @@ class ResponseParser::Impl {
     } else if (is_head_ || code() == 204 || code() == 304) {
       message_->BeginBody(BodyDecoder::OfLength(0, 0));
     } else {
-      message_->BeginBody(message_->BodyByFields().value_or(BodyDecoder::UntilClose(limits_.body)));
+      std::optional<BodyDecoder> body = message_->BodyByFields();
+      is_until_close_ = !body.has_value();
+      message_->BeginBody(body ? *std::move(body) : BodyDecoder::UntilClose(limits_.body));
     }
   }
 
   const ParserLimits limits_;
   const bool is_head_;
+  bool is_until_close_ = false;
   int interim_ = 0;
   std::optional<MessageParser<false>> message_;
 };
@@ -333,6 +340,18 @@ ParseState ResponseParser::state() const {
 }
 const Refusal& ResponseParser::refusal() const {
   return impl_->refusal();
+}
+int ResponseParser::code() const {
+  return impl_->code();
+}
+const Headers& ResponseParser::headers() const {
+  return impl_->headers();
+}
+bool ResponseParser::keeps_alive() const {
+  return impl_->keeps_alive();
+}
+std::string ResponseParser::TakeBody() {
+  return impl_->TakeBody();
 }
 Response ResponseParser::Take() {
   return impl_->Take();

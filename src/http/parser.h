@@ -69,6 +69,14 @@ class ResponseParser {
   void FeedEnd();
   ParseState state() const;
   const Refusal& refusal() const;
+  // From kBody on:
+  int code() const;
+  const Headers& headers() const;
+  bool keeps_alive() const;  // another answer may come behind this one
+  // What has come of the body since the last call, for answers that have no end: the limit is one
+  // of each piece then, and of a length or chunk that is announced.
+  std::string TakeBody();
+  // Once, in kDone.
   Response Take();
 
  private:

@@ -197,6 +197,37 @@ TEST(ResponseParserTest, RefusesMoreThanIsAllowed) {
   }
 }
 
+TEST(ResponseParserTest, GivesABodyAwayAsItComes) {
+  ResponseParser parser({.header = 200, .body = 20}, false);
+  EXPECT_EQ(parser.TakeBody(), "");
+  parser.Feed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n\r\n3\r\nab");
+  EXPECT_EQ(parser.state(), ParseState::kBody);
+  EXPECT_EQ(parser.code(), 200);
+  EXPECT_EQ(parser.headers().Find("a"), "b");
+  EXPECT_EQ(parser.TakeBody(), "ab");
+  // More than the limit altogether, but never at once.
+  for (int i = 0; i < 5; ++i) {
+    parser.Feed(i == 0 ? "c\r\na\r\n0123456789\r\n" : "a\r\n0123456789\r\n");
+    EXPECT_EQ(parser.TakeBody(), i == 0 ? "c0123456789" : "0123456789");
+  }
+  parser.Feed("0\r\n\r\n");
+  EXPECT_EQ(parser.state(), ParseState::kDone);
+  EXPECT_TRUE(parser.keeps_alive());
+}
+
+TEST(ResponseParserTest, KnowsWhetherAnotherAnswerMayFollow) {
+  const auto keeps_alive = [](std::string_view bytes) {
+    ResponseParser parser(kSmall, false);
+    parser.Feed(bytes);
+    return parser.keeps_alive();
+  };
+  EXPECT_TRUE(keeps_alive("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_TRUE(keeps_alive("HTTP/1.1 204 No Content\r\n\r\n"));
+  EXPECT_FALSE(keeps_alive("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
+  EXPECT_FALSE(keeps_alive("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_FALSE(keeps_alive("HTTP/1.1 200 OK\r\n\r\nuntil the end"));
+}
+
 TEST(ResponseParserTest, ExpectsNoBodyOfAnAnswerToHead) {
   ResponseParser parser(kSmall, true);
   FeedInSteps(parser, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n", 100);

@@ -80,7 +80,7 @@ std::string ResponseHead(const Response& response, Framing framing, bool keeps_a
   return head;
 }
 
-StatusOr<std::string> RequestText(const Request& request, std::string_view host) {
+StatusOr<std::string> RequestText(const Request& request, std::string_view host, bool keeps_alive) {
   const bool is_target_clean =
       !request.target.empty() && std::ranges::all_of(request.target, [](char c) {
         return static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
@@ -97,7 +97,9 @@ StatusOr<std::string> RequestText(const Request& request, std::string_view host)
   if (!request.body.empty() || request.method == "POST" || request.method == "PUT") {
     AppendField(text, "Content-Length", fmt::format("{}", request.body.size()));
   }
-  AppendField(text, "Connection", "close");
+  if (!keeps_alive) {
+    AppendField(text, "Connection", "close");
+  }
   text.append("\r\n").append(request.body);
   return text;
 }

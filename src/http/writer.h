@@ -21,9 +21,11 @@ enum class Framing {
 // are left out or cleaned: nobody can write into the answer what we did not mean.
 std::string ResponseHead(const Response& response, Framing framing, bool keeps_alive, WallTime now);
 
-// Request line, fields and body. Host is added where it is missing; the connection is to be closed
-// after the answer. Errors: InvalidArgument (a method or target that could not stand in a message).
-StatusOr<std::string> RequestText(const Request& request, std::string_view host);
+// Request line, fields and body. Host is added where it is missing; unless it `keeps_alive`, the
+// connection is to be closed after the answer. Errors: InvalidArgument (a method or target that
+// could not stand in a message).
+StatusOr<std::string> RequestText(const Request& request, std::string_view host,
+                                  bool keeps_alive = false);
 
 // A chunk of a body; an empty one would end it, and gives "". The end is kLastChunk.
 std::string Chunk(std::string_view bytes);

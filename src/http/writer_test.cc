@@ -56,6 +56,8 @@ TEST(WriterTest, WritesARequest) {
   EXPECT_THAT(RequestText(request, "h:1"),
               IsOkAndHolds("POST /a HTTP/1.1\r\nHost: h:1\r\nX: y\r\nContent-Length: 1\r\n"
                            "Connection: close\r\n\r\nb"));
+  EXPECT_THAT(RequestText(request, "h:1", true),
+              IsOkAndHolds("POST /a HTTP/1.1\r\nHost: h:1\r\nX: y\r\nContent-Length: 1\r\n\r\nb"));
 }
 
 TEST(WriterTest, RefusesARequestThatCanNotBe) {
