@@ -1,0 +1,53 @@
+// TLS in front of a server that speaks none: what comes is deciphered and passed on, each
+// connection to one of its own.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "src/base/event_loop.h"
+#include "src/base/status.h"
+#include "src/sys/tcp_socket.h"
+#include "src/tls/context.h"
+
+namespace kgpu {
+
+// Lives on the loop's thread.
+class TlsFront {
+ public:
+  // Listens at `address` ("127.0.0.1:0") and passes on to the unix socket `upstream`. `loop`
+  // outlives it.
+  static StatusOr<std::unique_ptr<TlsFront>> Listen(EventLoop& loop, const std::string& address,
+                                                    std::shared_ptr<const tls::Context> context,
+                                                    std::string upstream);
+  ~TlsFront();
+  TlsFront(const TlsFront&) = delete;
+  TlsFront& operator=(const TlsFront&) = delete;
+
+  // Where it listens: "127.0.0.1:4711".
+  const std::string& address() const { return listener_->address(); }
+  // For the connections to come.
+  void SetContext(std::shared_ptr<const tls::Context> context) { context_ = std::move(context); }
+  // All that are open, without the end that TLS should have.
+  void CloseConnections();
+  size_t connections() const { return relays_.size(); }
+  size_t accepted() const { return accepted_; }
+
+ private:
+  class Relay;
+  TlsFront(EventLoop& loop, std::shared_ptr<const tls::Context> context, std::string upstream);
+  void OnConnection();
+
+  EventLoop& loop_;
+  std::shared_ptr<const tls::Context> context_;
+  const std::string upstream_;
+  std::optional<sys::TcpListener> listener_;
+  WatchId watch_ = WatchId::kNone;
+  std::list<std::unique_ptr<Relay>> relays_;
+  size_t accepted_ = 0;
+};
+
+}  // namespace kgpu
