@@ -20,7 +20,7 @@ using Strings = std::map<std::string, std::string>;
 // lists of elements. Names as the rule writes them and in lower case, so that both find them.
 class TemplateData {
  public:
-  void Add(const FeatureTerm& term, const Elements& elements) {
+  void Add(const FeatureTerm& term, const Value::List& elements) {
     AddAs(term.feature, elements);
     if (term.lookup != term.feature) {
       AddAs(term.lookup, elements);
@@ -40,16 +40,10 @@ class TemplateData {
   }
 
  private:
-  void AddAs(const std::string& feature, const Elements& elements) {
+  void AddAs(const std::string& feature, const Value::List& elements) {
     const size_t dot = feature.find('.');
     Value::List& list = domains_[feature.substr(0, dot)][feature.substr(dot + 1)];
-    for (const features::Attributes& element : elements) {
-      Value::Dict dict;
-      for (const auto& [name, value] : element) {
-        dict.emplace_hint(dict.end(), name, Value(value));
-      }
-      list.emplace_back(std::move(dict));
-    }
+    list.insert(list.end(), elements.begin(), elements.end());
   }
 
   std::map<std::string, std::map<std::string, Value::List>> domains_;

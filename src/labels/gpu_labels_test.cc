@@ -11,13 +11,13 @@
 namespace kgpu::labels {
 namespace {
 
+using pools::AddTestMig;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
-using pools::AddTestMig;
 
 void Name(device::Gpu& gpu, const std::string& name, const std::string& model) {
   gpu.name = name;

@@ -2,6 +2,8 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "src/base/strings.h"
 
 namespace kgpu::labels {
@@ -31,7 +33,30 @@ StatusOr<Pattern> Pattern::Compile(std::string_view text) {
   return Pattern(std::string(text), std::move(program));
 }
 
+Pattern::Plain Pattern::PlainOf(std::string_view text) {
+  Plain plain;
+  plain.at_begin = text.starts_with('^');
+  text.remove_prefix(plain.at_begin ? 1 : 0);
+  plain.at_end = text.ends_with('$');
+  text.remove_suffix(plain.at_end ? 1 : 0);
+  plain.is_plain = std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-' || c == ' ' || c == '/' || c == ':' || c == '@';
+  });
+  plain.text = plain.is_plain ? text : std::string_view();
+  return plain;
+}
+
 bool Pattern::Matches(std::string_view input) const {
+  if (plain_.is_plain) {
+    const std::string& text = plain_.text;
+    if (plain_.at_begin && plain_.at_end) {
+      return input == text;
+    }
+    return plain_.at_begin ? input.starts_with(text)
+           : plain_.at_end ? input.ends_with(text)
+                           : input.find(text) != std::string_view::npos;
+  }
   return re2::RE2::PartialMatch(Piece(input), *program_);
 }
 

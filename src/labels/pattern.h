@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,10 +37,21 @@ class Pattern {
   bool operator==(const Pattern& other) const { return text_ == other.text_; }
 
  private:
+  // Most expressions of rules are plain texts between anchors ("^03", "^AVX512F$"): these are
+  // compared as such, which is ten times as fast.
+  struct Plain {
+    bool is_plain = false;
+    bool at_begin = false;
+    bool at_end = false;
+    std::string text;
+  };
+  static Plain PlainOf(std::string_view text);
+
   Pattern(std::string text, std::shared_ptr<const re2::RE2> program)
-      : text_(std::move(text)), program_(std::move(program)) {}
+      : text_(std::move(text)), plain_(PlainOf(text_)), program_(std::move(program)) {}
 
   std::string text_;
+  Plain plain_;
   std::shared_ptr<const re2::RE2> program_;
 };
 

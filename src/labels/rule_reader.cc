@@ -234,6 +234,10 @@ FeatureTerm RuleReader::ReadTerm(const Node& node) {
       }
     } else if (name == "matchExpressions") {
       term.expressions = ReadExpressions(field);
+      // All must be met, in any order: what is cheap is asked first.
+      std::ranges::stable_partition(*term.expressions, [](const KeyExpression& expression) {
+        return expression.match.op() != Op::kInRegexp;
+      });
     } else {
       term.name = ReadExpression(field);
     }

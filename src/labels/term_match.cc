@@ -132,7 +132,11 @@ class Matcher {
         if (!with_elements_) {
           break;
         }
-        elements_.push_back((*instances_)[i]);
+        Value::Dict element;
+        for (const auto& [name, value] : (*instances_)[i]) {
+          element.emplace_hint(element.end(), name, Value(value));
+        }
+        elements_.emplace_back(std::move(element));
       }
     }
     return is_met;
@@ -140,19 +144,20 @@ class Matcher {
 
   void TakeFlag(const std::string& name) {
     if (with_elements_) {
-      elements_.push_back({{"Name", name}});
+      elements_.emplace_back(Value::Dict{{"Name", Value(name)}});
     }
   }
   void TakeAttribute(const std::string& name, const std::string& value) {
     if (with_elements_) {
-      elements_.push_back({{"Name", name}, {"Value", value}});
+      elements_.emplace_back(Value::Dict{{"Name", Value(name)}, {"Value", Value(value)}});
     }
   }
 
+  // Flags and attributes: each has a name.
   void SortByName(size_t from) {
     std::ranges::stable_sort(elements_.begin() + static_cast<std::ptrdiff_t>(from), elements_.end(),
-                             {}, [](const features::Attributes& element) -> const std::string& {
-                               return element.find("Name")->second;
+                             {}, [](const Value& element) -> const std::string& {
+                               return *element.if_dict()->find("Name")->second.if_text();
                              });
   }
 
@@ -161,7 +166,7 @@ class Matcher {
   const features::Attributes* attributes_;
   const features::Instances* instances_;
   bool with_elements_;
-  Elements elements_;
+  Value::List elements_;
 };
 
 std::string Missing(const FeatureTerm& term, const FeatureView& features) {

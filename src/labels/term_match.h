@@ -2,21 +2,18 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "src/features/feature_set.h"
 #include "src/labels/feature_view.h"
 #include "src/labels/rules.h"
+#include "src/labels/template_value.h"
 
 namespace kgpu::labels {
 
-// What met a term, as templates see it: flags have a Name, attributes a Name and a Value, instances
-// their attributes.
-using Elements = features::Instances;
-
 struct TermAnswer {
   bool is_met = false;
-  Elements elements;  // sorted by name; instances behind
+  // What met it, as templates see it: maps with a Name for flags, a Name and a Value for
+  // attributes, both sorted by name; behind them instances with their attributes.
+  Value::List elements;
 };
 
 // With `with_elements` false the answer has none: nobody will look at them.
