@@ -34,9 +34,10 @@ void ReadIdleStates(const Source& source) {
 // them is read that can change nothing.
 class Policies {
  public:
-  explicit Policies(unsigned nominal_mhz) : nominal_mhz_(nominal_mhz) {}
+  Policies(const Source& source, unsigned nominal_mhz)
+      : folder_(Folder::Open(source.host, kPolicies)), nominal_mhz_(nominal_mhz) {}
 
-  void Visit(const Folder& policy) {
+  void Visit(const std::string& policy) {
     VisitGovernor(policy);
     VisitBaseFrequency(policy);
   }
@@ -46,25 +47,29 @@ class Policies {
   bool lacks_nominal() const { return lacks_nominal_; }
 
  private:
-  void VisitGovernor(const Folder& policy) {
+  std::optional<std::string> Text(const std::string& policy, const char* name) const {
+    return folder_.Text(fmt::format("{}/{}", policy, name).c_str());
+  }
+
+  void VisitGovernor(const std::string& policy) {
     const std::optional<std::string> governor =
-        differ_ ? std::nullopt : policy.Text("scaling_governor");
+        differ_ ? std::nullopt : Text(policy, "scaling_governor");
     if (!governor || governor->empty() || *governor == governor_) {
       return;
     }
     // Policies whose CPUs are all switched off do not count.
-    if (const auto cpus = policy.Text("affected_cpus"); !cpus || cpus->empty()) {
+    if (const auto cpus = Text(policy, "affected_cpus"); !cpus || cpus->empty()) {
       return;
     }
     differ_ = !governor_.empty();
     governor_ = *governor;
   }
 
-  void VisitBaseFrequency(const Folder& policy) {
+  void VisitBaseFrequency(const std::string& policy) {
     if (!may_have_base_ || has_fast_cores_ || lacks_nominal_) {
       return;
     }
-    const std::optional<std::string> text = policy.Text("base_frequency");
+    const std::optional<std::string> text = Text(policy, "base_frequency");
     const std::optional<uint64_t> khz = text ? ParseUint(*text) : std::nullopt;
     if (!khz) {
       may_have_base_ = false;  // one driver serves all policies: it offers the file or not
@@ -74,6 +79,7 @@ class Policies {
     has_fast_cores_ = !lacks_nominal_ && *khz / 1000 > nominal_mhz_;
   }
 
+  Folder folder_;
   unsigned nominal_mhz_;
   std::string governor_;
   bool differ_ = false;
@@ -94,9 +100,9 @@ void ReadFrequencies(const Source& source, unsigned nominal_mhz) {
   if (const std::optional<std::string> no_turbo = driver.Text("no_turbo")) {
     pstate["turbo"] = Claim(no_turbo->starts_with('0'));
   }
-  Policies policies(nominal_mhz);
+  Policies policies(source, nominal_mhz);
   for (const std::string& name : source.List(kPolicies)) {
-    policies.Visit(Folder::Open(source.host, fmt::format("{}/{}", kPolicies, name)));
+    policies.Visit(name);
   }
   if (const std::string governor = policies.governor(); *status == "active" && !governor.empty()) {
     pstate["scaling_governor"] = governor;

@@ -24,6 +24,11 @@ struct FileText {
   bool is_missing() const { return error == ENOENT || error == ENOTDIR; }
 };
 
+// One file below the root; links are followed inside it.
+FileText ReadAttribute(const sys::Root& host, const char* path);
+
+// A folder of which several files are read. Names below it never follow a link, so nothing leads
+// out of the root.
 class Folder {
  public:
   // Links in `path` are followed inside the root. `error()` says why it could not be opened.
@@ -37,10 +42,17 @@ class Folder {
 
   // `name` may be a path below the folder that has no link in it.
   FileText Read(const char* name) const;
+  // The folder that `name` is or, as in /sys/bus/pci/devices, is a link to: by the path that the
+  // link means, which is a third of the way through it. Links never lead out of the root.
+  Folder OpenEntry(const sys::Root& host, const std::string& name) const;
+  // Whether there is a file, folder or link of this name; links are not followed.
+  bool Has(const char* name) const;
+  // A link's text; nothing when `name` is not one.
+  std::optional<std::string> Link(const char* name) const;
+  // The last part of it, which names what it leads to: "vfio-pci" of "../../vfio-pci".
+  std::optional<std::string> LinkName(const char* name) const;
   // The text, or nothing for whatever reason.
   std::optional<std::string> Text(const char* name) const;
-  // The last part of a link's text, which names what it leads to: "vfio-pci" of "../../vfio-pci".
-  std::optional<std::string> LinkName(const char* name) const;
 
  private:
   Folder(std::string path, UniqueFd fd, int error)
@@ -51,7 +63,7 @@ class Folder {
   int error_ = 0;
 };
 
-// One file below the root as FileText, up to `limit` bytes.
-FileText ReadText(const sys::Root& host, std::string_view path, size_t limit = kAttributeLimit);
+// One file below the root that is longer than an attribute, up to `limit` bytes.
+FileText ReadText(const sys::Root& host, std::string_view path, size_t limit);
 
 }  // namespace kgpu::features

@@ -73,8 +73,9 @@ void ReadHugePages(const Source& source) {
 void ReadNonVolatile(const Source& source) {
   constexpr const char* kFolder = "sys/bus/nd/devices";
   Instances& devices = source.instances("memory.nv");
+  const Folder bus = Folder::Open(source.host, kFolder);
   for (const std::string& name : source.List(kFolder)) {
-    const Folder folder = Folder::Open(source.host, fmt::format("{}/{}", kFolder, name));
+    const Folder folder = bus.OpenEntry(source.host, name);
     Attributes device = {{"name", name}};
     for (const char* attribute : {"devtype", "mode"}) {
       if (std::optional<std::string> text = folder.Text(attribute)) {

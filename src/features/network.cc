@@ -8,14 +8,15 @@
 namespace kgpu::features {
 namespace {
 
-constexpr std::array kAttributes = {"operstate", "speed", "mtu"};
+constexpr const char* kInterfaces = "sys/class/net";
 constexpr std::array kDeviceAttributes = {"sriov_numvfs", "sriov_totalvfs"};
+constexpr std::array kAttributes = {"operstate", "speed", "mtu"};
 // Not an interface but a control file of the bonding driver.
 constexpr std::string_view kBondingControl = "bonding_masters";
 
 template <size_t N>
-void ReadAll(const Source& source, const Folder& folder,
-             const std::array<const char*, N>& attributes, Attributes& out) {
+void AddAll(const Source& source, const Folder& folder,
+            const std::array<const char*, N>& attributes, Attributes& out) {
   for (const char* attribute : attributes) {
     FileText file = folder.Read(attribute);
     if (file.ok()) {
@@ -31,25 +32,25 @@ void ReadAll(const Source& source, const Folder& folder,
 void ReadNetwork(const Source& source) {
   Instances& devices = source.instances("network.device");
   Instances& others = source.instances("network.virtual");
-  for (const std::string& name : source.List("sys/class/net")) {
+  const Folder net = Folder::Open(source.host, kInterfaces);
+  for (const std::string& name : source.List(kInterfaces)) {
     if (name == kBondingControl) {
       continue;
     }
-    const std::string path = fmt::format("sys/class/net/{}", name);
-    const Folder folder = Folder::Open(source.host, path);
+    const Folder folder = net.OpenEntry(source.host, name);
     if (!folder.is_open()) {
-      source.ComplainOf(path, folder.error());  // silent when the interface has gone meanwhile
+      source.ComplainOf(folder.path(), folder.error());  // silent when it has gone meanwhile
       continue;
     }
     Attributes interface = {{"name", name}};
-    ReadAll(source, folder, kAttributes, interface);
-    const Folder device = Folder::Open(source.host, path + "/device");
-    if (device.is_open()) {
-      ReadAll(source, device, kDeviceAttributes, interface);
-      devices.push_back(std::move(interface));
-    } else {
+    AddAll(source, folder, kAttributes, interface);
+    if (!folder.Has("device")) {
       others.push_back(std::move(interface));
+      continue;
     }
+    const Folder device = Folder::Open(source.host, folder.path() + "/device");
+    AddAll(source, device, kDeviceAttributes, interface);
+    devices.push_back(std::move(interface));
   }
 }
 

@@ -12,6 +12,7 @@ namespace kgpu::features {
 namespace {
 
 constexpr const char* kDevices = "sys/bus/pci/devices";
+constexpr std::string_view kBridge = "06";
 constexpr size_t kClassDigits = 4;  // without the programming interface
 
 constexpr std::array kIds = {"class", "vendor", "device", "subsystem_vendor", "subsystem_device"};
@@ -27,38 +28,9 @@ std::string IdDigits(std::string_view name, std::string text) {
   return text;
 }
 
-// Many functions share an IOMMU group's type and an IOMMU's version: each is read once.
-class IommuFacts {
- public:
-  explicit IommuFacts(const Source& source) : source_(source) {}
-
-  const std::optional<std::string>& GroupType(const std::string& group) {
-    return Cached(group_types_, group, fmt::format("sys/kernel/iommu_groups/{}/type", group));
-  }
-  const std::optional<std::string>& Version(const std::string& iommu) {
-    return Cached(versions_, iommu, fmt::format("sys/class/iommu/{}/intel-iommu/version", iommu));
-  }
-
- private:
-  using Known = std::map<std::string, std::optional<std::string>>;
-
-  const std::optional<std::string>& Cached(Known& known, const std::string& name,
-                                           const std::string& path) {
-    const auto [at, is_new] = known.try_emplace(name);
-    if (is_new) {
-      at->second = source_.Text(path);
-    }
-    return at->second;
-  }
-
-  const Source& source_;
-  Known group_types_;
-  Known versions_;
-};
-
 std::optional<Attributes> ReadIds(const Source& source, const Folder& folder) {
-  if (const std::optional<std::string> text = folder.Text("uevent")) {
-    if (std::optional<PciIds> ids = ParsePciUevent(*text)) {
+  if (const FileText file = folder.Read("uevent"); file.ok()) {
+    if (std::optional<PciIds> ids = ParsePciUevent(file.text)) {
       return Attributes{{"class", std::move(ids->pci_class)},
                         {"vendor", std::move(ids->vendor)},
                         {"device", std::move(ids->device)},
@@ -79,40 +51,73 @@ std::optional<Attributes> ReadIds(const Source& source, const Folder& folder) {
   return ids;
 }
 
-void ReadOptional(const Folder& folder, IommuFacts& iommus, Attributes& device) {
-  if (std::optional<std::string> vfs = folder.Text("sriov_totalvfs")) {
-    device.emplace("sriov_totalvfs", *std::move(vfs));
-  }
-  const std::optional<std::string> group = folder.LinkName("iommu_group");
-  if (!group) {
-    return;  // no IOMMU translates for it: it has none of the rest either
-  }
-  if (const std::optional<std::string>& type = iommus.GroupType(*group)) {
-    device.emplace("iommu_group/type", *type);
-  }
-  if (const std::optional<std::string> iommu = folder.LinkName("iommu")) {
-    if (const std::optional<std::string>& version = iommus.Version(*iommu)) {
-      device.emplace("iommu/intel-iommu/version", *version);
+// What the IOMMUs of a host say of its functions.
+class Iommus {
+ public:
+  explicit Iommus(const Source& source)
+      : groups_(Folder::Open(source.host, "sys/kernel/iommu_groups")), source_(source) {
+    // Only Intel's IOMMUs, which are called dmar<n>, tell their version.
+    for (const std::string& name : source.List("sys/class/iommu")) {
+      if (name.starts_with("dmar")) {
+        versions_.emplace(name, std::nullopt);
+      }
     }
   }
-}
+
+  void Read(const Folder& folder, Attributes& device) {
+    const std::optional<std::string> group =
+        groups_.is_open() ? folder.LinkName("iommu_group") : std::nullopt;
+    if (!group) {
+      return;  // no IOMMU translates for it: it has none of the rest either
+    }
+    if (std::optional<std::string> type = groups_.Text((*group + "/type").c_str())) {
+      device.emplace("iommu_group/type", *std::move(type));
+    }
+    const std::optional<std::string> iommu =
+        versions_.empty() ? std::nullopt : folder.LinkName("iommu");
+    const auto known = iommu ? versions_.find(*iommu) : versions_.end();
+    if (known == versions_.end()) {
+      return;
+    }
+    if (!known->second) {
+      known->second =
+          source_.Text(fmt::format("sys/class/iommu/{}/intel-iommu/version", *iommu)).value_or("");
+    }
+    if (!known->second->empty()) {
+      device.emplace("iommu/intel-iommu/version", *known->second);
+    }
+  }
+
+ private:
+  Folder groups_;
+  const Source& source_;
+  std::map<std::string, std::optional<std::string>> versions_;  // read when first asked for
+};
 
 }  // namespace
 
 void ReadPci(const Source& source) {
   Instances& devices = source.instances("pci.device");
-  IommuFacts iommus(source);
+  Iommus iommus(source);
+  const Folder bus = Folder::Open(source.host, kDevices);
   for (const std::string& name : source.List(kDevices)) {
-    const Folder folder = Folder::Open(source.host, fmt::format("{}/{}", kDevices, name));
+    const Folder folder = bus.OpenEntry(source.host, name);
     if (!folder.is_open()) {
       source.ComplainOf(folder.path(), folder.error());  // silent when it was pulled meanwhile
       continue;
     }
     std::optional<Attributes> device = ReadIds(source, folder);
-    if (device) {
-      ReadOptional(folder, iommus, *device);
-      devices.push_back(*std::move(device));
+    if (!device) {
+      continue;
     }
+    // No bridge can have virtual functions, and a server has many.
+    std::optional<std::string> functions =
+        device->at("class").starts_with(kBridge) ? std::nullopt : folder.Text("sriov_totalvfs");
+    if (functions) {
+      device->emplace("sriov_totalvfs", *std::move(functions));
+    }
+    iommus.Read(folder, *device);
+    devices.push_back(*std::move(device));
   }
 }
 

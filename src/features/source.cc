@@ -1,7 +1,5 @@
 #include "src/features/source.h"
 
-#include <cstring>
-
 namespace kgpu::features {
 
 void Source::ComplainOf(std::string_view path, int error) const {
@@ -11,8 +9,8 @@ void Source::ComplainOf(std::string_view path, int error) const {
   Complain("{}", Message(ErrnoStatus(error, fmt::format("read {}", host.At(path)))));
 }
 
-std::optional<std::string> Source::Text(std::string_view path) const {
-  FileText file = ReadText(host, path);
+std::optional<std::string> Source::Text(const std::string& path) const {
+  FileText file = ReadAttribute(host, path.c_str());
   if (!file.ok()) {
     ComplainOf(path, file.error);
     return std::nullopt;

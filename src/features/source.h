@@ -39,7 +39,7 @@ class Source {
 
   // The text of a small file without blanks around; nothing when it is missing, or, with a problem
   // noted, when it can not be read.
-  std::optional<std::string> Text(std::string_view path) const;
+  std::optional<std::string> Text(const std::string& path) const;
   // Names in a folder, sorted; empty when it is missing, or, with a problem noted, unreadable.
   std::vector<std::string> List(std::string_view path) const;
 

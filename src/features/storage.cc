@@ -7,21 +7,25 @@
 namespace kgpu::features {
 namespace {
 
-constexpr std::array kQueueAttributes = {"dax", "rotational", "nr_zones", "zoned"};
+constexpr const char* kDevices = "sys/block";
+constexpr std::array kQueueAttributes = {"queue/dax", "queue/rotational", "queue/nr_zones",
+                                         "queue/zoned"};
+constexpr size_t kFolderLength = std::string_view("queue/").size();
 
 }  // namespace
 
 void ReadStorage(const Source& source) {
   Instances& devices = source.instances("storage.block");
-  for (const std::string& name : source.List("sys/block")) {
+  const Folder block = Folder::Open(source.host, kDevices);
+  for (const std::string& name : source.List(kDevices)) {
     Attributes device = {{"name", name}};
-    const Folder queue = Folder::Open(source.host, fmt::format("sys/block/{}/queue", name));
+    const Folder folder = block.OpenEntry(source.host, name);
     for (const char* attribute : kQueueAttributes) {
-      FileText file = queue.Read(attribute);
+      FileText file = folder.Read(attribute);
       if (file.ok()) {
-        device.emplace(attribute, std::move(file.text));
+        device.emplace(attribute + kFolderLength, std::move(file.text));
       } else {
-        source.ComplainOf(fmt::format("{}/{}", queue.path(), attribute), file.error);
+        source.ComplainOf(fmt::format("{}/{}", folder.path(), attribute), file.error);
       }
     }
     devices.push_back(std::move(device));

@@ -32,12 +32,13 @@ Attributes ReadDevice(const Folder& folder) {
 
 void ReadUsb(const Source& source) {
   Instances& devices = source.instances("usb.device");
+  const Folder bus = Folder::Open(source.host, kDevices);
   const std::vector<std::string> names = source.List(kDevices);
   for (const std::string& name : names) {
     if (name.find(':') != std::string::npos) {
       continue;
     }
-    const Folder folder = Folder::Open(source.host, fmt::format("{}/{}", kDevices, name));
+    const Folder folder = bus.OpenEntry(source.host, name);
     Attributes device = ReadDevice(folder);
     if (!device.contains("device")) {
       continue;
@@ -50,7 +51,7 @@ void ReadUsb(const Source& source) {
     const std::string prefix = name + ":";
     for (const std::string& interface : names) {
       if (interface.starts_with(prefix)) {
-        const Folder below = Folder::Open(source.host, fmt::format("{}/{}", kDevices, interface));
+        const Folder below = bus.OpenEntry(source.host, interface);
         if (std::optional<std::string> text = below.Text("bInterfaceClass")) {
           usb_class->second = *std::move(text);
           devices.push_back(device);

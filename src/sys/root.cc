@@ -20,14 +20,14 @@ namespace kgpu::sys {
 namespace {
 
 // openat2 has no wrapper in glibc. Returns a descriptor or -errno.
-int OpenInRoot(int root, const std::string& path, int flags) {
+int OpenInRoot(int root, const char* path, int flags) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
-  const std::string relative = path.empty() ? "." : path;
+  const char* const relative = *path == '\0' ? "." : path;
   long fd = 0;
   do {
-    fd = syscall(SYS_openat2, root, relative.c_str(), &how, sizeof(how));
+    fd = syscall(SYS_openat2, root, relative, &how, sizeof(how));
     // EAGAIN: a rename elsewhere raced with "..": the man page says to try again.
   } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
   return fd < 0 ? -errno : static_cast<int>(fd);
@@ -72,11 +72,15 @@ std::string Root::At(std::string_view path) const {
 }
 
 StatusOr<UniqueFd> Root::OpenFile(std::string_view path, int flags) const {
-  const int fd = OpenInRoot(fd_.get(), std::string(path), flags);
+  const int fd = TryOpen(std::string(path).c_str(), flags);
   if (fd < 0) {
     return ErrnoStatus(-fd, fmt::format("open {}", At(path)));
   }
   return UniqueFd(fd);
+}
+
+int Root::TryOpen(const char* path, int flags) const {
+  return OpenInRoot(fd_.get(), path, flags);
 }
 
 StatusOr<std::string> Root::ReadFile(std::string_view path, size_t limit) const {

@@ -38,6 +38,9 @@ class Root {
   // Opens with O_CLOEXEC; `flags` as of open(2). Errors: NotFound, PermissionDenied, …; the text
   // names the whole path.
   StatusOr<UniqueFd> OpenFile(std::string_view path, int flags) const;
+  // As OpenFile, but an error is -errno without a text: for readers of hundreds of files of which
+  // many may be missing.
+  int TryOpen(const char* path, int flags) const;
   // The whole file. Errors: OutOfRange (more than `limit` bytes), NotFound, PermissionDenied.
   StatusOr<std::string> ReadFile(std::string_view path, size_t limit = kDefaultReadLimit) const;
   // Names in a folder, sorted, without "." and "..". Errors as OpenFile.
