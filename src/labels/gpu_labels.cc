@@ -151,7 +151,22 @@ std::string CardsJson(const device::Snapshot& snapshot) {
   return doc::PrintLine(cards);
 }
 
+constexpr const char* kProductName = "sys/class/dmi/id/product_name";
+constexpr size_t kDmiLimit = 4096;
+
 }  // namespace
+
+GpuHost ReadGpuHost(const sys::Root& host, const device::Snapshot& snapshot) {
+  GpuHost found;
+  // Virtual machines and Arm boards may have none.
+  found.machine = host.ReadFile(kProductName, kDmiLimit).value_or("");
+  std::vector<device::PciBusId> cards;
+  for (const Gpu& gpu : snapshot.gpus) {
+    cards.push_back(gpu.pci);
+  }
+  found.vgpu = host::FindVgpuHost(host, cards);
+  return found;
+}
 
 NodeClaims GpuClaims(const device::Snapshot& snapshot, const config::NodeConfig& config,
                      const GpuHost& host) {

@@ -10,6 +10,7 @@
 #include "src/device/snapshot.h"
 #include "src/host/vgpu.h"
 #include "src/labels/node_claims.h"
+#include "src/sys/root.h"
 
 namespace kgpu::labels {
 
@@ -18,6 +19,9 @@ struct GpuHost {
   std::string machine;  // DMI product name: "DGXA100 920-23687-2530-000"; empty: not known
   std::optional<host::VgpuHost> vgpu;  // of a guest
 };
+
+// Reads them. `snapshot` tells which cards there are.
+GpuHost ReadGpuHost(const sys::Root& host, const device::Snapshot& snapshot);
 
 // The key of the one annotation: a list of cards as JSON, by PCI address.
 inline constexpr char kGpusAnnotation[] = "kgpu.dev/gpus";

@@ -19,10 +19,10 @@ std::string ToString(const Taint& taint);
 
 // All keys are whole ("feature.node.kubernetes.io/pci-0302_10de.present"), all values checked.
 struct NodeClaims {
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;
-  std::map<std::string, std::string> extended_resources;  // name → quantity ("8", "93Mi")
-  std::vector<Taint> taints;                              // sorted by key, then effect
+  std::map<std::string, std::string> labels{};
+  std::map<std::string, std::string> annotations{};
+  std::map<std::string, std::string> extended_resources{};  // name → quantity ("8", "93Mi")
+  std::vector<Taint> taints{};                              // sorted by key, then effect
   bool operator==(const NodeClaims&) const = default;
 };
 

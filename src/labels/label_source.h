@@ -1,0 +1,81 @@
+// All labels of one host: its features, its GPUs, rule files, feature files and NFD's
+// configuration, looked at anew each time. What was read and compiled is kept while its file stays
+// as it is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/config/node_config.h"
+#include "src/features/feature_set.h"
+#include "src/labels/assemble.h"
+#include "src/labels/evaluate.h"
+#include "src/labels/nfd_config.h"
+#include "src/labels/node_claims.h"
+#include "src/labels/node_feature.h"
+#include "src/labels/rules.h"
+#include "src/sys/root.h"
+
+namespace kgpu::labels {
+
+// What the cluster adds.
+struct ClusterLabels {
+  std::vector<NodeFeature> features;  // of others, about this node, in NFD's order
+  std::vector<RuleSet> rules;         // NodeFeatureRule objects
+};
+
+struct LabelLook {
+  features::FeatureSet features;  // of this node
+  Assembled labels;               // with problems of every source
+  std::vector<std::string> unpublished;
+  bool publishes = true;
+  std::optional<WallTime> next_expiry;  // of a line in a feature file
+  std::vector<RuleVerdict> verdicts;    // when asked for
+};
+
+struct LookOptions {
+  NodeClaims gpus{};  // see GpuClaims
+  ClusterLabels cluster{};
+  WallTime now{};
+  bool wants_verdicts = false;
+};
+
+// Thread: any, one at a time. Blocks on files of the host.
+class LabelSource {
+ public:
+  // `host` outlives the source. `node_name` empty: not known.
+  LabelSource(const sys::Root& host, config::LabelsConfig config, std::string node_name);
+
+  LabelLook Look(const LookOptions& options);
+
+ private:
+  // What a file was when it was read.
+  struct Stamp {
+    uint64_t inode = 0;
+    int64_t size = 0;
+    int64_t modified_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  using Stamps = std::map<std::string, Stamp>;
+
+  Stamps StampFiles() const;
+  void AddStamp(const std::string& path, Stamps& stamps) const;
+  void Load();
+  void LoadNfdConfigs();
+  void LoadRules(const std::string& path);
+  FileFeatures ReadFiles(WallTime now) const;
+
+  const sys::Root& host_;
+  const config::LabelsConfig config_;
+  const std::string node_name_;
+  std::optional<Stamps> stamps_;  // of what is loaded
+  LabelsSettings settings_;
+  std::vector<RuleSet> rules_;
+  std::vector<std::string> load_problems_;
+};
+
+}  // namespace kgpu::labels
