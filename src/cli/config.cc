@@ -1,12 +1,8 @@
 #include "src/cli/config.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,8 +10,8 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
-#include "src/base/unique_fd.h"
 #include "src/cli/assignment_view.h"
+#include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -23,13 +19,9 @@
 #include "src/config/node_config.h"
 #include "src/config/nvidia_config.h"
 #include "src/pools/assignment.h"
-#include "src/sys/read_fd.h"
 
 namespace kgpu::cli {
 namespace {
-
-// Where the agent looks when nobody names a file.
-constexpr const char* kUsualFile = "/etc/kgpu/config.yaml";
 
 struct CheckOptions {
   std::vector<std::string> files;
@@ -52,38 +44,6 @@ struct AssignOptions {
   std::string output = "table";
 };
 
-struct Text {
-  std::string name;  // as errors call it
-  std::string text;
-};
-
-// "-" is standard input.
-StatusOr<Text> ReadText(const std::string& file) {
-  UniqueFd opened;
-  if (file != "-") {
-    // A pipe will do, since a shell's <(…) is one; a terminal that nobody closes will not be asked.
-    opened = UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    if (!opened.is_valid()) {
-      return ErrnoStatus(errno, file);
-    }
-  }
-  auto text =
-      sys::ReadAll(opened.is_valid() ? opened.get() : STDIN_FILENO, config::kMaxConfigBytes);
-  if (!text.ok()) {
-    return Annotate(text.status(), "{}", file);
-  }
-  return Text{file == "-" ? "stdin" : file, *std::move(text)};
-}
-
-// The file named, else the usual one, else nothing, which is the defaults.
-StatusOr<config::NodeConfig> ReadConfig(const std::string& file) {
-  if (file.empty() && access(kUsualFile, F_OK) != 0) {
-    return config::DefaultNodeConfig();
-  }
-  ASSIGN_OR_RETURN(const Text text, ReadText(file.empty() ? kUsualFile : file));
-  return config::ParseNodeConfig(text.text, text.name);
-}
-
 StatusOr<doc::Format> ParseTextFormat(const std::string& text) {
   if (text == "yaml" || text == "json") {
     return text == "json" ? doc::Format::kJson : doc::Format::kYaml;
@@ -103,7 +63,7 @@ std::string Summary(const config::NodeConfig& config) {
 StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
   bool is_well = true;
   for (const std::string& file : options.files) {
-    ASSIGN_OR_RETURN(const Text text, ReadText(file));
+    ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
     const auto config = config::ParseNodeConfig(text.text, text.name);
     is_well &= config.ok();
     RETURN_IF_ERROR(PrintOut(config.ok() ? fmt::format("{}: OK: {}\n", text.name, Summary(*config))
@@ -114,12 +74,12 @@ StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
 
 StatusOr<ExitCode> RunPrint(const PrintOptions& options) {
   ASSIGN_OR_RETURN(const doc::Format format, ParseTextFormat(options.output));
-  ASSIGN_OR_RETURN(const config::NodeConfig config, ReadConfig(options.file));
+  ASSIGN_OR_RETURN(const config::NodeConfig config, ReadNodeConfig(options.file));
   RETURN_IF_ERROR(PrintOut(config::PrintNodeConfig(config, format)));
   return ExitCode::kOk;
 }
 
-StatusOr<config::Dialect> DialectOf(const std::string& from, const Text& text) {
+StatusOr<config::Dialect> DialectOf(const std::string& from, const TextFile& text) {
   if (from == "nvidia") {
     return config::Dialect::kNvidia;
   }
@@ -134,7 +94,7 @@ StatusOr<config::Dialect> DialectOf(const std::string& from, const Text& text) {
 
 StatusOr<ExitCode> RunConvert(const ConvertOptions& options) {
   ASSIGN_OR_RETURN(const doc::Format format, ParseTextFormat(options.output));
-  ASSIGN_OR_RETURN(const Text text, ReadText(options.file));
+  ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(options.file));
   ASSIGN_OR_RETURN(const config::Dialect dialect, DialectOf(options.from, text));
   if (dialect == config::Dialect::kNodeConfig) {
     return InvalidArgument("{}: is a NodeConfig already: \"kgpu config check {}\" checks it",
@@ -153,7 +113,7 @@ StatusOr<ExitCode> RunConvert(const ConvertOptions& options) {
 
 StatusOr<ExitCode> RunAssign(const AssignOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const config::NodeConfig config, ReadConfig(options.file));
+  ASSIGN_OR_RETURN(const config::NodeConfig config, ReadNodeConfig(options.file));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   const pools::Assignment assignment = pools::AssignDevices(*snapshot, config);

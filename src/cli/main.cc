@@ -11,6 +11,7 @@
 #include "src/cli/completion.h"
 #include "src/cli/config.h"
 #include "src/cli/devices.h"
+#include "src/cli/labels.h"
 #include "src/cli/output.h"
 #include "src/cli/require.h"
 #include "src/cli/runtime.h"
@@ -22,7 +23,12 @@
 namespace kgpu::cli {
 
 void VerbRegistrar::OnRun(CLI::App& verb, Action action) {
-  verb.callback([this, action = std::move(action)] { chosen_ = action; });
+  verb.callback([this, &verb, action = std::move(action)] {
+    // A verb that has verbs below it is called after the one that was given.
+    if (verb.get_subcommands().empty()) {
+      chosen_ = action;
+    }
+  });
 }
 
 namespace {
@@ -88,6 +94,7 @@ int Run(int argc, char** argv) {
   AddAgentVerb(verbs);
   AddStatusVerb(verbs);
   AddDevicesVerb(verbs);
+  AddLabelsVerb(verbs);
   AddCdiVerbs(verbs);
   AddConfigVerbs(verbs);
   AddRequireVerb(verbs);

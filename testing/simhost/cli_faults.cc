@@ -12,6 +12,8 @@ namespace {
 
 // What the verbs of this file take; each uses some of it.
 struct FaultFlags {
+  std::string field;
+  uint64_t value = 0;
   std::string folder;
   std::string gpu = "all";
   std::string call;
@@ -225,6 +227,20 @@ void AddNvLink(CLI::App& app, CliContext& context) {
   what->require_option(1);
 }
 
+void AddSet(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<FaultFlags>();
+  CLI::App* verb =
+      AddVerb(app, context, "set", "any plain value of GPU: fabric-state, fan, power-limit, …",
+              flags, [](const FaultFlags& f) -> StatusOr<Deed> {
+                return Deed{{fmt::format("set {} {} {}", f.gpu, f.field, f.value)},
+                            fmt::format("GPU {}: {} is {}", f.gpu, f.field, f.value)};
+              });
+  AddGpu(verb, flags)->required();
+  verb->add_option("FIELD", flags->field, "name of the value; a wrong one gets the list")
+      ->required();
+  verb->add_option("VALUE", flags->value, "a whole number")->required();
+}
+
 }  // namespace
 
 void AddFaultVerbs(CLI::App& app, CliContext& context) {
@@ -235,6 +251,7 @@ void AddFaultVerbs(CLI::App& app, CliContext& context) {
   AddProcess(app, context);
   AddSensors(app, context);
   AddNvLink(app, context);
+  AddSet(app, context);
 }
 
 }  // namespace kgpu::simhost

@@ -1,0 +1,45 @@
+#include "src/cli/config_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "src/base/status_macros.h"
+#include "src/base/unique_fd.h"
+#include "src/sys/read_fd.h"
+
+namespace kgpu::cli {
+namespace {
+
+// Where the agent looks when nobody names a file.
+constexpr const char* kUsualFile = "/etc/kgpu/config.yaml";
+
+}  // namespace
+
+StatusOr<TextFile> ReadTextFile(const std::string& file) {
+  UniqueFd opened;
+  if (file != "-") {
+    // A pipe will do, since a shell's <(…) is one; a terminal that nobody closes will not be asked.
+    opened = UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!opened.is_valid()) {
+      return ErrnoStatus(errno, file);
+    }
+  }
+  auto text =
+      sys::ReadAll(opened.is_valid() ? opened.get() : STDIN_FILENO, config::kMaxConfigBytes);
+  if (!text.ok()) {
+    return Annotate(text.status(), "{}", file);
+  }
+  return TextFile{file == "-" ? "stdin" : file, *std::move(text)};
+}
+
+StatusOr<config::NodeConfig> ReadNodeConfig(const std::string& file) {
+  if (file.empty() && access(kUsualFile, F_OK) != 0) {
+    return config::DefaultNodeConfig();
+  }
+  ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file.empty() ? kUsualFile : file));
+  return config::ParseNodeConfig(text.text, text.name);
+}
+
+}  // namespace kgpu::cli

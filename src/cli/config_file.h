@@ -1,0 +1,22 @@
+// Files that verbs are given by name.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/config/node_config.h"
+
+namespace kgpu::cli {
+
+struct TextFile {
+  std::string name;  // as errors call it
+  std::string text;
+};
+
+// "-" is standard input; a pipe will do. Errors: as open(2); OutOfRange (more than 1 MiB).
+StatusOr<TextFile> ReadTextFile(const std::string& file);
+
+// The NodeConfig named, else the one where the agent looks, else the defaults.
+StatusOr<config::NodeConfig> ReadNodeConfig(const std::string& file);
+
+}  // namespace kgpu::cli

@@ -1,0 +1,220 @@
+#include "src/cli/labels.h"
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/cli/config_file.h"
+#include "src/cli/host_options.h"
+#include "src/cli/labels_view.h"
+#include "src/cli/node_name.h"
+#include "src/cli/observe.h"
+#include "src/cli/output.h"
+#include "src/host/pci.h"
+#include "src/labels/feature_files.h"
+#include "src/labels/gpu_labels.h"
+#include "src/labels/label_source.h"
+#include "src/labels/rules.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct LabelsOptions {
+  HostOptions host;
+  std::string config;
+  std::string node;
+  std::string output = "labels";
+  std::string only;
+  std::vector<std::string> rules;
+  bool shows_raw = false;
+  bool explains_rules = false;
+  bool writes_file = false;
+  bool removes_file = false;
+};
+
+struct CheckOptions {
+  std::vector<std::string> files;
+};
+
+// "labels" is a form of this verb alone.
+struct Form {
+  bool is_lines = false;
+  OutputFormat format = OutputFormat::kTable;
+};
+
+StatusOr<Form> ParseForm(const std::string& text) {
+  if (text == "labels") {
+    return Form{.is_lines = true};
+  }
+  const auto format = ParseOutputFormat(text);
+  if (!format.ok()) {
+    return InvalidArgument("--output: \"{}\" must be labels, table, json or yaml",
+                           Printable(text, 40));
+  }
+  return Form{.format = *format};
+}
+
+// The configuration with what the flags change of it.
+StatusOr<config::NodeConfig> ConfigOf(const LabelsOptions& options) {
+  ASSIGN_OR_RETURN(config::NodeConfig config, ReadNodeConfig(options.config));
+  if (options.only == "features" || options.only == "gpus") {
+    config.labels.features = options.only == "features";
+    config.labels.gpus = options.only == "gpus";
+  } else if (!options.only.empty()) {
+    return InvalidArgument("--only: \"{}\" must be features or gpus", Printable(options.only, 40));
+  }
+  if (!options.rules.empty()) {
+    config.labels.rules = options.rules;
+  }
+  return config;
+}
+
+StatusOr<labels::NodeClaims> ReadGpus(const LabelsOptions& options, const host::DriverRoot& root,
+                                      const config::NodeConfig& config) {
+  // Where PCI shows no card there is nothing to ask a driver for.
+  const auto cards = host::ScanNvidiaPci(root.host);
+  if (!config.labels.gpus || (cards.ok() && cards->empty())) {
+    return labels::NodeClaims();
+  }
+  ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
+  if (snapshot->driver.state != device::DriverState::kReady && !snapshot->unmanaged.empty()) {
+    PrintNote(fmt::format("kgpu labels: {}", snapshot->driver.reason));
+  }
+  return labels::GpuClaims(*snapshot, config, labels::ReadGpuHost(root.host, *snapshot));
+}
+
+void PrintProblems(const labels::LabelLook& look) {
+  for (const std::string& problem : look.labels.problems) {
+    PrintNote(fmt::format("kgpu labels: {}", problem));
+  }
+}
+
+Status Show(const LabelsOptions& options, const Form& form, const labels::LabelLook& look) {
+  if (options.explains_rules) {
+    return PrintOut(labels::PrintVerdicts(look.verdicts));
+  }
+  if (options.shows_raw) {
+    return PrintOut(Render(FeaturesJson(look.features), form.format == OutputFormat::kJson
+                                                            ? OutputFormat::kJson
+                                                            : OutputFormat::kYaml));
+  }
+  if (form.is_lines) {
+    return PrintOut(LabelLines(look.labels.claims));
+  }
+  return PrintOut(form.format == OutputFormat::kTable ? LabelsTable(look.labels.claims)
+                                                      : Render(LabelsJson(look), form.format));
+}
+
+// Folder and name of the file that labels go to.
+std::pair<std::string, std::string> SplitPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+StatusOr<ExitCode> WriteFile(const sys::Root& host, const std::string& path,
+                             const labels::LabelLook& look) {
+  const auto [folder, name] = SplitPath(path);
+  ASSIGN_OR_RETURN(const bool is_new,
+                   labels::WriteFeatureFile(host, folder, look.labels.own_labels, name));
+  PrintNote(fmt::format("{}: {}", host.At(path), is_new ? "written" : "is so already"));
+  return ExitCode::kOk;
+}
+
+StatusOr<ExitCode> Run(const LabelsOptions& options) {
+  ASSIGN_OR_RETURN(const Form form, ParseForm(options.output));
+  ASSIGN_OR_RETURN(const config::NodeConfig config, ConfigOf(options));
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  if (options.removes_file) {
+    const auto [folder, name] = SplitPath(config.labels.file);
+    RETURN_IF_ERROR(labels::RemoveFeatureFile(root.host, folder, name));
+    return ExitCode::kOk;
+  }
+  labels::LookOptions look_options;
+  ASSIGN_OR_RETURN(look_options.gpus, ReadGpus(options, root, config));
+  look_options.now = RealClock().WallNow();
+  look_options.wants_verdicts = options.explains_rules;
+  labels::LabelSource source(root.host, config.labels, NodeName(options.node));
+  const labels::LabelLook look = source.Look(look_options);
+  PrintProblems(look);
+  if (options.writes_file) {
+    return WriteFile(root.host, config.labels.file, look);
+  }
+  RETURN_IF_ERROR(Show(options, form, look));
+  return ExitCode::kOk;
+}
+
+StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
+  bool is_well = true;
+  for (const std::string& file : options.files) {
+    ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
+    const auto rules = labels::ParseRules(text.text, text.name);
+    is_well &= rules.ok();
+    RETURN_IF_ERROR(
+        PrintOut(rules.ok() ? fmt::format("{}: OK: {} rule{}\n", text.name, rules->rules.size(),
+                                          rules->rules.size() == 1 ? "" : "s")
+                            : fmt::format("{}\n", Message(rules.status()))));
+  }
+  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+void AddCheck(VerbRegistrar& verbs, CLI::App& parent) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* verb = parent.add_subcommand(
+      "check", "Say what is wrong with rule files (NodeFeatureRule objects, lists of rules)");
+  verb->footer("Exits 0 when all are well, 7 when one is not.");
+  verb->add_option("FILE", options->files, "Rule files; - is standard input")->required();
+  verbs.OnRun(*verb, [options] { return RunCheck(*options); });
+}
+
+void AddFlags(CLI::App& verb, LabelsOptions& options) {
+  verb.add_option("-o,--output", options.output, "labels (key=value lines), table, json or yaml")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  verb.add_option("--only", options.only, "Only \"features\" of the host, or \"gpus\"")
+      ->type_name("WHAT");
+  verb.add_option("--config", options.config,
+                  "Configuration of the node (default: /etc/kgpu/config.yaml where it is there)")
+      ->envname("KGPU_CONFIG")
+      ->type_name("FILE");
+  verb.add_option("--rules", options.rules,
+                  "Folders of rule files, in place of the configuration's")
+      ->type_name("DIR");
+  AddNodeNameOption(verb, options.node);
+  verb.add_flag("--features", options.shows_raw,
+                "Print the raw features that rules match on, as a NodeFeature object has them");
+  verb.add_flag("--explain-rules", options.explains_rules,
+                "Print what became of each rule: what it does, or the first thing that fails");
+  verb.add_flag("--write-file", options.writes_file,
+                "Write the feature file of the configuration (labels.file), for an NFD that runs "
+                "on this node");
+  verb.add_flag("--remove-file", options.removes_file, "Remove that file");
+}
+
+}  // namespace
+
+void AddLabelsVerb(VerbRegistrar& verbs) {
+  auto options = std::make_shared<LabelsOptions>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "labels", "Tell what this node is: the labels of its features and its GPUs");
+  verb->footer(
+      "The labels are those of Node Feature Discovery and of GPU feature discovery. Nothing is\n"
+      "written but by --write-file; `kgpu agent` keeps the Node object so.\n\n"
+      "  kgpu labels                                sorted key=value lines\n"
+      "  kgpu labels --only gpus --output json      with annotations\n"
+      "  kgpu labels --features --output yaml       what rules can match on\n"
+      "  kgpu labels --rules ./rules --explain-rules\n"
+      "  kgpu labels check rules.yaml");
+  AddFlags(*verb, *options);
+  AddHostOptions(*verb, options->host);
+  verbs.OnRun(*verb, [options] { return Run(*options); });
+  AddCheck(verbs, *verb);
+}
+
+}  // namespace kgpu::cli

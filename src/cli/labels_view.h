@@ -1,0 +1,24 @@
+// What `kgpu labels` prints. Pure.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+
+#include "src/features/feature_set.h"
+#include "src/labels/label_source.h"
+#include "src/labels/node_claims.h"
+
+namespace kgpu::cli {
+
+// Sorted lines "key=value" of the labels alone.
+std::string LabelLines(const labels::NodeClaims& claims);
+// Everything the node should carry, and what stands in the way. Field names are part of the
+// interface: docs/node-labels.md.
+boost::json::value LabelsJson(const labels::LabelLook& look);
+// Raw features as a NodeFeature object has them: flags, attributes, instances.
+boost::json::value FeaturesJson(const features::FeatureSet& features);
+// For people: labels, annotations, taints, extended resources in columns.
+std::string LabelsTable(const labels::NodeClaims& claims);
+
+}  // namespace kgpu::cli

@@ -1,0 +1,32 @@
+#include "src/cli/node_name.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+
+namespace kgpu::cli {
+
+void AddNodeNameOption(CLI::App& app, std::string& name) {
+  app.add_option("--node", name, "Name of this node in the cluster (default: the host's name)")
+      ->envname("NODE_NAME")
+      ->type_name("NAME");
+}
+
+std::string NodeName(const std::string& given) {
+  if (!given.empty()) {
+    return given;
+  }
+  std::array<char, 256> buffer{};
+  if (gethostname(buffer.data(), buffer.size() - 1) != 0) {
+    return {};
+  }
+  std::string name = buffer.data();
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  });
+  return name;
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,159 @@
+// kgpu labels against simulated hosts: what GPUs say of a node, in every strategy; feature files;
+// rules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "testing/golden.h"
+#include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
+#include "tests/e2e/sim_host.h"
+
+namespace kgpu::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class LabelsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!CanMakeDevices()) {
+      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+    }
+  }
+
+  // `kgpu labels` with this configuration; an empty one is the defaults.
+  static Result Labels(const SimHost& host, std::vector<std::string> words,
+                       const std::string& config = "") {
+    host.dir().WriteFile(
+        "config.yaml",
+        config.empty() ? "" : "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n" + config);
+    words.insert(words.begin(), "labels");
+    words.insert(words.end(), {"--config", host.dir().At("config.yaml")});
+    return host.Kgpu(words);
+  }
+
+  static void ExpectGpuLabels(const SimHost& host, const std::string& name,
+                              const std::string& config = "") {
+    const Result result = Labels(host, {"--only", "gpus"}, config);
+    EXPECT_EQ(result.code, 0) << result.err;
+    ExpectGolden("tests/data/labels/" + name + ".labels", result.out);
+  }
+};
+
+TEST_F(LabelsTest, EveryProfileHasTheLabelsOfItsGpus) {
+  for (const char* profile :
+       {"8xA100-SXM4-80GB", "8xH100-SXM5-80GB", "8xH200-SXM5-141GB", "8xB200", "16xA100", "4xT4",
+        "4xK80", "2xL40S", "1xQuadro-K620", "mixed", "8xA100-mig", "none"}) {
+    const SimHost host(profile);
+    ExpectGpuLabels(host, profile);
+  }
+}
+
+TEST_F(LabelsTest, EveryStrategyHasItsOwn) {
+  const SimHost host("8xA100-mig");
+  ExpectGpuLabels(host, "8xA100-mig-single", "migStrategy: single\n");
+  ExpectGpuLabels(host, "8xA100-mig-mixed", "migStrategy: mixed\n");
+}
+
+TEST_F(LabelsTest, SharingShows) {
+  const SimHost host("4xT4");
+  ExpectGpuLabels(host, "4xT4-shared",
+                  "pools: [{resource: nvidia.com/gpu, share: {by: time, replicas: 10}}]\n");
+}
+
+TEST_F(LabelsTest, AnnotationsListTheCards) {
+  const SimHost host("mixed");
+  const Result result = Labels(host, {"--only", "gpus", "--output", "json"});
+  ExpectGolden("tests/data/labels/mixed.json", result.out);
+}
+
+TEST_F(LabelsTest, AFabricIsAClique) {
+  SimHost host("8xH200-SXM5-141GB");
+  for (const char* gpu : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
+    host.Inject("set", {gpu, "fabric-state", "3"});
+    host.Inject("set", {gpu, "fabric-cluster", "258"});
+    host.Inject("set", {gpu, "fabric-clique", "32766"});
+  }
+  EXPECT_THAT(Labels(host, {"--only", "gpus"}).out,
+              HasSubstr("nvidia.com/gpu.clique=6b000000-0000-0000-0000-000000000102.32766\n"));
+}
+
+TEST_F(LabelsTest, GpusWithoutADriverAreSaidToBeThere) {
+  SimHost host("4xT4");
+  host.Inject("unload");
+  const Result result = Labels(host, {"--only", "gpus"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("nvidia.com/gpu.present=true\n"));
+  EXPECT_THAT(result.out, Not(HasSubstr("nvidia.com/gpu.count")));
+  EXPECT_THAT(result.err, Not(IsEmpty()));
+}
+
+TEST_F(LabelsTest, FeaturesAndGpusComeTogether) {
+  const SimHost host("8xA100-SXM4-80GB");
+  const Result result = Labels(host, {});
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("feature.node.kubernetes.io/pci-0302_10de.present=true\n"),
+                    HasSubstr("feature.node.kubernetes.io/kernel-version.major="),
+                    HasSubstr("nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB\n")));
+}
+
+TEST_F(LabelsTest, RulesMatchWhatTheHostIs) {
+  const SimHost host("8xA100-SXM4-80GB");
+  host.dir().WriteFile("host/etc/kgpu/rules.d/a.yaml", R"(
+- name: datacenter-gpu
+  labels: {vendor.io/datacenter-gpu: "true"}
+  matchFeatures:
+  - feature: pci.device
+    matchExpressions: {vendor: {op: In, value: ["10de"]}, class: {op: In, value: ["0302"]}}
+- name: never
+  labels: {vendor.io/never: "true"}
+  matchFeatures:
+  - feature: pci.device
+    matchExpressions: {vendor: {op: In, value: ["ffff"]}}
+)");
+  EXPECT_THAT(Labels(host, {}).out, AllOf(HasSubstr("vendor.io/datacenter-gpu=true\n"),
+                                          Not(HasSubstr("vendor.io/never"))));
+  const Result explained = Labels(host, {"--explain-rules"});
+  EXPECT_THAT(explained.out,
+              AllOf(HasSubstr("datacenter-gpu: matches"), HasSubstr("never: does not match")));
+}
+
+TEST_F(LabelsTest, RawFeaturesAreWhatRulesSee) {
+  const SimHost host("4xT4");
+  const Result result = Labels(host, {"--features", "--output", "yaml"});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("pci.device"), HasSubstr("vendor: 10de"),
+                                HasSubstr("kernel.version")));
+}
+
+TEST_F(LabelsTest, AFeatureFileIsWrittenOnceAndRemoved) {
+  const SimHost host("4xT4");
+  const std::string file = "host/etc/kubernetes/node-feature-discovery/features.d/kgpu";
+  EXPECT_EQ(Labels(host, {"--write-file"}).code, 3) << "NFD does not run here";
+  host.dir().MakeDir("host/etc/kubernetes/node-feature-discovery/features.d");
+  EXPECT_THAT(Labels(host, {"--write-file"}).err, HasSubstr("written"));
+  EXPECT_THAT(host.dir().ReadFile(file), HasSubstr("nvidia.com/gpu.product=Tesla-T4\n"));
+  EXPECT_THAT(Labels(host, {"--write-file"}).err, HasSubstr("is so already"));
+  EXPECT_EQ(Labels(host, {"--remove-file"}).code, 0);
+  EXPECT_EQ(host.dir().ReadFile(file), "");
+}
+
+TEST(LabelsCheckTest, SaysWhatIsWrongWithRules) {
+  const TempDir dir;
+  dir.WriteFile("good.yaml", "- {name: a, labels: {x: y}}\n");
+  dir.WriteFile("bad.yaml", "- {name: a, lables: {x: y}}\n");
+  const Result good = RunProgram({"kgpu", "labels", "check", dir.At("good.yaml")});
+  EXPECT_EQ(good.code, 0);
+  EXPECT_THAT(good.out, HasSubstr("good.yaml: OK: 1 rule\n"));
+  const Result bad = RunProgram({"kgpu", "labels", "check", dir.At("bad.yaml")});
+  EXPECT_EQ(bad.code, 7);
+  EXPECT_THAT(bad.out, AllOf(HasSubstr("bad.yaml:1:"), HasSubstr("\"labels\"")));
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
