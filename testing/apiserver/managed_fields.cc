@@ -117,7 +117,8 @@ json::object Assemble(const json::value& merged, const json::object& live,
       result[name] = *value;
     }
   }
-  json::object& metadata = MakeObject(result, "metadata");
+  // By itself until the end: a field more in `result` moves all of its fields.
+  json::object metadata;
   const json::object* from = ObjectAt(live.empty() ? applied : live, {"metadata"});
   for (const char* name : {"name", "namespace", "creationTimestamp", "uid", "generation",
                            "resourceVersion", "managedFields"}) {
@@ -135,6 +136,7 @@ json::object Assemble(const json::value& merged, const json::object& live,
       }
     }
   }
+  result["metadata"] = std::move(metadata);
   return result;
 }
 
