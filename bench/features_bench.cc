@@ -62,13 +62,19 @@ std::string LargeHost() {
                    "zoned = none\n",
                    i);
   }
+  // Names begin as those of a real kernel do: with some two dozen words.
+  constexpr std::array kWords = {"ACPI",  "AMD",  "ARCH",    "BLK_DEV",   "CRYPTO", "DEBUG",
+                                 "DRM",   "FB",   "GPIO",    "HAVE",      "I2C",    "IP_NF",
+                                 "MEDIA", "MTD",  "NET",     "NETFILTER", "NFS",    "PCI",
+                                 "RTC",   "SCSI", "SENSORS", "SND_SOC",   "USB",    "VIDEO"};
   tree += "[boot]\nconfig-6.8.0-45-generic <<<\n";
   for (int i = 0; i < 10'000; ++i) {
+    const std::string name =
+        fmt::format("CONFIG_{}_OPTION_{}", kWords[i / 7 % kWords.size()], i * 7919 % 10'000);
     if (i % 3 == 0) {
-      fmt::format_to(out, "# CONFIG_OPTION_WITH_A_NAME_{} is not set\n", i * 7919 % 10'000);
+      fmt::format_to(out, "# {} is not set\n", name);
     } else {
-      fmt::format_to(out, "CONFIG_OPTION_WITH_A_NAME_{}={}\n", i * 7919 % 10'000,
-                     i % 2 ? 'y' : 'm');
+      fmt::format_to(out, "{}={}\n", name, i % 2 ? 'y' : 'm');
     }
   }
   tree += ">>>\n[lib/modules/6.8.0-45-generic]\nmodules.builtin <<<\n";

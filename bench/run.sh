@@ -16,4 +16,5 @@ build/release/bench/rules-bench
 build/release/bench/shim-bench
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
+build/release/bench/features-bench
 du -bh build/release/bin/kgpu build/release/bin/kgpu-probe build/release/bin/kgpu-runtime
