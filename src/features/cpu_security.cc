@@ -1,5 +1,7 @@
 // Confidential computing: of hosts, and of being a guest. Sources: Intel SDM volume 3D (SGX),
 // parameters of kvm_intel and kvm_amd, the cgroup controller "misc", /sys/firmware/uv of s390.
+#include <array>
+
 #include "src/base/strings.h"
 #include "src/features/cpu_flags.h"
 #include "src/features/cpu_parts.h"
@@ -40,12 +42,12 @@ struct Technology {
   const char* capacity;
 };
 
-constexpr Technology kTechnologies[] = {
+constexpr std::array kTechnologies = std::to_array<Technology>({
     {"kvm_intel/parameters/tdx", "tdx.enabled", "tdx", "tdx.total_keys"},
     {"kvm_amd/parameters/sev", "sev.enabled", "sev", "sev.asids"},
     {"kvm_amd/parameters/sev_es", "sev.es.enabled", "sev_es", "sev.encrypted_state_ids"},
     {"kvm_amd/parameters/sev_snp", "sev.snp.enabled", "", ""},
-};
+});
 
 }  // namespace
 
