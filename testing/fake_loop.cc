@@ -13,14 +13,17 @@ void FakeLoop::Post(Task task) {
 
 TimerId FakeLoop::After(std::chrono::nanoseconds delay, Task task) {
   const uint64_t id = next_id_++;
-  timers_.emplace(std::pair{clock_.Now() + delay, id}, std::move(task));
+  const SteadyTime due = clock_.Now() + delay;
+  timers_.emplace(std::pair{due, id}, std::move(task));
+  due_.emplace(id, due);
   return TimerId{id};
 }
 
 void FakeLoop::CancelTimer(TimerId timer) {
-  std::erase_if(timers_, [&](const auto& entry) {
-    return entry.first.second == static_cast<uint64_t>(timer);
-  });
+  if (const auto found = due_.find(static_cast<uint64_t>(timer)); found != due_.end()) {
+    timers_.erase({found->second, found->first});
+    due_.erase(found);
+  }
 }
 
 StatusOr<WatchId> FakeLoop::WatchReadable(int fd, Task task) {
@@ -46,6 +49,9 @@ void FakeLoop::Unwatch(WatchId watch) {
 }
 
 bool FakeLoop::RunReady(int timeout_ms) {
+  if (watches_.empty() && timeout_ms == 0) {
+    return false;
+  }
   std::vector<pollfd> polled;
   std::vector<uint64_t> ids;
   for (const auto& [id, watch] : watches_) {
@@ -80,6 +86,7 @@ void FakeLoop::Advance(std::chrono::nanoseconds by) {
   RunUntilIdle();
   while (!timers_.empty() && timers_.begin()->first.first <= end) {
     auto node = timers_.extract(timers_.begin());
+    due_.erase(node.key().second);
     clock_.Advance(std::max<std::chrono::nanoseconds>(node.key().first - clock_.Now(),
                                                       std::chrono::nanoseconds(0)));
     node.mapped()();

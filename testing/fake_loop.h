@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ class FakeLoop final : public EventLoop {
   FakeClock clock_;
   std::vector<Task> posted_;
   std::map<std::pair<SteadyTime, uint64_t>, Task> timers_;
+  std::unordered_map<uint64_t, SteadyTime> due_;  // of each timer: thousands are cancelled
   std::map<uint64_t, Watch> watches_;
   uint64_t next_id_ = 1;
 };
