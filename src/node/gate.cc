@@ -50,7 +50,6 @@ void Gate::SetNode(const SeenNode& node) {
   }
   is_expected_ = is_expected_ || node.gpu_ready.has_value() || HasGateTaint(node);
   facts_.allocatable = node.allocatable;
-  node_ = node;
   Look();
 }
 

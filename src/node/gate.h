@@ -69,7 +69,6 @@ class Gate {
   std::function<void(const GateEvent&)> tell_;
   ChainFacts facts_;
   Chain chain_;
-  std::optional<SeenNode> node_;
   std::optional<Hold> hold_;  // since the node is known
   std::optional<GateWish> wish_;
   ConditionText told_;         // the last event

@@ -15,30 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-void KeepOnly(json::value* value, std::initializer_list<std::string_view> keys) {
-  if (value == nullptr || !value->is_object()) {
-    return;
-  }
-  json::object kept;
-  for (const std::string_view key : keys) {
-    if (json::value* there = value->get_object().if_contains(key)) {
-      kept[key] = std::move(*there);
-    }
-  }
-  *value = std::move(kept);
-}
-
-// A node's images alone are tens of kilobytes, and this copy lives as long as the agent.
-void TrimNode(json::value& node) {
-  KeepOnly(&node, {"metadata", "spec", "status"});
-  if (!node.is_object()) {
-    return;
-  }
-  json::object& fields = node.get_object();
-  KeepOnly(fields.if_contains("spec"), {"taints"});
-  KeepOnly(fields.if_contains("status"), {"capacity", "allocatable", "conditions"});
-}
-
 std::string LeftTo(Owner owner) {
   switch (owner) {
     case Owner::kNfd:
@@ -82,6 +58,7 @@ Keeper::Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOpti
 
 Keeper::~Keeper() {
   loop_.CancelTimer(start_timer_);
+  loop_.CancelTimer(claims_timer_);
   loop_.CancelTimer(scan_timer_);
 }
 
@@ -90,8 +67,19 @@ void Keeper::SetFacts(ChainFacts facts) {
 }
 
 void Keeper::SetClaims(labels::NodeClaims claims) {
-  wanted_.claims = std::move(claims);
-  writer_.SetWanted(wanted_);
+  if (wanted_.claims) {
+    wanted_.claims = std::move(claims);
+    writer_.SetWanted(wanted_);
+    return;
+  }
+  first_claims_ = std::move(claims);
+  if (claims_timer_ == TimerId::kNone) {
+    claims_timer_ = loop_.After(random_.PartOf(options_.claims_jitter), [this] {
+      claims_timer_ = TimerId::kNone;
+      wanted_.claims = std::exchange(first_claims_, std::nullopt);
+      writer_.SetWanted(wanted_);
+    });
+  }
 }
 
 void Keeper::SetHostMarks(std::vector<std::string> sockets, bool has_gfd_file) {
@@ -111,32 +99,43 @@ void Keeper::StartWatch() {
   watch.selection = {.path = kube::kNodes.Collection(),
                      .field_selector = fmt::format("metadata.name={}", options_.node)};
   watch.keeps_managed_fields = true;
-  watch.trim = TrimNode;
+  watch.trim = [this](json::value& object) { Take(object); };
   watch_ = std::make_unique<kube::Reflector>(
       loop_, client_, random_, std::move(watch),
-      kube::ReflectorHandlers{
-          .on_changed = [this](const kube::ObjectPtr& object) { OnNode(*object); },
-          .on_gone = [this](const kube::ObjectPtr&) { OnNoNode(); },
-          .on_synced =
-              [this] {
-                if (watch_->objects().empty()) {
-                  OnNoNode();
-                }
-              },
-          .on_trouble =
-              [this](const Status& status) {
-                api_problem_ = fmt::format("the API server: {}", Message(status));
-                handlers_.changed();
-              }});
+      kube::ReflectorHandlers{.on_changed = [this](const kube::ObjectPtr&) { OnNode(); },
+                              .on_gone = [this](const kube::ObjectPtr&) { OnNoNode(); },
+                              .on_synced =
+                                  [this] {
+                                    if (watch_->objects().empty()) {
+                                      OnNoNode();
+                                    }
+                                  },
+                              .on_trouble =
+                                  [this](const Status& status) {
+                                    api_problem_ =
+                                        fmt::format("the API server: {}", Message(status));
+                                    handlers_.changed();
+                                  }});
 }
 
-void Keeper::OnNode(const json::value& object) {
+// All that matters here; what is left is what the watch goes on from. A node's managed fields and
+// images are tens of kilobytes of JSON, and the watch's copy lives as long as the agent.
+void Keeper::Take(json::value& object) {
   StatusOr<SeenNode> node = ReadNode(object);
   if (!node.ok()) {
     return;  // the selector names one node: what has no name is none
   }
+  object = json::object{
+      {"metadata", {{"name", node->name}, {"uid", node->uid}, {"resourceVersion", node->version}}}};
+  taken_ = *std::move(node);
+}
+
+void Keeper::OnNode() {
+  if (!taken_) {
+    return;
+  }
   api_problem_.clear();
-  seen_ = *std::move(node);
+  seen_ = std::exchange(taken_, std::nullopt);
   evidence_.node = &*seen_;
   LookForOwners();
   writer_.SetNode(seen_);

@@ -32,6 +32,9 @@ struct KeeperOptions {
   // The first request is sent somewhere within this time, so that a cluster whose nodes start
   // together is not asked by all in one second.
   std::chrono::milliseconds start_jitter{5'000};
+  // The labels of an agent that has just started may wait as long: the condition and the taint go
+  // first, where both have to be written.
+  std::chrono::milliseconds claims_jitter{5'000};
   // How often it is looked whether another owner still runs, while there is one.
   std::chrono::milliseconds owners_every{600'000};
 };
@@ -76,7 +79,8 @@ class Keeper {
 
  private:
   void StartWatch();
-  void OnNode(const boost::json::value& object);
+  void Take(boost::json::value& object);
+  void OnNode();
   void OnNoNode();
   void OnWish();
   void LookForOwners();
@@ -95,13 +99,16 @@ class Keeper {
   Wanted wanted_;
   Evidence evidence_;
   Owners owners_;
-  std::set<Owner> told_;          // whom it stands back for, as told
-  bool has_scanned_ = false;      // since there are marks
-  std::optional<SeenNode> seen_;  // of the watch
+  std::set<Owner> told_;           // whom it stands back for, as told
+  bool has_scanned_ = false;       // since there are marks
+  std::optional<SeenNode> taken_;  // out of the object that the watch has just brought
+  std::optional<SeenNode> seen_;   // of the watch
+  std::optional<labels::NodeClaims> first_claims_;  // while claims_timer_ runs
   std::string api_problem_ = "the API server has not been asked yet";
   std::unique_ptr<kube::Reflector> watch_;
   std::unique_ptr<PodScan> scan_;
   TimerId start_timer_ = TimerId::kNone;
+  TimerId claims_timer_ = TimerId::kNone;
   TimerId scan_timer_ = TimerId::kNone;
 };
 
