@@ -25,6 +25,9 @@ struct ApiRequest {
   // From when it is first sent, with all repetitions, to the end of the answer; of a stream: to
   // its beginning. Time spent behind our own rate limit is not counted.
   std::chrono::milliseconds timeout{30'000};
+  // Whether it is sent again as HttpClient says; false for those who have a back-off of their own:
+  // two of them in one another would make requests of many nodes keep step.
+  bool is_repeated = true;
 };
 
 // A request on its way. Destroying it gives it up: nothing is called any more.

@@ -199,6 +199,7 @@ class EventRecorder::Impl {
         kept.is_created ? PatchRequest(kEvents.Object(SpaceOf(kept.event), kept.name),
                                        PatchType::kMerge, {{"series", SeriesOf(kept)}})
                         : CreateRequest(kEvents.Collection(SpaceOf(kept.event)), NewObject(kept));
+    request.is_repeated = false;
     call_ = client_.Send(std::move(request), [this](const StatusOr<json::value>& answer) {
       call_.reset();
       const auto found = kept_.find(sending_);

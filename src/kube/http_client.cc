@@ -223,7 +223,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
 
   // False: it would be over by then, or was repeated often enough.
   bool Repeat(nanoseconds pause) {
-    if (repeats_ >= shared_.options.max_repeats ||
+    if (!request_.is_repeated || repeats_ >= shared_.options.max_repeats ||
         shared_.loop.clock().Now() + pause >= ends_at_.value_or(SteadyTime{})) {
       return false;
     }

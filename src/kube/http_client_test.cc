@@ -159,6 +159,17 @@ TEST_F(HttpClientTest, StopsRepeatingAtTheDeadline) {
   EXPECT_EQ(RetryAfterOf(result()), seconds(30));
 }
 
+TEST_F(HttpClientTest, RepeatsNothingForThoseWhoDoSoThemselves) {
+  Send({.path = "/x", .is_repeated = false});
+  transport_.last().End(Unavailable("reset"));
+  EXPECT_THAT(result(), StatusIs(StatusCode::kUnavailable));
+  Send({.path = "/x", .is_repeated = false});
+  transport_.last().Refuse(429, "TooManyRequests", {{"Retry-After", "1"}});
+  EXPECT_EQ(RetryAfterOf(result()), seconds(1));
+  loop_.Advance(seconds(60));
+  EXPECT_EQ(transport_.sent().size(), 2U);
+}
+
 TEST_F(HttpClientTest, RepeatsOnlySoOften) {
   transport_.SetServer([](const http::Request&, const Wire& wire) {
     wire.Refuse(429, "TooManyRequests", {{"Retry-After", "1"}});

@@ -112,7 +112,7 @@ class LeaderElection::Impl {
   }
 
   void Read() {
-    ApiRequest request{.path = path_, .timeout = options_.renew_deadline};
+    ApiRequest request{.path = path_, .timeout = options_.renew_deadline, .is_repeated = false};
     call_ = client_.Send(std::move(request), [this](StatusOr<json::value> answer) {
       call_.reset();
       if (answer.ok() && answer->is_object()) {
@@ -133,6 +133,7 @@ class LeaderElection::Impl {
     Claim(lease);
     ApiRequest request = CreateRequest(kLeases.Collection(options_.space), lease);
     request.timeout = options_.renew_deadline;
+    request.is_repeated = false;
     sent_ = loop_.clock().Now();
     call_ = client_.Send(std::move(request),
                          [this](StatusOr<json::value> answer) { OnWritten(std::move(answer)); });
@@ -194,6 +195,7 @@ class LeaderElection::Impl {
       return TryLater(request.status());
     }
     request->timeout = options_.renew_deadline;
+    request->is_repeated = false;
     sent_ = loop_.clock().Now();
     call_ = client_.Send(*std::move(request),
                          [this, done = std::move(done)](StatusOr<json::value> answer) {

@@ -20,7 +20,9 @@ class Lister : public std::enable_shared_from_this<Lister> {
       : client_(client), options_(std::move(options)), done_(std::move(done)) {}
 
   void Ask() {
-    ApiRequest request{.path = options_.selection.path, .timeout = std::chrono::seconds(60)};
+    ApiRequest request{.path = options_.selection.path,
+                       .timeout = std::chrono::seconds(60),
+                       .is_repeated = options_.is_repeated};
     const auto add = [&](std::string_view key, const std::string& value) {
       if (!value.empty()) {
         request.query.emplace_back(key, value);

@@ -27,6 +27,7 @@ struct ListOptions {
   std::string resource_version{};
   size_t chunk = 500;
   size_t max_objects = 50'000;
+  bool is_repeated = true;  // ApiRequest::is_repeated
 };
 
 struct ListResult {

@@ -88,7 +88,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     ListOptions list{.selection = options_.selection,
                      .resource_version = start_ == Start::kList ? version_ : "",
                      .chunk = options_.chunk,
-                     .max_objects = options_.max_objects};
+                     .max_objects = options_.max_objects,
+                     .is_repeated = false};
     call_ = ListObjects(client_, std::move(list), [this](StatusOr<ListResult> result) {
       const auto self = shared_from_this();
       OnList(std::move(result));
