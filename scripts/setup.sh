@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
-#   scripts/setup.sh --test     and the container engines of the tests; on a host with systemd their
-#                               packages start their services
+#   scripts/setup.sh --test     and kubectl and the container engines of the tests; on a host with
+#                               systemd their packages start their services
 #   scripts/setup.sh --ci       and what .ci/run needs besides: clang 19, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
 set -euo pipefail
@@ -22,6 +22,8 @@ packages=(
   buildah busybox-static podman runc
 )
 engines=(containerd crun docker.io iproute2 uidmap)
+# A kubectl of another origin would be in the package's way, and does as well.
+[ -x /usr/bin/kubectl ] || engines+=(kubernetes-client)
 case ${1:-} in
   '') ;;
   --test) packages+=("${engines[@]}") ;;

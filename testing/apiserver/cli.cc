@@ -1,0 +1,122 @@
+#include "testing/apiserver/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/status_macros.h"
+#include "src/sys/atomic_file.h"
+#include "testing/apiserver/http_service.h"
+#include "testing/simhost/daemon.h"
+
+namespace kgpu::apiserver {
+namespace {
+
+constexpr const char* kFooter =
+    "Example:\n"
+    "  kgpu sim apiserver --listen 127.0.0.1:8001 --kubeconfig-out /tmp/kubeconfig &\n"
+    "  KUBECONFIG=/tmp/kubeconfig kubectl get namespaces\n"
+    "  curl -d '{\"kind\": \"answer\", \"resource\": \"nodes\", \"code\": 429, \"retryAfter\": 5, "
+    "\"seconds\": 60}' \\\n"
+    "    http://127.0.0.1:8001/stub/faults\n"
+    "  curl http://127.0.0.1:8001/stub/counters\n"
+    "docs/stub-apiserver.md tells what it does and what it does not.";
+
+struct ServeFlags {
+  std::string listen = "127.0.0.1:0";
+  std::string kubeconfig;
+  std::string control;
+  std::vector<std::string> tokens;
+  double bookmark_seconds = 60;
+  double pod_stop_seconds = 0;
+  size_t history = 10'000;
+};
+
+// A kubeconfig for the first token.
+std::string Kubeconfig(const std::string& address, const std::vector<std::string>& tokens) {
+  const std::string user = tokens.empty() ? "{}" : fmt::format("{{token: \"{}\"}}", tokens.front());
+  return fmt::format(
+      "apiVersion: v1\n"
+      "kind: Config\n"
+      "clusters:\n"
+      "- name: stub\n"
+      "  cluster: {{server: \"http://{}\"}}\n"
+      "users:\n"
+      "- name: stub\n"
+      "  user: {}\n"
+      "contexts:\n"
+      "- name: stub\n"
+      "  context: {{cluster: stub, user: stub}}\n"
+      "current-context: stub\n",
+      address, user);
+}
+
+std::chrono::milliseconds Seconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
+  ASSIGN_OR_RETURN(const UniqueFd signals, simhost::BlockSignals());
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  ApiOptions options{.max_history = flags.history,
+                     .bookmark_interval = Seconds(flags.bookmark_seconds),
+                     .pod_stop_time = Seconds(flags.pod_stop_seconds)};
+  // Other names for objects of another run, as with a real server.
+  options.seed = static_cast<uint64_t>(loop->clock().WallNow().time_since_epoch().count());
+  Api api(*loop, options);
+  for (const std::string& token : flags.tokens) {
+    api.access().AddToken(token, {.name = "stub-admin", .groups = {"system:masters"}});
+  }
+  HttpService service(*loop, api);
+  ASSIGN_OR_RETURN(const std::string address, service.Listen(flags.listen));
+  if (!flags.control.empty()) {
+    RETURN_IF_ERROR(service.ListenForControl(flags.control));
+  }
+  if (!flags.kubeconfig.empty()) {
+    RETURN_IF_ERROR(
+        sys::WriteFileAtomically(flags.kubeconfig, Kubeconfig(address, flags.tokens), 0600));
+  }
+  ASSIGN_OR_RETURN(const WatchId watch,
+                   loop->WatchReadable(signals.get(), [&loop] { loop->Quit(); }));
+  context.print(fmt::format("serving on http://{}", address));
+  if (std::fflush(stdout) != 0) {  // somebody may wait for the line on a pipe
+    return Unavailable("standard output can not be written");
+  }
+  loop->Run();
+  loop->Unwatch(watch);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddApiserverVerb(CLI::App& app, simhost::CliContext& context) {
+  auto flags = std::make_shared<ServeFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "apiserver", "play a Kubernetes API server, in the foreground: 1.36 without a cluster");
+  verb->footer(kFooter);
+  verb->add_option("--listen", flags->listen, "address; port 0 takes a free one")
+      ->capture_default_str();
+  verb->add_option("--kubeconfig-out", flags->kubeconfig, "file to write for clients");
+  verb->add_option("--control", flags->control,
+                   "unix socket for /stub/ requests that stays while the server is \"away\"");
+  verb->add_option("--token", flags->tokens,
+                   "bearer token of an admin, may be repeated; with one, requests need one")
+      ->allow_extra_args(false);
+  verb->add_option("--bookmarks", flags->bookmark_seconds, "seconds between a watch's bookmarks")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
+  verb->add_option("--pod-stop", flags->pod_stop_seconds,
+                   "seconds from a pod's deletion until it is gone")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  verb->add_option("--history", flags->history, "changes that watches can begin after")
+      ->capture_default_str();
+  verb->callback(
+      [flags, &context] { context.action = [flags, &context] { return Serve(*flags, context); }; });
+}
+
+}  // namespace kgpu::apiserver

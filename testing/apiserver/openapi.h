@@ -1,0 +1,22 @@
+// What the types look like, for `kubectl explain`, client-side checks and client-side apply.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+#include <string_view>
+
+#include "testing/apiserver/resource.h"
+
+namespace kgpu::apiserver {
+
+// Version 2 as the protocol buffer that kubectl asks for (gnostic's openapi.v2.Document).
+std::string OpenApiV2Proto(const ResourceTable& resources);
+// Version 2 as JSON.
+boost::json::object OpenApiV2(const ResourceTable& resources);
+// Version 3: where the documents are, and that of one group and version.
+boost::json::object OpenApiV3Index(const ResourceTable& resources);
+boost::json::object OpenApiV3(const ResourceTable& resources, std::string_view group,
+                              std::string_view version);
+
+}  // namespace kgpu::apiserver
