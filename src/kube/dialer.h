@@ -35,7 +35,7 @@ struct DialOptions {
 // One connection on its way. Destroying it gives it up. Loop thread only.
 class Dial {
  public:
-  // A connected, non-blocking socket that notices within two minutes when the other host is gone.
+  // A connected, non-blocking socket that notices within two minutes that the other host is gone.
   // Errors: Unavailable, NotFound (no such name or unix socket), PermissionDenied.
   using Done = std::function<void(StatusOr<UniqueFd>)>;
 
