@@ -112,6 +112,12 @@ class Expander {
       return At(node.place,
                 InvalidArgument("range over {}: a list or a map can be walked", value.KindName()));
     }
+    // As Go: what is empty is the variables' value behind else.
+    for (const auto& slot : {node.key, node.value}) {
+      if (slot) {
+        slots_[*slot] = value;
+      }
+    }
     if (!value.IsTrue()) {
       return Run(node.otherwise);
     }

@@ -112,6 +112,7 @@ class Parser {
       variables_.push_back(slot);
     }
     declared_.clear();
+    const size_t in_header = variables_.size();
     ++piece_;
     const bool was_root = dot_is_root_;
     dot_is_root_ = dot_is_root_ && is_if;
@@ -119,6 +120,8 @@ class Parser {
     RETURN_IF_ERROR(ParseNodes(node.body));
     ranges_ -= is_range ? 1 : 0;
     dot_is_root_ = was_root;
+    // What the body declares is not known behind it.
+    variables_.resize(in_header);
     RETURN_IF_ERROR(ParseElse(node, offset, word));
     variables_.resize(known);
     --depth_;

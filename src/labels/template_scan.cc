@@ -150,8 +150,8 @@ class ActionScanner {
   }
 
   Status ScanQuoted(TemplateToken& token) {
-    constexpr std::string_view kNames = "ntr\\\"'";
-    constexpr std::string_view kMeanings = "\n\t\r\\\"'";
+    constexpr std::string_view kNames = "ntr\\\"";
+    constexpr std::string_view kMeanings = "\n\t\r\\\"";
     size_t next = at_ + 1;
     while (next < text_.size() && text_[next] != '"' && text_[next] != '\n') {
       char c = text_[next++];

@@ -88,6 +88,8 @@ TEST(TemplateTest, KeepsVariables) {
       {"{{$x := 1}}{{$x = add $x 2}}{{$x}}", "3"},
       {"{{$n := 0}}{{range .pci.device}}{{$n = add1 $n}}{{end}}{{$n}}", "2"},
       {"{{$x := 1}}{{if true}}{{$x := 2}}{{$x}}{{end}}{{$x}}", "21"},
+      {"{{$x := 1}}{{if false}}{{$x := 2}}{{else if true}}{{$x}}{{end}}", "1"},
+      {"{{with $x := 0}}{{else}}{{$x}}{{end}}", "0"},
       {"{{$d := .pci.device}}{{(first $d).vendor}}", "10de"},
       {"{{(.pci.device | first).class | trim | substr 0 2}}", "03"},
   });

@@ -130,6 +130,9 @@ Result NoSpace(Arguments args, const Pattern*) {
 }
 
 Result Quote(Arguments args, const Pattern*) {
+  if (args[0].is_nothing()) {
+    return Value("");
+  }
   ASSIGN_OR_RETURN(const std::string text, args[0].Text());
   std::string quoted = "\"";
   for (const char c : text) {
