@@ -154,12 +154,15 @@ StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
   bool is_well = true;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
-    const auto rules = labels::ParseRules(text.text, text.name);
-    is_well &= rules.ok();
-    RETURN_IF_ERROR(
-        PrintOut(rules.ok() ? fmt::format("{}: OK: {} rule{}\n", text.name, rules->rules.size(),
-                                          rules->rules.size() == 1 ? "" : "s")
-                            : fmt::format("{}\n", Message(rules.status()))));
+    const auto sets = labels::ParseRuleFile(text.text, text.name);
+    is_well &= sets.ok();
+    size_t rules = 0;
+    for (size_t i = 0; sets.ok() && i < sets->size(); ++i) {
+      rules += (*sets)[i].rules.size();
+    }
+    RETURN_IF_ERROR(PrintOut(
+        sets.ok() ? fmt::format("{}: OK: {} rule{}\n", text.name, rules, rules == 1 ? "" : "s")
+                  : fmt::format("{}\n", Message(sets.status()))));
   }
   return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -96,9 +97,9 @@ void LabelSource::LoadNfdConfigs() {
 
 void LabelSource::LoadRules(const std::string& path) {
   const auto text = host_.ReadFile(path, kMaxRuleBytes);
-  auto rules = text.ok() ? ParseRules(*text, path) : text.status();
+  auto rules = text.ok() ? ParseRuleFile(*text, path) : text.status();
   if (rules.ok()) {
-    rules_.push_back(*std::move(rules));
+    std::ranges::move(*rules, std::back_inserter(rules_));
   } else {
     load_problems_.emplace_back(Message(rules.status()));
   }

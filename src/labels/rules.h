@@ -22,6 +22,7 @@ namespace kgpu::labels {
 // Of a file or object.
 inline constexpr size_t kMaxRuleBytes = size_t{1} << 20;
 inline constexpr size_t kMaxRules = 1'000;
+inline constexpr size_t kMaxRuleDocuments = 64;  // of a file
 
 // An expression and the element it is held against.
 struct KeyExpression {
@@ -66,6 +67,10 @@ struct RuleSet {
 // Errors: InvalidArgument, "file:line:column: rules[0].matchFeatures[1].op: …" for everything that
 // is wrong.
 StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file);
+
+// The same of a file that may hold several YAML documents between lines "---", each an object, a
+// list of rules, or a List of objects as kubectl prints it. In their order; empty ones are none.
+StatusOr<std::vector<RuleSet>> ParseRuleFile(std::string_view text, std::string_view file);
 
 // Of an object of the API server. A rule that is wrong does not hide the others, as with NFD:
 // `problems` names it.

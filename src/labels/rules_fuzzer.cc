@@ -32,12 +32,16 @@ void Require(bool claim) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto rules = labels::ParseRules(text, "rules.yaml");
-  if (!rules.ok()) {
+  const auto parsed = labels::ParseRuleFile(text, "rules.yaml");
+  if (!parsed.ok()) {
     return 0;
   }
   const features::FeatureSet node = Node();
-  const std::vector<labels::RuleSet> sets = {*rules};
+  const std::vector<labels::RuleSet>& sets = *parsed;
+  size_t rules = 0;
+  for (const labels::RuleSet& set : sets) {
+    rules += set.rules.size();
+  }
   const labels::FileFeatures files;
   labels::Filters filters;
   filters.taints = true;
@@ -52,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<labels::RuleVerdict> verdicts;
   const labels::Assembled first = labels::Assemble(input, &verdicts);
   Require(first.claims == labels::Assemble(input).claims);
-  Require(verdicts.size() == 2 * rules->rules.size());
+  Require(verdicts.size() == 2 * rules);
   (void)labels::PrintVerdicts(verdicts);
   for (const auto& [key, value] : first.claims.labels) {
     Require(labels::CheckLabel(filters, key, value).ok());

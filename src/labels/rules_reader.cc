@@ -24,6 +24,8 @@ constexpr std::string_view kKind = "NodeFeatureRule";
 constexpr std::array<std::string_view, 5> kObjectKeys = {"apiVersion", "kind", "metadata", "spec",
                                                          "status"};
 constexpr std::array<std::string_view, 1> kSpecKeys = {"rules"};
+constexpr std::array<std::string_view, 4> kListKeys = {"apiVersion", "kind", "metadata", "items"};
+constexpr std::array<std::string_view, 2> kListKinds = {"List", "NodeFeatureRuleList"};
 
 void ReadRules(const Node& list, std::vector<Rule>& rules) {
   RuleReader reader;
@@ -92,28 +94,85 @@ std::string TextField(const json::value* value, std::string_view name) {
   return text == nullptr ? std::string() : std::string(text->data(), text->size());
 }
 
-}  // namespace
+doc::Format FormatOf(std::string_view file) {
+  return file.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml;
+}
 
-StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
-  const doc::Format format = file.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml;
-  RuleSet set{.name = std::string(file), .rules = {}};
+bool IsListOfObjects(const json::value& root) {
+  return std::ranges::find(kListKinds, TextField(&root, "kind")) != kListKinds.end();
+}
+
+// One document: a list of rules, an object, or a List of objects.
+StatusOr<std::vector<RuleSet>> ParseDocument(std::string_view text, std::string_view file) {
+  std::vector<RuleSet> sets;
   if (Trim(text).empty()) {
-    return set;
+    return sets;
   }
-  ASSIGN_OR_RETURN(const doc::Located document,
-                   doc::ParseLocated(text, format, file, doc::Limits{.bytes = kMaxRuleBytes}));
+  ASSIGN_OR_RETURN(
+      const doc::Located document,
+      doc::ParseLocated(text, FormatOf(file), file, doc::Limits{.bytes = kMaxRuleBytes}));
   if (document.root.is_null()) {
-    return set;
+    return sets;
   }
   Problems problems(file);
   const Node root(document, problems);
+  const auto add = [&] { return &sets.emplace_back(RuleSet{std::string(file), {}}); };
   if (root.is_list()) {
-    ReadRules(root, set.rules);
+    ReadRules(root, add()->rules);
+  } else if (IsListOfObjects(document.root)) {
+    root.ForEachField(kListKeys, [&](std::string_view name, const Node& field) {
+      if (name == "items") {
+        field.ForEachItem([&](const Node& item) { ReadObject(item, *add()); });
+      }
+    });
   } else {
-    ReadObject(root, set);
+    ReadObject(root, *add());
   }
   RETURN_IF_ERROR(problems.ToStatus());
-  return set;
+  return sets;
+}
+
+// The documents of a YAML text, each on the lines it has there, so that places stay true.
+StatusOr<std::vector<std::string>> SplitDocuments(std::string_view text, std::string_view file) {
+  std::vector<std::string> documents(1);
+  size_t lines = 0;
+  for (const std::string_view line : Split(text, '\n')) {
+    const bool begins = line.starts_with("---") &&
+                        (line.size() == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\r');
+    if (begins && documents.size() == kMaxRuleDocuments) {
+      return InvalidArgument("{}:{}: more than {} documents: split the file", file, lines + 1,
+                             kMaxRuleDocuments);
+    }
+    if (begins) {
+      documents.emplace_back(lines, '\n');
+    }
+    documents.back() += begins ? fmt::format("   {}\n", line.substr(3)) : fmt::format("{}\n", line);
+    ++lines;
+  }
+  return documents;
+}
+
+}  // namespace
+
+StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(text, file));
+  if (sets.size() > 1) {
+    return InvalidArgument("{}: {} objects: one is expected", file, sets.size());
+  }
+  return sets.empty() ? RuleSet{.name = std::string(file), .rules = {}} : std::move(sets.front());
+}
+
+StatusOr<std::vector<RuleSet>> ParseRuleFile(std::string_view text, std::string_view file) {
+  if (FormatOf(file) == doc::Format::kJson) {
+    return ParseDocument(text, file);
+  }
+  std::vector<RuleSet> all;
+  ASSIGN_OR_RETURN(const std::vector<std::string> documents, SplitDocuments(text, file));
+  for (const std::string& document : documents) {
+    ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(document, file));
+    std::ranges::move(sets, std::back_inserter(all));
+  }
+  return all;
 }
 
 StatusOr<RuleObject> ReadRuleObject(const json::value& object) {

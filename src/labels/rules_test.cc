@@ -157,6 +157,30 @@ TEST(RulesTest, SaysWhereEachMistakeStandsAndHowToMendIt) {
   }
 }
 
+TEST(RulesTest, AFileMayHoldSeveralObjects) {
+  const auto sets = ParseRuleFile(
+      "# head\n---\nmetadata: {name: a}\nspec: {rules: [{name: x}]}\n--- # next\n- {name: y}\n---\n"
+      "---\nkind: List\nitems:\n- metadata: {name: b}\n  spec: {rules: [{name: z}]}\n"
+      "- metadata: {name: c}\n  spec: {rules: []}\n",
+      "r.yaml");
+  ASSERT_OK(sets);
+  std::vector<std::string> names;
+  for (const RuleSet& set : *sets) {
+    names.push_back(fmt::format("{} {}", set.name, set.rules.size()));
+  }
+  EXPECT_THAT(names, ElementsAre("a 1", "r.yaml 1", "b 1", "c 0"));
+  EXPECT_THAT(
+      ParseRuleFile("- {name: y}\n---\n\n- {nam: y}\n", "r.yaml"),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("r.yaml:4:4: [0].nam: unknown key")));
+  std::string many;
+  for (size_t i = 0; i < kMaxRuleDocuments; ++i) {
+    many += "---\n";
+  }
+  EXPECT_THAT(ParseRuleFile(many, "r.yaml"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 64 documents")));
+  EXPECT_OK(ParseRuleFile(R"({"kind": "NodeFeatureRuleList", "items": []})", "r.json"));
+}
+
 TEST(RulesTest, TellsAllMistakesOfAFile) {
   EXPECT_THAT(ParseRules("- {name: x, label: {}}\n- {nam: y}\n", "r.yaml"),
               StatusIs(StatusCode::kInvalidArgument,
