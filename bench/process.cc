@@ -64,6 +64,7 @@ Cost RunAndMeasure(const std::vector<std::string>& argv) {
     int32_t code;
     int32_t peak_kib;
     int64_t nanoseconds;
+    int64_t cpu_nanoseconds;
   } report{};
   const bool is_whole = read(read_end.get(), &report, sizeof(report)) == sizeof(report);
   if (pid > 0) {
@@ -74,6 +75,7 @@ Cost RunAndMeasure(const std::vector<std::string>& argv) {
   }
   return {.code = report.code,
           .milliseconds = static_cast<double>(report.nanoseconds) / 1e6,
+          .cpu_milliseconds = static_cast<double>(report.cpu_nanoseconds) / 1e6,
           .peak_mib = static_cast<double>(report.peak_kib) / 1024};
 }
 

@@ -10,8 +10,9 @@ namespace kgpu::bench {
 
 struct Cost {
   int code = -1;
-  double milliseconds = 0;  // from spawn to reaped
-  double peak_mib = 0;      // largest resident set of the program (its own children excluded)
+  double milliseconds = 0;      // from spawn to reaped
+  double cpu_milliseconds = 0;  // of its own; what others do on the machine counts less here
+  double peak_mib = 0;          // largest resident set of the program (its own children excluded)
 };
 
 // Output goes to /dev/null.

@@ -60,7 +60,10 @@ void ReadConfig(const Source& source, const std::string& release) {
   for (const std::string& place : places) {
     const StatusOr<std::string> text = ReadConfigText(source.host, place);
     if (text.ok()) {
-      source.attributes("kernel.config") = ParseKernelConfig(*text);
+      source.attributes("kernel.config") =
+          source.options.has_whole_kernel_config
+              ? ParseKernelConfig(*text)
+              : FindKernelOptions(*text, source.options.kernel_config_options);
       return;
     }
     if (place == own || text.status().code() != StatusCode::kNotFound) {

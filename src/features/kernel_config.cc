@@ -45,9 +45,9 @@ bool IsBefore(const Line& left, const Line& right) {
   return left.begin != right.begin ? left.begin < right.begin : left.name < right.name;
 }
 
-// In the order of the text.
-std::vector<Line> Lines(std::string_view text) {
-  std::vector<Line> lines;
+// Calls `visit` with each option that is set, in the order of the text.
+template <typename Visit>
+void VisitOptions(std::string_view text, Visit visit) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
@@ -56,17 +56,19 @@ std::vector<Line> Lines(std::string_view text) {
       continue;
     }
     if (const size_t equals = line.find('='); equals != std::string_view::npos) {
-      const std::string_view name = line.substr(kPrefix.size(), equals - kPrefix.size());
-      lines.push_back({Begin(name), name, WithoutQuotes(line.substr(equals + 1))});
+      visit(line.substr(kPrefix.size(), equals - kPrefix.size()),
+            WithoutQuotes(line.substr(equals + 1)));
     }
   }
-  return lines;
 }
 
 }  // namespace
 
 std::map<std::string, std::string> ParseKernelConfig(std::string_view text) {
-  std::vector<Line> lines = Lines(text);
+  std::vector<Line> lines;
+  VisitOptions(text, [&](std::string_view name, std::string_view value) {
+    lines.push_back({Begin(name), name, value});
+  });
   // Sorted first: each insertion into the map is then at its end, and of equal names the last wins.
   std::ranges::stable_sort(lines, IsBefore);
   std::map<std::string, std::string> options;
@@ -77,6 +79,17 @@ std::map<std::string, std::string> ParseKernelConfig(std::string_view text) {
       options.emplace_hint(options.end(), name, value);
     }
   }
+  return options;
+}
+
+std::map<std::string, std::string> FindKernelOptions(std::string_view text,
+                                                     const std::vector<std::string>& names) {
+  std::map<std::string, std::string> options;
+  VisitOptions(text, [&](std::string_view name, std::string_view value) {
+    if (std::ranges::find(names, name) != names.end()) {
+      options.insert_or_assign(std::string(name), std::string(value));
+    }
+  });
   return options;
 }
 

@@ -11,7 +11,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kgpu::features;  // NOLINT(google-build-using-namespace): a fuzz target alone
   constexpr size_t kLimit = size_t{1} << 16;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  ParseKernelConfig(bytes);
+  const auto all = ParseKernelConfig(bytes);
+  const auto some = FindKernelOptions(bytes, {"A", "NO_HZ"});
+  for (const auto& [name, value] : some) {
+    const auto found = all.find(name);
+    if (found == all.end() || found->second != value) {
+      __builtin_trap();
+    }
+  }
   if (const auto text = Gunzip(bytes, kLimit); text.ok()) {
     if (text->size() > kLimit) {
       __builtin_trap();

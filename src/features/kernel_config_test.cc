@@ -40,6 +40,13 @@ TEST(KernelConfigTest, LeavesOutWhatSetsNothing) {
   EXPECT_THAT(ParseKernelConfig(""), IsEmpty());
 }
 
+TEST(KernelConfigTest, KeepsOnlyWhatIsAskedFor) {
+  EXPECT_THAT(
+      FindKernelOptions("CONFIG_NO_HZ=m\nCONFIG_SMP=y\nCONFIG_NO_HZ_FULL=y\nCONFIG_NO_HZ=y\n",
+                        {"NO_HZ", "PREEMPT"}),
+      ElementsAre(Pair("NO_HZ", "y")));
+}
+
 TEST(GunzipTest, GivesBackWhatWasPacked) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) {

@@ -86,6 +86,14 @@ TEST(KernelTest, ComplainsOfItsOwnFileThatIsMissing) {
               Contains(Field(&Problem::text, HasSubstr("etc/kernel.config"))));
 }
 
+TEST(KernelTest, KeepsOnlyOptionsForLabelsWhenRulesNeedNoMore) {
+  FeatureOptions options;
+  options.has_whole_kernel_config = false;
+  EXPECT_THAT(Read("[boot]\nconfig-6.1.0-18-amd64 <<<\nCONFIG_SMP=y\nCONFIG_NO_HZ=y\n>>>", options)
+                  .features.attributes.at("kernel.config"),
+              ElementsAre(Pair("NO_HZ", "y")));
+}
+
 TEST(KernelTest, SaysHowToShowAConfiguration) {
   const Reading reading = Read("");
   EXPECT_FALSE(reading.features.attributes.contains("kernel.config"));
