@@ -1,0 +1,156 @@
+#include "src/cli/node_api.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "src/base/event_loop.h"
+#include "src/base/random.h"
+#include "src/base/status_macros.h"
+#include "src/cli/node_name.h"
+#include "src/cli/version.h"
+#include "src/kube/cluster.h"
+#include "src/kube/json.h"
+#include "src/kube/resource.h"
+#include "src/kube/run_until_done.h"
+#include "src/kube/writes.h"
+#include "src/sys/root.h"
+
+namespace kgpu::cli {
+namespace {
+
+namespace json = boost::json;
+
+// Of a list: no more of a node's pods are in memory at a time.
+constexpr char kPodChunk[] = "50";
+
+// "NAME=value"
+std::vector<std::string> Environment() {
+  std::vector<std::string> all;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    all.emplace_back(*variable);
+  }
+  return all;
+}
+
+std::string Machine() {
+  utsname name = {};
+  return uname(&name) == 0 ? name.machine : "unknown";
+}
+
+class ClusterApi final : public NodeApi {
+ public:
+  static StatusOr<std::unique_ptr<NodeApi>> Open(const NodeOptions& options) {
+    ASSIGN_OR_RETURN(auto loop, EpollLoop::Create());
+    ASSIGN_OR_RETURN(sys::Root root, sys::Root::Open("/"));
+    auto api = std::unique_ptr<ClusterApi>(new ClusterApi(std::move(loop), std::move(root)));
+    kube::ClusterOptions cluster;
+    cluster.sources.kubeconfig = options.kubeconfig;
+    cluster.sources.context = options.context;
+    cluster.sources.environment = Environment();
+    cluster.client.user_agent = kube::UserAgent("kgpu", VersionNumber(), Machine());
+    std::error_code error;
+    cluster.sources.working_folder = std::filesystem::current_path(error).string();
+    ASSIGN_OR_RETURN(api->cluster_, kube::Cluster::Open(*api->loop_, api->random_, api->root_,
+                                                        std::move(cluster)));
+    return api;
+  }
+
+  StatusOr<json::value> Send(kube::ApiRequest request) override {
+    return kube::Fetch(*loop_, cluster_->client(), std::move(request));
+  }
+
+ private:
+  ClusterApi(std::unique_ptr<EpollLoop> loop, sys::Root root)
+      : loop_(std::move(loop)), root_(std::move(root)) {}
+
+  std::unique_ptr<EpollLoop> loop_;
+  sys::Root root_;
+  Random random_{Random::SeedFromKernel()};
+  std::unique_ptr<kube::Cluster> cluster_;
+};
+
+}  // namespace
+
+void AddNodeOptions(CLI::App& verb, NodeOptions& options) {
+  // Not by envname: a verb has to tell another node that was asked for from this one.
+  verb.add_option("--node", options.node, "The node's name (default: $NODE_NAME, else this host's)")
+      ->type_name("NAME");
+  verb.add_option("--kubeconfig", options.kubeconfig,
+                  "How to reach the API server (default: $KUBECONFIG, ~/.kube/config, the pod's "
+                  "own account)")
+      ->type_name("FILE");
+  verb.add_option("--context", options.context, "Of the kubeconfig (default: its current one)")
+      ->type_name("NAME");
+}
+
+void AddChangeOptions(CLI::App& verb, NodeOptions& options) {
+  verb.add_flag("-n,--dry-run", options.is_dry_run,
+                "Show what would change; the server checks it, nothing is written");
+  verb.add_option("-o,--output", options.output, "table, json or yaml")
+      ->envname("KGPU_OUTPUT")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+}
+
+StatusOr<std::string> NodeNameOf(const NodeOptions& options) {
+  constexpr std::string_view kVariable = "NODE_NAME=";
+  std::string given = options.node;
+  for (const std::string& variable : given.empty() ? Environment() : std::vector<std::string>()) {
+    if (variable.starts_with(kVariable)) {
+      given = variable.substr(kVariable.size());
+    }
+  }
+  std::string name = NodeName(given);
+  if (name.empty()) {
+    return InvalidArgument("this host has no name: name the node with --node");
+  }
+  return name;
+}
+
+StatusOr<std::unique_ptr<NodeApi>> NodeApi::Open(const NodeOptions& options) {
+  return ClusterApi::Open(options);
+}
+
+StatusOr<node::SeenNode> NodeApi::ReadNode(const std::string& name) {
+  const StatusOr<json::value> answer = Send({.path = kube::kNodes.Object("", name)});
+  if (answer.status().code() == StatusCode::kNotFound) {
+    return NotFound("there is no node {}: name one with --node (`kubectl get nodes` lists them)",
+                    name);
+  }
+  RETURN_IF_ERROR(answer.status());
+  return node::ReadNode(*answer);
+}
+
+StatusOr<std::vector<node::SeenPod>> NodeApi::ReadPods(const std::string& name) {
+  std::vector<node::SeenPod> pods;
+  std::string next;
+  do {
+    kube::ApiRequest request{
+        .path = kube::kPods.Collection(),
+        .query = {{"fieldSelector", fmt::format("spec.nodeName={}", name)}, {"limit", kPodChunk}}};
+    if (!next.empty()) {
+      request.query.emplace_back("continue", next);
+    }
+    ASSIGN_OR_RETURN(const json::value answer, Send(std::move(request)));
+    const json::value* items = kube::FindField(answer, {"items"});
+    if (items != nullptr && items->is_array()) {
+      for (const json::value& item : items->get_array()) {
+        if (node::SeenPod pod = node::ReadPod(item); node::OwnerOfPod(pod)) {
+          pods.push_back(std::move(pod));
+        }
+      }
+    }
+    next = std::string(kube::TextField(answer, {"metadata", "continue"}));
+  } while (!next.empty());
+  return pods;
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,52 @@
+// The API server as the verbs of `kgpu node` ask it: one request at a time, waited for.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/kube/client.h"
+#include "src/node/owners.h"
+#include "src/node/seen_node.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
+class App;
+}
+
+namespace kgpu::cli {
+
+struct NodeOptions {
+  std::string node;        // empty: the host's name
+  std::string kubeconfig;  // empty: where kubectl looks, else the pod's own
+  std::string context;     // empty: the current one
+  std::string output = "table";
+  bool is_dry_run = false;
+};
+
+// --node, --kubeconfig, --context; `options` outlives the parse.
+void AddNodeOptions(CLI::App& verb, NodeOptions& options);
+// --dry-run and --output of a verb that changes something.
+void AddChangeOptions(CLI::App& verb, NodeOptions& options);
+
+// `options.node`, else the host's name in lower case, as the kubelet registers.
+StatusOr<std::string> NodeNameOf(const NodeOptions& options);
+
+class NodeApi {
+ public:
+  // Errors: NotFound, InvalidArgument (the kubeconfig), FailedPrecondition (no credentials here).
+  static StatusOr<std::unique_ptr<NodeApi>> Open(const NodeOptions& options);
+  virtual ~NodeApi() = default;
+
+  // Errors: those of kube::Client::Send.
+  virtual StatusOr<boost::json::value> Send(kube::ApiRequest request) = 0;
+
+  // Errors: NotFound with the mend, and those of Send.
+  StatusOr<node::SeenNode> ReadNode(const std::string& name);
+  // The pods of the node that are other owners'. Errors: those of Send.
+  StatusOr<std::vector<node::SeenPod>> ReadPods(const std::string& name);
+};
+
+}  // namespace kgpu::cli

@@ -1,0 +1,41 @@
+// Verbs of `kgpu node` that change the Node object: read it, plan, show or send.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/node_api.h"
+#include "src/node/edits.h"
+#include "src/node/owners.h"
+
+namespace kgpu::cli {
+
+using PlanEdit = std::function<StatusOr<node::EditPlan>(const node::SeenNode&)>;
+
+// Plans on the node as it is and sends that, again when the node changed meanwhile; prints what
+// was (or with --dry-run would be) done. With a dry run the server checks the request.
+StatusOr<ExitCode> ChangeNode(const NodeOptions& options, const PlanEdit& plan);
+
+struct DecideOptions {
+  NodeOptions common;
+  std::string from = "all";  // nfd, gfd, plugin or all
+  bool forget = false;
+};
+
+StatusOr<ExitCode> RunAdopt(const DecideOptions& options);
+StatusOr<ExitCode> RunRelease(const DecideOptions& options);
+
+struct ClearOptions {
+  NodeOptions common;
+  std::string run_dir;
+  std::string host_root;
+  bool force = false;
+};
+
+StatusOr<ExitCode> RunClear(const ClearOptions& options);
+
+}  // namespace kgpu::cli
