@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "src/agent/chain_facts.h"
+#include "src/agent/cluster_node.h"
 #include "src/agent/config_source.h"
 #include "src/agent/front.h"
 #include "src/agent/injector.h"
@@ -16,6 +18,7 @@
 #include "src/agent/views.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
+#include "src/base/strings.h"
 #include "src/inject/capability.h"
 #include "src/inventory/inventory.h"
 #include "src/plugin/delivery.h"
@@ -35,6 +38,8 @@ constexpr std::chrono::milliseconds kRememberDelay{50};
 // Specs are made once the kubelet has had a moment to ask for the new list: making them keeps the
 // loop busy for some milliseconds, and the list is the more urgent of the two.
 constexpr std::chrono::milliseconds kInjectDelay{4};
+// What the cluster is told of a change follows what the kubelet is told.
+constexpr std::chrono::milliseconds kTellDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
@@ -81,6 +86,30 @@ inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
       .value_or(inject::kDefaultCapabilities);
 }
 
+// Source: proc_pid_stat(5), btime of /proc/stat: seconds since the epoch.
+WallTime BootTime(const sys::Root& host) {
+  constexpr std::string_view kKey = "btime ";
+  const auto text = host.ReadFile("proc/stat");
+  for (const std::string_view line : Split(text.ok() ? *text : std::string_view(), '\n')) {
+    if (line.starts_with(kKey)) {
+      return WallTime(std::chrono::seconds(ParseUint(Trim(line.substr(kKey.size()))).value_or(0)));
+    }
+  }
+  return {};
+}
+
+ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host) {
+  std::vector<std::string> environment = options.environment;
+  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("HOME="); });
+  return {.sources = {.kubeconfig = options.kubeconfig,
+                      .context = options.context,
+                      .environment = std::move(environment)},
+          .node_name = options.node_name,
+          .version = options.version,
+          .device_plugins = options.kubelet_dir + "/device-plugins",
+          .booted = BootTime(host)};
+}
+
 class AgentImpl final : public Agent {
  public:
   AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
@@ -95,10 +124,13 @@ class AgentImpl final : public Agent {
                 !options_.config_file.empty(), [this] { OnConfig(); }),
         remembered_(Recall(options_, config_.config())),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
-        runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }) {}
+        runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
+        cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
+                 [this] { OnCluster(); }) {}
 
   ~AgentImpl() override {
-    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, remember_timer_}) {
+    for (const TimerId timer :
+         {inject_timer_, expiry_timer_, trust_timer_, remember_timer_, tell_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -107,10 +139,14 @@ class AgentImpl final : public Agent {
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
     // Before any socket of ours is made: a second agent must not touch the first one's.
     RETURN_IF_ERROR(front_.OpenLocal(options_.run_dir));
+    stands_back_ = cluster_.stands_back();
     MakePlugin();
     ShowRemembered();
     Prepare();
     OpenAddress();
+    if (in_force_) {
+      cluster_.SetConfig(*in_force_);
+    }
     return OkStatus();
   }
 
@@ -137,6 +173,9 @@ class AgentImpl final : public Agent {
   void Inject();
   void Decide();
   void Show();
+  void OnCluster();
+  void TellSoon();
+  void Tell();
 
   EventLoop& loop_;
   const AgentOptions options_;
@@ -159,24 +198,27 @@ class AgentImpl final : public Agent {
   TimerId expiry_timer_ = TimerId::kNone;
   TimerId trust_timer_ = TimerId::kNone;
   TimerId remember_timer_ = TimerId::kNone;
+  TimerId tell_timer_ = TimerId::kNone;
+  bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
+  ClusterNode cluster_;
   std::string memory_;  // as written last
 };
 
 void AgentImpl::MakePlugin() {
   in_force_ = config_.config();
   plugin_.reset();  // its sockets go before new ones come
-  if (in_force_) {
+  if (in_force_ && !stands_back_) {
     plugin::EndpointOptions endpoint;
     endpoint.kubelet_dir = options_.kubelet_dir;
     plugin_ = std::make_unique<plugin::DevicePlugin>(loop_, in_force_->plugin.registration,
-                                                     endpoint, [] {});
+                                                     endpoint, [this] { TellSoon(); });
   }
 }
 
 // A restart of the agent is not a change of the GPUs: their list is shown before the driver is
 // heard, and corrected by what it says.
 void AgentImpl::ShowRemembered() {
-  if (!in_force_ || remembered_.assignment.resources.empty()) {
+  if (!plugin_ || remembered_.assignment.resources.empty()) {
     return;
   }
   const auto nothing = std::make_shared<const device::Snapshot>();
@@ -186,7 +228,9 @@ void AgentImpl::ShowRemembered() {
     trust_timer_ = TimerId::kNone;
     KGPU_LOG(kWarning, "the driver is silent", {"effect", "its devices count as unhealthy"});
     assignment_ = roster_.Update({}, false, loop_.clock().Now());
-    plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
+    if (plugin_) {
+      plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
+    }
   });
 }
 
@@ -236,6 +280,7 @@ void AgentImpl::OnConfig() {
     MakePlugin();
   }
   in_force_ = config_.config();
+  cluster_.SetConfig(*in_force_);
   inventory_.SetHoldDown(options_.hold_down.value_or(in_force_->health.hold_down));
   OpenAddress();
   roster_.Forget();
@@ -250,11 +295,13 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   snapshot_ = snapshot;
   loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
   Assign();
+  TellSoon();
 }
 
 void AgentImpl::OnRuntime() {
   Decide();
   Show();
+  TellSoon();
 }
 
 // The list goes out first: a fault must reach the kubelet before anything slower is done.
@@ -317,6 +364,34 @@ void AgentImpl::Show() {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     RememberSoon();
   }
+  TellSoon();
+}
+
+void AgentImpl::OnCluster() {
+  if (stands_back_ == cluster_.stands_back()) {
+    return;
+  }
+  stands_back_ = cluster_.stands_back();
+  KGPU_LOG(kWarning, stands_back_ ? "GPUs are left to another device plugin" : "GPUs are ours now",
+           {"mend", stands_back_ ? "kgpu node adopt --from plugin takes over" : "none is needed"});
+  MakePlugin();
+  Show();
+}
+
+void AgentImpl::TellSoon() {
+  if (tell_timer_ == TimerId::kNone) {
+    tell_timer_ = loop_.After(kTellDelay, [this] {
+      tell_timer_ = TimerId::kNone;
+      Tell();
+    });
+  }
+}
+
+void AgentImpl::Tell() {
+  cluster_.SetFacts(ChainFactsOf(state()));
+  if (snapshot_) {
+    cluster_.SetSnapshot(snapshot_);
+  }
 }
 
 AgentState AgentImpl::state() const {
@@ -335,6 +410,8 @@ AgentState AgentImpl::state() const {
     state.injection_problem = std::string(Message(answering_.injection->plan_status));
     state.cdi_problem = std::string(Message(answering_.injection->cdi));
   }
+  state.node = cluster_.report();
+  state.label_problems = cluster_.label_problems();
   return state;
 }
 

@@ -19,6 +19,12 @@ struct AgentOptions {
   std::vector<std::string> runtime_sockets;  // empty: the usual ones below the host root
   std::optional<std::string> http_address;   // wins over the configuration; "" is off
   std::string version;
+  // The cluster: --kubeconfig, --context, and this process's environment, by which both are found
+  // otherwise. The kubeconfig of a person ($HOME) is none of the agent's.
+  std::string kubeconfig;
+  std::string context;
+  std::vector<std::string> environment;
+  std::string node_name;  // empty: the cluster is not talked to
   // As the configuration's health.holdDown, for tests and demonstrations.
   std::optional<std::chrono::milliseconds> hold_down;
 };

@@ -10,6 +10,7 @@
 #include "src/config/node_config.h"
 #include "src/cri/runtime_facts.h"
 #include "src/device/snapshot.h"
+#include "src/node/node_view.h"
 #include "src/plugin/answer_book.h"
 #include "src/plugin/endpoint.h"
 #include "src/pools/assignment.h"
@@ -27,6 +28,8 @@ struct AgentState {
   std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
   std::string injection_problem;                  // why containers can get nothing; empty: they can
   std::string cdi_problem;  // why our CDI specs are not there; empty: they are
+  node::NodeReport node;    // what the cluster is told of this node
+  std::vector<std::string> label_problems;
 };
 
 // Whether pods can get GPUs now: configured, the driver answers, every resource registered. `why`

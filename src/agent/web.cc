@@ -60,7 +60,7 @@ http::Response AnswerPublic(const http::Request& request, const AgentState& stat
 
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,
                            std::string_view version) {
-  if (request.path != "/v1/status" && request.path != "/v1/devices") {
+  if (request.path != "/v1/status" && request.path != "/v1/devices" && request.path != "/v1/node") {
     return AnswerPublic(request, state, version);
   }
   if (!IsRead(request)) {
@@ -74,6 +74,10 @@ http::Response AnswerLocal(const http::Request& request, const AgentState& state
     std::string why;
     return Shown(*format, StatusJson(state, version), StatusTable(state, version),
                  IsReady(state, &why));
+  }
+  if (request.path == "/v1/node") {
+    return Shown(*format, node::NodeJson(state.node), node::NodeTable(state.node),
+                 node::IsWell(state.node));
   }
   return Shown(*format, report::DevicesJson(*state.snapshot), report::DevicesTable(*state.snapshot),
                report::IsAllWell(*state.snapshot));

@@ -14,7 +14,7 @@ inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 // On the network: /healthz, /readyz, /metrics.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state,
                             std::string_view version);
-// On agent.sock: those, and /v1/status and /v1/devices with ?output=table, json or yaml.
+// On agent.sock: those, and /v1/status, /v1/devices and /v1/node with ?output=table, json or yaml.
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,
                            std::string_view version);
 

@@ -104,6 +104,19 @@ TEST(WebTest, TellsVerbsOfUnwellDevices) {
   EXPECT_THAT(response.headers.Find(kExitCodeHeader), Optional(std::string_view("7")));
 }
 
+TEST(WebTest, TellsOfTheNode) {
+  AgentState state = TestState();
+  state.node.node = "n1";
+  state.node.chain = node::Chain{.links = {{.name = "driver",
+                                            .state = node::LinkState::kBad,
+                                            .reason = "DriverMissing",
+                                            .message = "install it"}}};
+  const http::Response response = AnswerLocal(Get("/v1/node?output=table"), state, "1");
+  EXPECT_EQ(response.code, 200);
+  EXPECT_EQ(response.body, node::NodeTable(state.node));
+  EXPECT_THAT(response.headers.Find(kExitCodeHeader), Optional(std::string_view("7")));
+}
+
 TEST(WebTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(AnswerPublic(Get("/v1/status"), TestState(), "1").code, 404);
   EXPECT_EQ(AnswerLocal(Get("/v2"), TestState(), "1").code, 404);

@@ -9,7 +9,9 @@
 #include "src/agent/agent.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
+#include "src/cli/environment.h"
 #include "src/cli/host_options.h"
+#include "src/cli/node_name.h"
 #include "src/cli/signals.h"
 #include "src/cli/version.h"
 
@@ -30,6 +32,8 @@ StatusOr<ExitCode> Run(Options options) {
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
   options.agent.nvml_library = options.host.nvml_library;
   options.agent.version = VersionNumber();
+  options.agent.node_name = NodeName(options.agent.node_name);
+  options.agent.environment = Environment();
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(std::unique_ptr<agent::Agent> agent,
                    agent::Agent::Start(*loop, root, options.agent));
@@ -86,6 +90,12 @@ void AddAgentVerb(VerbRegistrar& verbs) {
                    "\"off\" for none")
       ->envname("KGPU_HTTP_ADDRESS")
       ->type_name("ADDRESS");
+  verb->add_option("--kubeconfig", options->agent.kubeconfig,
+                   "Credentials for the cluster (default: $KUBECONFIG, else the pod's own)")
+      ->type_name("FILE");
+  verb->add_option("--context", options->agent.context, "Context of the kubeconfig")
+      ->type_name("NAME");
+  AddNodeNameOption(*verb, options->agent.node_name);
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] {
     if (!options->http_address.empty()) {

@@ -14,6 +14,7 @@
 #include "src/base/event_loop.h"
 #include "src/base/random.h"
 #include "src/base/status_macros.h"
+#include "src/cli/environment.h"
 #include "src/cli/node_name.h"
 #include "src/cli/version.h"
 #include "src/kube/cluster.h"
@@ -30,15 +31,6 @@ namespace json = boost::json;
 
 // Of a list: no more of a node's pods are in memory at a time.
 constexpr char kPodChunk[] = "50";
-
-// "NAME=value"
-std::vector<std::string> Environment() {
-  std::vector<std::string> all;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    all.emplace_back(*variable);
-  }
-  return all;
-}
 
 std::string Machine() {
   utsname name = {};

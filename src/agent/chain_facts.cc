@@ -1,0 +1,92 @@
+#include "src/agent/chain_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "src/plugin/delivery.h"
+
+namespace kgpu::agent {
+namespace {
+
+// Reasons of a GPU that the driver names but whose handle does not work.
+constexpr std::array<std::string_view, 4> kNoHandle = {"GpuLost", "DriverError", "NoDeviceNode",
+                                                       "ResetRequired"};
+
+bool HasHandle(const device::Gpu& gpu) {
+  return gpu.health.is_healthy ||
+         std::ranges::find(kNoHandle, gpu.health.reason) == kNoHandle.end();
+}
+
+void AddDriver(const device::Snapshot& snapshot, node::ChainFacts& facts) {
+  const device::Driver& driver = snapshot.driver;
+  facts.driver = driver.state;
+  facts.driver_version = driver.version;
+  facts.driver_problem = driver.reason;
+  if (driver.state != device::DriverState::kStarting) {
+    facts.gpus = snapshot.gpus.size() + snapshot.unmanaged.size();
+  }
+  if (driver.state != device::DriverState::kReady) {
+    return;
+  }
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    if (HasHandle(gpu)) {
+      ++facts.handles;
+    } else if (facts.handle_problem.empty()) {
+      facts.handle_problem = fmt::format("{}: {}", gpu.uuid.str(), gpu.health.message);
+    }
+  }
+}
+
+bool UsesCdi(const plugin::Delivery& delivery) {
+  return delivery.strategies.contains(config::DeviceListStrategy::kCdiCri) ||
+         delivery.strategies.contains(config::DeviceListStrategy::kCdiAnnotations);
+}
+
+void AddDelivery(const AgentState& state, node::ChainFacts& facts) {
+  facts.is_runtime_known = state.delivery.has_value();
+  facts.runtime_problem = state.injection_problem;
+  if (state.delivery) {
+    facts.runtime_way =
+        fmt::format("containers get GPUs by {}", plugin::ToString(state.delivery->strategies));
+    facts.is_cdi_used = UsesCdi(*state.delivery);
+    // It is decided only once the specs of this driver have been tried.
+    facts.is_cdi_written = state.cdi_problem.empty();
+  }
+  facts.cdi_problem = state.cdi_problem;
+}
+
+void AddResources(const AgentState& state, node::ChainFacts& facts) {
+  facts.has_resources =
+      state.has_config && facts.driver == device::DriverState::kReady && state.snapshot;
+  for (const pools::Resource& resource : state.assignment.resources) {
+    node::ResourceFact fact{.name = resource.name};
+    fact.allocatable = static_cast<uint64_t>(std::ranges::count_if(
+        resource.slots, [](const pools::Slot& slot) { return slot.health.is_healthy; }));
+    const auto endpoint =
+        std::ranges::find(state.endpoints, resource.name, &plugin::EndpointStatus::resource);
+    if (endpoint != state.endpoints.end()) {
+      fact.is_registered = endpoint->state == plugin::EndpointState::kRegistered;
+      fact.problem = endpoint->reason;
+    }
+    facts.resources.push_back(std::move(fact));
+  }
+}
+
+}  // namespace
+
+node::ChainFacts ChainFactsOf(const AgentState& state) {
+  node::ChainFacts facts;
+  if (state.snapshot) {
+    AddDriver(*state.snapshot, facts);
+  }
+  if (!state.has_config) {
+    facts.runtime_problem = state.config_problem;
+  } else {
+    AddDelivery(state, facts);
+  }
+  AddResources(state, facts);
+  return facts;
+}
+
+}  // namespace kgpu::agent

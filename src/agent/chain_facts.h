@@ -1,0 +1,12 @@
+// What the gate is told of the agent: pure.
+#pragma once
+
+#include "src/agent/state.h"
+#include "src/node/chain.h"
+
+namespace kgpu::agent {
+
+// Without what the API server says.
+node::ChainFacts ChainFactsOf(const AgentState& state);
+
+}  // namespace kgpu::agent

@@ -1,0 +1,83 @@
+#include "src/agent/chain_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "src/agent/test_state.h"
+
+namespace kgpu::agent {
+namespace {
+
+// A state whose snapshot is changed.
+template <typename Change>
+AgentState With(Change change) {
+  AgentState state = TestState();
+  auto snapshot = std::make_shared<device::Snapshot>(*state.snapshot);
+  change(*snapshot);
+  state.snapshot = std::move(snapshot);
+  return state;
+}
+
+TEST(ChainFactsTest, AWorkingNodeIsTold) {
+  const node::ChainFacts facts = ChainFactsOf(TestState());
+  EXPECT_EQ(facts.gpus, 2U);
+  EXPECT_EQ(facts.driver, device::DriverState::kReady);
+  EXPECT_EQ(facts.driver_version, "535.104.05");
+  EXPECT_TRUE(facts.is_runtime_known);
+  EXPECT_TRUE(facts.is_cdi_used);
+  EXPECT_TRUE(facts.is_cdi_written);
+  EXPECT_TRUE(facts.has_resources);
+  ASSERT_EQ(facts.resources.size(), 1U);
+  EXPECT_EQ(facts.resources[0].name, "nvidia.com/gpu");
+  EXPECT_EQ(facts.resources[0].allocatable, 1U) << "one of two is sick";
+  EXPECT_TRUE(facts.resources[0].is_registered);
+}
+
+TEST(ChainFactsTest, AGpuThatLivesHasAHandleThoughItIsSick) {
+  EXPECT_EQ(ChainFactsOf(TestState()).handles, 2U);
+  const node::ChainFacts facts = ChainFactsOf(
+      With([](device::Snapshot& snapshot) { snapshot.gpus[1].health.reason = "GpuLost"; }));
+  EXPECT_EQ(facts.handles, 1U);
+  EXPECT_NE(facts.handle_problem.find("fallen off the bus"), std::string::npos);
+}
+
+TEST(ChainFactsTest, ADriverThatDoesNotAnswerHasNoHandles) {
+  const node::ChainFacts facts = ChainFactsOf(With([](device::Snapshot& snapshot) {
+    snapshot.driver.state = device::DriverState::kNotLoaded;
+    snapshot.driver.reason = "load it";
+  }));
+  EXPECT_EQ(facts.handles, 0U);
+  EXPECT_EQ(facts.driver_problem, "load it");
+  EXPECT_FALSE(facts.has_resources);
+}
+
+TEST(ChainFactsTest, NobodyKnowsHowManyGpusThereAreAtTheStart) {
+  const node::ChainFacts facts = ChainFactsOf(With(
+      [](device::Snapshot& snapshot) { snapshot.driver.state = device::DriverState::kStarting; }));
+  EXPECT_EQ(facts.gpus, std::nullopt);
+}
+
+TEST(ChainFactsTest, WithoutADecisionTheRuntimeIsNotKnown) {
+  AgentState state = TestState();
+  state.delivery.reset();
+  EXPECT_FALSE(ChainFactsOf(state).is_runtime_known);
+}
+
+TEST(ChainFactsTest, NodesAndMountsNeedNoCdi) {
+  AgentState state = TestState();
+  state.delivery->strategies = {config::DeviceListStrategy::kDeviceSpecs,
+                                config::DeviceListStrategy::kMounts};
+  EXPECT_FALSE(ChainFactsOf(state).is_cdi_used);
+}
+
+TEST(ChainFactsTest, ABadConfigurationIsToldFirst) {
+  AgentState state = TestState();
+  state.has_config = false;
+  state.config_problem = "config.yaml:1: mend it";
+  EXPECT_EQ(ChainFactsOf(state).runtime_problem, "config.yaml:1: mend it");
+  EXPECT_FALSE(ChainFactsOf(state).has_resources);
+}
+
+}  // namespace
+}  // namespace kgpu::agent

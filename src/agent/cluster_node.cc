@@ -1,0 +1,350 @@
+#include "src/agent/cluster_node.h"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/agent/foreign_sockets.h"
+#include "src/base/log.h"
+#include "src/labels/feature_files.h"
+#include "src/labels/gpu_labels.h"
+#include "src/labels/node_feature.h"
+
+namespace kgpu::agent {
+namespace {
+
+namespace json = boost::json;
+
+// Credentials may come later than the agent.
+constexpr std::chrono::seconds kOpenAgain{60};
+// What changes together is looked at together.
+constexpr std::chrono::milliseconds kLookDelay{50};
+constexpr size_t kMaxProblems = 100;
+constexpr const char* kGfdFile = "etc/kubernetes/node-feature-discovery/features.d/gfd";
+
+// Labels that the GPUs make, of those the node carries of ours.
+labels::NodeClaims RememberedGpus(const node::SeenNode& node) {
+  labels::NodeClaims claims;
+  const auto take = [](const node::SeenKeys& keys, std::initializer_list<std::string_view> heads,
+                       std::map<std::string, std::string>& out) {
+    for (const std::string& key : keys.ours) {
+      const auto value = keys.values.find(key);
+      const bool is_gpus = std::ranges::any_of(
+          heads, [&key](std::string_view head) { return key.starts_with(head); });
+      if (is_gpus && value != keys.values.end()) {
+        out.insert(*value);
+      }
+    }
+  };
+  take(node.labels, {"nvidia.com/", labels::kModelLabelPrefix}, claims.labels);
+  take(node.annotations, {labels::kGpusAnnotation}, claims.annotations);
+  return claims;
+}
+
+std::vector<device::PciBusId> CardsOf(const device::Snapshot& snapshot) {
+  std::vector<device::PciBusId> cards;
+  cards.reserve(snapshot.gpus.size());
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    cards.push_back(gpu.pci);
+  }
+  return cards;
+}
+
+std::pair<std::string, std::string> SplitPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+}  // namespace
+
+ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
+                         std::function<void()> changed)
+    : loop_(loop),
+      host_(host),
+      options_(std::move(options)),
+      changed_(std::move(changed)),
+      random_(Random::SeedFromKernel()),
+      own_root_(*sys::Root::Open("/")),
+      worker_(loop, host, {.node_name = options_.node_name},
+              [this](labels::LabelLook look) { OnLook(std::move(look)); }) {
+  sockets_ = FindForeignSockets(options_.device_plugins);
+  OpenCluster();
+}
+
+ClusterNode::~ClusterNode() {
+  for (const TimerId timer : {cluster_timer_, look_timer_, every_timer_, hold_timer_}) {
+    loop_.CancelTimer(timer);
+  }
+}
+
+void ClusterNode::OpenCluster() {
+  cluster_timer_ = TimerId::kNone;
+  auto cluster = options_.node_name.empty()
+                     ? InvalidArgument("this host has no name: give the node's by NODE_NAME")
+                     : kube::Cluster::Open(loop_, random_, own_root_,
+                                           {.sources = options_.sources,
+                                            .client = {.user_agent = "kgpu/" + options_.version}});
+  if (!cluster.ok()) {
+    if (std::string problem(Message(cluster.status())); problem != api_problem_) {
+      if (cluster.status().code() == StatusCode::kNotFound) {
+        KGPU_LOG(kInfo, "no cluster is talked to", {"reason", problem});
+      } else {
+        KGPU_LOG(kWarning, "no cluster is talked to", {"reason", problem});
+      }
+      api_problem_ = std::move(problem);
+    }
+    cluster_timer_ = loop_.After(kOpenAgain, [this] { OpenCluster(); });
+    return;
+  }
+  api_problem_.clear();
+  cluster_ = *std::move(cluster);
+  KGPU_LOG(kInfo, "cluster", {"server", cluster_->server()}, {"from", cluster_->source()},
+           {"node", options_.node_name});
+  event_client_ = cluster_->NewClient({.user_agent = "kgpu/" + options_.version});
+  events_ = std::make_unique<kube::EventRecorder>(
+      loop_, *event_client_, random_, kube::EventRecorderOptions{.instance = options_.node_name});
+  if (config_) {
+    MakeKeeper();
+  }
+}
+
+std::string ClusterNode::ObjectName() const {
+  return fmt::format("kgpu-{}", options_.node_name);
+}
+
+void ClusterNode::MakeKeeper() {
+  if (!cluster_) {
+    return;
+  }
+  keeper_.reset();
+  keeper_ = std::make_unique<node::Keeper>(
+      loop_, cluster_->client(), random_,
+      node::KeeperOptions{.node = options_.node_name,
+                          .gate = {.sets_condition = config_->gate.condition,
+                                   .sets_taint = config_->gate.taint,
+                                   .booted = options_.booted}},
+      node::Keeper::Handlers{.tell =
+                                 [this](const node::NodeEvent& event) {
+                                   events_->Record(node::EventOf(event, options_.node_name));
+                                 },
+                             .changed = [this] { OnKeeper(); }});
+  keeper_->SetHostMarks(sockets_, has_gfd_file_);
+  keeper_->SetFacts(facts_);
+  rules_.reset();
+  if (config_->labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
+    rules_ = std::make_unique<RuleWatch>(loop_, cluster_->client(), random_, options_.node_name,
+                                         cluster_->space(), ObjectName(), [this] { LookSoon(); });
+  }
+}
+
+void ClusterNode::OnKeeper() {
+  if (!has_remembered_) {
+    if (const auto seen = keeper_->report().seen) {
+      has_remembered_ = true;
+      hold_.SetRemembered(RememberedGpus(*seen));
+      UpdateGpus();
+    }
+  }
+  changed_();
+}
+
+void ClusterNode::SetConfig(const config::NodeConfig& config) {
+  const bool is_keeper_new = !config_ || config_->gate != config.gate ||
+                             config_->labels.outputs != config.labels.outputs ||
+                             config_->labels.rule_objects != config.labels.rule_objects;
+  config_ = config;
+  worker_.SetConfig(config.labels);
+  if (is_keeper_new) {
+    MakeKeeper();
+  }
+  LookAtHost();
+  UpdateGpus();
+  LookSoon();
+}
+
+void ClusterNode::SetSnapshot(const device::SnapshotPtr& snapshot) {
+  snapshot_ = snapshot;
+  UpdateGpus();
+}
+
+void ClusterNode::SetFacts(node::ChainFacts facts) {
+  facts_ = std::move(facts);
+  if (stands_back()) {
+    facts_.plugin_owner = std::string(node::TitleOf(node::Owner::kPlugin));
+  }
+  if (keeper_) {
+    keeper_->SetFacts(facts_);
+  }
+}
+
+bool ClusterNode::stands_back() const {
+  if (keeper_ && keeper_->report().seen) {
+    return keeper_->owners().StandsBackFor(node::Owner::kPlugin);
+  }
+  // Nobody can have told us to take over while no cluster is heard.
+  return !sockets_.empty();
+}
+
+node::NodeReport ClusterNode::report() const {
+  if (keeper_) {
+    return keeper_->report();
+  }
+  node::NodeReport report;
+  report.node = options_.node_name;
+  report.chain = node::CheckChain(facts_);
+  report.is_ready = node::Worst(*report.chain) == node::LinkState::kOk;
+  report.api_problem = api_problem_.empty() ? "not configured yet" : api_problem_;
+  return report;
+}
+
+// Whose parts are on this host, and the next look at its features.
+void ClusterNode::LookAtHost() {
+  loop_.CancelTimer(std::exchange(every_timer_, TimerId::kNone));
+  sockets_ = FindForeignSockets(options_.device_plugins);
+  has_gfd_file_ = host_.Exists(kGfdFile);
+  if (keeper_) {
+    keeper_->SetHostMarks(sockets_, has_gfd_file_);
+  }
+  changed_();
+  // Nodes that started together do not look, and write, together for ever.
+  const auto every = config_->labels.every;
+  every_timer_ = loop_.After(every - every / 10 + random_.PartOf(every / 5), [this] {
+    every_timer_ = TimerId::kNone;
+    LookAtHost();
+    LookSoon();
+  });
+}
+
+void ClusterNode::UpdateGpus() {
+  loop_.CancelTimer(std::exchange(hold_timer_, TimerId::kNone));
+  if (!snapshot_ || !config_) {
+    return;
+  }
+  std::optional<labels::NodeClaims> gpus = labels::NodeClaims();
+  if (config_->labels.gpus) {
+    if (std::vector<device::PciBusId> cards = CardsOf(*snapshot_);
+        cards != cards_ || gpu_host_.machine.empty()) {
+      gpu_host_ = labels::ReadGpuHost(host_, *snapshot_);
+      cards_ = std::move(cards);
+    }
+    const bool has_gpus = !snapshot_->gpus.empty() || !snapshot_->unmanaged.empty();
+    gpus = hold_.Update(snapshot_->driver.state, has_gpus,
+                        labels::GpuClaims(*snapshot_, *config_, gpu_host_), loop_.clock().Now());
+    if (const auto next = hold_.next()) {
+      hold_timer_ = loop_.After(*next - loop_.clock().Now(), [this] {
+        hold_timer_ = TimerId::kNone;
+        UpdateGpus();
+      });
+    }
+  }
+  if (gpus_ != gpus) {
+    gpus_ = std::move(gpus);
+    LookSoon();
+  }
+}
+
+void ClusterNode::LookSoon() {
+  if (look_timer_ == TimerId::kNone) {
+    look_timer_ = loop_.After(kLookDelay, [this] {
+      look_timer_ = TimerId::kNone;
+      Look();
+    });
+  }
+}
+
+void ClusterNode::Look() {
+  // Until all that speaks has spoken, nothing is taken off the node.
+  if (!gpus_ || (rules_ && !rules_->is_known())) {
+    return;
+  }
+  labels::LookOptions options;
+  options.gpus = *gpus_;
+  options.now = loop_.clock().WallNow();
+  if (rules_) {
+    options.cluster = rules_->labels();
+  }
+  worker_.Look(std::move(options));
+}
+
+void ClusterNode::OnLook(labels::LabelLook look) {
+  std::vector<std::string> problems = look.labels.problems;
+  if (rules_) {
+    const std::vector<std::string> more = rules_->problems();
+    problems.insert(problems.end(), more.begin(), more.end());
+  }
+  LogNews(std::move(problems));
+  if (look.publishes) {
+    Publish(look);
+  }
+}
+
+bool ClusterNode::Publishes(config::LabelOutput output) const {
+  const auto& outputs = config_->labels.outputs;
+  return std::ranges::find(outputs, output) != outputs.end();
+}
+
+void ClusterNode::Publish(const labels::LabelLook& look) {
+  if (keeper_) {
+    keeper_->SetClaims(Publishes(config::LabelOutput::kNode) ? look.labels.claims
+                                                             : labels::NodeClaims());
+    PublishObject(look);
+  }
+  PublishFile(look);
+}
+
+void ClusterNode::PublishObject(const labels::LabelLook& look) {
+  if (!Publishes(config::LabelOutput::kNodeFeature)) {
+    if (object_) {
+      object_->SetWanted(std::nullopt);
+    }
+    return;
+  }
+  if (!object_) {
+    object_ = std::make_unique<node::ObjectWriter>(
+        loop_, cluster_->client(), random_,
+        node::ObjectWriterOptions{.path = fmt::format("/apis/{}/namespaces/{}/nodefeatures/{}",
+                                                      labels::kNfdGroupVersion, cluster_->space(),
+                                                      ObjectName())});
+  }
+  labels::NodeFeature feature;
+  feature.name = ObjectName();
+  feature.name_space = cluster_->space();
+  feature.node = options_.node_name;
+  feature.features = look.features;
+  feature.labels = look.labels.own_labels;
+  object_->SetWanted(labels::PrintNodeFeature(feature, look.unpublished));
+}
+
+void ClusterNode::PublishFile(const labels::LabelLook& look) {
+  const auto [folder, name] = SplitPath(config_->labels.file);
+  Status status;
+  if (Publishes(config::LabelOutput::kFile)) {
+    const auto written = labels::WriteFeatureFile(host_, folder, look.labels.own_labels, name);
+    status = written.status();
+    has_written_file_ = has_written_file_ || written.ok();
+  } else if (std::exchange(has_written_file_, false)) {
+    status = labels::RemoveFeatureFile(host_, folder, name);
+  }
+  if (std::string problem(Message(status)); problem != file_problem_) {
+    if (!problem.empty()) {
+      KGPU_LOG(kWarning, "the feature file is not as it should be", {"reason", problem});
+    }
+    file_problem_ = std::move(problem);
+  }
+}
+
+void ClusterNode::LogNews(std::vector<std::string> problems) {
+  problems.resize(std::min(problems.size(), kMaxProblems));
+  for (const std::string& problem : problems) {
+    if (std::ranges::find(label_problems_, problem) == label_problems_.end()) {
+      KGPU_LOG(kWarning, "labels", {"problem", problem});
+    }
+  }
+  label_problems_ = std::move(problems);
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,109 @@
+// This node in its cluster: what the agent knows becomes labels, condition and taint of the Node
+// object, or a NodeFeature object, or a feature file. Without a cluster only the file remains.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/agent/label_worker.h"
+#include "src/agent/rule_watch.h"
+#include "src/base/event_loop.h"
+#include "src/base/random.h"
+#include "src/config/node_config.h"
+#include "src/device/snapshot.h"
+#include "src/kube/cluster.h"
+#include "src/kube/event_recorder.h"
+#include "src/labels/gpu_hold.h"
+#include "src/labels/gpu_labels.h"
+#include "src/node/keeper.h"
+#include "src/node/object_writer.h"
+#include "src/sys/root.h"
+
+namespace kgpu::agent {
+
+struct ClusterNodeOptions {
+  kube::ConfigSources sources;
+  std::string node_name;
+  std::string version;
+  std::string device_plugins;  // the kubelet's folder of sockets
+  WallTime booted{};
+};
+
+// Lives on the loop's thread.
+class ClusterNode {
+ public:
+  // `changed` is called from the loop when report() or stands_back() may have changed. `loop` and
+  // `host` outlive it.
+  ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
+              std::function<void()> changed);
+  ~ClusterNode();
+  ClusterNode(const ClusterNode&) = delete;
+  ClusterNode& operator=(const ClusterNode&) = delete;
+
+  void SetConfig(const config::NodeConfig& config);
+  void SetSnapshot(const device::SnapshotPtr& snapshot);
+  void SetFacts(node::ChainFacts facts);
+
+  // The kubelet's GPUs are another plugin's: ours must register none.
+  bool stands_back() const;
+  node::NodeReport report() const;
+  // What is wrong with labels, for people.
+  const std::vector<std::string>& label_problems() const { return label_problems_; }
+
+ private:
+  void OpenCluster();
+  void MakeKeeper();
+  void OnKeeper();
+  void LookAtHost();
+  void UpdateGpus();
+  void LookSoon();
+  void Look();
+  void OnLook(labels::LabelLook look);
+  void Publish(const labels::LabelLook& look);
+  void PublishObject(const labels::LabelLook& look);
+  void PublishFile(const labels::LabelLook& look);
+  bool Publishes(config::LabelOutput output) const;
+  void LogNews(std::vector<std::string> problems);
+  std::string ObjectName() const;
+
+  EventLoop& loop_;
+  const sys::Root& host_;
+  const ClusterNodeOptions options_;
+  const std::function<void()> changed_;
+  Random random_;
+  sys::Root own_root_;  // credentials are files of this process, not of the host
+
+  std::optional<config::NodeConfig> config_;
+  device::SnapshotPtr snapshot_;
+  node::ChainFacts facts_;
+  std::vector<std::string> sockets_;
+  bool has_gfd_file_ = false;
+
+  std::string api_problem_;
+  std::unique_ptr<kube::Cluster> cluster_;
+  std::unique_ptr<kube::Client> event_client_;
+  std::unique_ptr<kube::EventRecorder> events_;
+  std::unique_ptr<node::Keeper> keeper_;
+  std::unique_ptr<node::ObjectWriter> object_;
+  std::unique_ptr<RuleWatch> rules_;
+
+  LabelWorker worker_;
+  labels::GpuHold hold_;
+  bool has_remembered_ = false;
+  std::vector<device::PciBusId> cards_;  // that gpu_host_ was read for
+  labels::GpuHost gpu_host_;
+  std::optional<labels::NodeClaims> gpus_;
+  std::vector<std::string> label_problems_;
+  std::string file_problem_;
+  bool has_written_file_ = false;
+
+  TimerId cluster_timer_ = TimerId::kNone;
+  TimerId look_timer_ = TimerId::kNone;
+  TimerId every_timer_ = TimerId::kNone;
+  TimerId hold_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::agent
