@@ -37,7 +37,7 @@ void ReadRdt(const Source& source, const CpuLeaves& leaves) {
   }
 }
 
-void ReadWithCpuid(const Source& source, const CpuLeaves& leaves) {
+void ReadWithCpuid(const Source& source, const CpuLeaves& leaves, const PackageOfCpu& packages) {
   source.flags("cpu.cpuid") = CpuFlags(leaves);
   Attributes& more = source.attributes("cpu.cpuid");
   if (const unsigned version = Avx10Version(leaves); version > 0) {
@@ -45,7 +45,7 @@ void ReadWithCpuid(const Source& source, const CpuLeaves& leaves) {
   }
   AddModel(leaves.model(), Hypervisor(leaves), source.attributes("cpu.model"));
   ReadRdt(source, leaves);
-  ReadPower(source, NominalMhz(leaves));
+  ReadPower(source, NominalMhz(leaves), packages);
   ReadSecurity(source, &leaves);
 }
 
@@ -63,25 +63,25 @@ std::string ReadFirstCpu(const Source& source) {
   return text;
 }
 
-void ReadWithoutCpuid(const Source& source) {
+void ReadWithoutCpuid(const Source& source, const PackageOfCpu& packages) {
   CpuInfo info = ParseCpuInfo(ReadFirstCpu(source));
   const bool is_guest = info.flags.contains("HYPERVISOR");
   source.flags("cpu.cpuid") = std::move(info.flags);
   AddModel(info.model, is_guest ? "unknown" : "none", source.attributes("cpu.model"));
   source.attributes("cpu.rdt").clear();
-  ReadPower(source, 0);
+  ReadPower(source, 0, packages);
   ReadSecurity(source, nullptr);
 }
 
 }  // namespace
 
 void ReadCpu(const Source& source) {
+  const PackageOfCpu packages = ReadTopology(source);
   if (source.cpuid.is_available()) {
-    ReadWithCpuid(source, CpuLeaves(source.cpuid));
+    ReadWithCpuid(source, CpuLeaves(source.cpuid), packages);
   } else {
-    ReadWithoutCpuid(source);
+    ReadWithoutCpuid(source, packages);
   }
-  ReadTopology(source);
   Attributes& coprocessor = source.attributes("cpu.coprocessor");
   if (source.host.Exists("sys/devices/vio/ibm,compression-v1/nx_gzip_caps")) {
     coprocessor["nx_gzip"] = "true";

@@ -6,6 +6,15 @@
 
 namespace kgpu::features {
 
+std::optional<unsigned> NumberedCpu(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) {
+    return std::nullopt;
+  }
+  const std::optional<uint64_t> number = ParseUint(name.substr(prefix.size()));
+  return number && *number < kMostCpus ? std::optional(static_cast<unsigned>(*number))
+                                       : std::nullopt;
+}
+
 std::vector<bool> ParseCpuList(std::string_view text) {
   std::vector<bool> cpus;
   for (const std::string_view piece : Split(Trim(text), ',')) {

@@ -1,6 +1,9 @@
 // Idle states and frequencies under Intel's drivers. Sources: Documentation/admin-guide/pm/
 // intel_idle.rst, intel_pstate.rst, cpufreq.rst.
+#include <set>
+
 #include "src/base/strings.h"
+#include "src/features/cpu_list.h"
 #include "src/features/cpu_parts.h"
 
 namespace kgpu::features {
@@ -34,12 +37,16 @@ void ReadIdleStates(const Source& source) {
 // them is read that can change nothing.
 class Policies {
  public:
-  Policies(const Source& source, unsigned nominal_mhz)
-      : folder_(Folder::Open(source.host, kPolicies)), nominal_mhz_(nominal_mhz) {}
+  Policies(const Source& source, unsigned nominal_mhz, const PackageOfCpu& packages)
+      : folder_(Folder::Open(source.host, kPolicies)),
+        nominal_mhz_(nominal_mhz),
+        packages_(packages) {}
 
   void Visit(const std::string& policy) {
     VisitGovernor(policy);
-    VisitBaseFrequency(policy);
+    if (may_have_base_ && !has_fast_cores_ && !lacks_nominal_) {
+      VisitBaseFrequency(policy);
+    }
   }
   // Empty when they differ, or there is none.
   std::string governor() const { return differ_ ? "" : governor_; }
@@ -65,22 +72,31 @@ class Policies {
     governor_ = *governor;
   }
 
+  // Speed select makes some cores of a package faster and all others slower: where one runs at the
+  // frequency that the CPU is sold with, none is faster.
   void VisitBaseFrequency(const std::string& policy) {
-    if (!may_have_base_ || has_fast_cores_ || lacks_nominal_) {
+    const std::optional<unsigned> cpu = NumberedCpu(policy, "policy");
+    const unsigned package = cpu && *cpu < packages_.size() ? packages_[*cpu] : 0;
+    if (usual_packages_.contains(package)) {
       return;
     }
-    const std::optional<std::string> text = Text(policy, "base_frequency");
-    const std::optional<uint64_t> khz = text ? ParseUint(*text) : std::nullopt;
+    const FileText file = folder_.Read(fmt::format("{}/base_frequency", policy).c_str());
+    may_have_base_ = !file.is_missing();  // one driver serves all: it offers the file or not
+    const std::optional<uint64_t> khz = file.ok() ? ParseUint(file.text) : std::nullopt;
     if (!khz) {
-      may_have_base_ = false;  // one driver serves all policies: it offers the file or not
       return;
     }
     lacks_nominal_ = nominal_mhz_ == 0;
     has_fast_cores_ = !lacks_nominal_ && *khz / 1000 > nominal_mhz_;
+    if (package != 0 && *khz / 1000 == nominal_mhz_) {
+      usual_packages_.insert(package);
+    }
   }
 
   Folder folder_;
   unsigned nominal_mhz_;
+  const PackageOfCpu& packages_;
+  std::set<unsigned> usual_packages_;
   std::string governor_;
   bool differ_ = false;
   bool may_have_base_ = true;
@@ -88,7 +104,7 @@ class Policies {
   bool lacks_nominal_ = false;
 };
 
-void ReadFrequencies(const Source& source, unsigned nominal_mhz) {
+void ReadFrequencies(const Source& source, unsigned nominal_mhz, const PackageOfCpu& packages) {
   Attributes& pstate = source.attributes("cpu.pstate");
   Attributes& sst = source.attributes("cpu.sst");
   const Folder driver = Folder::Open(source.host, "sys/devices/system/cpu/intel_pstate");
@@ -100,7 +116,7 @@ void ReadFrequencies(const Source& source, unsigned nominal_mhz) {
   if (const std::optional<std::string> no_turbo = driver.Text("no_turbo")) {
     pstate["turbo"] = Claim(no_turbo->starts_with('0'));
   }
-  Policies policies(source, nominal_mhz);
+  Policies policies(source, nominal_mhz, packages);
   for (const std::string& name : source.List(kPolicies)) {
     policies.Visit(name);
   }
@@ -119,9 +135,9 @@ void ReadFrequencies(const Source& source, unsigned nominal_mhz) {
 
 }  // namespace
 
-void ReadPower(const Source& source, unsigned nominal_mhz) {
+void ReadPower(const Source& source, unsigned nominal_mhz, const PackageOfCpu& packages) {
   ReadIdleStates(source);
-  ReadFrequencies(source, nominal_mhz);
+  ReadFrequencies(source, nominal_mhz, packages);
 }
 
 }  // namespace kgpu::features

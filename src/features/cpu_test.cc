@@ -114,6 +114,23 @@ TEST(CpuFrequencyTest, SeesCoresFasterThanNominal) {
   EXPECT_THAT(Read(usual, "cpu.sst"), IsEmpty());
 }
 
+TEST(CpuFrequencyTest, SeesFasterCoresOfOnePackageAmongSeveral) {
+  TestHost host(std::string(kActive) + "@cpus 0-7 sockets=2 governor=powersave base_khz=2000000");
+  host.SetCpuid(kIntel);
+  const std::string policies = "sys/devices/system/cpu/cpufreq/policy";
+  for (const char* cpu : {"4", "5", "6"}) {
+    host.dir().WriteFile(policies + cpu + "/base_frequency", "1800000\n");
+  }
+  host.dir().WriteFile(policies + "7/base_frequency", "2600000\n");
+  EXPECT_THAT(Read(host, "cpu.sst"), ElementsAre(Pair("bf.enabled", "true")));
+}
+
+TEST(CpuFrequencyTest, ComplainsWhenTheNominalFrequencyIsNotKnown) {
+  const TestHost host(std::string(kActive) + "@cpus 0-3 governor=powersave base_khz=2000000");
+  EXPECT_THAT(host.Read("cpu").problems,
+              testing::Contains(testing::Field(&Problem::text, HasSubstr("nominal frequency"))));
+}
+
 TEST(CpuRdtTest, TellsHowManyGroupsThereCanBe) {
   TestHost host("[sys/fs/resctrl/info/L3]\nnum_closids = 16");
   host.SetCpuid(kIntel);

@@ -21,17 +21,6 @@ bool HasSiblings(std::string_view list) {
   return list.find_first_of(",-") != std::string_view::npos;
 }
 
-// The number in "cpu12"; nothing for "cpufreq" and "cpuidle".
-std::optional<unsigned> CpuNumber(std::string_view name) {
-  constexpr std::string_view kPrefix = "cpu";
-  if (!name.starts_with(kPrefix)) {
-    return std::nullopt;
-  }
-  const std::optional<uint64_t> number = ParseUint(name.substr(kPrefix.size()));
-  return number && *number < kMostCpus ? std::optional(static_cast<unsigned>(*number))
-                                       : std::nullopt;
-}
-
 // CPUs of the package that this one is in. The old name is that of kernels before 5.3.
 std::vector<bool> PackageOf(const Folder& topology) {
   for (const char* name : {"package_cpus_list", "core_siblings_list"}) {
@@ -53,7 +42,7 @@ class TopologyReader {
   }
 
   void Visit(std::string_view name, unsigned number) {
-    const bool is_known = number < seen_.size() && seen_[number];
+    const bool is_known = number < package_of_.size() && package_of_[number] != 0;
     if (is_known && (knows_threads_ || has_threads_)) {
       return;
     }
@@ -70,10 +59,11 @@ class TopologyReader {
     if (std::optional<std::string> package = topology.Text("physical_package_id")) {
       packages_.insert(*std::move(package));
     }
+    ++groups_;
     const std::vector<bool> siblings = PackageOf(topology);
-    seen_.resize(std::max(seen_.size(), siblings.size()));
+    package_of_.resize(std::max(package_of_.size(), siblings.size()));
     for (size_t i = 0; i < siblings.size(); ++i) {
-      seen_[i] = seen_[i] || siblings[i];
+      package_of_[i] = siblings[i] ? groups_ : package_of_[i];
     }
   }
 
@@ -84,22 +74,24 @@ class TopologyReader {
     out["hardware_multithreading"] = has_threads_ ? "true" : "false";
     out["socket_count"] = std::to_string(packages_.size());
   }
+  const PackageOfCpu& package_of() const { return package_of_; }
 
  private:
   const Source& source_;
   bool has_threads_ = false;
   bool knows_threads_ = false;
-  std::vector<bool> seen_;
+  unsigned groups_ = 0;
+  PackageOfCpu package_of_;
   std::set<std::string> packages_;
 };
 
 }  // namespace
 
-void ReadTopology(const Source& source) {
+PackageOfCpu ReadTopology(const Source& source) {
   Attributes& out = source.attributes("cpu.topology");
   TopologyReader reader(source);
   for (const std::string& name : source.List(kCpus)) {
-    if (const std::optional<unsigned> number = CpuNumber(name)) {
+    if (const std::optional<unsigned> number = NumberedCpu(name, "cpu")) {
       reader.Visit(name, *number);
     }
   }
@@ -109,6 +101,7 @@ void ReadTopology(const Source& source) {
       out[kind] = "true";
     }
   }
+  return reader.package_of();
 }
 
 }  // namespace kgpu::features
