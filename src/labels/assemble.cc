@@ -73,7 +73,12 @@ class Assembly {
       std::erase_if(claims_.labels,
                     [&](const auto& label) { return !pattern.Matches(BaseOf(label.first)); });
     }
-    result_.own_labels = claims_.labels;
+    // What nobody would take is told once, by Filter.
+    for (const auto& label : claims_.labels) {
+      if (CheckKey(label.first).ok() && CheckLabelValue(label.second).ok()) {
+        result_.own_labels.insert(result_.own_labels.end(), label);
+      }
+    }
   }
 
   void AddForeign() {

@@ -138,6 +138,8 @@ TEST(AssembleTest, FiltersTellWhatTheyLeaveOut) {
       Labels({{"v.io/a", "1"}, {"bad.io/a", "1"}, {"kubernetes.io/a", "1"}, {"v.io/b", "x y"}})};
   asked.filters.denied_namespaces = {"bad.io"};
   const Assembled assembled = asked.Run();
+  EXPECT_THAT(assembled.own_labels, ElementsAre(Pair("bad.io/a", "1"), Pair("kubernetes.io/a", "1"),
+                                                Pair("v.io/a", "1")));
   EXPECT_THAT(assembled.claims.labels, ElementsAre(Pair("v.io/a", "1")));
   EXPECT_THAT(assembled.left_out,
               ElementsAre(HasSubstr("label \"bad.io/a\": labels of bad.io are denied")));

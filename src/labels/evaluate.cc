@@ -6,48 +6,14 @@
 #include <tuple>
 #include <utility>
 
-#include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/labels/names.h"
-#include "src/labels/term_match.h"
+#include "src/labels/rule_run.h"
 
 namespace kgpu::labels {
 namespace {
 
 using Strings = std::map<std::string, std::string>;
-
-// The elements of each term that was met, as a template's data: map of domains, of features, of
-// lists of elements. Names as the rule writes them and in lower case, so that both find them.
-class TemplateData {
- public:
-  void Add(const FeatureTerm& term, const Value::List& elements) {
-    AddAs(term.feature, elements);
-    if (term.lookup != term.feature) {
-      AddAs(term.lookup, elements);
-    }
-  }
-
-  Value Take() && {
-    Value::Dict root;
-    for (auto& [domain, features] : domains_) {
-      Value::Dict dict;
-      for (auto& [name, elements] : features) {
-        dict.emplace(name, Value(std::move(elements)));
-      }
-      root.emplace(domain, Value(std::move(dict)));
-    }
-    return Value(std::move(root));
-  }
-
- private:
-  void AddAs(const std::string& feature, const Value::List& elements) {
-    const size_t dot = feature.find('.');
-    Value::List& list = domains_[feature.substr(0, dot)][feature.substr(dot + 1)];
-    list.insert(list.end(), elements.begin(), elements.end());
-  }
-
-  std::map<std::string, std::map<std::string, Value::List>> domains_;
-};
 
 // Of a map of one rule: keys with their namespace stand before those without.
 Strings WithNamespaces(const Strings& values) {
@@ -60,12 +26,6 @@ Strings WithNamespaces(const Strings& values) {
     }
   }
   return whole;
-}
-
-void Merge(Strings& into, const Strings& more) {
-  for (const auto& [key, value] : more) {
-    into.insert_or_assign(key, value);
-  }
 }
 
 void MergeTaints(std::vector<Taint>& into, const std::vector<Taint>& more) {
@@ -104,113 +64,20 @@ StatusOr<std::string> Resolve(const std::string& value, const FeatureView& featu
   return found->second;
 }
 
-// One rule against the features.
-class RuleRun {
- public:
-  RuleRun(const Rule& rule, const FeatureView& features)
-      : rule_(rule),
-        features_(features),
-        needs_elements_(rule.labels_template || rule.vars_template) {}
-
-  // Whether it matches; labels() and vars() are made then. Errors: of its templates.
-  StatusOr<bool> Match() {
-    std::vector<Value> data;
-    if (!rule_.any.empty() && !MatchAny(data)) {
-      return false;
-    }
-    if (!rule_.all.empty() && !MatchTerms(rule_.all, data)) {
-      return false;
-    }
-    for (const Value& one : data) {
-      RETURN_IF_ERROR(Expand("labelsTemplate", rule_.labels_template, one, labels_));
-      RETURN_IF_ERROR(Expand("varsTemplate", rule_.vars_template, one, vars_));
-    }
-    Merge(labels_, rule_.labels);
-    Merge(vars_, rule_.vars);
-    return true;
-  }
-
-  const Strings& labels() const { return labels_; }
-  const Strings& vars() const { return vars_; }
-
-  std::string Why() const {
-    std::vector<std::string> reasons;
-    for (const auto& terms : rule_.any) {
-      reasons.push_back(WhyTerms(terms));
-    }
-    const bool fails_any = std::ranges::none_of(reasons, &std::string::empty) && !reasons.empty();
-    return fails_any ? fmt::format("matchAny: {}", Join(reasons, "; ")) : WhyTerms(rule_.all);
-  }
-
- private:
-  bool MatchAny(std::vector<Value>& data) const {
-    bool is_met = false;
-    for (const auto& terms : rule_.any) {
-      is_met = MatchTerms(terms, data) || is_met;
-      if (is_met && !needs_elements_) {
-        break;
-      }
-    }
-    return is_met;
-  }
-
-  bool MatchTerms(const std::vector<FeatureTerm>& terms, std::vector<Value>& data) const {
-    TemplateData elements;
-    for (const FeatureTerm& term : terms) {
-      const TermAnswer answer = MatchTerm(term, features_, needs_elements_);
-      if (!answer.is_met) {
-        return false;
-      }
-      if (needs_elements_) {
-        elements.Add(term, answer.elements);
-      }
-    }
-    if (needs_elements_) {
-      data.push_back(std::move(elements).Take());
-    }
-    return true;
-  }
-
-  std::string WhyTerms(const std::vector<FeatureTerm>& terms) const {
-    for (const FeatureTerm& term : terms) {
-      if (!MatchTerm(term, features_, /*with_elements=*/false).is_met) {
-        return WhyNot(term, features_);
-      }
-    }
-    return "";
-  }
-
-  static Status Expand(std::string_view field, const std::optional<Template>& source,
-                       const Value& data, Strings& into) {
-    if (!source) {
-      return OkStatus();
-    }
-    const auto pairs = source->ExpandPairs(data);
-    if (!pairs.ok()) {
-      return Annotate(pairs.status(), "{}", field);
-    }
-    Merge(into, *pairs);
-    return OkStatus();
-  }
-
-  const Rule& rule_;
-  const FeatureView& features_;
-  bool needs_elements_;
-  Strings labels_;
-  Strings vars_;
-};
-
 class Evaluation {
  public:
   Evaluation(FeatureView& features, std::vector<RuleVerdict>* verdicts)
       : features_(features), verdicts_(verdicts) {}
 
   void Run(const RuleSet& set, const Rule& rule) {
-    RuleRun run(rule, features_);
-    const auto is_matched = run.Match();
-    if (!is_matched.ok()) {
-      result_.problems.push_back(fmt::format(
-          "{}: rule \"{}\": {}", set.name, Printable(rule.name, 60), Message(is_matched.status())));
+    RuleRun run(rule, features_, kMaxRuleWork - work_);
+    const auto is_matched = work_ < kMaxRuleWork ? run.Match() : NotRun();
+    work_ = std::min(kMaxRuleWork, work_ + run.work());
+    if (!is_matched.ok() && !is_over_) {
+      is_over_ = work_ == kMaxRuleWork;
+      result_.problems.push_back(fmt::format("{}: rule \"{}\": {}{}", set.name,
+                                             Printable(rule.name, 60), Message(is_matched.status()),
+                                             is_over_ ? "; those behind it are not run" : ""));
     }
     if (verdicts_ != nullptr) {
       verdicts_->push_back(Verdict(set, rule, run, is_matched));
@@ -248,9 +115,19 @@ class Evaluation {
   };
   using Claims = std::map<std::string, Claim>;
 
-  static void Put(Claims& claims, const Strings& values, const RuleSet& set, const Rule& rule) {
+  static StatusOr<bool> NotRun() { return OutOfRange("not run: those before it took too long"); }
+
+  void Put(Claims& claims, const Strings& values, const RuleSet& set, const Rule& rule) {
     for (const auto& [key, value] : WithNamespaces(values)) {
-      claims.insert_or_assign(key, Claim{.value = value, .set = &set, .rule = &rule});
+      if (claims.size() < kMaxClaims || claims.contains(key)) {
+        claims.insert_or_assign(key, Claim{.value = value, .set = &set, .rule = &rule});
+      } else if (!has_too_many_) {
+        has_too_many_ = true;
+        result_.problems.push_back(
+            fmt::format("{}: rule \"{}\": more than {} labels, annotations or resources: the rest "
+                        "is left out",
+                        set.name, Printable(rule.name, 60), kMaxClaims));
+      }
     }
   }
 
@@ -301,6 +178,9 @@ class Evaluation {
   Claims labels_;
   Claims annotations_;
   Claims resources_;
+  size_t work_ = 0;
+  bool is_over_ = false;
+  bool has_too_many_ = false;
   RuleResult result_;
 };
 

@@ -2,6 +2,7 @@
 // are loaded, not here.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
@@ -16,6 +17,12 @@ namespace kgpu::labels {
 
 // The feature by which rules see the labels and vars of those before them.
 inline constexpr const char* kMatchedFeature = "rule.matched";
+
+// Of all rules together, in comparisons of short texts: some tenths of a second. Those behind are
+// not run.
+inline constexpr size_t kMaxRuleWork = 20'000'000;
+// Of labels, of annotations, of extended resources: more than a Node object could hold.
+inline constexpr size_t kMaxClaims = 2'000;
 
 // What became of one rule, for people.
 struct RuleVerdict {

@@ -286,6 +286,48 @@ TEST(RuleResultTest, ALaterTaintOfAKeyAndEffectReplaces) {
               ElementsAre(Taint{"v.io/a", "", "NoExecute"}, Taint{"v.io/b", "2", "NoSchedule"}));
 }
 
+TEST(RuleResultTest, RulesThatTakeTooLongAreNotRun) {
+  features::FeatureSet features;
+  for (int i = 0; i < 5'000; ++i) {
+    features.attributes["a.b"].emplace(fmt::format("{:05}", i), "x");
+  }
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    text += fmt::format(
+        "- {{name: r{}, labels: {{v.io/r{}: hit}}, matchFeatures: [{{feature: a.b, "
+        "matchName: {{op: InRegexp, value: [",
+        i, i);
+    for (int j = 0; j < 199; ++j) {
+      text += "\"[a-z]+z\", ";
+    }
+    text += "\"^0\"]}}]}\n";
+  }
+  const std::vector<RuleSet> sets = {Parsed(text)};
+  FeatureView view(features);
+  std::vector<RuleVerdict> verdicts;
+  const RuleResult result = Evaluate(sets, view, &verdicts);
+  EXPECT_THAT(result.claims.labels, ElementsAre(Pair("v.io/r0", "hit"), Pair("v.io/r1", "hit")));
+  EXPECT_THAT(result.problems,
+              ElementsAre("r.yaml: rule \"r2\": the rules take too long: make them "
+                          "fewer, or ask for less; those behind it are not run"));
+  ASSERT_EQ(verdicts.size(), 5U);
+  EXPECT_EQ(verdicts[4].why, "not run: those before it took too long");
+}
+
+TEST(RuleResultTest, LabelsPastAllReasonAreLeftOut) {
+  std::string text;
+  for (int i = 0; i < 3; ++i) {
+    text += fmt::format("- {{name: r{}, labels: {{", i);
+    for (int j = 0; j < 900; ++j) {
+      text += fmt::format("v.io/l{}-{}: x, ", i, j);
+    }
+    text += "v.io/last: x}}\n";
+  }
+  const RuleResult result = Result(text);
+  EXPECT_EQ(result.claims.labels.size(), kMaxClaims);
+  EXPECT_THAT(result.problems, ElementsAre(HasSubstr("rule \"r2\": more than 2000 labels")));
+}
+
 TEST(RuleResultTest, SetsRunInTheOrderOfTheirNames) {
   std::vector<RuleSet> sets = {Parsed("[{name: r, labels: {a: z}}]"),
                                Parsed("[{name: r, labels: {a: b}}]")};

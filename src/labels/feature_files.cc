@@ -203,6 +203,9 @@ FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, Wa
 StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& labels) {
   std::string text = "# Written by kgpu, which replaces it whole: edits are lost.\n";
   for (const auto& [key, value] : labels) {
+    // A line break in a value would be a label more.
+    RETURN_IF_ERROR(CheckKey(key));
+    RETURN_IF_ERROR(CheckLabelValue(value));
     text += fmt::format("{}={}\n", key, value);
   }
   if (text.size() > kMaxFeatureFileBytes) {

@@ -45,7 +45,8 @@ FileFeatures ParseFeatureFile(std::string_view text, std::string_view file, Wall
 FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, WallTime now,
                               std::string_view own_file = kOwnFeatureFile);
 
-// What a file says of labels. Errors: OutOfRange, more than NFD reads.
+// What a file says of labels. Errors: InvalidArgument, what is no label; OutOfRange, more than NFD
+// reads.
 StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& labels);
 
 // Replaces the file as a whole when it says something else. Tells whether it did. Errors: of the

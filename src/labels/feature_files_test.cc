@@ -62,6 +62,7 @@ TEST(FeatureFileTest, LinesExpireByTheWallClock) {
   EXPECT_THAT(file.labels, ElementsAre(Pair("v.io/always", "1"), Pair("v.io/late", "1"),
                                        Pair("v.io/now", "1"), Pair("v.io/soon", "1")));
   EXPECT_EQ(file.next_expiry, TimeOf("2026-06-01T00:00:00Z"));
+  ASSERT_TRUE(file.next_expiry.has_value());
   EXPECT_EQ(ParseFeatureFile("# +expiry-time=2030-01-01T00:00:00Z\nv.io/a", "f", *file.next_expiry)
                 .next_expiry,
             TimeOf("2030-01-01T00:00:00Z"));
@@ -151,6 +152,11 @@ TEST_F(FeatureFolderTest, OurFileIsWrittenOnlyWhenItChanges) {
   EXPECT_FALSE(root_.Exists("features.d/kgpu"));
   EXPECT_OK(RemoveFeatureFile(root_, "none.d"));
   EXPECT_THAT(WriteFeatureFile(root_, "none.d", labels), StatusIs(StatusCode::kNotFound));
+}
+
+TEST_F(FeatureFolderTest, WhatIsNoLabelIsNotWritten) {
+  EXPECT_THAT(FeatureFileText({{"v.io/a", "1\nv.io/b=2"}}), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(FeatureFileText({{"# +no-label", "1"}}), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST_F(FeatureFolderTest, MoreThanNfdReadsIsNotWritten) {

@@ -158,6 +158,12 @@ MatchExpression::Outcome MatchExpression::Compare(std::string_view value) const 
   return holds ? Outcome::kYes : Outcome::kNo;
 }
 
+size_t MatchExpression::Work(const Element& element) const {
+  const size_t bytes = element.value.value_or("").size();
+  // A regular expression costs more than looking, and looks at each byte.
+  return op_ == Op::kInRegexp ? values_.size() * (8 + bytes / 8) : 1 + values_.size() / 4;
+}
+
 MatchExpression::Outcome MatchExpression::Match(const Element& element) const {
   const auto outcome = [](bool holds) { return holds ? Outcome::kYes : Outcome::kNo; };
   if (op_ == Op::kExists || op_ == Op::kDoesNotExist) {

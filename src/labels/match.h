@@ -1,6 +1,7 @@
 // The expressions of rules: an operator and its values, held against one element of a feature.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -58,6 +59,8 @@ class MatchExpression {
   std::string Text() const;
 
   Outcome Match(const Element& element) const;
+  // What Match costs, in comparisons of short texts.
+  size_t Work(const Element& element) const;
 
   // By operator, values and type.
   bool operator==(const MatchExpression& other) const {

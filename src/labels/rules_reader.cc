@@ -27,8 +27,7 @@ constexpr std::array<std::string_view, 1> kSpecKeys = {"rules"};
 constexpr std::array<std::string_view, 4> kListKeys = {"apiVersion", "kind", "metadata", "items"};
 constexpr std::array<std::string_view, 2> kListKinds = {"List", "NodeFeatureRuleList"};
 
-void ReadRules(const Node& list, std::vector<Rule>& rules) {
-  RuleReader reader;
+void ReadRules(const Node& list, RuleReader& reader, std::vector<Rule>& rules) {
   list.ForEachItem([&](const Node& item) {
     if (rules.size() == kMaxRules) {
       item.Error("more than {} rules: split the file", kMaxRules);
@@ -45,7 +44,7 @@ void ExpectText(const Node& field, std::string_view wanted) {
   }
 }
 
-void ReadObject(const Node& root, RuleSet& set) {
+void ReadObject(const Node& root, RuleReader& reader, RuleSet& set) {
   bool has_rules = false;
   root.ForEachField(kObjectKeys, [&](std::string_view name, const Node& field) {
     if (name == "apiVersion") {
@@ -61,7 +60,7 @@ void ReadObject(const Node& root, RuleSet& set) {
     } else if (name == "spec") {
       field.ForEachField(kSpecKeys, [&](std::string_view, const Node& list) {
         has_rules = true;
-        ReadRules(list, set.rules);
+        ReadRules(list, reader, set.rules);
       });
     }
   });
@@ -103,7 +102,8 @@ bool IsListOfObjects(const json::value& root) {
 }
 
 // One document: a list of rules, an object, or a List of objects.
-StatusOr<std::vector<RuleSet>> ParseDocument(std::string_view text, std::string_view file) {
+StatusOr<std::vector<RuleSet>> ParseDocument(std::string_view text, std::string_view file,
+                                             RuleReader& reader) {
   std::vector<RuleSet> sets;
   if (Trim(text).empty()) {
     return sets;
@@ -118,15 +118,15 @@ StatusOr<std::vector<RuleSet>> ParseDocument(std::string_view text, std::string_
   const Node root(document, problems);
   const auto add = [&] { return &sets.emplace_back(RuleSet{std::string(file), {}}); };
   if (root.is_list()) {
-    ReadRules(root, add()->rules);
+    ReadRules(root, reader, add()->rules);
   } else if (IsListOfObjects(document.root)) {
     root.ForEachField(kListKeys, [&](std::string_view name, const Node& field) {
       if (name == "items") {
-        field.ForEachItem([&](const Node& item) { ReadObject(item, *add()); });
+        field.ForEachItem([&](const Node& item) { ReadObject(item, reader, *add()); });
       }
     });
   } else {
-    ReadObject(root, *add());
+    ReadObject(root, reader, *add());
   }
   RETURN_IF_ERROR(problems.ToStatus());
   return sets;
@@ -155,7 +155,8 @@ StatusOr<std::vector<std::string>> SplitDocuments(std::string_view text, std::st
 }  // namespace
 
 StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
-  ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(text, file));
+  RuleReader reader;
+  ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(text, file, reader));
   if (sets.size() > 1) {
     return InvalidArgument("{}: {} objects: one is expected", file, sets.size());
   }
@@ -163,13 +164,14 @@ StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
 }
 
 StatusOr<std::vector<RuleSet>> ParseRuleFile(std::string_view text, std::string_view file) {
+  RuleReader reader;
   if (FormatOf(file) == doc::Format::kJson) {
-    return ParseDocument(text, file);
+    return ParseDocument(text, file, reader);
   }
   std::vector<RuleSet> all;
   ASSIGN_OR_RETURN(const std::vector<std::string> documents, SplitDocuments(text, file));
   for (const std::string& document : documents) {
-    ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(document, file));
+    ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(document, file, reader));
     std::ranges::move(sets, std::back_inserter(all));
   }
   return all;

@@ -35,10 +35,12 @@ class Template {
 
   // Errors: InvalidArgument with the place: a field that is not there, a value of the wrong kind;
   // OutOfRange: past a limit.
-  StatusOr<std::string> Expand(const Value& data) const;
+  // `steps`, when given, grows by what it took.
+  StatusOr<std::string> Expand(const Value& data, size_t* steps = nullptr) const;
   // The lines "key=value" of an expansion; empty lines are none. A later key wins.
   // Errors: as Expand; InvalidArgument, a line without "=".
-  StatusOr<std::map<std::string, std::string>> ExpandPairs(const Value& data) const;
+  StatusOr<std::map<std::string, std::string>> ExpandPairs(const Value& data,
+                                                           size_t* steps = nullptr) const;
 
   // By text.
   bool operator==(const Template& other) const { return text_ == other.text_; }

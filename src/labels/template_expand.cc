@@ -28,6 +28,8 @@ class Expander {
     return std::move(out_);
   }
 
+  size_t steps() const { return steps_; }
+
  private:
   // What a node leaves behind for those after it.
   enum class Flow : uint8_t { kOn, kBreak, kContinue };
@@ -239,12 +241,18 @@ class Expander {
 
 }  // namespace
 
-StatusOr<std::string> Template::Expand(const Value& data) const {
-  return Expander(*tree_, data).Expand();
+StatusOr<std::string> Template::Expand(const Value& data, size_t* steps) const {
+  Expander expander(*tree_, data);
+  StatusOr<std::string> text = expander.Expand();
+  if (steps != nullptr) {
+    *steps += expander.steps();
+  }
+  return text;
 }
 
-StatusOr<std::map<std::string, std::string>> Template::ExpandPairs(const Value& data) const {
-  ASSIGN_OR_RETURN(const std::string text, Expand(data));
+StatusOr<std::map<std::string, std::string>> Template::ExpandPairs(const Value& data,
+                                                                   size_t* steps) const {
+  ASSIGN_OR_RETURN(const std::string text, Expand(data, steps));
   std::map<std::string, std::string> pairs;
   for (const std::string_view raw : Split(text, '\n')) {
     const std::string_view line = Trim(raw);

@@ -26,26 +26,23 @@ bool IsMet(const KeyExpression& expression, const Element& element) {
   return expression.match.Match(element) == Outcome::kYes;
 }
 
-bool MeetsAll(const std::vector<KeyExpression>& expressions, const features::Attributes& instance) {
-  return std::ranges::all_of(expressions, [&](const KeyExpression& expression) {
-    return IsMet(expression, ElementOf(instance, expression.key));
-  });
-}
-
 class Matcher {
  public:
-  Matcher(const FeatureTerm& term, const FeatureView& features, bool with_elements)
+  Matcher(const FeatureTerm& term, const FeatureView& features, bool with_elements,
+          size_t most_work)
       : term_(term),
         flags_(features.FindFlags(term.lookup)),
         attributes_(features.FindAttributes(term.lookup)),
         instances_(features.FindInstances(term.lookup)),
-        with_elements_(with_elements) {}
+        with_elements_(with_elements),
+        most_work_(most_work) {}
 
   TermAnswer Answer() && {
     const bool is_there = flags_ != nullptr || attributes_ != nullptr || instances_ != nullptr;
     TermAnswer answer;
-    answer.is_met =
-        is_there && (!term_.expressions || MeetsExpressions()) && (!term_.name || MeetsName());
+    answer.is_met = is_there && (!term_.expressions || MeetsExpressions(*term_.expressions)) &&
+                    (!term_.name || MeetsName(*term_.name)) && work_ <= most_work_;
+    answer.work = work_;
     if (answer.is_met) {
       answer.elements = std::move(elements_);
     }
@@ -53,27 +50,38 @@ class Matcher {
   }
 
  private:
+  bool Holds(const MatchExpression& match, const Element& element) {
+    work_ += match.Work(element);
+    return match.Match(element) == Outcome::kYes;
+  }
+
   // Flags and attributes of one feature count together; instances for themselves.
-  bool MeetsExpressions() {
+  bool MeetsExpressions(const std::vector<KeyExpression>& expressions) {
     const bool has_named = flags_ != nullptr || attributes_ != nullptr;
     const bool by_names =
-        has_named && std::ranges::all_of(*term_.expressions, [this](const auto& expression) {
+        has_named && std::ranges::all_of(expressions, [this](const KeyExpression& expression) {
           return MeetsNamed(expression);
         });
     if (!by_names) {
       elements_.clear();
     }
     SortByName(0);
-    return MeetsInstances() || by_names;
+    const bool by_instances = TakeInstances([&](const features::Attributes& one) {
+      return std::ranges::all_of(expressions, [&](const KeyExpression& expression) {
+        return Holds(expression.match, ElementOf(one, expression.key));
+      });
+    });
+    return by_instances || by_names;
   }
 
   bool MeetsNamed(const KeyExpression& expression) {
+    const MatchExpression& match = expression.match;
     const bool in_flags =
         flags_ != nullptr &&
-        IsMet(expression, {.exists = flags_->contains(expression.key), .value = std::nullopt});
+        Holds(match, {.exists = flags_->contains(expression.key), .value = std::nullopt});
     const Element attribute =
         attributes_ != nullptr ? ElementOf(*attributes_, expression.key) : Element();
-    const bool in_attributes = attributes_ != nullptr && IsMet(expression, attribute);
+    const bool in_attributes = attributes_ != nullptr && Holds(match, attribute);
     // What must not exist must be in neither.
     if (expression.match.op() == Op::kDoesNotExist &&
         ((flags_ != nullptr && !in_flags) || (attributes_ != nullptr && !in_attributes))) {
@@ -88,14 +96,9 @@ class Matcher {
     return in_flags || in_attributes;
   }
 
-  bool MeetsInstances() {
-    return TakeInstances(
-        [this](const features::Attributes& one) { return MeetsAll(*term_.expressions, one); });
-  }
-
-  bool MeetsName() {
-    const auto is_hit = [this](std::string_view name) {
-      return term_.name->Match({.exists = true, .value = name}) == Outcome::kYes;
+  bool MeetsName(const MatchExpression& match) {
+    const auto is_hit = [&](std::string_view name) {
+      return work_ <= most_work_ && Holds(match, {.exists = true, .value = name});
     };
     const size_t before = elements_.size();
     bool is_met = false;
@@ -116,17 +119,18 @@ class Matcher {
       }
     }
     SortByName(before);
-    return TakeInstances([&](const features::Attributes& one) {
-             return std::ranges::any_of(
-                 one, [&](const auto& attribute) { return is_hit(attribute.first); });
-           }) ||
-           is_met;
+    const bool by_instances = TakeInstances([&](const features::Attributes& one) {
+      return std::ranges::any_of(one,
+                                 [&](const auto& attribute) { return is_hit(attribute.first); });
+    });
+    return by_instances || is_met;
   }
 
   template <typename Wanted>
   bool TakeInstances(const Wanted& is_wanted) {
     bool is_met = false;
-    for (size_t i = 0; instances_ != nullptr && i < instances_->size(); ++i) {
+    const size_t count = instances_ == nullptr ? 0 : instances_->size();
+    for (size_t i = 0; i < count && work_ <= most_work_; ++i) {
       if (is_wanted((*instances_)[i])) {
         is_met = true;
         if (!with_elements_) {
@@ -166,6 +170,8 @@ class Matcher {
   const features::Attributes* attributes_;
   const features::Instances* instances_;
   bool with_elements_;
+  size_t most_work_;
+  size_t work_ = 0;
   Value::List elements_;
 };
 
@@ -176,12 +182,13 @@ std::string Missing(const FeatureTerm& term, const FeatureView& features) {
                      nearest ? fmt::format(", did you mean {}?", Printable(*nearest, 60)) : "");
 }
 
-std::string WhyNoInstance(const FeatureTerm& term, const features::Instances& instances) {
+std::string WhyNoInstance(const std::vector<KeyExpression>& expressions,
+                          const features::Instances& instances) {
   if (instances.empty()) {
     return "there are none";
   }
   std::vector<std::string> counts;
-  for (const KeyExpression& expression : *term.expressions) {
+  for (const KeyExpression& expression : expressions) {
     const auto count = std::ranges::count_if(instances, [&](const features::Attributes& one) {
       return IsMet(expression, ElementOf(one, expression.key));
     });
@@ -210,10 +217,29 @@ std::string WhyNoNamed(const KeyExpression& expression, const features::Flags* f
   return fmt::format("there is no {}", key);
 }
 
+std::string WhyNoExpressions(const std::vector<KeyExpression>& expressions, const FeatureTerm& term,
+                             const FeatureView& features) {
+  const features::Flags* flags = features.FindFlags(term.lookup);
+  const features::Attributes* attributes = features.FindAttributes(term.lookup);
+  const features::Instances* instances = features.FindInstances(term.lookup);
+  if (flags == nullptr && attributes == nullptr && instances != nullptr) {
+    return WhyNoInstance(expressions, *instances);
+  }
+  FeatureTerm part{.feature = term.feature, .lookup = term.lookup, .expressions = {}, .name = {}};
+  for (const KeyExpression& expression : expressions) {
+    part.expressions = {{expression}};
+    if (!MatchTerm(part, features, /*with_elements=*/false).is_met) {
+      return WhyNoNamed(expression, flags, attributes);
+    }
+  }
+  return "no flag, attribute or instance meets all its expressions";
+}
+
 }  // namespace
 
-TermAnswer MatchTerm(const FeatureTerm& term, const FeatureView& features, bool with_elements) {
-  return Matcher(term, features, with_elements).Answer();
+TermAnswer MatchTerm(const FeatureTerm& term, const FeatureView& features, bool with_elements,
+                     size_t most_work) {
+  return Matcher(term, features, with_elements, most_work).Answer();
 }
 
 std::string WhyNot(const FeatureTerm& term, const FeatureView& features) {
@@ -222,24 +248,12 @@ std::string WhyNot(const FeatureTerm& term, const FeatureView& features) {
   }
   FeatureTerm part = term;
   part.name.reset();
-  if (MatchTerm(part, features, /*with_elements=*/false).is_met) {
-    return fmt::format("{}: no name meets {}", Printable(term.feature, 60), term.name->Text());
-  }
-  const features::Flags* flags = features.FindFlags(term.lookup);
-  const features::Attributes* attributes = features.FindAttributes(term.lookup);
-  const features::Instances* instances = features.FindInstances(term.lookup);
+  const bool meets_expressions = MatchTerm(part, features, /*with_elements=*/false).is_met;
   std::string why;
-  if (flags == nullptr && attributes == nullptr && instances != nullptr) {
-    why = WhyNoInstance(term, *instances);
-  }
-  for (size_t i = 0; why.empty() && i < term.expressions->size(); ++i) {
-    part.expressions = {{(*term.expressions)[i]}};
-    if (!MatchTerm(part, features, /*with_elements=*/false).is_met) {
-      why = WhyNoNamed(part.expressions->front(), flags, attributes);
-    }
-  }
-  if (why.empty()) {
-    why = "no flag, attribute or instance meets all its expressions";
+  if (meets_expressions && term.name) {
+    why = fmt::format("no name meets {}", term.name->Text());
+  } else if (!meets_expressions && term.expressions) {
+    why = WhyNoExpressions(*term.expressions, term, features);
   }
   return fmt::format("{}: {}", Printable(term.feature, 60), why);
 }
