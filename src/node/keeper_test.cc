@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <boost/json.hpp>
 #include <memory>
@@ -243,6 +244,34 @@ TEST_F(KeeperTest, DoesNotFightAnOwnerThatTakesEverythingBack) {
     loop_.Advance(seconds(1));
   }
   EXPECT_LE(Writes(), 16U);
+}
+
+TEST_F(KeeperTest, MemoryStaysFlatWhileEverythingGoesWrong) {
+  Settle();
+  size_t after_first = 0;
+  for (int hour = 0; hour < 10; ++hour) {
+    api_.faults().Add({.kind = apiserver::FaultKind::kAway, .lasts_for = seconds(1000)});
+    claims_.labels["nvidia.com/gpu.count"] = std::to_string(hour);
+    keeper_->SetClaims(claims_);
+    loop_.Advance(minutes(20));
+    api_.faults().Add({.kind = apiserver::FaultKind::kWatchError,
+                       .verb = "watch",
+                       .code = 410,
+                       .lasts_for = minutes(10)});
+    api_.CutWatches();
+    loop_.Advance(minutes(20));
+    api_.faults().Add({.kind = apiserver::FaultKind::kAnswer,
+                       .code = 429,
+                       .retry_after = seconds(1),
+                       .lasts_for = minutes(10)});
+    LabelByHand("nvidia.com/gpu.count", nullptr, "somebody");
+    loop_.Advance(minutes(20));
+    EXPECT_EQ(Label("nvidia.com/gpu.count"), std::to_string(hour));
+    api_.Compact();  // what the server remembers is not ours
+    after_first = hour == 1 ? mallinfo2().uordblks : after_first;
+  }
+  // Of the stub's own books an hour adds a little.
+  EXPECT_LE(mallinfo2().uordblks, after_first + (size_t{64} << 10));
 }
 
 class KeeperOwnersTest : public KeeperTest {
