@@ -107,8 +107,8 @@ json::value PayloadOf(const ApiError& error) {
   json::object payload = {{"code", error.code},
                           {"reason", error.reason},
                           {"message", error.message},
-                          {"metadata", {{"continue", error.continue_token}}},
-                          {"details", {{"causes", std::move(causes)}}}};
+                          {"metadata", json::object{{"continue", error.continue_token}}},
+                          {"details", json::object{{"causes", std::move(causes)}}}};
   if (error.retry_after) {
     payload["details"].as_object()["retryAfterSeconds"] = error.retry_after->count();
   }
@@ -121,7 +121,9 @@ Status MakeError(const ApiError& error, std::string_view what) {
   Status status = MakeStatus(
       CodeOf(error), fmt::format("{}: {} ({}{}{}){}", what, said, error.code,
                                  error.reason.empty() ? "" : " ", error.reason, MendOf(error)));
-  status.SetPayload(kPayload, absl::Cord(json::serialize(PayloadOf(error))));
+  const std::string payload = json::serialize(PayloadOf(error));
+  // Not of the text itself: compilers name that constructor differently, and the archive has one.
+  status.SetPayload(kPayload, absl::Cord(absl::string_view(payload.data(), payload.size())));
   return status;
 }
 

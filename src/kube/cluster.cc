@@ -1,6 +1,5 @@
 #include "src/kube/cluster.h"
 
-#include <optional>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -17,9 +16,9 @@ struct Cluster::Impl {
   std::string server;
   FoundConfig config;
   // Each uses those before it.
-  std::optional<Credentials> credentials;
-  std::optional<HttpTransport> transport;
-  std::optional<HttpClient> client;
+  std::unique_ptr<Credentials> credentials;
+  std::unique_ptr<HttpTransport> transport;
+  std::unique_ptr<HttpClient> client;
 };
 
 StatusOr<std::unique_ptr<Cluster>> Cluster::Open(EventLoop& loop, Random& random,
@@ -42,11 +41,13 @@ StatusOr<std::unique_ptr<Cluster>> Cluster::Open(EventLoop& loop, Random& random
     }
     transport.proxy = *std::move(proxy);
   }
-  impl->credentials.emplace(loop, random, root, cluster, impl->config.selected.user,
-                            options.sources.environment);
-  impl->transport.emplace(loop, std::move(transport),
-                          [own = impl.get()] { return own->credentials->CurrentTrust(); });
-  impl->client.emplace(loop, *impl->transport, *impl->credentials, random, options.client);
+  impl->credentials = std::make_unique<Credentials>(
+      loop, random, root, cluster, impl->config.selected.user, options.sources.environment);
+  impl->transport = std::make_unique<HttpTransport>(
+      loop, std::move(transport),
+      [credentials = impl->credentials.get()] { return credentials->CurrentTrust(); });
+  impl->client = std::make_unique<HttpClient>(loop, *impl->transport, *impl->credentials, random,
+                                              options.client);
   return std::unique_ptr<Cluster>(new Cluster(std::move(impl)));
 }
 

@@ -21,7 +21,6 @@
 namespace kgpu::kube {
 namespace {
 
-namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

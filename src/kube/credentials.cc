@@ -169,9 +169,10 @@ class Credentials::Impl {
   void RunPlugin() {
     is_credential_rejected_ = false;
     const StatusOr<std::string> ca = Authority();
+    const ExecSpec spec = user_.exec.value_or(ExecSpec{});
     run_ = ExecRun::Start(loop_,
-                          {.spec = *user_.exec,
-                           .info = ExecInfo(*user_.exec, cluster_, ca.ok() ? *ca : ""),
+                          {.spec = spec,
+                           .info = ExecInfo(spec, cluster_, ca.ok() ? *ca : ""),
                            .environment = environment_},
                           [this](StatusOr<ExecCredential> credential) {
                             const std::unique_ptr<ExecRun> run = std::move(run_);

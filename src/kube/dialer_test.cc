@@ -48,6 +48,7 @@ class DialTest : public ::testing::Test {
     EXPECT_TRUE(RunUntil(loop_, [this] { return result_.has_value(); }));
     return result_ ? result_->status() : Internal("no result");
   }
+  int Socket() const { return result_ && result_->ok() ? (*result_)->get() : -1; }
   // What a proxy that answers `answer` was asked.
   std::string ThroughProxy(const std::string& answer, const std::string& authorization = "") {
     const sys::TcpListener proxy = ListenAt("127.0.0.1:0");
@@ -55,28 +56,28 @@ class DialTest : public ::testing::Test {
           {.host = "127.0.0.1", .port = PortOf(proxy), .authorization = authorization});
     std::string asked;
     std::optional<UniqueFd> peer;
-    const WatchId watch =
-        loop_.WatchReadable(proxy.fd(), [&] { peer = proxy_accept(proxy); }).value();
+    const WatchId watch = loop_.WatchReadable(proxy.fd(), [&] { peer = AcceptOn(proxy); }).value();
     EXPECT_TRUE(RunUntil(loop_, [&] { return peer.has_value(); }));
     loop_.Unwatch(watch);
     std::array<char, 1000> bytes{};
     const WatchId read =
         loop_
-            .WatchReadable(peer->get(),
+            .WatchReadable(Fd(peer),
                            [&] {
-                             const ssize_t count = recv(peer->get(), bytes.data(), bytes.size(), 0);
+                             const ssize_t count = recv(Fd(peer), bytes.data(), bytes.size(), 0);
                              asked.append(bytes.data(),
                                           static_cast<size_t>(std::max<ssize_t>(count, 0)));
                            })
             .value();
     EXPECT_TRUE(RunUntil(loop_, [&] { return asked.ends_with("\r\n\r\n"); }));
     loop_.Unwatch(read);
-    EXPECT_EQ(send(peer->get(), answer.data(), answer.size(), MSG_NOSIGNAL),
+    EXPECT_EQ(send(Fd(peer), answer.data(), answer.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(answer.size()));
     peer.reset();
     return asked;
   }
-  static std::optional<UniqueFd> proxy_accept(const sys::TcpListener& listener) {
+  static int Fd(const std::optional<UniqueFd>& socket) { return socket ? socket->get() : -1; }
+  static std::optional<UniqueFd> AcceptOn(const sys::TcpListener& listener) {
     auto accepted = const_cast<sys::TcpListener&>(listener).Accept();
     return accepted.ok() ? *std::move(accepted) : std::nullopt;
   }
@@ -92,7 +93,7 @@ TEST_F(DialTest, Connects) {
   ASSERT_OK(Finish());
   int value = 0;
   socklen_t size = sizeof(value);
-  const int fd = (*result_)->get();
+  const int fd = Socket();
   EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &value, &size), 0);
   EXPECT_EQ(value, 30);
   EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &value, &size), 0);
@@ -153,7 +154,7 @@ TEST_F(DialTest, AsksAProxyForATunnel) {
   ASSERT_OK(Finish());
   // What comes behind the proxy's header is the server's.
   std::array<char, 10> bytes{};
-  EXPECT_EQ(recv((*result_)->get(), bytes.data(), bytes.size(), 0), 3);
+  EXPECT_EQ(recv(Socket(), bytes.data(), bytes.size(), 0), 3);
 }
 
 TEST_F(DialTest, SaysWhatAProxySaid) {

@@ -197,7 +197,7 @@ class EventRecorder::Impl {
     sending_count_ = kept.is_created ? kept.count : 1;
     ApiRequest request =
         kept.is_created ? PatchRequest(kEvents.Object(SpaceOf(kept.event), kept.name),
-                                       PatchType::kMerge, {{"series", SeriesOf(kept)}})
+                                       PatchType::kMerge, json::object{{"series", SeriesOf(kept)}})
                         : CreateRequest(kEvents.Collection(SpaceOf(kept.event)), NewObject(kept));
     request.is_repeated = false;
     call_ = client_.Send(std::move(request), [this](const StatusOr<json::value>& answer) {

@@ -34,13 +34,13 @@ StatusOr<EvictionResult> ResultOf(const Status& status) {
 std::unique_ptr<Call> Evict(Client& client, const EvictionTarget& target, EvictionDone done) {
   json::object options;
   if (!target.uid.empty()) {
-    options["preconditions"] = {{"uid", target.uid}};
+    options["preconditions"] = json::object{{"uid", target.uid}};
   }
   if (target.grace) {
     options["gracePeriodSeconds"] = target.grace->count();
   }
   if (target.is_dry_run) {
-    options["dryRun"] = {"All"};
+    options["dryRun"] = json::array{"All"};
   }
   const json::value body = {{"apiVersion", "policy/v1"},
                             {"kind", "Eviction"},

@@ -128,8 +128,9 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
     if (!child.ok()) {
       return Annotate(child.status(), "{}", Name());
     }
+    const int pidfd = child->pidfd();
     child_.emplace(*std::move(child));
-    ASSIGN_OR_RETURN(ended_, loop_.WatchReadable(child_->pidfd(), [this] { OnEnded(); }));
+    ASSIGN_OR_RETURN(ended_, loop_.WatchReadable(pidfd, [this] { OnEnded(); }));
     ASSIGN_OR_RETURN(readable_, loop_.WatchReadable(output_.get(), [this] { Read(); }));
     return OkStatus();
   }
@@ -150,7 +151,7 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
 
   // A child of its own that keeps the pipe open does not keep us.
   void OnEnded() {
-    const std::optional<sys::ExitState> exit = child_->TryReap();
+    const std::optional<sys::ExitState> exit = child_ ? child_->TryReap() : std::nullopt;
     if (!exit) {
       return;
     }

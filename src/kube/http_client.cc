@@ -115,7 +115,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     }
     code_ = 0;
     body_.clear();
-    frames_.emplace(what_, shared_.options.max_frame);
+    frames_ = std::make_unique<WatchFrames>(what_, shared_.options.max_frame);
     exchange_ = shared_.transport.Start(
         request,
         {.on_head = [this](int code, const http::Headers& headers) { OnHead(code, headers); },
@@ -276,7 +276,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
   int code_ = 0;
   http::Headers headers_;
   std::string body_;
-  std::optional<WatchFrames> frames_;
+  std::unique_ptr<WatchFrames> frames_;
 };
 
 class HttpClient::Handle final : public Call {

@@ -48,6 +48,8 @@ class HttpClientTest : public ::testing::Test {
                             .on_end = [this](const Status& status) { end_ = status; }});
     loop_.Advance(milliseconds(0));
   }
+  json::value Object() const { return result_ && result_->ok() ? **result_ : json::value(); }
+  Status End() const { return end_.value_or(Internal("no end")); }
   Status result() const { return result_ ? result_->status() : Internal("no result"); }
 
   FakeLoop loop_;
@@ -82,7 +84,8 @@ TEST_F(HttpClientTest, AsksAndGetsAnObject) {
   transport_.last().Data("me\":\"n1\"}}");
   transport_.last().End();
   ASSERT_OK(result());
-  EXPECT_EQ(NameOf(**result_), "n1");
+  const json::value object = Object();
+  EXPECT_EQ(NameOf(object), "n1");
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
@@ -90,7 +93,7 @@ TEST_F(HttpClientTest, AnAnswerWithoutABodyIsNull) {
   Send({.method = "DELETE", .path = "/x"});
   transport_.last().Answer(200, "");
   ASSERT_OK(result());
-  EXPECT_TRUE((*result_)->is_null());
+  EXPECT_TRUE(Object().is_null());
 }
 
 TEST_F(HttpClientTest, AnAnswerThatIsNoJsonIsNoAnswer) {
@@ -298,8 +301,7 @@ TEST_F(HttpClientTest, BringsTheEventsOfAWatch) {
   EXPECT_THAT(names_, ElementsAre("a", "b"));
   EXPECT_FALSE(end_.has_value());
   transport_.last().End();
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_OK(*end_);
+  EXPECT_OK(End());
 }
 
 TEST_F(HttpClientTest, AWatchMayBeGivenUpWithinAnEvent) {
@@ -318,43 +320,38 @@ TEST_F(HttpClientTest, AWatchThatEndsWithinAnEventIsNotWhole) {
   transport_.last().Head(200);
   transport_.last().Data("{\"type\"");
   transport_.last().End();
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_THAT(*end_, StatusIs(StatusCode::kUnavailable, HasSubstr("within an event")));
+  EXPECT_THAT(End(), StatusIs(StatusCode::kUnavailable, HasSubstr("within an event")));
 }
 
 TEST_F(HttpClientTest, AnErrorOfAWatchComesAsAnswerOrWithinIt) {
   Stream();
   transport_.last().Refuse(410, "Gone");
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_THAT(*end_, StatusIs(StatusCode::kOutOfRange));
+  EXPECT_THAT(End(), StatusIs(StatusCode::kOutOfRange));
 
   Stream();
   transport_.last().Head(200);
   transport_.last().Data(
       "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}"
       "\n");
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_THAT(*end_, StatusIs(StatusCode::kOutOfRange));
+  EXPECT_THAT(End(), StatusIs(StatusCode::kOutOfRange));
   EXPECT_FALSE(transport_.last().is_open());
 }
 
 TEST_F(HttpClientTest, AWatchIsNotBegunAgainBehindItsOwnersBack) {
   Stream();
   transport_.last().Refuse(429, "TooManyRequests", {{"Retry-After", "1"}});
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_EQ(RetryAfterOf(*end_), seconds(1));
+  EXPECT_EQ(RetryAfterOf(End()), seconds(1));
   Stream();
   loop_.Advance(seconds(2));
   transport_.last().End(Unavailable("refused"));
-  EXPECT_THAT(*end_, StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(End(), StatusIs(StatusCode::kUnavailable));
   EXPECT_EQ(transport_.sent().size(), 2U);
 }
 
 TEST_F(HttpClientTest, AWatchMustBeginInTime) {
   Stream();
   loop_.Advance(seconds(30));
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_THAT(*end_, StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(End(), StatusIs(StatusCode::kDeadlineExceeded));
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ namespace kgpu::kube {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -31,6 +30,8 @@ struct Asked {
   http::Headers headers;
   std::string body;
   std::optional<Status> end;
+
+  Status Result() const { return end.value_or(Internal("no end")); }
 };
 
 class HttpTransportTest : public ::testing::Test {
@@ -83,7 +84,7 @@ class HttpTransportTest : public ::testing::Test {
     EXPECT_TRUE(Finish(*asked));
     body_ = asked->body;
     code_ = asked->code;
-    return asked->end.value_or(Internal("no end"));
+    return asked->Result();
   }
   void Serve(const http::Request& request, const http::Responder& responder) {
     if (request.path == "/watch") {
@@ -151,7 +152,7 @@ TEST_F(HttpTransportTest, AHandlerMayAskAgainOnTheSameConnection) {
                               first.reset();
                             }});
   ASSERT_TRUE(RunUntil(loop_, [&] { return second != nullptr && second->end.has_value(); }));
-  EXPECT_OK(*second->end);
+  EXPECT_OK(second->Result());
   EXPECT_EQ(front_->accepted(), 1U);
 }
 
@@ -172,7 +173,7 @@ TEST_F(HttpTransportTest, KeepsOnlyAFew) {
   }
   for (const auto& each : asked) {
     ASSERT_TRUE(Finish(*each));
-    EXPECT_OK(*each->end);
+    EXPECT_OK(each->Result());
   }
   EXPECT_EQ(front_->accepted(), 5U);
   EXPECT_EQ(transport().idle_connections(), 2U);
@@ -188,7 +189,7 @@ TEST_F(HttpTransportTest, OpensOnlySoManyAndLetsOthersWait) {
   asked.erase(asked.begin() + 3);
   for (const auto& each : asked) {
     ASSERT_TRUE(Finish(*each));
-    EXPECT_OK(*each->end);
+    EXPECT_OK(each->Result());
   }
   EXPECT_EQ(front_->accepted(), 2U);
 }
@@ -206,14 +207,16 @@ TEST_F(HttpTransportTest, BringsAStreamAsItComes) {
   ASSERT_TRUE(RunUntil(loop_, [&] { return watch->body == "first\n"; }));
   EXPECT_EQ(watch->code, 200);
   const std::string large(300'000, 'x');
+  ASSERT_TRUE(stream_.has_value());
   ASSERT_TRUE(stream_->Write(large));
   ASSERT_TRUE(RunUntil(loop_, [&] { return watch->body.size() == 6 + large.size(); }));
   // Others are not in its way.
   EXPECT_OK(Fetch({.target = "/a"}));
   EXPECT_FALSE(watch->end.has_value());
+  ASSERT_TRUE(stream_.has_value());
   stream_->End();
   ASSERT_TRUE(Finish(*watch));
-  EXPECT_OK(*watch->end);
+  EXPECT_OK(watch->Result());
 }
 
 TEST_F(HttpTransportTest, SaysThatAStreamWasCut) {
@@ -221,7 +224,7 @@ TEST_F(HttpTransportTest, SaysThatAStreamWasCut) {
   ASSERT_TRUE(RunUntil(loop_, [&] { return !watch->body.empty(); }));
   front_->CloseConnections();
   ASSERT_TRUE(Finish(*watch));
-  EXPECT_THAT(*watch->end, StatusIs(StatusCode::kUnavailable, HasSubstr("before the end")));
+  EXPECT_THAT(watch->Result(), StatusIs(StatusCode::kUnavailable, HasSubstr("before the end")));
 }
 
 TEST_F(HttpTransportTest, AnExchangeGivenUpClosesItsConnection) {

@@ -129,7 +129,7 @@ class LeaderElection::Impl {
     json::value lease = {{"apiVersion", "coordination.k8s.io/v1"},
                          {"kind", "Lease"},
                          {"metadata", {{"name", options_.name}, {"namespace", options_.space}}},
-                         {"spec", {{"leaseTransitions", 0}}}};
+                         {"spec", json::object{{"leaseTransitions", 0}}}};
     Claim(lease);
     ApiRequest request = CreateRequest(kLeases.Collection(options_.space), lease);
     request.timeout = options_.renew_deadline;

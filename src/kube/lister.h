@@ -1,7 +1,7 @@
 // All objects of a collection, in chunks.
 #pragma once
 
-#include <boost/json/fwd.hpp>
+#include <boost/json/value.hpp>
 
 #include <cstddef>
 #include <functional>

@@ -6,7 +6,6 @@
 #include <boost/json/value.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +27,6 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::string Object(std::string_view name, int version) {
   return fmt::format(R"({{"metadata":{{"name":"{}","resourceVersion":"{}","uid":"u-{}",
@@ -51,7 +49,7 @@ class ReflectorTest : public ::testing::Test {
  protected:
   void Begin(ReflectorOptions options = {}) {
     options.selection.path = "/api/v1/nodes";
-    reflector_.emplace(
+    reflector_ = std::make_unique<Reflector>(
         loop_, client_, random_, std::move(options),
         ReflectorHandlers{
             .on_changed =
@@ -70,7 +68,6 @@ class ReflectorTest : public ::testing::Test {
     Pass(milliseconds(0));
   }
   void Pass(std::chrono::nanoseconds time) { loop_.Advance(time); }
-  // In steps, so that nothing waits for the end of a long one.
   void Answer(std::string_view body) {
     transport_.last().Answer(200, body);
     Pass(milliseconds(0));
@@ -91,7 +88,7 @@ class ReflectorTest : public ::testing::Test {
   HttpClient client_{loop_, transport_, authenticator_, random_};
   std::vector<std::string> seen_;
   std::vector<Status> troubles_;
-  std::optional<Reflector> reflector_;
+  std::unique_ptr<Reflector> reflector_;
 };
 
 TEST_F(ReflectorTest, ListsAndThenWatchesFromThere) {
@@ -330,13 +327,13 @@ TEST_F(ReflectorTest, HasALimitOfMemory) {
 TEST_F(ReflectorTest, MayBeDestroyedWithinAHandler) {
   Begin();
   Answer(List(10, {Object("a", 1), Object("poison", 2), Object("z", 3)}));
-  EXPECT_FALSE(reflector_.has_value());
+  EXPECT_EQ(reflector_, nullptr);
   EXPECT_THAT(Seen(), ElementsAre("+a@1", "+poison@2"));
   Begin();
   Answer(List(10, {}));
   BeginWatch();
   Send(Event("ADDED", "poison", 11) + Event("ADDED", "z", 12));
-  EXPECT_FALSE(reflector_.has_value());
+  EXPECT_EQ(reflector_, nullptr);
   EXPECT_EQ(loop_.timers(), 0U);
 }
 

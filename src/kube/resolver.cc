@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <utility>
 
 namespace kgpu::kube {
@@ -157,7 +156,6 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
   void Process(ares_socket_t readable, ares_socket_t writable) {
     const auto self = shared_from_this();
     ares_process_fd(channel_, readable, writable);
-    Deliver();
     ArmTimer();
   }
 
@@ -190,15 +188,8 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
     if (addresses.ok() && addresses->empty()) {
       addresses = StatusOfAres(ARES_ENODATA, name_);
     }
-    result_ = std::move(addresses);
     // It may have been in a file: nothing is called from Start.
-    FinishLater(*result_);
-  }
-
-  void Deliver() {
-    if (result_ && done_) {
-      Finish(*std::exchange(result_, std::nullopt));
-    }
+    FinishLater(std::move(addresses));
   }
 
   void FinishLater(StatusOr<std::vector<std::string>> result) {
@@ -221,7 +212,6 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
   Done done_;
   ares_channel channel_ = nullptr;
   bool is_ending_ = false;
-  std::optional<StatusOr<std::vector<std::string>>> result_;
   std::map<ares_socket_t, std::pair<WatchId, WatchId>> watches_;
   TimerId timer_ = TimerId::kNone;
   TimerId deadline_ = TimerId::kNone;

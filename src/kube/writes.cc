@@ -112,7 +112,7 @@ ApiRequest DeleteRequest(std::string path, const DeleteOptions& options) {
     body["gracePeriodSeconds"] = options.grace->count();
   }
   if (options.is_dry_run) {
-    body["dryRun"] = {"All"};
+    body["dryRun"] = json::array{"All"};
   }
   return {.method = "DELETE",
           .path = std::move(path),

@@ -25,7 +25,6 @@ int Write(BIO* bio, const char* bytes, int size) {
   return size;
 }
 
-// NOLINTNEXTLINE(google-runtime-int): OpenSSL's types
 long Control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
