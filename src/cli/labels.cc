@@ -14,6 +14,8 @@
 #include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
 #include "src/cli/labels_view.h"
+#include "src/cli/node_api.h"
+#include "src/cli/node_change.h"
 #include "src/cli/node_name.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -22,6 +24,8 @@
 #include "src/labels/gpu_labels.h"
 #include "src/labels/label_source.h"
 #include "src/labels/rules.h"
+#include "src/node/node_plan.h"
+#include "src/node/owners.h"
 
 namespace kgpu::cli {
 namespace {
@@ -29,12 +33,13 @@ namespace {
 struct LabelsOptions {
   HostOptions host;
   std::string config;
-  std::string node;
+  NodeOptions node;
   std::string output = "labels";
   std::string only;
   std::vector<std::string> rules;
   bool shows_raw = false;
   bool explains_rules = false;
+  bool applies = false;
   bool writes_file = false;
   bool removes_file = false;
 };
@@ -127,6 +132,31 @@ StatusOr<ExitCode> WriteFile(const sys::Root& host, const std::string& path,
   return ExitCode::kOk;
 }
 
+// As the agent would, once. The gate is left as it is: it speaks for an agent that runs.
+StatusOr<ExitCode> Apply(const NodeOptions& options, const labels::NodeClaims& claims) {
+  ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options));
+  StatusOr<std::vector<node::SeenPod>> pods = api->ReadPods(name);
+  return ChangeNode(options, [&](const node::SeenNode& seen) -> StatusOr<node::EditPlan> {
+    node::Evidence evidence{.node = &seen};
+    if (pods.ok()) {
+      evidence.pods = *pods;
+    }
+    node::NodePlan plan =
+        node::PlanNode(seen, {.claims = claims}, node::FindOwners(evidence), RealClock().WallNow());
+    node::EditPlan step;
+    step.changes = std::move(plan.changes);
+    for (const node::Skipped& skipped : plan.skipped) {
+      step.notes.push_back(
+          fmt::format("{} {} is left to {}", skipped.kind, skipped.key, skipped.owner));
+    }
+    if (!plan.writes.empty()) {
+      step.request = std::move(plan.writes.front().request);
+    }
+    return step;
+  });
+}
+
 StatusOr<ExitCode> Run(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(const Form form, ParseForm(options.output));
   ASSIGN_OR_RETURN(const config::NodeConfig config, ConfigOf(options));
@@ -140,11 +170,14 @@ StatusOr<ExitCode> Run(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(look_options.gpus, ReadGpus(options, root, config));
   look_options.now = RealClock().WallNow();
   look_options.wants_verdicts = options.explains_rules;
-  labels::LabelSource source(root.host, config.labels, NodeName(options.node));
+  labels::LabelSource source(root.host, config.labels, NodeName(options.node.node));
   const labels::LabelLook look = source.Look(look_options);
   PrintProblems(look);
   if (options.writes_file) {
     return WriteFile(root.host, config.labels.file, look);
+  }
+  if (options.applies) {
+    return Apply(options.node, look.labels.claims);
   }
   RETURN_IF_ERROR(Show(options, form, look));
   return ExitCode::kOk;
@@ -189,11 +222,15 @@ void AddFlags(CLI::App& verb, LabelsOptions& options) {
   verb.add_option("--rules", options.rules,
                   "Folders of rule files, in place of the configuration's")
       ->type_name("DIR");
-  AddNodeNameOption(verb, options.node);
+  AddNodeOptions(verb, options.node);
   verb.add_flag("--features", options.shows_raw,
                 "Print the raw features that rules match on, as a NodeFeature object has them");
   verb.add_flag("--explain-rules", options.explains_rules,
                 "Print what became of each rule: what it does, or the first thing that fails");
+  verb.add_flag("--apply", options.applies,
+                "Bring labels, annotations, taints and extended resources onto the Node object, "
+                "once; what others own stays theirs");
+  verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change");
   verb.add_flag("--write-file", options.writes_file,
                 "Write the feature file of the configuration (labels.file), for an NFD that runs "
                 "on this node");
@@ -208,12 +245,13 @@ void AddLabelsVerb(VerbRegistrar& verbs) {
       "labels", "Tell what this node is: the labels of its features and its GPUs");
   verb->footer(
       "The labels are those of Node Feature Discovery and of GPU feature discovery. Nothing is\n"
-      "written but by --write-file; `kgpu agent` keeps the Node object so.\n\n"
+      "written but by --apply and --write-file; `kgpu agent` keeps the Node object so.\n\n"
       "  kgpu labels                                sorted key=value lines\n"
       "  kgpu labels --only gpus --output json      with annotations\n"
       "  kgpu labels --features --output yaml       what rules can match on\n"
       "  kgpu labels --rules ./rules --explain-rules\n"
-      "  kgpu labels check rules.yaml");
+      "  kgpu labels check rules.yaml\n"
+      "  kgpu labels --apply --dry-run              what an agent would change");
   AddFlags(*verb, *options);
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] { return Run(*options); });
