@@ -72,13 +72,12 @@ json::object Access::ReviewToken(json::object review) const {
     own = {"https://kubernetes.default.svc"};
   }
   json::array common;
-  const json::array* asked = ListAt(review, {"spec", "audiences"});
-  for (const json::value& audience : asked == nullptr ? json::array() : *asked) {
+  for (const json::value& audience : ItemsAt(review, {"spec", "audiences"})) {
     if (std::ranges::find(own, PlainText(&audience)) != own.end()) {
       common.push_back(audience);
     }
   }
-  const bool is_for_us = asked == nullptr || asked->empty() || !common.empty();
+  const bool is_for_us = ItemsAt(review, {"spec", "audiences"}).empty() || !common.empty();
   status["authenticated"] = is_for_us;
   if (is_for_us) {
     status["user"] = UserJson(token->user);

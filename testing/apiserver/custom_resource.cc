@@ -10,9 +10,9 @@ namespace {
 
 namespace json = boost::json;
 
-std::vector<std::string> Texts(const json::array* list) {
+std::vector<std::string> Texts(const json::array& list) {
   std::vector<std::string> texts;
-  for (const json::value& item : list == nullptr ? json::array() : *list) {
+  for (const json::value& item : list) {
     texts.push_back(PlainText(&item));
   }
   return texts;
@@ -60,8 +60,8 @@ class StructuralSchema {
     schema.is_nullable = FlagAt(from, {"nullable"});
     schema.is_open = FlagAt(from, {"x-kubernetes-preserve-unknown-fields"});
     schema.is_atomic = TextAt(from, {"x-kubernetes-map-type"}) == "atomic";
-    schema.required = Texts(ListAt(from, {"required"}));
-    schema.allowed = Texts(ListAt(from, {"enum"}));
+    schema.required = Texts(ItemsAt(from, {"required"}));
+    schema.allowed = Texts(ItemsAt(from, {"enum"}));
     schema.minimum = Number(from, "minimum");
     schema.maximum = Number(from, "maximum");
     schema.max_length = Size(from, "maxLength");
@@ -110,7 +110,7 @@ class StructuralSchema {
     schema.list_type = type == "set"   ? ListType::kSet
                        : type == "map" ? ListType::kMap
                                        : ListType::kAtomic;
-    for (const std::string& key : Texts(ListAt(from, {"x-kubernetes-list-map-keys"}))) {
+    for (const std::string& key : Texts(ItemsAt(from, {"x-kubernetes-list-map-keys"}))) {
       schema.keys.emplace_back(key, KeyDefault(schema.element, key));
     }
   }
@@ -130,8 +130,7 @@ class StructuralSchema {
 
 std::vector<Column> ColumnsOf(const json::object& version) {
   std::vector<Column> columns;
-  const json::array* list = ListAt(version, {"additionalPrinterColumns"});
-  for (const json::value& item : list == nullptr ? json::array() : *list) {
+  for (const json::value& item : ItemsAt(version, {"additionalPrinterColumns"})) {
     if (const json::object* column = item.if_object(); column != nullptr) {
       columns.push_back({.name = std::string(TextAt(*column, {"name"})),
                          .type = std::string(TextAt(*column, {"type"})),
@@ -158,8 +157,7 @@ void ReadVersion(const json::object& version, const SchemaSet& builtin, Resource
   resource.version = TextAt(version, {"name"});
   resource.has_status = FieldAt(version, {"subresources", "status"}) != nullptr;
   resource.columns = ColumnsOf(version);
-  const json::array* selectable = ListAt(version, {"selectableFields"});
-  for (const json::value& item : selectable == nullptr ? json::array() : *selectable) {
+  for (const json::value& item : ItemsAt(version, {"selectableFields"})) {
     if (const json::object* field = item.if_object(); field != nullptr) {
       const std::string_view path = TextAt(*field, {"jsonPath"});
       resource.selectable.emplace_back(path.starts_with('.') ? path.substr(1) : path);
@@ -180,8 +178,8 @@ std::vector<Resource> CustomResources(const json::object& crd, const SchemaSet& 
                 .plural = std::string(TextAt(crd, {"spec", "names", "plural"})),
                 .singular = std::string(TextAt(crd, {"spec", "names", "singular"})),
                 .kind = std::string(TextAt(crd, {"spec", "names", "kind"})),
-                .short_names = Texts(ListAt(crd, {"spec", "names", "shortNames"})),
-                .categories = Texts(ListAt(crd, {"spec", "names", "categories"})),
+                .short_names = Texts(ItemsAt(crd, {"spec", "names", "shortNames"})),
+                .categories = Texts(ItemsAt(crd, {"spec", "names", "categories"})),
                 .is_namespaced = TextAt(crd, {"spec", "scope"}) == "Namespaced",
                 .has_generation = true,
                 .is_custom = true,
@@ -190,8 +188,7 @@ std::vector<Resource> CustomResources(const json::object& crd, const SchemaSet& 
     base.singular = ToLower(base.kind);
   }
   std::vector<Resource> resources;
-  const json::array* versions = ListAt(crd, {"spec", "versions"});
-  for (const json::value& item : versions == nullptr ? json::array() : *versions) {
+  for (const json::value& item : ItemsAt(crd, {"spec", "versions"})) {
     if (const json::object* version = item.if_object();
         version != nullptr && FlagAt(*version, {"served"})) {
       ReadVersion(*version, builtin, resources.emplace_back(base));

@@ -1,8 +1,12 @@
 // What the server says about itself: groups, versions, resources, health.
+#include <algorithm>
+#include <optional>
+
 #include <boost/json.hpp>
 
 #include "src/base/status_macros.h"
 #include "testing/apiserver/failure.h"
+#include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/server_state.h"
 
 namespace kgpu::apiserver {
@@ -154,6 +158,83 @@ StatusOr<Reply> OneGroup(const ResourceTable& resources, const std::string& name
   return Failure(404, "NotFound", "the server could not find the requested resource");
 }
 
+// One resource of the aggregated form.
+json::object Aggregated(const Resource& resource) {
+  const auto kind = [](std::string_view group, std::string_view version, std::string_view name) {
+    return json::object{{"group", group}, {"version", version}, {"kind", name}};
+  };
+  json::object entry = {{"resource", resource.plural},
+                        {"responseKind", kind(resource.group, resource.version, resource.kind)},
+                        {"scope", resource.is_namespaced ? "Namespaced" : "Cluster"},
+                        {"singularResource", resource.singular},
+                        {"verbs", VerbsOf(resource)},
+                        {"shortNames", Texts(resource.short_names)},
+                        {"categories", Texts(resource.categories)}};
+  json::array below;
+  for (const std::string& name : Subresources(resource)) {
+    const json::object plain = SubresourceJson(resource, name);
+    below.push_back({{"subresource", name},
+                     {"responseKind", kind(TextAt(plain, {"group"}), TextAt(plain, {"version"}),
+                                           TextAt(plain, {"kind"}))},
+                     {"verbs", plain.at("verbs")}});
+  }
+  if (!below.empty()) {
+    entry["subresources"] = std::move(below);
+  }
+  return entry;
+}
+
+// Everything below /api or /apis in one answer.
+Reply AggregatedList(const ResourceTable& resources, bool is_core) {
+  json::array items;
+  for (const auto& [group, versions] : Groups(resources)) {
+    if (group.empty() != is_core) {
+      continue;
+    }
+    json::array shown;
+    for (const std::string& version : versions) {
+      json::array list;
+      for (const Resource* resource : resources.All()) {
+        if (resource->group == group && resource->version == version) {
+          list.push_back(Aggregated(*resource));
+        }
+      }
+      shown.push_back(
+          {{"version", version}, {"resources", std::move(list)}, {"freshness", "Current"}});
+    }
+    items.push_back({{"metadata", {{"name", group}}}, {"versions", std::move(shown)}});
+  }
+  http::Response response{.body =
+                              json::serialize(json::object{{"kind", "APIGroupDiscoveryList"},
+                                                           {"apiVersion", "apidiscovery.k8s.io/v2"},
+                                                           {"metadata", json::object()},
+                                                           {"items", std::move(items)}})};
+  response.headers.Add("Content-Type",
+                       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+  return {.response = std::move(response)};
+}
+
+bool WantsAggregated(const http::Request& request) {
+  const std::string_view accept = request.headers.Find("Accept").value_or("");
+  return accept.find("v=v2;as=APIGroupDiscoveryList") != std::string_view::npos;
+}
+
+// /openapi/…, /version and health. Nothing when it is none of these.
+std::optional<StatusOr<Reply>> About(const ServerState& state, const Route& route,
+                                     const http::Request& request) {
+  const std::string_view path = route.path;
+  if (path == "/healthz" || path == "/livez" || path == "/readyz") {
+    return Reply{.response = http::TextResponse(200, "ok")};
+  }
+  if (path == "/version" || path == "/version/") {
+    return JsonReply(Version());
+  }
+  if (!route.parts.empty() && route.parts[0] == "openapi") {
+    return ShowOpenApi(state, route, request);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 StatusOr<Reply> Discover(const ServerState& state, const Route& route,
@@ -162,15 +243,13 @@ StatusOr<Reply> Discover(const ServerState& state, const Route& route,
   if (route.method != "GET" && route.method != "HEAD") {
     return Failure(405, "MethodNotAllowed", "only GET is allowed here");
   }
+  if (auto about = About(state, route, request); about) {
+    return *std::move(about);
+  }
   const std::string_view path = route.path;
-  if (path == "/healthz" || path == "/livez" || path == "/readyz") {
-    return Reply{.response = http::TextResponse(200, "ok")};
-  }
-  if (path == "/version" || path == "/version/") {
-    return JsonReply(Version());
-  }
-  if (!parts.empty() && parts[0] == "openapi") {
-    return ShowOpenApi(state, route, request);
+  const bool is_root = parts.size() == 1 && (parts[0] == "api" || parts[0] == "apis");
+  if (is_root && WantsAggregated(request)) {
+    return AggregatedList(state.resources, parts[0] == "api");
   }
   if (path == "/api" || path == "/api/") {
     return JsonReply({{"kind", "APIVersions"},

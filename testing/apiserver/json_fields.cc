@@ -56,6 +56,12 @@ const json::array* ListAt(const json::object& object, Path path) {
   return value == nullptr ? nullptr : value->if_array();
 }
 
+const json::array& ItemsAt(const json::object& object, Path path) {
+  static const json::array kNone;
+  const json::array* list = ListAt(object, path);
+  return list == nullptr ? kNone : *list;
+}
+
 json::object& MakeObject(json::object& object, std::string_view name) {
   json::value& value = object[Boost(name)];
   return value.is_object() ? value.get_object() : value.emplace_object();

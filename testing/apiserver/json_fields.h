@@ -21,6 +21,8 @@ bool FlagAt(const boost::json::object& object, Path path);
 // The object or list at `path`; null when there is none.
 const boost::json::object* ObjectAt(const boost::json::object& object, Path path);
 const boost::json::array* ListAt(const boost::json::object& object, Path path);
+// The items at `path`; none when there is no list.
+const boost::json::array& ItemsAt(const boost::json::object& object, Path path);
 
 // The object in the field `name`, made when it is absent or something else.
 boost::json::object& MakeObject(boost::json::object& object, std::string_view name);

@@ -144,8 +144,7 @@ json::object Assemble(const json::value& merged, const json::object& live,
 
 Managers ReadManagers(const json::object& object) {
   Managers managers;
-  const json::array* list = ListAt(object, {"metadata", "managedFields"});
-  for (const json::value& item : list == nullptr ? json::array() : *list) {
+  for (const json::value& item : ItemsAt(object, {"metadata", "managedFields"})) {
     const json::object* entry = item.if_object();
     if (entry == nullptr || TextAt(*entry, {"manager"}).empty()) {
       continue;
@@ -218,13 +217,14 @@ StatusOr<json::object> ApplyConfiguration(const json::object& live, const json::
                        .operation = "Apply",
                        .api_version = resource.ApiVersion(),
                        .subresource = writer.subresource};
+  RETURN_IF_ERROR(CheckItems(config, resource.schema));
   FieldSet fields = FieldsOf(config, resource.schema);
   fields.is_member = false;
   DropOther(fields, resource, writer);
   const FieldSet last = managers.contains(own) ? managers[own].fields : FieldSet();
 
   json::value merged = current;
-  RETURN_IF_ERROR(MergeTyped(merged, config, resource.schema));
+  MergeTyped(merged, config, resource.schema);
   Differences found = Compare(current, merged, resource.schema);
   FieldSet changed = found.added;
   changed.Add(found.modified);

@@ -67,8 +67,7 @@ Message SchemaMessage(const json::object& schema) {
   message.Text(1, TextAt(schema, {"$ref"}));
   message.Text(2, TextAt(schema, {"format"}));
   message.Text(4, TextAt(schema, {"description"}));
-  const json::array* required = ListAt(schema, {"required"});
-  for (const json::value& name : required == nullptr ? json::array() : *required) {
+  for (const json::value& name : ItemsAt(schema, {"required"})) {
     message.Text(19, PlainText(&name));
   }
   if (const json::object* values = ObjectAt(schema, {"additionalProperties"}); values != nullptr) {

@@ -72,6 +72,36 @@ std::optional<Wide> Scale(Wide mantissa, int decimals, const Suffix& suffix) {
   return value > kMost ? std::nullopt : std::optional(value);
 }
 
+// The number in front: 1.25 is mantissa 125 with 2 decimals.
+struct Decimal {
+  Wide mantissa = 0;
+  int decimals = 0;
+  bool has_digit = false;
+  size_t size = 0;  // in characters
+};
+
+Decimal ReadDecimal(std::string_view text) {
+  Decimal read;
+  bool has_point = false;
+  for (; read.size < text.size() && read.size < 40; ++read.size) {
+    const char c = text[read.size];
+    if (c == '.' && !has_point) {
+      has_point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') {
+      break;
+    }
+    read.has_digit = true;
+    // Past that, digits are not told apart.
+    if (read.mantissa <= INT64_MAX / 10 && read.decimals < 9) {
+      read.mantissa = read.mantissa * 10 + (c - '0');
+      read.decimals += has_point ? 1 : 0;
+    }
+  }
+  return read;
+}
+
 std::string Print(Wide nanos, bool is_binary) {
   if (is_binary && nanos % (kNano * 1024) == 0) {
     Wide value = nanos / kNano;
@@ -103,32 +133,12 @@ std::optional<std::string> CanonicalQuantity(std::string_view text) {
   if (is_negative || text.starts_with('+')) {
     text.remove_prefix(1);
   }
-  Wide mantissa = 0;
-  int decimals = 0;
-  bool has_point = false;
-  bool has_digit = false;
-  size_t i = 0;
-  for (; i < text.size() && i < 40; ++i) {
-    const char c = text[i];
-    if (c == '.' && !has_point) {
-      has_point = true;
-      continue;
-    }
-    if (c < '0' || c > '9') {
-      break;
-    }
-    has_digit = true;
-    if (mantissa > INT64_MAX / 10 || decimals >= 9) {
-      continue;  // past what is told apart
-    }
-    mantissa = mantissa * 10 + (c - '0');
-    decimals += has_point ? 1 : 0;
-  }
-  const auto suffix = FindSuffix(text.substr(i));
-  if (!has_digit || !suffix) {
+  const Decimal decimal = ReadDecimal(text);
+  const auto suffix = FindSuffix(text.substr(decimal.size));
+  if (!decimal.has_digit || !suffix) {
     return std::nullopt;
   }
-  const auto nanos = Scale(mantissa, decimals, *suffix);
+  const auto nanos = Scale(decimal.mantissa, decimal.decimals, *suffix);
   if (!nanos) {
     return std::string(all);
   }

@@ -112,16 +112,14 @@ StatusOr<LabelSelector> LabelSelector::FromObject(const json::object& object) {
       selector.requirements_.push_back({std::string(key), Operator::kIn, {PlainText(&value)}});
     }
   }
-  const json::array* list = ListAt(object, {"matchExpressions"});
-  for (const json::value& item : list == nullptr ? json::array() : *list) {
+  for (const json::value& item : ItemsAt(object, {"matchExpressions"})) {
     const json::object expression = item.is_object() ? item.get_object() : json::object();
     const auto found = kOperators.find(TextAt(expression, {"operator"}));
     if (found == kOperators.end()) {
       return BadRequest("matchExpressions: operator must be In, NotIn, Exists or DoesNotExist");
     }
     Requirement requirement{std::string(TextAt(expression, {"key"})), found->second, {}};
-    const json::array* values = ListAt(expression, {"values"});
-    for (const json::value& value : values == nullptr ? json::array() : *values) {
+    for (const json::value& value : ItemsAt(expression, {"values"})) {
       requirement.values.push_back(PlainText(&value));
     }
     selector.requirements_.push_back(std::move(requirement));

@@ -76,8 +76,7 @@ TableColumn Age() {
 
 json::value NodeReadiness(const json::object& node, int64_t /*now*/) {
   std::string text = "Unknown";
-  const json::array* conditions = ListAt(node, {"status", "conditions"});
-  for (const json::value& item : conditions == nullptr ? json::array() : *conditions) {
+  for (const json::value& item : ItemsAt(node, {"status", "conditions"})) {
     if (item.is_object() && TextAt(item.get_object(), {"type"}) == "Ready") {
       text = TextAt(item.get_object(), {"status"}) == "True" ? "Ready" : "NotReady";
     }
@@ -91,8 +90,9 @@ json::value NodeReadiness(const json::object& node, int64_t /*now*/) {
 json::value NodeRoles(const json::object& node, int64_t /*now*/) {
   static constexpr std::string_view kPrefix = "node-role.kubernetes.io/";
   std::set<std::string> roles;
+  const json::object none;
   const json::object* labels = ObjectAt(node, {"metadata", "labels"});
-  for (const auto& [key, value] : labels == nullptr ? json::object() : *labels) {
+  for (const auto& [key, value] : labels == nullptr ? none : *labels) {
     const std::string_view name(key.data(), key.size());
     if (name.starts_with(kPrefix) && name.size() > kPrefix.size()) {
       roles.emplace(name.substr(kPrefix.size()));
@@ -103,8 +103,7 @@ json::value NodeRoles(const json::object& node, int64_t /*now*/) {
 
 Cell NodeAddress(std::string type) {
   return [type = std::move(type)](const json::object& node, int64_t) -> json::value {
-    const json::array* addresses = ListAt(node, {"status", "addresses"});
-    for (const json::value& item : addresses == nullptr ? json::array() : *addresses) {
+    for (const json::value& item : ItemsAt(node, {"status", "addresses"})) {
       if (item.is_object() && TextAt(item.get_object(), {"type"}) == type) {
         return OrNone(TextAt(item.get_object(), {"address"}));
       }
@@ -130,10 +129,9 @@ std::vector<TableColumn> NodeColumns() {
 }
 
 json::value PodReadiness(const json::object& pod, int64_t /*now*/) {
-  const json::array* statuses = ListAt(pod, {"status", "containerStatuses"});
   const json::array* containers = ListAt(pod, {"spec", "containers"});
   size_t ready = 0;
-  for (const json::value& item : statuses == nullptr ? json::array() : *statuses) {
+  for (const json::value& item : ItemsAt(pod, {"status", "containerStatuses"})) {
     ready += item.is_object() && FlagAt(item.get_object(), {"ready"}) ? 1 : 0;
   }
   return json::string(fmt::format("{}/{}", ready, containers == nullptr ? 0 : containers->size()));
@@ -149,8 +147,7 @@ json::value PodState(const json::object& pod, int64_t /*now*/) {
 
 json::value PodRestarts(const json::object& pod, int64_t /*now*/) {
   int64_t restarts = 0;
-  const json::array* statuses = ListAt(pod, {"status", "containerStatuses"});
-  for (const json::value& item : statuses == nullptr ? json::array() : *statuses) {
+  for (const json::value& item : ItemsAt(pod, {"status", "containerStatuses"})) {
     restarts += item.is_object() ? NumberAt(item.get_object(), {"restartCount"}, 0) : 0;
   }
   return json::string(std::to_string(restarts));

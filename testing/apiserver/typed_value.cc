@@ -1,6 +1,7 @@
 #include "testing/apiserver/typed_value.h"
 
 #include <algorithm>
+#include <set>
 
 #include <boost/json.hpp>
 
@@ -113,28 +114,19 @@ void CompareLists(const json::value& before, const json::value& after, const Sch
   }
 }
 
-Status MergeLists(json::array& live, const json::array& applied, const Schema& schema) {
+void MergeLists(json::array& live, const json::array& applied, const Schema& schema) {
   std::map<std::string, size_t> places;
   for (size_t i = 0; i < live.size(); ++i) {
     places.emplace(ItemElement(live[i], i, schema), i);
   }
-  std::map<std::string, size_t> seen;
   for (size_t i = 0; i < applied.size(); ++i) {
     const std::string element = ItemElement(applied[i], i, schema);
-    if (schema.list_type == ListType::kMap && element.starts_with("i:")) {
-      return BadRequest(
-          fmt::format("an item lacks a key of its list: {}", json::serialize(applied[i])));
-    }
-    if (!seen.emplace(element, i).second) {
-      return BadRequest(fmt::format("duplicate entries for key {}", element.substr(2)));
-    }
     if (const auto found = places.find(element); found != places.end()) {
-      RETURN_IF_ERROR(MergeTyped(live[found->second], applied[i], schema.element));
+      MergeTyped(live[found->second], applied[i], schema.element);
     } else {
       live.push_back(applied[i]);
     }
   }
-  return OkStatus();
 }
 
 bool IsEmptied(const json::value& value) {
@@ -199,23 +191,46 @@ FieldSet FieldsOf(const json::value& value, const Schema* schema) {
   return set;
 }
 
-Status MergeTyped(json::value& live, const json::value& applied, const Schema* schema) {
+Status CheckItems(const json::value& value, const Schema* schema) {
+  if (IsGranularMap(value, schema)) {
+    for (const auto& [name, child] : value.get_object()) {
+      RETURN_IF_ERROR(CheckItems(child, ChildOf(schema, name)));
+    }
+  }
+  if (!IsGranularList(value, schema)) {
+    return OkStatus();
+  }
+  std::set<std::string> seen;
+  for (const json::value& item : value.get_array()) {
+    const std::string element = ItemElement(item, 0, *schema);
+    if (element.starts_with("i:")) {
+      return BadRequest(fmt::format("an item lacks a key of its list: {}", json::serialize(item)));
+    }
+    if (!seen.insert(element).second) {
+      return BadRequest(fmt::format("two items of a list have the key {}", element.substr(2)));
+    }
+    RETURN_IF_ERROR(CheckItems(item, schema->element));
+  }
+  return OkStatus();
+}
+
+void MergeTyped(json::value& live, const json::value& applied, const Schema* schema) {
   if (IsGranularMap(applied, schema) && live.is_object()) {
     for (const auto& [name, value] : applied.get_object()) {
       json::value* current = live.get_object().if_contains(name);
       if (current == nullptr) {
         live.get_object()[name] = value;
       } else {
-        RETURN_IF_ERROR(MergeTyped(*current, value, ChildOf(schema, name)));
+        MergeTyped(*current, value, ChildOf(schema, name));
       }
     }
-    return OkStatus();
+    return;
   }
   if (IsGranularList(applied, schema) && live.is_array()) {
-    return MergeLists(live.get_array(), applied.get_array(), *schema);
+    MergeLists(live.get_array(), applied.get_array(), *schema);
+    return;
   }
   live = applied;
-  return OkStatus();
 }
 
 Differences Compare(const json::value& before, const json::value& after, const Schema* schema) {

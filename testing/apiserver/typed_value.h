@@ -19,9 +19,12 @@ std::string ItemElement(const boost::json::value& item, size_t place, const Sche
 // The fields that `value` sets.
 FieldSet FieldsOf(const boost::json::value& value, const Schema* schema);
 
-// `applied` laid over `live`. Errors: a Failure of code 400 or 500: two items with one key.
-Status MergeTyped(boost::json::value& live, const boost::json::value& applied,
-                  const Schema* schema);
+// Whether each item of lists that are merged has its key, and no two have the same. Errors: a
+// Failure of code 400.
+Status CheckItems(const boost::json::value& value, const Schema* schema);
+
+// `applied`, which CheckItems has found well, laid over `live`.
+void MergeTyped(boost::json::value& live, const boost::json::value& applied, const Schema* schema);
 
 struct Differences {
   FieldSet added;

@@ -52,9 +52,8 @@ void ValidateAnnotations(const json::object& metadata, std::vector<Cause>& cause
 }
 
 void ValidateOwners(const json::object& metadata, std::vector<Cause>& causes) {
-  const json::array* owners = ListAt(metadata, {"ownerReferences"});
   int controllers = 0;
-  for (const json::value& item : owners == nullptr ? json::array() : *owners) {
+  for (const json::value& item : ItemsAt(metadata, {"ownerReferences"})) {
     const json::object owner = item.is_object() ? item.get_object() : json::object();
     for (const char* field : {"apiVersion", "kind", "name", "uid"}) {
       if (TextAt(owner, {field}).empty()) {
@@ -87,11 +86,10 @@ void ValidateName(const Resource& resource, const json::object& metadata,
 
 void ValidateFinalizers(const json::object& metadata, const json::object* before,
                         std::vector<Cause>& causes) {
-  const json::array* finalizers = ListAt(metadata, {"finalizers"});
   const json::array* old =
       before == nullptr ? nullptr : ListAt(*before, {"metadata", "finalizers"});
   const bool goes = before != nullptr && FieldAt(*before, {"metadata", "deletionTimestamp"});
-  for (const json::value& item : finalizers == nullptr ? json::array() : *finalizers) {
+  for (const json::value& item : ItemsAt(metadata, {"finalizers"})) {
     const std::string name = PlainText(&item);
     if (const auto problem = LabelKeyProblem(name); problem) {
       causes.push_back(InvalidValue("metadata.finalizers", name, *problem));

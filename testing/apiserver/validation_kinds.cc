@@ -15,12 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-const json::array& ListOrNone(const json::object& object, Path path) {
-  static const json::array kNone;
-  const json::array* list = ListAt(object, path);
-  return list == nullptr ? kNone : *list;
-}
-
 void ValidateTaint(const json::object& taint, const std::string& path,
                    std::set<std::pair<std::string, std::string>>& seen,
                    std::vector<Cause>& causes) {
@@ -64,7 +58,7 @@ void ValidateResources(const json::object* resources, const std::string& path,
 }
 
 void ValidateContainers(const json::object& pod, std::vector<Cause>& causes) {
-  const json::array& containers = ListOrNone(pod, {"spec", "containers"});
+  const json::array& containers = ItemsAt(pod, {"spec", "containers"});
   if (containers.empty()) {
     causes.push_back(RequiredValue("spec.containers", ""));
   }
@@ -101,8 +95,10 @@ json::object FixedSpec(const json::object& pod) {
   }
   for (const char* name : {"containers", "initContainers"}) {
     json::value* list = fixed.if_contains(name);
-    for (json::value& item :
-         list != nullptr && list->is_array() ? list->get_array() : json::array()) {
+    if (list == nullptr || !list->is_array()) {
+      continue;
+    }
+    for (json::value& item : list->get_array()) {
       if (item.is_object()) {
         item.get_object().erase("image");
       }
@@ -111,11 +107,33 @@ json::object FixedSpec(const json::object& pod) {
   return fixed;
 }
 
+// The series is all that may change of an event.
+void ValidateEventChange(const json::object& event, const json::object* before,
+                         std::vector<Cause>& causes) {
+  if (FieldAt(event, {"series"}) != nullptr && NumberAt(event, {"series", "count"}, 0) < 2) {
+    causes.push_back(InvalidValue("series.count", "", "should be at least 2"));
+  }
+  for (const char* field : {"reason", "action", "note", "regarding", "type", "eventTime",
+                            "reportingController", "reportingInstance"}) {
+    if (before != nullptr &&
+        PlainText(before->if_contains(field)) != PlainText(event.if_contains(field))) {
+      causes.push_back(ForbiddenChange(field, "field is immutable"));
+    }
+  }
+  for (const char* field : {"deprecatedCount", "deprecatedFirstTimestamp",
+                            "deprecatedLastTimestamp", "deprecatedSource"}) {
+    const json::value* value = event.if_contains(field);
+    if (before == nullptr && value != nullptr && !value->is_null()) {
+      causes.push_back(ForbiddenChange(field, "must be unset on creation"));
+    }
+  }
+}
+
 }  // namespace
 
 void ValidateNode(const json::object& node, std::vector<Cause>& causes) {
   std::set<std::pair<std::string, std::string>> seen;
-  const json::array& taints = ListOrNone(node, {"spec", "taints"});
+  const json::array& taints = ItemsAt(node, {"spec", "taints"});
   for (size_t i = 0; i < taints.size(); ++i) {
     if (taints[i].is_object()) {
       ValidateTaint(taints[i].get_object(), fmt::format("metadata.taints[{}]", i), seen, causes);
@@ -185,23 +203,7 @@ void ValidateNewEvent(const json::object& event, const json::object* before,
   if (about.empty() ? own != "default" && own != "kube-system" : about != own) {
     causes.push_back(InvalidValue("regarding.namespace", about, "does not match event.namespace"));
   }
-  if (FieldAt(event, {"series"}) != nullptr && NumberAt(event, {"series", "count"}, 0) < 2) {
-    causes.push_back(InvalidValue("series.count", "", "should be at least 2"));
-  }
-  for (const char* field : {"reason", "action", "note", "regarding", "type", "eventTime",
-                            "reportingController", "reportingInstance"}) {
-    if (before != nullptr &&
-        PlainText(before->if_contains(field)) != PlainText(event.if_contains(field))) {
-      causes.push_back(ForbiddenChange(field, "field is immutable"));
-    }
-  }
-  for (const char* field : {"deprecatedCount", "deprecatedFirstTimestamp",
-                            "deprecatedLastTimestamp", "deprecatedSource"}) {
-    const json::value* value = event.if_contains(field);
-    if (before == nullptr && value != nullptr && !value->is_null()) {
-      causes.push_back(ForbiddenChange(field, "must be unset on creation"));
-    }
-  }
+  ValidateEventChange(event, before, causes);
 }
 
 void ValidateDefinition(const json::object& crd, std::vector<Cause>& causes) {
@@ -222,7 +224,7 @@ void ValidateDefinition(const json::object& crd, std::vector<Cause>& causes) {
     causes.push_back(UnsupportedValue("spec.scope", scope, {"Cluster", "Namespaced"}));
   }
   int64_t kept = 0;
-  const json::array& versions = ListOrNone(crd, {"spec", "versions"});
+  const json::array& versions = ItemsAt(crd, {"spec", "versions"});
   for (size_t i = 0; i < versions.size(); ++i) {
     const json::object none;
     const json::object& version = versions[i].is_object() ? versions[i].get_object() : none;

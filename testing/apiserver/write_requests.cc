@@ -238,8 +238,7 @@ StatusOr<Reply> MakeToken(ServerState& state, const Route& route, json::object b
             .groups = {"system:serviceaccounts",
                        fmt::format("system:serviceaccounts:{}", route.name_space),
                        "system:authenticated"}};
-  const json::array* audiences = ListAt(body, {"spec", "audiences"});
-  for (const json::value& audience : audiences == nullptr ? json::array() : *audiences) {
+  for (const json::value& audience : ItemsAt(body, {"spec", "audiences"})) {
     user.audiences.push_back(PlainText(&audience));
   }
   state.access.AddToken(token, std::move(user), expires);
