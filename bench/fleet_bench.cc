@@ -212,9 +212,11 @@ class Fleet {
   void Say(const std::string& what, const std::string& value, const std::string& limit,
            bool is_kept) {
     is_well_ = is_well_ && is_kept;
+    // Each row as it comes: the whole takes minutes.
     std::puts(fmt::format("{:<44} {:>18}   budget {:<14}{}", what, value, limit,
                           is_kept ? "" : "  MISSED")
                   .c_str());
+    (void)std::fflush(stdout);
   }
 
   // As kubelets registered them, tainted from the start.

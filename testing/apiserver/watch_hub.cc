@@ -26,10 +26,10 @@ bool Wants(const WatchRequest& request, const StoredPtr& object) {
   if (!request.labels.Matches(ObjectAt(tree, {"metadata", "labels"}))) {
     return false;
   }
-  return request.fields.is_empty() ||
-         request.fields.Matches(request.resource->form == StoredForm::kAsIs
-                                    ? tree
-                                    : ToExternal(*request.resource, tree));
+  if (request.fields.is_empty() || request.resource->form == StoredForm::kAsIs) {
+    return request.fields.Matches(tree);
+  }
+  return request.fields.Matches(ToExternal(*request.resource, tree));
 }
 
 std::pair<std::string, std::string> InterestOf(const WatchRequest& request) {
@@ -98,10 +98,10 @@ bool WatchHub::SendInitial(Watch& watch) {
 }
 
 bool WatchHub::SendBacklog(Watch& watch) {
-  const std::string storage = watch.request.resource->StorageName();
+  const auto& [storage, name] = InterestOf(watch.request);
   bool is_open = true;
   store_.ForEachSince(watch.request.after, [&](const Change& change) {
-    if (is_open && change.storage == storage) {
+    if (is_open && change.storage == storage && (name.empty() || change.key.name == name)) {
       is_open = SendChange(watch, change);
     }
   });
