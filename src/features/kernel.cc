@@ -76,34 +76,46 @@ void ReadConfig(const Source& source, const std::string& release) {
       source.host.At("proc/config.gz"), places.size() - 1);
 }
 
+using Names = std::vector<std::string_view>;
+
 // "ib_uverbs 163840 2 rdma_ucm,mlx5_ib, Live 0x…": the first word of each line.
-void AddLoaded(std::string_view text, Flags& modules) {
+void AddLoaded(std::string_view text, Names& modules) {
   for (const std::string_view line : Split(text, '\n')) {
     const std::string_view name = line.substr(0, line.find_first_of(" \t"));
     if (!name.empty()) {
-      modules.emplace(name);
+      modules.push_back(name);
     }
   }
 }
 
 // "kernel/drivers/block/loop.ko": the last part of each path.
-void AddBuiltIn(std::string_view text, Flags& modules) {
+void AddBuiltIn(std::string_view text, Names& modules) {
   constexpr std::string_view kSuffix = ".ko";
   for (const std::string_view line : Split(text, '\n')) {
     std::string_view path = Trim(line);
     if (path.ends_with(kSuffix)) {
       path.remove_suffix(kSuffix.size());
-      modules.emplace(path.substr(path.rfind('/') + 1));
+      modules.push_back(path.substr(path.rfind('/') + 1));
     }
   }
 }
 
+// Sorted first: each insertion is then at the set's end.
+Flags MakeFlags(Names names) {
+  std::ranges::sort(names);
+  Flags flags;
+  for (const std::string_view name : names) {
+    flags.emplace_hint(flags.end(), name);
+  }
+  return flags;
+}
+
 void ReadModules(const Source& source, const std::string& release) {
-  Flags enabled;
+  Names modules;
   const FileText loaded = ReadText(source.host, "proc/modules", kModulesLimit);
   if (loaded.ok()) {
-    AddLoaded(loaded.text, enabled);
-    source.flags("kernel.loadedmodule") = enabled;
+    AddLoaded(loaded.text, modules);
+    source.flags("kernel.loadedmodule") = MakeFlags(modules);
   } else {
     source.ComplainOf("proc/modules", loaded.error);  // a kernel without modules has none
   }
@@ -120,8 +132,8 @@ void ReadModules(const Source& source, const std::string& release) {
     source.ComplainOf(path, built_in.error);
     return;  // half of the modules would be taken for all of them
   }
-  AddBuiltIn(built_in.text, enabled);
-  source.flags("kernel.enabledmodule") = std::move(enabled);
+  AddBuiltIn(built_in.text, modules);
+  source.flags("kernel.enabledmodule") = MakeFlags(std::move(modules));
 }
 
 }  // namespace
