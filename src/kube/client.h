@@ -50,10 +50,10 @@ struct StreamHandlers {
 class Client {
  public:
   // The object that the server answered; null for an answer without a body. Errors: as
-  // StatusOfAnswer in api_error.h says, with ApiErrorOf to tell more; Unavailable without it when
+  // StatusOfAnswer in api_error.h says, with ApiErrorOf to tell more. Without it: Unavailable when
   // the server was not reached or the answer broke off: a write may have been done then;
-  // DeadlineExceeded, the same; ResourceExhausted (too many calls wait here); OutOfRange without
-  // ApiErrorOf (the answer is larger than we take).
+  // DeadlineExceeded, the same; FailedPrecondition (credentials or certificates that will not do);
+  // ResourceExhausted (too many calls wait here); OutOfRange (the answer is larger than we take).
   using Done = std::function<void(StatusOr<boost::json::value>)>;
 
   virtual ~Client() = default;

@@ -23,7 +23,20 @@ constexpr size_t kMaxErrorBody = size_t{256} << 10;
 
 // A budget that forbids an eviction answers 429 too: that says nothing of the server's load.
 bool IsThrottling(const Status& status) {
-  return RetryAfterOf(status) > std::chrono::seconds(0) && !HasReason(status, "DisruptionBudget");
+  const std::optional<ApiError> error = ApiErrorOf(status);
+  return error && (error->code == 429 || error->code >= 500) &&
+         error->retry_after.value_or(std::chrono::seconds(0)) > std::chrono::seconds(0) &&
+         !HasReason(status, "DisruptionBudget");
+}
+
+// What went wrong on our side of the server, in codes that no caller takes for the server's word: a
+// file or a name that is not found is no object that is not found.
+Status OfOurSide(const Status& status, std::string_view what) {
+  const bool is_plain = status.code() == StatusCode::kUnavailable ||
+                        status.code() == StatusCode::kDeadlineExceeded ||
+                        status.code() == StatusCode::kResourceExhausted;
+  return MakeStatus(is_plain ? status.code() : StatusCode::kFailedPrecondition,
+                    fmt::format("{}: {}", what, Message(status)));
 }
 
 }  // namespace
@@ -100,8 +113,8 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
   void OnAuthenticated(StatusOr<http::Headers> fields) {
     if (!fields.ok()) {
       // From the loop: the authenticator may have called from within the gate.
-      pause_ =
-          shared_.loop.After(nanoseconds(0), [this, status = fields.status()] { Finish(status); });
+      pause_ = shared_.loop.After(
+          nanoseconds(0), [this, status = fields.status()] { Finish(OfOurSide(status, what_)); });
       return;
     }
     http::Request request{.method = request_.method,
@@ -170,7 +183,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
   void OnEnd(const Status& status) {
     exchange_.reset();
     if (!status.ok()) {
-      return OnBroken(Annotate(status, "{}", what_));
+      return OnBroken(OfOurSide(status, what_));
     }
     if (!IsStreaming()) {
       OnAnswer();
@@ -203,7 +216,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
       }
     }
     const nanoseconds pause = Throttle(status);
-    if (pause > nanoseconds(0) && !is_stream_ && (code_ == 429 || code_ >= 500) && Repeat(pause)) {
+    if (pause > nanoseconds(0) && !is_stream_ && Repeat(pause)) {
       return;
     }
     Finish(status);

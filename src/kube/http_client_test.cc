@@ -152,6 +152,8 @@ TEST_F(HttpClientTest, DoesNotRepeatWhatNobodyAskedToRepeat) {
   Send({.path = "/x"});
   transport_.last().Refuse(409, "Conflict", {{"Retry-After", "1"}});
   EXPECT_THAT(result(), StatusIs(StatusCode::kAborted));
+  Send({.path = "/x"});
+  EXPECT_EQ(transport_.sent().size(), 9U);
 }
 
 TEST_F(HttpClientTest, StopsRepeatingAtTheDeadline) {
@@ -223,6 +225,18 @@ TEST_F(HttpClientTest, AWrongCertificateIsNotTriedAgain) {
   Send({.path = "/x"});
   transport_.last().End(FailedPrecondition("the certificate has expired"));
   EXPECT_THAT(result(), StatusIs(StatusCode::kFailedPrecondition));
+}
+
+TEST_F(HttpClientTest, WhatIsNotFoundHereIsNoObjectThatIsNotFound) {
+  for (const StatusCode code : {StatusCode::kNotFound, StatusCode::kPermissionDenied,
+                                StatusCode::kInvalidArgument, StatusCode::kOutOfRange}) {
+    Send({.path = "/x"});
+    transport_.last().End(MakeStatus(code, "/ca.crt"));
+    EXPECT_THAT(result(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("GET /x: /ca.crt")));
+  }
+  authenticator_.SetStatus(NotFound("login: there is no such program"));
+  Send({.path = "/x"});
+  EXPECT_THAT(result(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("GET /x: login")));
 }
 
 TEST_F(HttpClientTest, HasADeadline) {

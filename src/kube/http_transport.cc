@@ -171,7 +171,11 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
  private:
   void OnConnected(StatusOr<UniqueFd> socket) {
     if (!socket.ok()) {
-      return Finish(socket.status());
+      // A name that is not known now may be known soon; a proxy's password is not.
+      const bool is_refused = socket.status().code() == StatusCode::kPermissionDenied;
+      return Finish(
+          MakeStatus(is_refused ? StatusCode::kFailedPrecondition : StatusCode::kUnavailable,
+                     Message(socket.status())));
     }
     StatusOr<std::shared_ptr<Connection>> connection = Wrap(*std::move(socket));
     if (!connection.ok()) {

@@ -135,6 +135,11 @@ TEST_F(HttpTransportTest, AsksOverAUnixSocketWithoutTls) {
   EXPECT_EQ(body_, "GET /proxy/a 0 localhost\n");
 }
 
+TEST_F(HttpTransportTest, ASocketThatIsNotThereMayComeYet) {
+  options_.endpoint = {.kind = Endpoint::Kind::kUnix, .host = dir_.At("none")};
+  EXPECT_THAT(Fetch({.target = "/a"}), StatusIs(StatusCode::kUnavailable, HasSubstr("none")));
+}
+
 TEST_F(HttpTransportTest, UsesAConnectionAgain) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_OK(Fetch({.target = "/a"}));

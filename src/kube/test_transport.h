@@ -128,11 +128,17 @@ class TestTransport final : public Transport {
 class TestAuthenticator final : public Authenticator {
  public:
   void Authenticate(Done done) override {
+    if (!status_.ok()) {
+      return done(status_);
+    }
     done(http::Headers{{"Authorization", fmt::format("Bearer t{}", rejections_)}});
   }
   void Reject() override { ++rejections_; }
+  // What is said instead of fields.
+  void SetStatus(Status status) { status_ = std::move(status); }
 
  private:
+  Status status_;
   int rejections_ = 0;
 };
 
