@@ -60,7 +60,7 @@ FileText ReadOnce(int opened) {
   }
   const UniqueFd fd(opened);
   // An attribute comes whole with one read (Documentation/filesystems/sysfs.rst).
-  std::array<char, kAttributeLimit + 1> bytes;  // NOLINT(*-member-init): the kernel fills it
+  std::array<char, kAttributeLimit + 1> bytes;  // the kernel fills it
   ssize_t got = 0;
   do {
     got = ::read(fd.get(), bytes.data(), bytes.size());
@@ -101,7 +101,7 @@ bool Folder::Has(const char* name) const {
 }
 
 std::optional<std::string> Folder::Link(const char* name) const {
-  std::array<char, PATH_MAX> text;  // NOLINT(*-member-init): the kernel fills it
+  std::array<char, PATH_MAX> text;  // the kernel fills it
   const ssize_t length =
       is_open() ? ::readlinkat(fd_.get(), name, text.data(), text.size()) : ssize_t{-1};
   return length <= 0 ? std::nullopt

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -55,7 +56,7 @@ struct Host {
       fs::create_directories((root / file).parent_path());
     }
     text = root / "text";
-    std::fclose(std::fopen(text.c_str(), "w"));
+    std::ofstream(text).flush();
     for (const char* file : kFiles) {
       fs::create_hard_link(text, root / file);
     }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/features/finder.h"
 #include "src/features/label_text.h"
 #include "src/features/read.h"
 #include "src/features/sources.h"
@@ -15,37 +16,6 @@ namespace kgpu::features {
 namespace {
 
 constexpr std::string_view kNamespace = "feature.node.kubernetes.io/";
-
-// Looks things up in a feature set; what is not there is empty.
-class Finder {
- public:
-  explicit Finder(const FeatureSet& features) : features_(features) {}
-
-  const Flags& flags(const char* name) const { return Find(features_.flags, name, no_flags_); }
-  const Attributes& attributes(const char* name) const {
-    return Find(features_.attributes, name, no_attributes_);
-  }
-  const Instances& instances(const char* name) const {
-    return Find(features_.instances, name, no_instances_);
-  }
-  bool IsTrue(const char* feature, const char* attribute) const {
-    const Attributes& all = attributes(feature);
-    const auto found = all.find(attribute);
-    return found != all.end() && found->second == "true";
-  }
-
- private:
-  template <typename T>
-  static const T& Find(const std::map<std::string, T>& all, const char* name, const T& none) {
-    const auto found = all.find(name);
-    return found == all.end() ? none : found->second;
-  }
-
-  const FeatureSet& features_;
-  Flags no_flags_;
-  Attributes no_attributes_;
-  Instances no_instances_;
-};
 
 // Labels of one source. Names are given without the namespace and without the source's name.
 class LabelWriter {

@@ -34,8 +34,8 @@ void AddVersionParts(std::map<std::string, std::string>& values) {
   if (version == values.end()) {
     return;
   }
-  const std::string text = version->second;
-  const std::vector<std::string_view> parts = Split(text, '.');
+  // Views of a text that stays where it is when the map grows.
+  const std::vector<std::string_view> parts = Split(version->second, '.');
   if (!IsNumber(parts[0])) {
     return;
   }

@@ -58,9 +58,7 @@ class Iommus {
       : groups_(Folder::Open(source.host, "sys/kernel/iommu_groups")), source_(source) {
     // Only Intel's IOMMUs, which are called dmar<n>, tell their version.
     for (const std::string& name : source.List("sys/class/iommu")) {
-      if (name.starts_with("dmar")) {
-        versions_.emplace(name, std::nullopt);
-      }
+      has_intel_ = has_intel_ || name.starts_with("dmar");
     }
   }
 
@@ -73,25 +71,30 @@ class Iommus {
     if (std::optional<std::string> type = groups_.Text((*group + "/type").c_str())) {
       device.emplace("iommu_group/type", *std::move(type));
     }
-    const std::optional<std::string> iommu =
-        versions_.empty() ? std::nullopt : folder.LinkName("iommu");
-    const auto known = iommu ? versions_.find(*iommu) : versions_.end();
-    if (known == versions_.end()) {
+    const std::optional<std::string> iommu = has_intel_ ? folder.LinkName("iommu") : std::nullopt;
+    if (!iommu) {
       return;
     }
-    if (!known->second) {
-      known->second =
-          source_.Text(fmt::format("sys/class/iommu/{}/intel-iommu/version", *iommu)).value_or("");
-    }
-    if (!known->second->empty()) {
-      device.emplace("iommu/intel-iommu/version", *known->second);
+    if (const std::string& version = Version(*iommu); !version.empty()) {
+      device.emplace("iommu/intel-iommu/version", version);
     }
   }
 
  private:
+  // Empty for one without a version. Many functions share an IOMMU: each is read once.
+  const std::string& Version(const std::string& iommu) {
+    const auto [at, is_new] = versions_.try_emplace(iommu);
+    if (is_new) {
+      at->second =
+          source_.Text(fmt::format("sys/class/iommu/{}/intel-iommu/version", iommu)).value_or("");
+    }
+    return at->second;
+  }
+
   Folder groups_;
   const Source& source_;
-  std::map<std::string, std::optional<std::string>> versions_;  // read when first asked for
+  bool has_intel_ = false;
+  std::map<std::string, std::string> versions_;
 };
 
 }  // namespace
