@@ -18,9 +18,9 @@
 #include "src/agent/views.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/inject/capability.h"
 #include "src/inventory/inventory.h"
+#include "src/node/host_facts.h"
 #include "src/plugin/delivery.h"
 #include "src/plugin/device_plugin.h"
 #include "src/pools/roster.h"
@@ -86,18 +86,6 @@ inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
       .value_or(inject::kDefaultCapabilities);
 }
 
-// Source: proc_pid_stat(5), btime of /proc/stat: seconds since the epoch.
-WallTime BootTime(const sys::Root& host) {
-  constexpr std::string_view kKey = "btime ";
-  const auto text = host.ReadFile("proc/stat");
-  for (const std::string_view line : Split(text.ok() ? *text : std::string_view(), '\n')) {
-    if (line.starts_with(kKey)) {
-      return WallTime(std::chrono::seconds(ParseUint(Trim(line.substr(kKey.size()))).value_or(0)));
-    }
-  }
-  return {};
-}
-
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host) {
   std::vector<std::string> environment = options.environment;
   std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("HOME="); });
@@ -107,7 +95,7 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
           .node_name = options.node_name,
           .version = options.version,
           .device_plugins = options.kubelet_dir + "/device-plugins",
-          .booted = BootTime(host)};
+          .booted = node::BootTime(host).value_or(WallTime())};
 }
 
 class AgentImpl final : public Agent {
@@ -412,6 +400,9 @@ AgentState AgentImpl::state() const {
   }
   state.node = cluster_.report();
   state.label_problems = cluster_.label_problems();
+  if (stands_back_) {
+    state.plugin_owner = node::TitleOf(node::Owner::kPlugin);
+  }
   return state;
 }
 

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "src/agent/foreign_sockets.h"
 #include "src/base/log.h"
 #include "src/labels/feature_files.h"
 #include "src/labels/gpu_labels.h"
 #include "src/labels/node_feature.h"
+#include "src/node/host_facts.h"
 
 namespace kgpu::agent {
 namespace {
@@ -24,7 +24,6 @@ constexpr std::chrono::seconds kOpenAgain{60};
 // What changes together is looked at together.
 constexpr std::chrono::milliseconds kLookDelay{50};
 constexpr size_t kMaxProblems = 100;
-constexpr const char* kGfdFile = "etc/kubernetes/node-feature-discovery/features.d/gfd";
 
 // Labels that the GPUs make, of those the node carries of ours.
 labels::NodeClaims RememberedGpus(const node::SeenNode& node) {
@@ -71,7 +70,7 @@ ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOpti
       own_root_(*sys::Root::Open("/")),
       worker_(loop, host, {.node_name = options_.node_name},
               [this](labels::LabelLook look) { OnLook(std::move(look)); }) {
-  sockets_ = FindForeignSockets(options_.device_plugins);
+  sockets_ = node::ForeignPluginSockets(options_.device_plugins);
   OpenCluster();
 }
 
@@ -204,8 +203,8 @@ node::NodeReport ClusterNode::report() const {
 // Whose parts are on this host, and the next look at its features.
 void ClusterNode::LookAtHost() {
   loop_.CancelTimer(std::exchange(every_timer_, TimerId::kNone));
-  sockets_ = FindForeignSockets(options_.device_plugins);
-  has_gfd_file_ = host_.Exists(kGfdFile);
+  sockets_ = node::ForeignPluginSockets(options_.device_plugins);
+  has_gfd_file_ = node::HasGfdFile(host_);
   if (keeper_) {
     keeper_->SetHostMarks(sockets_, has_gfd_file_);
   }

@@ -27,9 +27,10 @@ struct AgentState {
   std::vector<plugin::EndpointStatus> endpoints;  // by resource
   std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
   std::string injection_problem;                  // why containers can get nothing; empty: they can
-  std::string cdi_problem;  // why our CDI specs are not there; empty: they are
-  node::NodeReport node;    // what the cluster is told of this node
-  std::vector<std::string> label_problems;
+  std::string cdi_problem;                  // why our CDI specs are not there; empty: they are
+  node::NodeReport node;                    // what the cluster is told of this node
+  std::vector<std::string> label_problems;  // with the mend
+  std::string plugin_owner;                 // whose plugin serves this kubelet's GPUs; empty: ours
 };
 
 // Whether pods can get GPUs now: configured, the driver answers, every resource registered. `why`

@@ -66,6 +66,22 @@ json::object ResourceJson(const AgentState& state, const pools::Resource& resour
   return object;
 }
 
+// What the cluster is told of this node; `kgpu node status` has all of it.
+void AddNode(const AgentState& state, std::string& text) {
+  if (!state.node.node.empty()) {
+    const std::string obstacle = node::Obstacle(state.node);
+    text +=
+        fmt::format("node      {}: {}\n", state.node.node, obstacle.empty() ? "well" : obstacle);
+  }
+  if (!state.plugin_owner.empty()) {
+    text += fmt::format("GPUs      are left to {}: kgpu node adopt --from plugin takes over\n",
+                        state.plugin_owner);
+  }
+  for (const std::string& problem : state.label_problems) {
+    text += fmt::format("labels    {}\n", problem);
+  }
+}
+
 void AddHead(const AgentState& state, std::string_view version, std::string& text) {
   std::string why;
   const bool is_ready = IsReady(state, &why);
@@ -87,6 +103,7 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.cdi_problem.empty()) {
     text += fmt::format("CDI       {}\n", state.cdi_problem);
   }
+  AddNode(state, text);
 }
 
 }  // namespace
@@ -107,6 +124,14 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
                                       {"reason", state.delivery->reason}};
   }
   object["cdiProblem"] = state.cdi_problem;
+  object["node"] =
+      json::object{{"name", state.node.node}, {"obstacle", node::Obstacle(state.node)}};
+  object["pluginOwner"] = state.plugin_owner;
+  json::array label_problems;
+  for (const std::string& problem : state.label_problems) {
+    label_problems.push_back(json::value(problem));
+  }
+  object["labelProblems"] = std::move(label_problems);
   json::array resources;
   for (const pools::Resource& resource : state.assignment.resources) {
     resources.push_back(ResourceJson(state, resource));
