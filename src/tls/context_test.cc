@@ -32,6 +32,14 @@ TEST_F(TlsContextTest, TakesAuthoritiesAndACertificate) {
       Context::ForServer({.certificate_pem = client_.certificate_pem, .key_pem = client_.key_pem}));
 }
 
+TEST_F(TlsContextTest, CertificateAndKeyMayBeInOneFile) {
+  // As the kubelet keeps them: kubelet-client-current.pem.
+  for (const std::string& both : {client_.certificate_pem + client_.key_pem,
+                                  client_.key_pem + client_.certificate_pem + ca_}) {
+    EXPECT_OK(Context::ForClient({.ca_pem = ca_, .certificate_pem = both, .key_pem = both}));
+  }
+}
+
 TEST_F(TlsContextTest, SaysWhatIsWrongWithAnAuthority) {
   EXPECT_THAT(Context::ForClient({.ca_pem = ""}),
               StatusIs(StatusCode::kInvalidArgument,
