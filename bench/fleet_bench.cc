@@ -156,8 +156,11 @@ class Agent {
   }
   bool IsDone() const {
     const node::NodeReport report = keeper_->report();
-    return report.writer.is_settled && report.is_ready && report.seen && report.seen->gpu_ready &&
-           report.seen->gpu_ready->status == "True";
+    if (!report.seen || !report.writer.is_settled || !report.is_ready) {
+      return false;
+    }
+    const std::optional<node::SeenCondition>& condition = report.seen->gpu_ready;
+    return condition && condition->status == "True";
   }
   const std::string& name() const { return name_; }
   bool is_within() const { return transport_.is_within(); }

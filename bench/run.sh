@@ -12,6 +12,7 @@ scripts/build.sh release --all
 printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
 build/release/bench/spine-bench "${1:-20}"
 build/release/bench/policy-bench
+build/release/bench/fleet-bench
 build/release/bench/rules-bench
 build/release/bench/shim-bench
 build/release/bench/agent-bench 11 30

@@ -26,6 +26,11 @@ SeenNode Node() {
   return node;
 }
 
+// Of a plan that has a request; else an empty one.
+kube::ApiRequest RequestOf(const EditPlan& plan) {
+  return plan.request.value_or(kube::ApiRequest{});
+}
+
 TEST(EditsTest, ReadsLabels) {
   EXPECT_THAT(ParseLabelEdit("gpu=true"), IsOkAndHolds(LabelEdit{"gpu", "true"}));
   EXPECT_THAT(ParseLabelEdit("a.example/b="), IsOkAndHolds(LabelEdit{"a.example/b", ""}));
@@ -66,9 +71,8 @@ TEST(EditsTest, RefusesTaintsWithTheMend) {
 TEST(EditsTest, SetsAndRemovesLabelsInOnePatch) {
   const auto plan = PlanLabels(Node(), {{"vendor", "nvidia"}, {"gpu", std::nullopt}}, false);
   ASSERT_OK(plan);
-  ASSERT_TRUE(plan->request.has_value());
-  EXPECT_EQ(plan->request->content_type, "application/merge-patch+json");
-  EXPECT_EQ(plan->request->body, R"({"metadata":{"labels":{"gpu":null,"vendor":"nvidia"}}})");
+  EXPECT_EQ(RequestOf(*plan).content_type, "application/merge-patch+json");
+  EXPECT_EQ(RequestOf(*plan).body, R"({"metadata":{"labels":{"gpu":null,"vendor":"nvidia"}}})");
   EXPECT_THAT(plan->changes, ElementsAre("label + vendor=nvidia", "label - gpu"));
 }
 
@@ -99,9 +103,8 @@ TEST(EditsTest, UntaintsAControlPlaneNodeAndKeepsTheRest) {
   ASSERT_OK(edit);
   const auto plan = PlanTaints(Node(), {*edit}, false);
   ASSERT_OK(plan);
-  ASSERT_TRUE(plan->request.has_value());
-  EXPECT_EQ(plan->request->body, R"({"metadata":{"resourceVersion":"7"},)"
-                                 R"("spec":{"taints":[{"key":"maintenance","timeAdded":"t"}]}})");
+  EXPECT_EQ(RequestOf(*plan).body, R"({"metadata":{"resourceVersion":"7"},)"
+                                   R"("spec":{"taints":[{"key":"maintenance","timeAdded":"t"}]}})");
 }
 
 TEST(EditsTest, ATaintThatIsNotThereIsNamed) {
@@ -136,8 +139,7 @@ TEST(EditsTest, DecisionsAreRecordedOnTheNode) {
   EXPECT_THAT(plan.changes, ElementsAre("annotation + kgpu.dev/adopted=nfd",
                                         "annotation + kgpu.dev/released=gfd"));
   plan = PlanDecision(node, Decision::kForget, {Owner::kNfd, Owner::kGfd});
-  ASSERT_TRUE(plan.request.has_value());
-  EXPECT_EQ(plan.request->body, R"({"metadata":{"annotations":{"kgpu.dev/adopted":null}}})");
+  EXPECT_EQ(RequestOf(plan).body, R"({"metadata":{"annotations":{"kgpu.dev/adopted":null}}})");
 }
 
 TEST(EditsTest, ClearsWhatIsOursStepByStep) {
@@ -150,14 +152,12 @@ TEST(EditsTest, ClearsWhatIsOursStepByStep) {
               ElementsAre("condition - GPUReady=True (AllVerified)",
                           "taint - kgpu.dev/not-ready:NoSchedule", "label - nvidia.com/gpu.count",
                           "annotation - kgpu.dev/adopted"));
-  ASSERT_TRUE(plan.request.has_value());
-  EXPECT_EQ(plan.request->path, "/api/v1/nodes/n1/status");
+  EXPECT_EQ(RequestOf(plan).path, "/api/v1/nodes/n1/status");
   node.gpu_ready.reset();
   node.taints.pop_back();
   node.labels.ours.clear();
   plan = PlanClear(node);
-  ASSERT_TRUE(plan.request.has_value());
-  EXPECT_EQ(plan.request->body, R"({"metadata":{"annotations":{"kgpu.dev/adopted":null}}})");
+  EXPECT_EQ(RequestOf(plan).body, R"({"metadata":{"annotations":{"kgpu.dev/adopted":null}}})");
   node.annotations.values.clear();
   EXPECT_FALSE(PlanClear(node).request.has_value());
 }

@@ -60,36 +60,46 @@ void Gate::Look() {
   }
   const SteadyTime now = loop_.clock().Now();
   reason_due_.reset();
-  GateWish wish = Decide(now);
-  Arm(now);
+  GateWish wish = Decide(*hold_, now);
+  Arm(*hold_, now);
   if (wish_ == wish) {
     return;
   }
-  const bool is_new_reason =
-      !wish_ || !wish_->condition || !wish.condition || *wish_->condition != *wish.condition;
-  reason_since_ = is_new_reason ? now : reason_since_;
+  const std::optional<ConditionText> before = wish_ ? wish_->condition : std::nullopt;
+  if (!before || before != wish.condition) {
+    reason_since_ = now;
+  }
   wish_ = std::move(wish);
-  if (wish_->condition) {
-    Tell(*wish_->condition);
+  if (const ConditionText* said = Said()) {
+    Tell(*said);
   }
   changed_();
 }
 
-GateWish Gate::Decide(SteadyTime now) {
-  const bool is_ready = hold_->Look(chain_.has_gpus ? Worst(chain_) : LinkState::kBad, now);
+const ConditionText* Gate::Said() const {
+  if (!wish_) {
+    return nullptr;
+  }
+  const std::optional<ConditionText>& condition = wish_->condition;
+  return condition ? &*condition : nullptr;
+}
+
+GateWish Gate::Decide(Hold& hold, SteadyTime now) {
+  const bool is_ready = hold.Look(chain_.has_gpus ? Worst(chain_) : LinkState::kBad, now);
   if (!chain_.has_gpus && !is_expected_ && !is_ready) {
     return {};  // a node that has nothing to do with GPUs
   }
   GateWish wish;
   if (is_ready) {
     wish.taint = GateTaintWish::kLift;
-    wish.condition = ConditionOf(CheckChain(facts_));
-    if (!wish.condition->is_true) {
+    ConditionText text = ConditionOf(chain_);
+    if (!text.is_true) {
       // Less than ready for a moment: what was said stays.
-      wish.condition = wish_ && wish_->condition && wish_->condition->is_true
-                           ? *wish_->condition
-                           : ConditionText{true, told_.reason, told_.message};
+      const ConditionText* said = Said();
+      text = said != nullptr && said->is_true ? *said
+                                              : ConditionText{true, told_.reason, told_.message};
     }
+    wish.condition = std::move(text);
   } else {
     wish.taint = options_.sets_taint ? GateTaintWish::kSet : GateTaintWish::kLeave;
     wish.condition = NotReadyText(now);
@@ -107,10 +117,11 @@ ConditionText Gate::NotReadyText(SteadyTime now) {
     text = {false, "Recovering",
             "all is well again; the node is ready when it has stayed so for a while"};
   }
-  const bool was_not_ready = wish_ && wish_->condition && !wish_->condition->is_true;
-  if (was_not_ready && *wish_->condition != text && now < reason_since_ + options_.reason_every) {
+  const ConditionText* said = Said();
+  const bool was_not_ready = said != nullptr && !said->is_true;
+  if (was_not_ready && *said != text && now < reason_since_ + options_.reason_every) {
     reason_due_ = reason_since_ + options_.reason_every;
-    return *wish_->condition;
+    return *said;
   }
   return text;
 }
@@ -133,9 +144,9 @@ void Gate::Tell(const ConditionText& text) {
   }
 }
 
-void Gate::Arm(SteadyTime now) {
+void Gate::Arm(const Hold& hold, SteadyTime now) {
   loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
-  std::optional<SteadyTime> next = hold_->next();
+  std::optional<SteadyTime> next = hold.next();
   if (reason_due_) {
     next = next ? std::min(*next, *reason_due_) : reason_due_;
   }

@@ -58,10 +58,12 @@ class Gate {
 
  private:
   void Look();
-  GateWish Decide(SteadyTime now);
+  GateWish Decide(Hold& hold, SteadyTime now);
   ConditionText NotReadyText(SteadyTime now);
   void Tell(const ConditionText& text);
-  void Arm(SteadyTime now);
+  void Arm(const Hold& hold, SteadyTime now);
+  // The condition that is wished for now; null when there is none.
+  const ConditionText* Said() const;
 
   EventLoop& loop_;
   GateOptions options_;

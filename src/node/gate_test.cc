@@ -33,24 +33,20 @@ class GateTest : public ::testing::Test {
   }
   // The node as it is after what the gate wished was written.
   void Obey() {
-    const std::optional<GateWish>& wish = gate_->wish();
-    ASSERT_TRUE(wish.has_value());
-    ASSERT_TRUE(wish->condition.has_value());
-    node_.gpu_ready =
-        SeenCondition{wish->condition->is_true ? "True" : "False", wish->condition->reason,
-                      wish->condition->message, loop_.clock().WallNow()};
+    const ConditionText text = Text();
+    node_.gpu_ready = SeenCondition{text.is_true ? "True" : "False", text.reason, text.message,
+                                    loop_.clock().WallNow()};
     gate_->SetNode(node_);
   }
+  ConditionText Text() const {
+    const std::optional<GateWish> wish = gate_->wish();
+    return wish ? wish->condition.value_or(ConditionText{}) : ConditionText{};
+  }
   std::string Said() const {
-    const std::optional<GateWish>& wish = gate_->wish();
-    if (!wish || !wish->condition) {
-      return "nothing";
-    }
-    return (wish->condition->is_true ? "True/" : "False/") + wish->condition->reason;
+    const ConditionText text = Text();
+    return text.reason.empty() ? "nothing" : (text.is_true ? "True/" : "False/") + text.reason;
   }
-  GateTaintWish Taint() const {
-    return gate_->wish() ? gate_->wish()->taint : GateTaintWish::kLeave;
-  }
+  GateTaintWish Taint() const { return gate_->wish().value_or(GateWish{}).taint; }
   ChainFacts BadFacts() const {
     ChainFacts facts = ReadyFacts();
     facts.driver = device::DriverState::kUnresponsive;
@@ -125,7 +121,7 @@ TEST_F(GateTest, ARestartOfTheAgentSaysNothingNew) {
   starting.gpus = 8;
   gate_->SetFacts(starting);
   EXPECT_EQ(Said(), "True/AllVerified");
-  EXPECT_EQ(gate_->wish()->condition->message, "old words");
+  EXPECT_EQ(Text().message, "old words");
   gate_->SetFacts(ReadyFacts());
   EXPECT_THAT(events_, IsEmpty());
 }
@@ -178,7 +174,7 @@ TEST_F(GateTest, TellsAReasonThatChangesNoMoreThanEveryTenSeconds) {
   }
   EXPECT_LE(changes_, 2);
   loop_.Advance(seconds(10));
-  EXPECT_THAT(gate_->wish()->condition->message, HasSubstr("try 99"));
+  EXPECT_THAT(Text().message, HasSubstr("try 99"));
 }
 
 TEST_F(GateTest, WhatItWroteItselfChangesNothing) {

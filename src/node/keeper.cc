@@ -135,11 +135,12 @@ void Keeper::OnNode() {
     return;
   }
   api_problem_.clear();
-  seen_ = std::exchange(taken_, std::nullopt);
-  evidence_.node = &*seen_;
+  const SeenNode& node = seen_.emplace(*std::move(taken_));
+  taken_.reset();
+  evidence_.node = &node;
   LookForOwners();
-  writer_.SetNode(seen_);
-  gate_.SetNode(*seen_);
+  writer_.SetNode(node);
+  gate_.SetNode(node);
   handlers_.changed();
 }
 

@@ -82,7 +82,8 @@ class KeeperTest : public ::testing::Test {
   }
   std::string Seen() const {
     const auto node = ReadNode(Node());
-    return node.ok() && node->gpu_ready ? node->gpu_ready->status : "none";
+    const std::optional<SeenCondition> condition = node.ok() ? node->gpu_ready : std::nullopt;
+    return condition ? condition->status : "none";
   }
   bool HasTaint(std::string_view key) const {
     const auto node = ReadNode(Node());

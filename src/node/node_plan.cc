@@ -56,6 +56,7 @@ class Planner {
     Do(&Planner::Condition);
     Do(&Planner::GateTaint);
     if (wanted_.claims) {
+      claims_ = &*wanted_.claims;
       Do(&Planner::ChooseTaints);
       Do(&Planner::ChooseResources);
       Do(&Planner::Keys);
@@ -87,14 +88,15 @@ class Planner {
     if (!wanted_.gate) {
       return;
     }
-    if (!wanted_.gate->condition) {
+    const std::optional<ConditionText>& wish = wanted_.gate->condition;
+    if (!wish) {
       if (seen) {
         Change("condition - {}={} ({})", kConditionType, seen->status, seen->reason);
         Next(WriteKind::kCondition, ApplyCondition(node_, std::nullopt));
       }
       return;
     }
-    const ConditionText& text = *wanted_.gate->condition;
+    const ConditionText& text = *wish;
     SeenCondition condition{text.is_true ? "True" : "False", text.reason, text.message, now_};
     if (seen && seen->status == condition.status) {
       condition.since = seen->since;
@@ -153,7 +155,7 @@ class Planner {
   void ChooseTaints() {
     const std::set<std::string> recorded = WordsIn(node_, kTaintsAnnotation);
     std::set<std::string> record;
-    for (const labels::Taint& taint : wanted_.claims->taints) {
+    for (const labels::Taint& taint : claims_->taints) {
       const std::string id = TaintId(taint);
       const SeenTaint* seen = SeenTaintOf(id);
       if (IsGateTaint(taint) || (seen != nullptr && !recorded.contains(id))) {
@@ -179,7 +181,7 @@ class Planner {
   void ChooseResources() {
     const std::set<std::string> recorded = WordsIn(node_, kResourcesAnnotation);
     std::set<std::string> record;
-    for (const auto& [name, quantity] : wanted_.claims->extended_resources) {
+    for (const auto& [name, quantity] : claims_->extended_resources) {
       if (node_.capacity.contains(name) && !recorded.contains(name)) {
         plan_.skipped.push_back({"resource", name, quantity, PresentIn(node_.capacity, name),
                                  "the kubelet, or somebody else"});
@@ -249,9 +251,9 @@ class Planner {
 
   void Keys() {
     Texts labels;
-    Choose("label", wanted_.claims->labels, node_.labels, labels);
+    Choose("label", claims_->labels, node_.labels, labels);
     Texts annotations;
-    Choose("annotation", wanted_.claims->annotations, node_.annotations, annotations);
+    Choose("annotation", claims_->annotations, node_.annotations, annotations);
     annotations.merge(Texts(annotations_));
     for (const auto& [key, value] : annotations_) {
       needs_force_ = needs_force_ || (node_.annotations.others.contains(key) &&
@@ -311,6 +313,7 @@ class Planner {
   const Wanted& wanted_;
   const Owners& owners_;
   WallTime now_;
+  const labels::NodeClaims* claims_ = nullptr;  // while they are decided
   NodePlan plan_;
   std::ptrdiff_t told_ = 0;  // changes of the parts before
   Texts annotations_;        // the records

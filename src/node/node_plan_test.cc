@@ -20,6 +20,14 @@ Wanted Nothing() {
   return {.claims = labels::NodeClaims{}, .gate = GateWish{}};
 }
 
+labels::NodeClaims& Claims(Wanted& wanted) {
+  return wanted.claims ? *wanted.claims : wanted.claims.emplace();
+}
+
+GateWish& Gate(Wanted& wanted) {
+  return wanted.gate ? *wanted.gate : wanted.gate.emplace();
+}
+
 SeenNode Node() {
   SeenNode node;
   node.name = "n1";
@@ -30,7 +38,7 @@ SeenNode Node() {
 
 Wanted WantsLabel(const std::string& key, const std::string& value) {
   Wanted wanted = Nothing();
-  wanted.claims->labels[key] = value;
+  Claims(wanted).labels[key] = value;
   return wanted;
 }
 
@@ -137,7 +145,7 @@ TEST(NodePlanTest, TakesAnAdoptedKeyByForceOnThisVersionOnly) {
 
 TEST(NodePlanTest, WritesTheConditionToTheStatusFirst) {
   Wanted wanted = WantsLabel("a.example/x", "1");
-  wanted.gate->condition = ConditionText{true, "AllVerified", "all is well"};
+  Gate(wanted).condition = ConditionText{true, "AllVerified", "all is well"};
   const NodePlan plan = Plan(Node(), wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kCondition);
@@ -154,11 +162,11 @@ TEST(NodePlanTest, KeepsTheTransitionTimeWhileTheStatusStays) {
   node.gpu_ready =
       SeenCondition{"False", "DriverStarting", "x", WallTime(std::chrono::seconds(1'700'000'000))};
   Wanted wanted = Nothing();
-  wanted.gate->condition = ConditionText{false, "DriverFailed", "y"};
+  Gate(wanted).condition = ConditionText{false, "DriverFailed", "y"};
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(plan.writes[0].request.body, HasSubstr("2023-11-14T22:13:20Z"));
-  wanted.gate->condition = ConditionText{false, "DriverStarting", "x"};
+  Gate(wanted).condition = ConditionText{false, "DriverStarting", "x"};
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
 }
 
@@ -168,7 +176,7 @@ TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
                  {{"kgpu.dev/not-ready", "", "NoSchedule"}, R"({"key":"kgpu.dev/not-ready"})"}};
   Wanted wanted = Nothing();
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
-  wanted.gate->taint = GateTaintWish::kLift;
+  Gate(wanted).taint = GateTaintWish::kLift;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].request.body,
@@ -180,7 +188,7 @@ TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
   SeenNode node = Node();
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance"})"}};
   Wanted wanted = Nothing();
-  wanted.gate->taint = GateTaintWish::kSet;
+  Gate(wanted).taint = GateTaintWish::kSet;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(
@@ -191,7 +199,7 @@ TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
 
 TEST(NodePlanTest, RecordsATaintBeforeItIsThere) {
   Wanted wanted = Nothing();
-  wanted.claims->taints = {{"example.com/slow", "yes", "NoSchedule"}};
+  Claims(wanted).taints = {{"example.com/slow", "yes", "NoSchedule"}};
   SeenNode node = Node();
   NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
@@ -209,8 +217,8 @@ TEST(NodePlanTest, WritesTheListOfTaintsOnceAtATime) {
   node.annotations.values["kgpu.dev/taints"] = "example.com/slow:NoSchedule";
   node.annotations.ours = {"kgpu.dev/taints"};
   Wanted wanted = Nothing();
-  wanted.claims->taints = {{"example.com/slow", "", "NoSchedule"}};
-  wanted.gate->taint = GateTaintWish::kSet;
+  Claims(wanted).taints = {{"example.com/slow", "", "NoSchedule"}};
+  Gate(wanted).taint = GateTaintWish::kSet;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_EQ(plan.writes.size(), 1U);
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kGateTaint);
@@ -235,7 +243,7 @@ TEST(NodePlanTest, ATaintThatWasThereBeforeIsNotOurs) {
   SeenNode node = Node();
   node.taints = {{{"example.com/slow", "", "NoSchedule"}, R"({"key":"example.com/slow"})"}};
   Wanted wanted = Nothing();
-  wanted.claims->taints = {{"example.com/slow", "", "NoSchedule"}};
+  Claims(wanted).taints = {{"example.com/slow", "", "NoSchedule"}};
   const NodePlan plan = Plan(node, wanted);
   EXPECT_TRUE(plan.writes.empty());
   ASSERT_EQ(plan.skipped.size(), 1U);
@@ -247,7 +255,7 @@ TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
   node.annotations.values["kgpu.dev/extended-resources"] = "example.com/fpga";
   node.annotations.ours = {"kgpu.dev/extended-resources"};
   Wanted wanted = Nothing();
-  wanted.claims->extended_resources["example.com/fpga"] = "2";
+  Claims(wanted).extended_resources["example.com/fpga"] = "2";
   NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].request.path, "/api/v1/nodes/n1/status");
@@ -267,7 +275,7 @@ TEST(NodePlanTest, DoesNotTakeAResourceOfTheKubelet) {
   SeenNode node = Node();
   node.capacity["nvidia.com/gpu"] = "8";
   Wanted wanted = Nothing();
-  wanted.claims->extended_resources["nvidia.com/gpu"] = "2";
+  Claims(wanted).extended_resources["nvidia.com/gpu"] = "2";
   const NodePlan plan = Plan(node, wanted);
   EXPECT_TRUE(plan.writes.empty());
   EXPECT_THAT(plan.skipped, Contains(::testing::Field(&Skipped::kind, "resource")));

@@ -41,7 +41,11 @@ const SeenTaint* GateTaintOf(const NodeReport& report) {
 }
 
 const SeenCondition* ConditionOn(const NodeReport& report) {
-  return report.seen && report.seen->gpu_ready ? &*report.seen->gpu_ready : nullptr;
+  if (!report.seen) {
+    return nullptr;
+  }
+  const std::optional<SeenCondition>& condition = report.seen->gpu_ready;
+  return condition ? &*condition : nullptr;
 }
 
 json::array Texts(const std::vector<std::string>& texts) {

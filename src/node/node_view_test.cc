@@ -15,6 +15,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+SeenNode& Seen(NodeReport& report) {
+  return report.seen ? *report.seen : report.seen.emplace();
+}
+
 NodeReport ReadyReport() {
   NodeReport report;
   report.node = "n1";
@@ -58,11 +62,9 @@ TEST(NodeViewTest, WithoutAnAgentTheConditionSpeaks) {
   report.agent_problem = "no agent answers";
   EXPECT_TRUE(IsWell(report));
   EXPECT_THAT(NodeTable(report), HasSubstr("agent      no agent answers"));
-  ASSERT_TRUE(report.seen.has_value());
-  report.seen->gpu_ready->status = "False";
-  report.seen->gpu_ready->reason = "DriverMissing";
+  Seen(report).gpu_ready = SeenCondition{"False", "DriverMissing", "", {}};
   EXPECT_FALSE(IsWell(report));
-  report.seen->gpu_ready.reset();
+  Seen(report).gpu_ready.reset();
   EXPECT_THAT(Obstacle(report), HasSubstr("does an agent run"));
   report.seen.reset();
   report.api_problem = "nobody answers";
@@ -74,10 +76,10 @@ TEST(NodeViewTest, ANodeWithoutGpusIsWellWhereNobodyExpectsOne) {
   NodeReport report = ReadyReport();
   report.chain = Chain{.has_gpus = false, .links = {}};
   report.is_ready = false;
-  report.seen->gpu_ready.reset();
+  Seen(report).gpu_ready.reset();
   EXPECT_TRUE(IsWell(report));
   EXPECT_THAT(NodeTable(report), StartsWith("node n1: has no GPU\n"));
-  report.seen->taints = {{{"kgpu.dev/not-ready", "", "NoSchedule"}, "{}"}};
+  Seen(report).taints = {{{"kgpu.dev/not-ready", "", "NoSchedule"}, "{}"}};
   EXPECT_FALSE(IsWell(report));
 }
 

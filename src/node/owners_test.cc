@@ -93,7 +93,7 @@ TEST(OwnersTest, AFileOfGfdIsPublishedWhileTheWorkerRuns) {
   SeenNode node;
   Evidence evidence{.node = &node, .pods = std::vector{NfdWorker()}, .has_gfd_file = true};
   EXPECT_TRUE(FindOwners(evidence).StandsBackFor(Owner::kGfd));
-  evidence.pods->clear();
+  evidence.pods = std::vector<SeenPod>{};
   EXPECT_FALSE(FindOwners(evidence).StandsBackFor(Owner::kGfd));
 }
 

@@ -60,10 +60,11 @@ TEST(SeenNodeTest, KeepsWhatItDoesNotKnowOfATaint) {
 TEST(SeenNodeTest, ReadsTheConditionOfOurType) {
   const StatusOr<SeenNode> node = ReadNode(boost::json::parse(kNode));
   ASSERT_OK(node);
-  ASSERT_TRUE(node->gpu_ready.has_value());
-  EXPECT_EQ(node->gpu_ready->status, "False");
-  EXPECT_EQ(node->gpu_ready->reason, "R");
-  EXPECT_EQ(node->gpu_ready->since, WallTime(std::chrono::seconds(1'767'323'045)));
+  const std::optional<SeenCondition> condition = node->gpu_ready;
+  ASSERT_TRUE(condition.has_value());
+  EXPECT_EQ(condition->status, "False");
+  EXPECT_EQ(condition->reason, "R");
+  EXPECT_EQ(condition->since, WallTime(std::chrono::seconds(1'767'323'045)));
 }
 
 TEST(SeenNodeTest, TakesWhatIsMalformedForNotThere) {
