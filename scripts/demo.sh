@@ -61,6 +61,14 @@ mark=$(date +%s%N)
 "$bin/kgpu" devices "${host_flags[@]}" --direct || [ $? = 7 ]
 devices_ms=$(milliseconds "$mark")
 
+step "   what it makes of the node: kgpu labels"
+mark=$(date +%s%N)
+"$bin/kgpu" labels "${host_flags[@]}" >"$work/labels"
+labels_ms=$(milliseconds "$mark")
+printf '%d labels, of them:\n' "$(wc -l <"$work/labels")"
+grep -E '(pci-|kernel-version.full|gpu.product|gpu.count|gpu.memory|cuda.driver-version.full|mig.capable)' \
+  "$work/labels" | sed 's/^/  /'
+
 mapfile -t uuids < <("$bin/kgpu" devices "${host_flags[@]}" --direct --output json |
   sed -n 's/^ *"uuid": "\(GPU-[^"]*\)".*/\1/p')
 [ ${#uuids[@]} -gt 0 ] || die "this host has no usable GPU: see step 2"
@@ -143,6 +151,7 @@ step "summary"
 cat <<END
   simulated host created      $create_ms ms
   kgpu devices                $devices_ms ms
+  kgpu labels                 $labels_ms ms
   agent and kubelet started, all GPUs counted   $register_ms ms
   pod by nodes and mounts     $plain_ms ms   (saw exactly its $wanted GPUs)
   pod by CDI                  $cdi_ms ms   (saw exactly its $wanted GPUs)

@@ -263,6 +263,7 @@ void ClusterNode::Look() {
   labels::LookOptions options;
   options.gpus = *gpus_;
   options.now = loop_.clock().WallNow();
+  options.wants_all_features = Publishes(config::LabelOutput::kNodeFeature);
   if (rules_) {
     options.cluster = rules_->labels();
   }

@@ -170,6 +170,7 @@ StatusOr<ExitCode> Run(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(look_options.gpus, ReadGpus(options, root, config));
   look_options.now = RealClock().WallNow();
   look_options.wants_verdicts = options.explains_rules;
+  look_options.wants_all_features = options.shows_raw;
   labels::LabelSource source(root.host, config.labels, NodeName(options.node.node));
   const labels::LabelLook look = source.Look(look_options);
   PrintProblems(look);

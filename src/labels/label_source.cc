@@ -142,7 +142,11 @@ LabelLook LabelSource::Look(const LookOptions& options) {
   std::vector<std::string> problems = load_problems_;
   std::vector<NodeClaims> own;
   if (config_.features) {
-    own.push_back(ReadHost(host_, settings_.features, look.features, problems));
+    features::FeatureOptions wanted = settings_.features;
+    // A kernel has some 10,000 options: they are worth a megabyte only to those who look at them.
+    wanted.has_whole_kernel_config =
+        options.wants_all_features || !rules_.empty() || !options.cluster.rules.empty();
+    own.push_back(ReadHost(host_, wanted, look.features, problems));
   }
   own.push_back({.labels = options.gpus.labels});
   const FileFeatures files = ReadFiles(options.now);

@@ -42,6 +42,8 @@ struct LookOptions {
   ClusterLabels cluster{};
   WallTime now{};
   bool wants_verdicts = false;
+  // Features that no rule asks for are looked at too: they are printed, or published.
+  bool wants_all_features = false;
 };
 
 // Thread: any, one at a time. Blocks on files of the host.

@@ -138,6 +138,19 @@ TEST_F(LabelSourceTest, RulesOfTheClusterCount) {
   EXPECT_TRUE(look.verdicts[0].is_matched);
 }
 
+TEST_F(LabelSourceTest, TheWholeKernelConfigurationIsForThoseWhoLookAtIt) {
+  dir_.WriteFile("proc/sys/kernel/osrelease", "6.1.0\n");
+  dir_.WriteFile("boot/config-6.1.0", "CONFIG_NO_HZ=y\nCONFIG_VENDOR_X=y\n");
+  const auto kernel = [this](const LookOptions& options) {
+    return Look(options).features.attributes["kernel.config"];
+  };
+  EXPECT_THAT(kernel({}), Not(Contains(Key("VENDOR_X"))));
+  EXPECT_THAT(kernel({}), Contains(Key("NO_HZ")));
+  EXPECT_THAT(kernel({.wants_all_features = true}), Contains(Key("VENDOR_X")));
+  dir_.WriteFile("etc/kgpu/rules.d/a.yaml", kRule);
+  EXPECT_THAT(kernel({}), Contains(Key("VENDOR_X")));
+}
+
 TEST_F(LabelSourceTest, ABadRecordingIsToldAndGpusStillAre) {
   dir_.WriteFile(features::kRecordedCpuid, "nonsense\n");
   const LabelLook look = Look({.gpus = {.labels = {{"nvidia.com/gpu.count", "8"}}}});
