@@ -1,4 +1,5 @@
 // `kgpu node …` against `kgpu-sim apiserver`, both as built.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -196,6 +197,40 @@ TEST_F(NodeTest, ClearTakesWhatIsOursAndLeavesTheRest) {
   EXPECT_THAT(node, AllOf(Not(HasSubstr("GPUReady")), Not(HasSubstr("kgpu.dev/taints")),
                           HasSubstr("control-plane")));
   EXPECT_EQ(Run({"clear"}).out, "gpu-1: nothing to do\n");
+}
+
+TEST_F(NodeTest, ClearOfThisNodeTakesItsNodeFeatureAndFileToo) {
+  Ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+          "metadata":{"name":"nodefeatures.nfd.k8s-sigs.io"},
+          "spec":{"group":"nfd.k8s-sigs.io","scope":"Namespaced",
+            "names":{"plural":"nodefeatures","singular":"nodefeature","kind":"NodeFeature",
+                     "listKind":"NodeFeatureList"},
+            "versions":[{"name":"v1alpha1","served":true,"storage":true,"schema":{
+              "openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})",
+      "application/json");
+  const std::string objects = "/apis/nfd.k8s-sigs.io/v1alpha1/namespaces/default/nodefeatures";
+  for (const auto& [name, annotations] :
+       {std::pair("kgpu-gpu-1", R"({"kgpu.dev/digest":"1"})"), std::pair("gpu-1", "{}")}) {
+    Ask("POST", objects,
+        fmt::format(R"({{"apiVersion":"nfd.k8s-sigs.io/v1alpha1","kind":"NodeFeature","metadata":
+                    {{"name":"{}","namespace":"default","annotations":{},
+                      "labels":{{"nfd.node.kubernetes.io/node-name":"gpu-1"}}}}}})",
+                    name, annotations),
+        "application/json");
+  }
+  const std::string file = "host/etc/kubernetes/node-feature-discovery/features.d/kgpu";
+  dir_.WriteFile(file, "a=b\n");
+  const Result result = RunProgram({"/usr/bin/env", "NODE_NAME=gpu-1", ProgramPath("kgpu"), "node",
+                                    "clear", "--kubeconfig", Kubeconfig(), "--host-root",
+                                    dir_.At("host"), "--run-dir", dir_.At("run")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("NodeFeature - default/kgpu-gpu-1\n"),
+                    HasSubstr("file - /etc/kubernetes/node-feature-discovery/features.d/kgpu\n"),
+                    Not(HasSubstr("default/gpu-1\n"))));
+  EXPECT_EQ(Ask("GET", objects).at("items").as_array().size(), 1U);
+  EXPECT_EQ(dir_.ReadFile(file), "");
 }
 
 }  // namespace
