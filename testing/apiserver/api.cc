@@ -136,7 +136,7 @@ class Api::Impl {
 
   ServerState& state() { return state_; }
 
-  void Handle(const http::Request& request, const std::shared_ptr<Sink>& sink) {
+  void Handle(const http::Request& request, std::shared_ptr<Sink> sink) {
     if (state_.faults.is_away()) {
       sink->Cut();
       return;
@@ -256,7 +256,7 @@ Api::Api(EventLoop& loop, ApiOptions options) : impl_(std::make_unique<Impl>(loo
 Api::~Api() = default;
 
 void Api::Handle(const http::Request& request, std::shared_ptr<Sink> sink) {
-  impl_->Handle(request, sink);
+  impl_->Handle(request, std::move(sink));
 }
 
 Faults& Api::faults() {

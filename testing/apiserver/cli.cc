@@ -10,8 +10,12 @@
 #include "src/base/event_loop.h"
 #include "src/base/status_macros.h"
 #include "src/sys/atomic_file.h"
+#include "src/tls/context.h"
+#include "testing/apiserver/base64.h"
 #include "testing/apiserver/http_service.h"
 #include "testing/simhost/daemon.h"
+#include "testing/tls/certificates.h"
+#include "testing/tls/tls_front.h"
 
 namespace kgpu::apiserver {
 namespace {
@@ -34,17 +38,28 @@ struct ServeFlags {
   double bookmark_seconds = 60;
   double pod_stop_seconds = 0;
   size_t history = 10'000;
+  bool is_tls = false;
+};
+
+// What clients are told of the server.
+struct Endpoint {
+  std::string url;
+  std::string ca_pem;  // "": no TLS
 };
 
 // A kubeconfig for the first token.
-std::string Kubeconfig(const std::string& address, const std::vector<std::string>& tokens) {
+std::string Kubeconfig(const Endpoint& endpoint, const std::vector<std::string>& tokens) {
   const std::string user = tokens.empty() ? "{}" : fmt::format("{{token: \"{}\"}}", tokens.front());
+  const std::string authority =
+      endpoint.ca_pem.empty()
+          ? ""
+          : fmt::format(", certificate-authority-data: {}", Base64(endpoint.ca_pem));
   return fmt::format(
       "apiVersion: v1\n"
       "kind: Config\n"
       "clusters:\n"
       "- name: stub\n"
-      "  cluster: {{server: \"http://{}\"}}\n"
+      "  cluster: {{server: \"{}\"{}}}\n"
       "users:\n"
       "- name: stub\n"
       "  user: {}\n"
@@ -52,7 +67,29 @@ std::string Kubeconfig(const std::string& address, const std::vector<std::string
       "- name: stub\n"
       "  context: {{cluster: stub, user: stub}}\n"
       "current-context: stub\n",
-      address, user);
+      endpoint.url, authority, user);
+}
+
+// Plain, or with TLS in front of a socket beside the kubeconfig.
+StatusOr<Endpoint> Listen(EventLoop& loop, const ServeFlags& flags, HttpService& service,
+                          std::unique_ptr<TlsFront>& front) {
+  if (!flags.is_tls) {
+    ASSIGN_OR_RETURN(const std::string address, service.Listen(flags.listen));
+    return Endpoint{.url = fmt::format("http://{}", address), .ca_pem = ""};
+  }
+  if (flags.kubeconfig.empty()) {
+    return InvalidArgument("--tls needs --kubeconfig-out: clients must learn whom to trust");
+  }
+  const std::string socket = fmt::format("{}.sock", flags.kubeconfig);
+  RETURN_IF_ERROR(service.Listen(socket).status());
+  const TestAuthority authority("kgpu stub API server");
+  const TestCertificate leaf =
+      authority.Issue({.common_name = "stub", .names = {"127.0.0.1", "::1", "localhost"}});
+  ASSIGN_OR_RETURN(auto context, tls::Context::ForServer({.certificate_pem = leaf.certificate_pem,
+                                                          .key_pem = leaf.key_pem}));
+  ASSIGN_OR_RETURN(front, TlsFront::Listen(loop, flags.listen, std::move(context), socket));
+  return Endpoint{.url = fmt::format("https://{}", front->address()),
+                  .ca_pem = authority.certificate_pem()};
 }
 
 std::chrono::milliseconds Seconds(double seconds) {
@@ -72,17 +109,18 @@ Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
     api.access().AddToken(token, {.name = "stub-admin", .groups = {"system:masters"}});
   }
   HttpService service(*loop, api);
-  ASSIGN_OR_RETURN(const std::string address, service.Listen(flags.listen));
+  std::unique_ptr<TlsFront> front;
+  ASSIGN_OR_RETURN(const Endpoint endpoint, Listen(*loop, flags, service, front));
   if (!flags.control.empty()) {
     RETURN_IF_ERROR(service.ListenForControl(flags.control));
   }
   if (!flags.kubeconfig.empty()) {
     RETURN_IF_ERROR(
-        sys::WriteFileAtomically(flags.kubeconfig, Kubeconfig(address, flags.tokens), 0600));
+        sys::WriteFileAtomically(flags.kubeconfig, Kubeconfig(endpoint, flags.tokens), 0600));
   }
   ASSIGN_OR_RETURN(const WatchId watch,
                    loop->WatchReadable(signals.get(), [&loop] { loop->Quit(); }));
-  context.print(fmt::format("serving on http://{}", address));
+  context.print(fmt::format("serving on {}", endpoint.url));
   if (std::fflush(stdout) != 0) {  // somebody may wait for the line on a pipe
     return Unavailable("standard output can not be written");
   }
@@ -101,6 +139,8 @@ void AddApiserverVerb(CLI::App& app, simhost::CliContext& context) {
   verb->add_option("--listen", flags->listen, "address; port 0 takes a free one")
       ->capture_default_str();
   verb->add_option("--kubeconfig-out", flags->kubeconfig, "file to write for clients");
+  verb->add_flag("--tls", flags->is_tls,
+                 "serve TLS, by an authority made for this run that the kubeconfig names");
   verb->add_option("--control", flags->control,
                    "unix socket for /stub/ requests that stays while the server is \"away\"");
   verb->add_option("--token", flags->tokens,

@@ -13,9 +13,15 @@ class HttpSink final : public Sink {
  public:
   explicit HttpSink(http::Responder responder) : responder_(std::move(responder)) {}
 
-  void Answer(const http::Response& response) override { responder_->Send(response); }
+  void Answer(const http::Response& response) override {
+    if (responder_) {
+      responder_->Send(response);
+    }
+  }
   void Begin(int code, const http::Headers& headers) override {
-    stream_ = responder_->Begin({.code = code, .headers = headers, .body = ""});
+    if (responder_) {
+      stream_ = responder_->Begin({.code = code, .headers = headers, .body = ""});
+    }
   }
   bool Write(std::string_view bytes) override { return stream_ && stream_->Write(bytes); }
   void End() override {

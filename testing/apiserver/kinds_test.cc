@@ -205,6 +205,18 @@ TEST_F(CustomResourceTest, SelectsByItsFields) {
   EXPECT_EQ(ListAt(list, {"items"})->size(), 1U);
 }
 
+TEST_F(KindsTest, DefinitionMustBeStructural) {
+  const auto seen = Post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", R"({
+      "metadata":{"name":"things.example.com"},
+      "spec":{"group":"example.com","scope":"Cluster",
+        "names":{"plural":"things","kind":"Thing"},
+        "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":
+          {"type":"object","properties":{"spec":{"properties":{"a":{"$ref":"b"}}}}}}}]}})");
+  EXPECT_EQ(seen->code, 422);
+  EXPECT_THAT(seen->body, HasSubstr("openAPIV3Schema.properties[spec].type"));
+  EXPECT_THAT(seen->body, HasSubstr("properties[a].$ref"));
+}
+
 TEST_F(CustomResourceTest, GoesWithItsDefinition) {
   Add(R"({"size":1})");
   Send("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com");

@@ -155,7 +155,7 @@ StatusOr<Reply> List(const ServerState& state, const Route& route, const View& v
     ASSIGN_OR_RETURN(from, ParseToken(token));
   }
   const bool is_exact = route.Query("resourceVersionMatch") == "Exact";
-  const uint64_t wanted = from ? from->revision : is_exact ? *version : 0;
+  const uint64_t wanted = from ? from->revision : is_exact ? version.value_or(0) : 0;
   const uint64_t revision = wanted == 0 ? current : wanted;
   if (revision < state.store.compacted()) {
     // The rest can still be had, as it is now.

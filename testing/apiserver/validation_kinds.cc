@@ -206,38 +206,4 @@ void ValidateNewEvent(const json::object& event, const json::object* before,
   ValidateEventChange(event, before, causes);
 }
 
-void ValidateDefinition(const json::object& crd, std::vector<Cause>& causes) {
-  const std::string wanted = fmt::format("{}.{}", TextAt(crd, {"spec", "names", "plural"}),
-                                         TextAt(crd, {"spec", "group"}));
-  if (TextAt(crd, {"metadata", "name"}) != wanted) {
-    causes.push_back(
-        InvalidValue("metadata.name", TextAt(crd, {"metadata", "name"}),
-                     fmt::format("must be spec.names.plural+\".\"+spec.group: {}", wanted)));
-  }
-  for (const char* field : {"plural", "kind"}) {
-    if (TextAt(crd, {"spec", "names", field}).empty()) {
-      causes.push_back(RequiredValue(fmt::format("spec.names.{}", field), ""));
-    }
-  }
-  const std::string_view scope = TextAt(crd, {"spec", "scope"});
-  if (scope != "Namespaced" && scope != "Cluster") {
-    causes.push_back(UnsupportedValue("spec.scope", scope, {"Cluster", "Namespaced"}));
-  }
-  int64_t kept = 0;
-  const json::array& versions = ItemsAt(crd, {"spec", "versions"});
-  for (size_t i = 0; i < versions.size(); ++i) {
-    const json::object none;
-    const json::object& version = versions[i].is_object() ? versions[i].get_object() : none;
-    kept += FlagAt(version, {"storage"}) ? 1 : 0;
-    if (ObjectAt(version, {"schema", "openAPIV3Schema"}) == nullptr) {
-      causes.push_back(RequiredValue(fmt::format("spec.versions[{}].schema.openAPIV3Schema", i),
-                                     "schemas are required"));
-    }
-  }
-  if (kept != 1) {
-    causes.push_back(InvalidValue("spec.versions", std::to_string(kept),
-                                  "must have exactly one version marked as storage version"));
-  }
-}
-
 }  // namespace kgpu::apiserver

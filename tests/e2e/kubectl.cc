@@ -10,7 +10,7 @@ namespace {
 
 std::string KubectlPath() {
   // Tests have one thread.
-  const char* chosen = getenv("KGPU_KUBECTL");  // NOLINT(concurrency-mt-unsafe)
+  const char* chosen = getenv("KGPU_KUBECTL");  // NOLINT(concurrency-mt-unsafe): see above
   return chosen != nullptr ? chosen : "/usr/bin/kubectl";
 }
 

@@ -171,6 +171,14 @@ TEST_F(KubectlTest, DrainEvicts) {
   Out({"uncordon", "gpu-1"});
 }
 
+TEST_F(KubectlTest, TlsAndATokenAreUsed) {
+  Background server({ProgramPath("kgpu-sim"), "apiserver", "--tls", "--token", "secret",
+                     "--kubeconfig-out", dir_.At("kubeconfig")});
+  ASSERT_TRUE(server.WaitFor("serving on https://"));
+  EXPECT_THAT(Out({"get", "namespaces"}), HasSubstr("kube-system"));
+  EXPECT_THAT(Run({"get", "namespaces", "--token", "wrong"}).err, HasSubstr("nauthorized"));
+}
+
 TEST_F(KubectlTest, WaitAndDelete) {
   MakeNode();
   Out({"wait", "--for", "condition=Ready", "node/gpu-1", "--timeout", "10s"});
