@@ -11,7 +11,8 @@ namespace {
 
 class HttpSink final : public Sink {
  public:
-  explicit HttpSink(http::Responder responder) : responder_(std::move(responder)) {}
+  HttpSink(EventLoop& loop, http::Responder responder)
+      : loop_(loop), responder_(std::move(responder)) {}
 
   void Answer(const http::Response& response) override {
     if (responder_) {
@@ -29,12 +30,14 @@ class HttpSink final : public Sink {
       stream_->End();
     }
   }
-  // A stream that goes without its end is closed in the middle.
+  // A stream that goes without its end is closed in the middle: later, when what was written is on
+  // its way. One that begins and goes at once leaves nothing to be seen.
   void Cut() override {
-    if (!stream_) {
-      Begin(200, {});
+    if (stream_) {
+      loop_.Post([stream = std::exchange(stream_, std::nullopt)] {});
+    } else if (responder_) {
+      (void)responder_->Begin({.code = 200, .headers = {}, .body = ""});
     }
-    stream_.reset();
     responder_.reset();
   }
   bool is_open() const override {
@@ -42,6 +45,7 @@ class HttpSink final : public Sink {
   }
 
  private:
+  EventLoop& loop_;
   std::optional<http::Responder> responder_;
   std::optional<http::Stream> stream_;
 };
@@ -112,7 +116,7 @@ void HttpService::Handle(const http::Request& request, const http::Responder& re
     responder.Send(HandleControl(api_, request));
     return;
   }
-  api_.Handle(request, std::make_shared<HttpSink>(responder));
+  api_.Handle(request, std::make_shared<HttpSink>(loop_, responder));
 }
 
 }  // namespace kgpu::apiserver
