@@ -111,15 +111,6 @@ std::vector<Taint> ReadTaints(const Node& list) {
   return taints;
 }
 
-// The template's line and column stand in the text: the place is that of the field.
-std::optional<Template> ReadTemplate(const Node& node) {
-  const auto text = node.String();
-  if (!text || Trim(*text).empty()) {
-    return std::nullopt;
-  }
-  return node.Accept(Template::Parse(*text));
-}
-
 // What a template takes of the whole must be of a feature that some matcher names: nothing else
 // ever is there.
 void CheckPaths(const Node& node, std::string_view field, const Template& source,
@@ -211,6 +202,28 @@ void RuleReader::ReadField(std::string_view name, const Node& field, Rule& rule)
       rule.any.push_back(std::move(terms));
     });
   }
+}
+
+// The template's line and column stand in the text: the place is that of the field.
+std::optional<Template> RuleReader::ReadTemplate(const Node& node) {
+  const auto text = node.String();
+  if (!text || Trim(*text).empty()) {
+    return std::nullopt;
+  }
+  auto source = node.Accept(Template::Parse(*text));
+  if (!source) {
+    return std::nullopt;
+  }
+  parts_ += source->parts();
+  patterns_ += source->patterns();
+  if (parts_ > kMaxTemplateParts || patterns_ > kMaxPatterns) {
+    node.Error(
+        "the templates of this file have more than {} parts or {} regular expressions: "
+        "split the rules",
+        kMaxTemplateParts, kMaxPatterns);
+    return std::nullopt;
+  }
+  return source;
 }
 
 std::vector<FeatureTerm> RuleReader::ReadTerms(const Node& list) {

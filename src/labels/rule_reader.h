@@ -26,7 +26,10 @@ class RuleReader {
   std::optional<MatchExpression> Make(const config::Node& node, Op op,
                                       std::vector<std::string> values, bool are_versions = false);
 
+  std::optional<Template> ReadTemplate(const config::Node& node);
+
   size_t patterns_ = 0;
+  size_t parts_ = 0;  // of templates
 };
 
 }  // namespace kgpu::labels

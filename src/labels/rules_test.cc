@@ -198,6 +198,22 @@ TEST(RulesTest, BoundsTheRegularExpressionsOfAFile) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 1000 regular")));
 }
 
+TEST(RulesTest, BoundsTheTemplatesOfAFile) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) {
+    text +=
+        fmt::format("- name: r{}\n  matchFeatures: [{{feature: a.b}}]\n  labelsTemplate: \"", i);
+    for (int j = 0; j < 400; ++j) {
+      text += "{{1}}";
+    }
+    text += "\"\n";
+  }
+  EXPECT_THAT(
+      ParseRules(text, "r.yaml"),
+      StatusIs(StatusCode::kInvalidArgument,
+               HasSubstr("[25].labelsTemplate: the templates of this file have more than")));
+}
+
 TEST(RulesTest, AnObjectKeepsItsGoodRules) {
   const auto value = doc::Parse(
       R"({"metadata": {"name": "o"}, "spec": {"rules": [

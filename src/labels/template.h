@@ -18,6 +18,8 @@ namespace kgpu::labels {
 
 inline constexpr size_t kMaxTemplateBytes = size_t{64} << 10;
 inline constexpr size_t kMaxTemplateDepth = 32;
+// Nodes, calls and values, which take half a kilobyte each; also of all templates of a file.
+inline constexpr size_t kMaxTemplateParts = 20'000;
 // Of an expansion, and of every text on the way.
 inline constexpr size_t kMaxExpandedBytes = size_t{64} << 10;
 // Nodes visited, values made, and kilobytes copied.
@@ -32,6 +34,10 @@ class Template {
   const std::string& text() const { return text_; }
   // What it takes of the data as a whole: {"pci", "device"} for ".pci.device".
   const std::vector<TemplatePath>& paths() const { return tree_->paths; }
+
+  // What it keeps in memory.
+  size_t parts() const { return tree_->parts; }
+  size_t patterns() const { return tree_->patterns; }
 
   // Errors: InvalidArgument with the place: a field that is not there, a value of the wrong kind;
   // OutOfRange: past a limit.

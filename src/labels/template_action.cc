@@ -47,6 +47,12 @@ Status ActionParser::ExpectEnd() const {
                  : Error(At(), fmt::format("\"{}\" is too much here", Printable(Peek().text)));
 }
 
+Status ActionParser::CountPart() {
+  return ++scope_.parts <= kMaxTemplateParts
+             ? OkStatus()
+             : Error(At(), fmt::format("the template has more than {} parts", kMaxTemplateParts));
+}
+
 Status ActionParser::Descend() {
   return ++scope_.depth <= kMaxTemplateDepth
              ? OkStatus()
@@ -94,6 +100,7 @@ Status ActionParser::ParseCommand(Expression& result, std::optional<Expression>&
   if (result.function == nullptr) {
     return UnknownFunction(Peek());
   }
+  RETURN_IF_ERROR(CountPart());
   Take();
   while (!AtEnd() && !IsMark("|") && !IsMark(")")) {
     result.arguments.emplace_back();
@@ -139,6 +146,7 @@ Status ActionParser::CompilePattern(Expression& call, size_t offset) const {
                              call.function->name));
   }
   auto pattern = Pattern::Compile(*text);
+  ++scope_.patterns;
   if (!pattern.ok()) {
     return Error(offset, Message(pattern.status()));
   }
@@ -151,6 +159,7 @@ Status ActionParser::ParseOperand(Expression& result) {
   if (AtEnd()) {
     return Error(At(), "a value is missing");
   }
+  RETURN_IF_ERROR(CountPart());
   const size_t offset = At();
   result.place = PlaceOf(offset);
   bool is_whole_data = false;

@@ -15,14 +15,19 @@ namespace kgpu::labels {
 
 // What is known where the parser stands.
 struct TemplateScope {
+  explicit TemplateScope(std::string_view text) : lines(text) {}
+
   struct Variable {
     std::string name;
     size_t slot = 0;
   };
   std::vector<Variable> variables = {{"", 0}};  // the innermost last; "$" is the first
   size_t slots = 1;
+  size_t parts = 0;
+  size_t patterns = 0;
   size_t depth = 0;  // of blocks and brackets
   bool dot_is_root = true;
+  TemplateLines lines;
   std::vector<TemplatePath> paths;  // taken of the whole so far
 
   size_t Declare(std::string name);
@@ -52,6 +57,8 @@ class ActionParser {
     return TemplateError(text_, offset, what);
   }
   Status ExpectEnd() const;
+  // One node, call or value more.
+  Status CountPart();
   // One block or bracket deeper; undone by `--scope.depth`.
   Status Descend();
 
@@ -60,7 +67,7 @@ class ActionParser {
 
  private:
   bool IsMarkAt(size_t token, std::string_view mark) const;
-  TemplatePlace PlaceOf(size_t offset) const { return PlaceAt(text_, offset); }
+  TemplatePlace PlaceOf(size_t offset) const { return scope_.lines.At(offset); }
 
   Status ParseCommand(TemplateExpression& result, std::optional<TemplateExpression>& piped);
   Status ParseOperand(TemplateExpression& result);

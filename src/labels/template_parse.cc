@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> kForeignWords = {"define", "template",
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : text_(text), scope_(text) {}
 
   StatusOr<TemplateTree> Parse() {
     ASSIGN_OR_RETURN(pieces_, ScanTemplate(text_));
@@ -30,6 +30,8 @@ class Parser {
       return TemplateError(text_, Piece().offset, "there is nothing open that this could end");
     }
     tree.slots = scope_.slots;
+    tree.parts = scope_.parts;
+    tree.patterns = scope_.patterns;
     tree.paths = std::move(scope_.paths);
     return tree;
   }
@@ -68,8 +70,9 @@ class Parser {
   }
 
   Status ParseAction(std::string_view word, Node& node) {
-    node.place = PlaceAt(text_, Piece().offset);
+    node.place = scope_.lines.At(Piece().offset);
     ActionParser action = Action();
+    RETURN_IF_ERROR(action.CountPart());
     if (word.empty()) {
       return ParseStatement(action, node);
     }
@@ -121,7 +124,7 @@ class Parser {
       }
       action.Take();
       node.otherwise.emplace_back();
-      node.otherwise.back().place = PlaceAt(text_, Piece().offset);
+      node.otherwise.back().place = scope_.lines.At(Piece().offset);
       return ParseBlock(word, action, node.otherwise.back());
     }
     ++piece_;

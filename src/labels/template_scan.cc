@@ -218,12 +218,20 @@ std::optional<Comment> CommentAt(std::string_view text, size_t begin) {
 
 }  // namespace
 
+TemplateLines::TemplateLines(std::string_view text) : begins_(1, 0) {
+  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    begins_.push_back(at + 1);
+  }
+}
+
+TemplatePlace TemplateLines::At(size_t offset) const {
+  const auto line =
+      static_cast<size_t>(std::ranges::upper_bound(begins_, offset) - begins_.begin());
+  return {.line = line, .column = offset - begins_[line - 1] + 1};
+}
+
 TemplatePlace PlaceAt(std::string_view text, size_t offset) {
-  const std::string_view before = text.substr(0, offset);
-  const size_t newline = before.rfind('\n');
-  return {
-      .line = static_cast<size_t>(std::ranges::count(before, '\n')) + 1,
-      .column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline};
+  return TemplateLines(text).At(offset);
 }
 
 Status TemplateError(std::string_view text, size_t offset, std::string_view what) {

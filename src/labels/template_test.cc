@@ -252,6 +252,11 @@ TEST(TemplateTest, BoundsWhatItIsGivenAndWhatItMakes) {
     deep += "{{if true}}";
   }
   EXPECT_THAT(Template::Parse(deep), StatusHas(StatusCode::kInvalidArgument, "inside each other"));
+  std::string many;
+  for (size_t i = 0; i < 11'000; ++i) {
+    many += "{{1}}";
+  }
+  EXPECT_THAT(Template::Parse(many), StatusHas(StatusCode::kInvalidArgument, "20000 parts"));
   EXPECT_THAT(Template::Parse("{{" + std::string(100, '(') + "1}}"),
               StatusHas(StatusCode::kInvalidArgument, "inside each other"));
   EXPECT_THAT(Expanded(R"({{$x := "a"}}{{range splitList "," "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7"}})"

@@ -25,6 +25,16 @@ struct TemplatePlace {
 // Where `offset` is.
 TemplatePlace PlaceAt(std::string_view text, size_t offset);
 
+// The same for many offsets of one text.
+class TemplateLines {
+ public:
+  explicit TemplateLines(std::string_view text);
+  TemplatePlace At(size_t offset) const;
+
+ private:
+  std::vector<size_t> begins_;  // of lines
+};
+
 struct TemplateExpression {
   enum class Kind : uint8_t {
     kLiteral,
@@ -64,6 +74,8 @@ struct TemplatePath {
 struct TemplateTree {
   std::vector<TemplateNode> nodes;
   size_t slots = 1;
+  size_t parts = 0;     // nodes, calls and values
+  size_t patterns = 0;  // regular expressions
   std::vector<TemplatePath> paths;
 };
 
