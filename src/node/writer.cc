@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/value.hpp>
+#include <functional>
 #include <utility>
 
 #include "src/base/log.h"
@@ -131,7 +132,7 @@ void Writer::OnDone(WriteKind kind, const std::string& signature,
   retry.backoff.Reset();
   retry.problem.clear();
   NoteRepeat(signature);
-  KGPU_LOG(kInfo, "node written", {"what", ToString(kind)}, {"changes", state_.changes.size()});
+  KGPU_LOG(kInfo, "node written", {"what", Printable(signature, 200)});
   StatusOr<SeenNode> node = ReadNode(*answer);
   if (!node.ok()) {
     return ReadAgain();
@@ -183,7 +184,7 @@ void Writer::ReadAgain() {
 }
 
 SteadyTime Writer::RepeatAt(const std::string& signature) {
-  const auto found = repeats_.find(signature);
+  const auto found = repeats_.find(std::hash<std::string>()(signature));
   if (found == repeats_.end() || found->second.count < options_.free_repeats) {
     return {};
   }
@@ -198,11 +199,12 @@ void Writer::NoteRepeat(const std::string& signature) {
   const SteadyTime now = loop_.clock().Now();
   std::erase_if(repeats_,
                 [&](const auto& entry) { return entry.second.last + options_.memory <= now; });
-  Repeat& repeat = repeats_[signature];
+  Repeat& repeat = repeats_[std::hash<std::string>()(signature)];
   ++repeat.count;
   repeat.last = now;
   if (repeat.count == options_.free_repeats + 1) {
-    KGPU_LOG(kWarning, "somebody undoes what is written to the node", {"change", signature},
+    KGPU_LOG(kWarning, "somebody undoes what is written to the node",
+             {"change", Printable(signature, 200)},
              {"mend", "see who with `kubectl get node -o yaml --show-managed-fields`"});
   }
   if (repeats_.size() > kMaxRepeats) {

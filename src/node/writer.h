@@ -98,8 +98,8 @@ class Writer {
   std::optional<Wanted> wanted_;
   Owners owners_;
   std::optional<SeenNode> node_;
-  std::vector<Retry> retries_;             // by WriteKind
-  std::map<std::string, Repeat> repeats_;  // by change; bounded
+  std::vector<Retry> retries_;        // by WriteKind
+  std::map<size_t, Repeat> repeats_;  // by hash of the change; bounded
   std::unique_ptr<kube::Call> call_;
   TimerId timer_ = TimerId::kNone;
   WriterState state_;
