@@ -69,7 +69,7 @@ ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOpti
       random_(Random::SeedFromKernel()),
       own_root_(*sys::Root::Open("/")),
       worker_(loop, host, {.node_name = options_.node_name},
-              [this](labels::LabelLook look) { OnLook(std::move(look)); }) {
+              [this](const labels::LabelLook& look) { OnLook(look); }) {
   sockets_ = node::ForeignPluginSockets(options_.device_plugins);
   OpenCluster();
 }
@@ -106,7 +106,7 @@ void ClusterNode::OpenCluster() {
   event_client_ = cluster_->NewClient({.user_agent = "kgpu/" + options_.version});
   events_ = std::make_unique<kube::EventRecorder>(
       loop_, *event_client_, random_, kube::EventRecorderOptions{.instance = options_.node_name});
-  if (config_) {
+  if (is_configured_) {
     MakeKeeper();
   }
 }
@@ -123,8 +123,8 @@ void ClusterNode::MakeKeeper() {
   keeper_ = std::make_unique<node::Keeper>(
       loop_, cluster_->client(), random_,
       node::KeeperOptions{.node = options_.node_name,
-                          .gate = {.sets_condition = config_->gate.condition,
-                                   .sets_taint = config_->gate.taint,
+                          .gate = {.sets_condition = config_.gate.condition,
+                                   .sets_taint = config_.gate.taint,
                                    .booted = options_.booted}},
       node::Keeper::Handlers{.tell =
                                  [this](const node::NodeEvent& event) {
@@ -134,7 +134,7 @@ void ClusterNode::MakeKeeper() {
   keeper_->SetHostMarks(sockets_, has_gfd_file_);
   keeper_->SetFacts(facts_);
   rules_.reset();
-  if (config_->labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
+  if (config_.labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
     rules_ = std::make_unique<RuleWatch>(loop_, cluster_->client(), random_, options_.node_name,
                                          cluster_->space(), ObjectName(), [this] { LookSoon(); });
   }
@@ -152,10 +152,11 @@ void ClusterNode::OnKeeper() {
 }
 
 void ClusterNode::SetConfig(const config::NodeConfig& config) {
-  const bool is_keeper_new = !config_ || config_->gate != config.gate ||
-                             config_->labels.outputs != config.labels.outputs ||
-                             config_->labels.rule_objects != config.labels.rule_objects;
+  const bool is_keeper_new = !is_configured_ || config_.gate != config.gate ||
+                             config_.labels.outputs != config.labels.outputs ||
+                             config_.labels.rule_objects != config.labels.rule_objects;
   config_ = config;
+  is_configured_ = true;
   worker_.SetConfig(config.labels);
   if (is_keeper_new) {
     MakeKeeper();
@@ -210,7 +211,7 @@ void ClusterNode::LookAtHost() {
   }
   changed_();
   // Nodes that started together do not look, and write, together for ever.
-  const auto every = config_->labels.every;
+  const auto every = config_.labels.every;
   every_timer_ = loop_.After(every - every / 10 + random_.PartOf(every / 5), [this] {
     every_timer_ = TimerId::kNone;
     LookAtHost();
@@ -220,11 +221,11 @@ void ClusterNode::LookAtHost() {
 
 void ClusterNode::UpdateGpus() {
   loop_.CancelTimer(std::exchange(hold_timer_, TimerId::kNone));
-  if (!snapshot_ || !config_) {
+  if (!snapshot_ || !is_configured_) {
     return;
   }
   std::optional<labels::NodeClaims> gpus = labels::NodeClaims();
-  if (config_->labels.gpus) {
+  if (config_.labels.gpus) {
     if (std::vector<device::PciBusId> cards = CardsOf(*snapshot_);
         cards != cards_ || gpu_host_.machine.empty()) {
       gpu_host_ = labels::ReadGpuHost(host_, *snapshot_);
@@ -232,7 +233,7 @@ void ClusterNode::UpdateGpus() {
     }
     const bool has_gpus = !snapshot_->gpus.empty() || !snapshot_->unmanaged.empty();
     gpus = hold_.Update(snapshot_->driver.state, has_gpus,
-                        labels::GpuClaims(*snapshot_, *config_, gpu_host_), loop_.clock().Now());
+                        labels::GpuClaims(*snapshot_, config_, gpu_host_), loop_.clock().Now());
     if (const auto next = hold_.next()) {
       hold_timer_ = loop_.After(*next - loop_.clock().Now(), [this] {
         hold_timer_ = TimerId::kNone;
@@ -270,7 +271,7 @@ void ClusterNode::Look() {
   worker_.Look(std::move(options));
 }
 
-void ClusterNode::OnLook(labels::LabelLook look) {
+void ClusterNode::OnLook(const labels::LabelLook& look) {
   std::vector<std::string> problems = look.labels.problems;
   if (rules_) {
     const std::vector<std::string> more = rules_->problems();
@@ -283,7 +284,7 @@ void ClusterNode::OnLook(labels::LabelLook look) {
 }
 
 bool ClusterNode::Publishes(config::LabelOutput output) const {
-  const auto& outputs = config_->labels.outputs;
+  const auto& outputs = config_.labels.outputs;
   return std::ranges::find(outputs, output) != outputs.end();
 }
 
@@ -320,7 +321,7 @@ void ClusterNode::PublishObject(const labels::LabelLook& look) {
 }
 
 void ClusterNode::PublishFile(const labels::LabelLook& look) {
-  const auto [folder, name] = SplitPath(config_->labels.file);
+  const auto [folder, name] = SplitPath(config_.labels.file);
   Status status;
   if (Publishes(config::LabelOutput::kFile)) {
     const auto written = labels::WriteFeatureFile(host_, folder, look.labels.own_labels, name);

@@ -61,7 +61,7 @@ class ClusterNode {
   void UpdateGpus();
   void LookSoon();
   void Look();
-  void OnLook(labels::LabelLook look);
+  void OnLook(const labels::LabelLook& look);
   void Publish(const labels::LabelLook& look);
   void PublishObject(const labels::LabelLook& look);
   void PublishFile(const labels::LabelLook& look);
@@ -76,7 +76,8 @@ class ClusterNode {
   Random random_;
   sys::Root own_root_;  // credentials are files of this process, not of the host
 
-  std::optional<config::NodeConfig> config_;
+  bool is_configured_ = false;  // before that nothing is made, looked at or written
+  config::NodeConfig config_;
   device::SnapshotPtr snapshot_;
   node::ChainFacts facts_;
   std::vector<std::string> sockets_;

@@ -161,6 +161,7 @@ GpuHost ReadGpuHost(const sys::Root& host, const device::Snapshot& snapshot) {
   // Virtual machines and Arm boards may have none.
   found.machine = host.ReadFile(kProductName, kDmiLimit).value_or("");
   std::vector<device::PciBusId> cards;
+  cards.reserve(snapshot.gpus.size());
   for (const Gpu& gpu : snapshot.gpus) {
     cards.push_back(gpu.pci);
   }

@@ -76,7 +76,7 @@ void LabelSource::LoadNfdConfigs() {
   const std::array<std::pair<const std::string&, Read>, 2> files = {
       {{config_.nfd_worker, &ReadNfdWorkerConfig}, {config_.nfd_master, &ReadNfdMasterConfig}}};
   for (const auto& [path, read] : files) {
-    if (!stamps_->contains(path)) {
+    if (!stamps_.contains(path)) {
       continue;
     }
     const auto text = host_.ReadFile(path);
@@ -112,7 +112,7 @@ void LabelSource::Load() {
   LoadNfdConfigs();
   if (settings_.runs_file_rules) {
     rules_ = settings_.rules;
-    for (const auto& [path, stamp] : *stamps_) {
+    for (const auto& [path, stamp] : stamps_) {
       if (path != config_.nfd_worker && path != config_.nfd_master) {
         LoadRules(path);
       }
@@ -134,7 +134,8 @@ FileFeatures LabelSource::ReadFiles(WallTime now) const {
 }
 
 LabelLook LabelSource::Look(const LookOptions& options) {
-  if (Stamps stamps = StampFiles(); stamps_ != stamps) {
+  if (Stamps stamps = StampFiles(); !is_loaded_ || stamps_ != stamps) {
+    is_loaded_ = true;
     stamps_ = std::move(stamps);
     Load();
   }

@@ -74,7 +74,8 @@ class LabelSource {
   const sys::Root& host_;
   const config::LabelsConfig config_;
   const std::string node_name_;
-  std::optional<Stamps> stamps_;  // of what is loaded
+  bool is_loaded_ = false;
+  Stamps stamps_;  // of what is loaded
   LabelsSettings settings_;
   std::vector<RuleSet> rules_;
   std::vector<std::string> load_problems_;
