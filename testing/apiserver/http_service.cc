@@ -58,9 +58,10 @@ HttpService::HttpService(EventLoop& loop, Api& api, HttpServiceOptions options)
       options_(options),
       server_(NewServer()),
       self_(std::make_shared<HttpService*>(this)) {
-  api_.faults().OnAway([this, weak = std::weak_ptr(self_)](bool is_away) {
+  // The Api may outlive us.
+  api_.faults().OnAway([&its_loop = loop_, weak = std::weak_ptr(self_)](bool is_away) {
     // Later: the answer to the request that asked for it goes out first.
-    loop_.Post([weak, is_away] {
+    its_loop.Post([weak, is_away] {
       if (const auto self = weak.lock(); self != nullptr) {
         (*self)->Go(is_away);
       }

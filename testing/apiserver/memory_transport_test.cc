@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/json.hpp>
+
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 
@@ -86,6 +88,23 @@ TEST_F(MemoryTransportTest, GivenUpExchangeIsNotCalled) {
   loop_.Advance(std::chrono::minutes(5));
   EXPECT_EQ(client->code, 0);
   EXPECT_EQ(api_.watches(), 0U);
+}
+
+TEST_F(MemoryTransportTest, WatcherThatDoesNotReadIsCutOff) {
+  MemoryTransport narrow(loop_, api_, {.max_unread = 2000});
+  http::Request request;
+  request.target = "/api/v1/nodes?watch=1";
+  Status status;
+  const auto exchange =
+      narrow.Start(request, {.on_end = [&status](Status end) { status = std::move(end); }});
+  loop_.RunUntilIdle();
+  EXPECT_EQ(api_.watches(), 1U);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(api_.Do("POST", "/api/v1/nodes", {{"metadata", {{"name", fmt::format("n{}", i)}}}}));
+  }
+  EXPECT_EQ(api_.watches(), 0U);
+  loop_.RunUntilIdle();
+  EXPECT_THAT(status, StatusIs(StatusCode::kUnavailable));
 }
 
 TEST_F(MemoryTransportTest, TrickleComesInDrops) {
