@@ -40,7 +40,13 @@ StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat for
   StatusOr<node::SeenNode> seen =
       api.ok() ? (*api)->ReadNode(report.node) : StatusOr<node::SeenNode>(api.status());
   if (seen.ok()) {
-    report.owners = node::FindOwners({.node = &*seen});
+    node::Evidence evidence{.node = &*seen};
+    if (node::HasMarks(evidence)) {
+      if (auto pods = (*api)->ReadPods(report.node); pods.ok()) {
+        evidence.pods = *std::move(pods);
+      }
+    }
+    report.owners = node::FindOwners(evidence);
     report.seen = *std::move(seen);
     report.writer.is_settled = true;
   } else {

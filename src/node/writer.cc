@@ -67,10 +67,16 @@ void Writer::SetOwners(Owners owners) {
 }
 
 void Writer::SetNode(std::optional<SeenNode> node) {
-  const bool is_known = node && node_ && !IsLater(node->version, node_->version);
-  if (is_known || (!node && !node_)) {
+  if (!node && !node_) {
     return;
   }
+  if (node && node_ && node->uid == node_->uid && !IsLater(node->version, node_->version)) {
+    const bool is_behind = answered_ && loop_.clock().Now() < *answered_ + options_.watch_lag;
+    if (is_behind || node->version == node_->version) {
+      return;
+    }
+  }
+  answered_.reset();
   node_ = std::move(node);
   Schedule(options_.coalesce);
 }
@@ -140,6 +146,7 @@ void Writer::OnDone(WriteKind kind, const std::string& signature,
   // The watch may have told of a later one meanwhile.
   if (node_ && IsLater(node->version, node_->version)) {
     node_ = *std::move(node);
+    answered_ = loop_.clock().Now();
   }
   Step();
 }

@@ -29,6 +29,8 @@ struct WriterOptions {
   kube::BackoffOptions retry{.first = std::chrono::seconds(1),
                              .longest = std::chrono::minutes(5),
                              .reset_after = std::chrono::minutes(10)};
+  // How long the watch may be behind the answer of a write.
+  std::chrono::milliseconds watch_lag{60'000};
   // Somebody undoes what we write: the same change is made so often at once, then after a pause
   // that doubles.
   int free_repeats = 3;
@@ -60,7 +62,8 @@ class Writer {
   void SetWanted(Wanted wanted);
   void SetOwners(Owners owners);
   // What the watch says; nothing: there is no such node, and nothing is written. One that is older
-  // than what a write was answered with is not looked at.
+  // than what a write has just been answered with is not looked at. Later it is: a server that was
+  // restored from a backup counts its versions from there.
   void SetNode(std::optional<SeenNode> node);
 
   const std::optional<SeenNode>& node() const { return node_; }
@@ -98,8 +101,9 @@ class Writer {
   std::optional<Wanted> wanted_;
   Owners owners_;
   std::optional<SeenNode> node_;
-  std::vector<Retry> retries_;        // by WriteKind
-  std::map<size_t, Repeat> repeats_;  // by hash of the change; bounded
+  std::optional<SteadyTime> answered_;  // when node_ came as an answer to a write
+  std::vector<Retry> retries_;          // by WriteKind
+  std::map<size_t, Repeat> repeats_;    // by hash of the change; bounded
   std::unique_ptr<kube::Call> call_;
   TimerId timer_ = TimerId::kNone;
   WriterState state_;

@@ -117,6 +117,19 @@ TEST_F(WriterTest, AnOldEventOfTheWatchDoesNotMakeItWriteAgain) {
   EXPECT_THAT(client_.sent(), SizeIs(1));
 }
 
+TEST_F(WriterTest, BelievesAServerThatWasRestoredFromABackup) {
+  version_ = 100;
+  TellNode();
+  Want("1");
+  loop_.Advance(std::chrono::hours(1));
+  value_.clear();
+  version_ = 7;
+  TellNode();
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(value_, "1");
+  EXPECT_EQ(version_, 8);
+}
+
 TEST_F(WriterTest, PutsBackWhatSomebodyTookAway) {
   TellNode();
   Want("1");
