@@ -83,9 +83,16 @@ void Writer::SetNode(std::optional<SeenNode> node) {
 
 void Writer::Schedule(std::chrono::nanoseconds delay) {
   state_.is_settled = false;
-  if (timer_ != TimerId::kNone || call_) {
+  if (call_) {
     return;
   }
+  // One that is due sooner stands; one of a kind's back-off must not keep the other kinds waiting.
+  const SteadyTime due = loop_.clock().Now() + delay;
+  if (timer_ != TimerId::kNone && due_ <= due) {
+    return;
+  }
+  loop_.CancelTimer(timer_);
+  due_ = due;
   timer_ = loop_.After(delay, [this] {
     timer_ = TimerId::kNone;
     Step();

@@ -106,6 +106,7 @@ class Writer {
   std::map<size_t, Repeat> repeats_;    // by hash of the change; bounded
   std::unique_ptr<kube::Call> call_;
   TimerId timer_ = TimerId::kNone;
+  SteadyTime due_{};  // of timer_
   WriterState state_;
 };
 

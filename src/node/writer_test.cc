@@ -13,6 +13,7 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -181,6 +182,46 @@ TEST_F(WriterTest, AMissingRightIsNamedAndDoesNotStopTheOthers) {
   loop_.Advance(seconds(1));
   EXPECT_EQ(value_, "1");
   EXPECT_THAT(writer.state().problems, ElementsAre(HasSubstr("\"patch\" on nodes/status")));
+}
+
+TEST_F(WriterTest, TheConditionDoesNotWaitBehindLabelsThatAreForbidden) {
+  TestClient client(loop_, [this](const kube::ApiRequest& request) -> StatusOr<boost::json::value> {
+    if (request.path.ends_with("/status")) {
+      return NodeJson();
+    }
+    return PermissionDenied("nodes is forbidden");
+  });
+  Writer writer(loop_, client, random_, WriterOptions{}, [] {});
+  writer.SetNode(*ReadNode(NodeJson()));
+  Wanted wanted;
+  wanted.claims.emplace().labels["a.example/x"] = "1";
+  writer.SetWanted(wanted);
+  loop_.Advance(std::chrono::hours(1));
+  const size_t before = client.sent().size();
+  wanted.gate.emplace().condition = ConditionText{false, "DriverLost", ""};
+  writer.SetWanted(wanted);
+  loop_.Advance(std::chrono::milliseconds(200));
+  ASSERT_GT(client.sent().size(), before);
+  EXPECT_THAT(client.sent()[before].path, EndsWith("/status"));
+}
+
+TEST_F(WriterTest, TheConditionDoesNotWaitBehindAFightOverALabel) {
+  TellNode();
+  Wanted wanted;
+  wanted.claims.emplace().labels["a.example/x"] = "1";
+  writer_.SetWanted(wanted);
+  for (int second = 0; second < 1800; ++second) {
+    loop_.Advance(seconds(1));
+    if (!value_.empty()) {
+      Undo();
+    }
+  }
+  const size_t before = client_.sent().size();
+  wanted.gate.emplace().condition = ConditionText{false, "DriverLost", ""};
+  writer_.SetWanted(wanted);
+  loop_.Advance(std::chrono::milliseconds(200));
+  ASSERT_GT(client_.sent().size(), before);
+  EXPECT_THAT(client_.sent()[before].path, EndsWith("/status"));
 }
 
 TEST_F(WriterTest, AConflictIsMendedByReadingAgain) {
