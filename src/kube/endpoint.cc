@@ -1,5 +1,9 @@
 #include "src/kube/endpoint.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -51,8 +55,17 @@ std::optional<HostPort> SplitHostPort(std::string_view text, uint16_t default_po
   return HostPort{std::string(host), static_cast<uint16_t>(*number)};
 }
 
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+// Only what is an address as a whole: 127.0.0.1.example.org is a name, of anybody's.
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
+    return ntohl(v4.s_addr) >> 24 == 127;
+  }
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) {
+    return IN6_IS_ADDR_LOOPBACK(&v6);
+  }
+  return host == "localhost";
 }
 
 }  // namespace

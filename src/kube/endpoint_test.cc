@@ -26,6 +26,7 @@ TEST(EndpointTest, ReadsAddresses) {
                 {"https://h/k8s/clusters/c-1/", {kTls, "h", 443, "/k8s/clusters/c-1"}, "h:443"},
                 {"10.0.0.1:6443", {kTls, "10.0.0.1", 6443, ""}, "10.0.0.1:6443"},
                 {"http://127.0.0.1:8001", {kPlain, "127.0.0.1", 8001, ""}, "127.0.0.1:8001"},
+                {"http://127.1.2.3", {kPlain, "127.1.2.3", 80, ""}, "127.1.2.3:80"},
                 {"http://localhost", {kPlain, "localhost", 80, ""}, "localhost:80"},
                 {"http://[::1]:8001", {kPlain, "::1", 8001, ""}, "[::1]:8001"},
                 {"unix:///run/p.sock", {kUnix, "/run/p.sock", 0, ""}, "localhost"}};
@@ -50,7 +51,10 @@ TEST(EndpointTest, RefusesWhatIsNoAddress) {
 }
 
 TEST(EndpointTest, SendsNoCredentialsInPlainToOthers) {
-  for (const std::string url : {"http://10.0.0.1:8080", "http://api.test", "http://128.0.0.1"}) {
+  for (const std::string url :
+       {"http://10.0.0.1:8080", "http://api.test", "http://128.0.0.1", "http://127.evil.test:80",
+        "http://127.0.0.1.evil.test", "http://127.1", "http://127.0.0.1.", "http://127.0.0.256",
+        "http://localhost.evil.test", "http://[::2]", "http://[::ffff:10.0.0.1]"}) {
     EXPECT_THAT(Endpoint::Parse(url),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("use https://")))
         << url;
