@@ -13,7 +13,8 @@ void FakeLoop::Post(Task task) {
 
 TimerId FakeLoop::After(std::chrono::nanoseconds delay, Task task) {
   const uint64_t id = next_id_++;
-  const SteadyTime due = clock_.Now() + delay;
+  // One for the past has its turn after those that wait, as in the real loop.
+  const SteadyTime due = clock_.Now() + std::max(delay, std::chrono::nanoseconds(0));
   timers_.emplace(std::pair{due, id}, std::move(task));
   due_.emplace(id, due);
   return TimerId{id};
@@ -87,8 +88,7 @@ void FakeLoop::Advance(std::chrono::nanoseconds by) {
   while (!timers_.empty() && timers_.begin()->first.first <= end) {
     auto node = timers_.extract(timers_.begin());
     due_.erase(node.key().second);
-    clock_.Advance(std::max<std::chrono::nanoseconds>(node.key().first - clock_.Now(),
-                                                      std::chrono::nanoseconds(0)));
+    clock_.Advance(node.key().first - clock_.Now());
     node.mapped()();
     RunUntilIdle();
   }

@@ -227,11 +227,20 @@ void EpollLoop::ArmTimer() {
 void EpollLoop::RunTimers() {
   Drain(state_->timer.get());
   const SteadyTime now = state_->clock.Now();
-  while (!state_->timers.empty() && state_->timers.begin()->first.first <= now &&
-         !state_->quit.load()) {
-    auto node = state_->timers.extract(state_->timers.begin());
+  // Those that the tasks make wait for the next pass, even when they are due: a timer that arms
+  // itself for now, or for the past, must not keep watches and posted tasks from their turn.
+  const uint64_t first_new = state_->next_timer;
+  auto timer = state_->timers.begin();
+  while (timer != state_->timers.end() && timer->first.first <= now && !state_->quit.load()) {
+    if (timer->first.second >= first_new) {
+      ++timer;
+      continue;
+    }
+    auto node = state_->timers.extract(timer);
     state_->timer_due.erase(node.key().second);
     node.mapped()();
+    // What is before this one by now is new.
+    timer = state_->timers.upper_bound(node.key());
   }
   ArmTimer();
 }

@@ -25,7 +25,8 @@ class EventLoop {
   // Runs `task` on the loop's thread, after the tasks posted before. Thread: any.
   virtual void Post(Task task) = 0;
 
-  // Runs `task` once, `delay` from now at the earliest. Loop thread only.
+  // Runs `task` once, `delay` from now at the earliest; never before what is due already, so that a
+  // task that arms itself with a delay of 0 or less starves nothing. Loop thread only.
   virtual TimerId After(std::chrono::nanoseconds delay, Task task) = 0;
   // A timer that ran or was cancelled already is ignored. Loop thread only.
   virtual void CancelTimer(TimerId timer) = 0;

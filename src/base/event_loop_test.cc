@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,6 +70,44 @@ TEST_F(EventLoopTest, RunsTimersInOrderOfTheirDueTime) {
   });
   loop_->After(milliseconds(0), [&] { order.push_back(1); });
   loop_->After(milliseconds(2), [&] { order.push_back(2); });
+  loop_->Run();
+  EXPECT_THAT(order, ElementsAre(1, 2, 3));
+}
+
+TEST_F(EventLoopTest, ATimerThatArmsItselfAgainAtOnceStarvesNothing) {
+  for (const milliseconds delay : {milliseconds(0), milliseconds(-1000)}) {
+    int runs = 0;
+    int runs_before_post = 0;
+    std::function<void()> again = [&] {
+      // The end of a loop that starves.
+      if (++runs == 1000) {
+        return loop_->Quit();
+      }
+      loop_->After(delay, again);
+    };
+    loop_->After(delay, [&] {
+      loop_->Post([&] {
+        runs_before_post = runs;
+        loop_->Quit();
+      });
+      again();
+    });
+    loop_->Run();
+    EXPECT_GT(runs_before_post, 0) << delay.count();
+    EXPECT_LT(runs_before_post, 10) << delay.count();
+  }
+}
+
+TEST_F(EventLoopTest, ATimerThatIsMadeForThePastRunsAfterThoseThatWait) {
+  std::vector<int> order;
+  loop_->After(milliseconds(-2), [&] {
+    order.push_back(1);
+    loop_->After(milliseconds(-1000), [&] {
+      order.push_back(3);
+      loop_->Quit();
+    });
+  });
+  loop_->After(milliseconds(-1), [&] { order.push_back(2); });
   loop_->Run();
   EXPECT_THAT(order, ElementsAre(1, 2, 3));
 }
