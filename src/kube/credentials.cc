@@ -167,7 +167,6 @@ class Credentials::Impl {
   }
 
   void RunPlugin() {
-    is_credential_rejected_ = false;
     const StatusOr<std::string> ca = Authority();
     const ExecSpec spec = user_.exec.value_or(ExecSpec{});
     run_ = ExecRun::Start(loop_,
@@ -183,6 +182,7 @@ class Credentials::Impl {
   void OnPlugin(StatusOr<ExecCredential> credential) {
     if (credential.ok()) {
       credential_ = *std::move(credential);
+      is_credential_rejected_ = false;
       backoff_.Reset();
     } else {
       plugin_status_ = credential.status();

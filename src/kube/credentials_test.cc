@@ -196,6 +196,30 @@ TEST_F(PluginCredentialsTest, ARejectedCredentialIsReplaced) {
   EXPECT_THAT(Ask(), IsOkAndHolds(Bearer("t2")));
 }
 
+TEST_F(PluginCredentialsTest, ARejectedCredentialStaysRejectedWhenThePluginFails) {
+  UsePlugin("", fmt::format("[ ! -e {0}/broken ] || exit 1", dir_.path()));
+  EXPECT_THAT(Ask(), IsOkAndHolds(Bearer("t1")));
+  credentials().Reject();
+  dir_.WriteFile("broken", "");
+  EXPECT_THAT(Ask(), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Ask(), StatusIs(StatusCode::kFailedPrecondition));
+  ASSERT_EQ(unlink(dir_.At("broken").c_str()), 0);
+  loop_.Advance(seconds(3));
+  EXPECT_THAT(Ask(), IsOkAndHolds(Bearer("t2")));
+}
+
+TEST_F(PluginCredentialsTest, WhatIsRejectedWhileThePluginRunsIsWhatItReplaces) {
+  UsePlugin("");
+  EXPECT_THAT(Ask(), IsOkAndHolds(Bearer("t1")));
+  credentials().Reject();
+  std::optional<StatusOr<http::Headers>> result;
+  credentials().Authenticate([&](StatusOr<http::Headers> headers) { result = headers; });
+  // Of a second request with the old one.
+  credentials().Reject();
+  EXPECT_TRUE(RunUntil(loop_, [&] { return result.has_value(); }));
+  EXPECT_THAT(Ask(), IsOkAndHolds(Bearer("t2")));
+}
+
 TEST_F(PluginCredentialsTest, OneThatFailsIsNotRunForEveryRequest) {
   UsePlugin("", fmt::format("echo x >> {}/runs; exit 1", dir_.path()));
   for (int i = 0; i < 20; ++i) {
