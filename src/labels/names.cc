@@ -89,6 +89,33 @@ std::optional<uint64_t> FactorOf(std::string_view suffix) {
   return factor;
 }
 
+// Nothing: no whole quantity.
+std::optional<uint64_t> ValueOf(std::string_view quantity) {
+  const size_t end = std::min(quantity.find_first_not_of("0123456789."), quantity.size());
+  const auto factor = FactorOf(quantity.substr(end));
+  const auto parts = Split(quantity.substr(0, end), '.');
+  const bool has_fraction = parts.size() == 2;
+  if (!factor || parts.size() > 2 || (has_fraction && parts[1].size() > 9)) {
+    return std::nullopt;
+  }
+  uint64_t unit = 1;  // how many of the last digit's make one
+  for (size_t i = 0; has_fraction && i < parts[1].size(); ++i) {
+    unit *= 10;
+  }
+  const auto digits =
+      ParseUint(has_fraction ? fmt::format("{}{}", parts[0], parts[1]) : std::string(parts[0]));
+  if (!digits) {
+    return std::nullopt;
+  }
+  // No quantity of Kubernetes is larger.
+  constexpr auto kMost = static_cast<unsigned __int128>(INT64_MAX);
+  const unsigned __int128 value = static_cast<unsigned __int128>(*digits) * *factor;
+  if (value % unit != 0 || value / unit > kMost) {
+    return std::nullopt;
+  }
+  return static_cast<uint64_t>(value / unit);
+}
+
 }  // namespace
 
 std::string_view NamespaceOf(std::string_view key) {
@@ -134,29 +161,16 @@ Status CheckLabelValue(std::string_view value) {
 }
 
 Status CheckWholeQuantity(std::string_view text) {
-  const Status refusal = InvalidArgument(
-      "\"{}\": the quantity of an extended resource is a whole number such as 8, 93Mi or 2k",
-      Printable(text, 40));
-  const size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto factor = FactorOf(text.substr(end));
-  const auto parts = Split(text.substr(0, end), '.');
-  const bool has_fraction = parts.size() == 2;
-  if (!factor || parts.size() > 2 || (has_fraction && parts[1].size() > 9)) {
-    return refusal;
-  }
-  uint64_t unit = 1;  // how many of the last digit's make one
-  for (size_t i = 0; has_fraction && i < parts[1].size(); ++i) {
-    unit *= 10;
-  }
-  const auto digits =
-      ParseUint(has_fraction ? fmt::format("{}{}", parts[0], parts[1]) : std::string(parts[0]));
-  // No quantity of Kubernetes is larger.
-  constexpr auto kMost = static_cast<unsigned __int128>(INT64_MAX);
-  if (!digits) {
-    return refusal;
-  }
-  const unsigned __int128 value = static_cast<unsigned __int128>(*digits) * *factor;
-  return value % unit == 0 && value / unit <= kMost ? OkStatus() : refusal;
+  return ValueOf(text) ? OkStatus()
+                       : InvalidArgument(
+                             "\"{}\": the quantity of an extended resource is a whole number such "
+                             "as 8, 93Mi or 2k",
+                             Printable(text, 40));
+}
+
+bool IsSameQuantity(std::string_view a, std::string_view b) {
+  const auto value = ValueOf(a);
+  return a == b || (value && value == ValueOf(b));
 }
 
 Status CheckTaintEffect(std::string_view effect) {

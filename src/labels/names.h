@@ -30,6 +30,9 @@ Status CheckKey(std::string_view key);
 Status CheckLabelValue(std::string_view value);
 // A quantity that is a whole number and not negative: "8", "93Mi", "1.5Gi", "2e3".
 Status CheckWholeQuantity(std::string_view text);
+// Whether two such quantities are the same amount: the API server keeps "2048Mi" as "2Gi". What is
+// no such quantity is only the same as its own text.
+bool IsSameQuantity(std::string_view a, std::string_view b);
 // NoSchedule, PreferNoSchedule or NoExecute.
 Status CheckTaintEffect(std::string_view effect);
 

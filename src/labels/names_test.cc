@@ -57,6 +57,33 @@ TEST(NamesTest, TakesWholeQuantities) {
   }
 }
 
+TEST(NamesTest, QuantitiesAreComparedByValue) {
+  struct Case {
+    std::string_view a;
+    std::string_view b;
+    bool is_same;
+  };
+  // The first is what a rule says, the second how a server may keep it.
+  for (const Case& c : {Case{"1000", "1k", true},
+                        {"2048Mi", "2Gi", true},
+                        {"1.5Gi", "1536Mi", true},
+                        {"2e3", "2k", true},
+                        {"08", "8", true},
+                        {"8.0", "8", true},
+                        {"0", "0Ki", true},
+                        {"1000E", "1000E", true},
+                        {"x", "x", true},
+                        {"1000", "1Ki", false},
+                        {"1k", "1M", false},
+                        {"8", "", false},
+                        {"", "0", false},
+                        {"x", "y", false},
+                        {"8E", "8Ei", false},
+                        {"99999999999999999999", "99999999999999999998", false}}) {
+    EXPECT_EQ(IsSameQuantity(c.a, c.b), c.is_same) << c.a << " and " << c.b;
+  }
+}
+
 TEST(NamesTest, KnowsWhatIsReservedForKubernetes) {
   for (const std::string_view reserved : {"kubernetes.io", "node.kubernetes.io",
                                           "a.b.kubernetes.io", "xfeature.node.kubernetes.io"}) {

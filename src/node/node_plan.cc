@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/labels/names.h"
 #include "src/node/node_requests.h"
 
 namespace kgpu::node {
@@ -188,7 +189,7 @@ class Planner {
         continue;
       }
       record.insert(name);
-      if (PresentIn(node_.capacity, name) != quantity) {
+      if (!labels::IsSameQuantity(PresentIn(node_.capacity, name), quantity)) {
         resources_to_set_[name] = quantity;
       }
     }

@@ -271,6 +271,18 @@ TEST(NodePlanTest, SetsExtendedResourcesOnTheStatusWithEscapedNames) {
                     HasSubstr("/status/allocatable/example.com~1fpga")));
 }
 
+TEST(NodePlanTest, AResourceThatTheServerWritesInAnotherUnitIsAsWanted) {
+  SeenNode node = Node();
+  node.annotations.values["kgpu.dev/extended-resources"] = "example.com/memory";
+  node.annotations.ours = {"kgpu.dev/extended-resources"};
+  node.capacity["example.com/memory"] = "2Gi";
+  Wanted wanted = Nothing();
+  Claims(wanted).extended_resources["example.com/memory"] = "2048Mi";
+  EXPECT_TRUE(Plan(node, wanted).writes.empty());
+  Claims(wanted).extended_resources["example.com/memory"] = "2049Mi";
+  EXPECT_FALSE(Plan(node, wanted).writes.empty());
+}
+
 TEST(NodePlanTest, DoesNotTakeAResourceOfTheKubelet) {
   SeenNode node = Node();
   node.capacity["nvidia.com/gpu"] = "8";
