@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <utility>
@@ -160,6 +161,7 @@ void Keeper::LookForOwners() {
     // Nothing tells of others: pods need not be looked for.
     evidence_.pods.reset();
     has_scanned_ = false;
+    missing_.clear();
     scan_.reset();
     loop_.CancelTimer(std::exchange(scan_timer_, TimerId::kNone));
   } else if (!evidence_.pods && !scan_ && scan_timer_ == TimerId::kNone && seen_) {
@@ -186,19 +188,45 @@ void Keeper::ArmScan(std::chrono::nanoseconds delay) {
 }
 
 void Keeper::ScanPods() {
-  scan_ = std::make_unique<PodScan>(
-      client_, options_.node, [this](StatusOr<std::vector<SeenPod>> pods) {
-        scan_.reset();
-        // Jitter: so that the nodes of a cluster do not come to ask together.
-        ArmScan(options_.owners_every + random_.PartOf(options_.owners_every / 4));
-        has_scanned_ = true;
-        if (pods.ok()) {
-          evidence_.pods = *std::move(pods);
-        } else {
-          KGPU_LOG(kDebug, "pods not listed", {"reason", Message(pods.status())});
-        }
-        LookForOwners();
-      });
+  scan_ = std::make_unique<PodScan>(client_, options_.node,
+                                    [this](StatusOr<std::vector<SeenPod>> pods) {
+                                      scan_.reset();
+                                      OnPods(std::move(pods));
+                                    });
+}
+
+void Keeper::OnPods(StatusOr<std::vector<SeenPod>> pods) {
+  const std::set<Owner> missing = pods.ok() ? RunningOnlyBefore(*pods) : std::set<Owner>();
+  const bool is_sure = std::ranges::includes(missing_, missing);
+  if (!is_sure) {
+    missing_ = missing;
+    return ArmScan(options_.owners_again + random_.PartOf(options_.owners_again));
+  }
+  // Jitter: so that the nodes of a cluster do not come to ask together.
+  ArmScan(options_.owners_every + random_.PartOf(options_.owners_every / 4));
+  has_scanned_ = true;
+  if (pods.ok()) {
+    missing_.clear();
+    evidence_.pods = *std::move(pods);
+  } else {
+    KGPU_LOG(kDebug, "pods not listed", {"reason", Message(pods.status())});
+  }
+  LookForOwners();
+}
+
+// Who would count as gone if these were the pods.
+std::set<Owner> Keeper::RunningOnlyBefore(const std::vector<SeenPod>& pods) const {
+  Evidence evidence = evidence_;
+  evidence.pods = pods;
+  const Owners now = FindOwners(evidence);
+  std::set<Owner> missing;
+  for (const OwnerFound& before : FindOwners(evidence_).found) {
+    const OwnerFound* found = now.Find(before.owner);
+    if (before.is_running && (found == nullptr || !found->is_running)) {
+      missing.insert(before.owner);
+    }
+  }
+  return missing;
 }
 
 void Keeper::TellOwners() {

@@ -37,6 +37,9 @@ struct KeeperOptions {
   std::chrono::milliseconds claims_jitter{5'000};
   // How often it is looked whether another owner still runs, while there is one.
   std::chrono::milliseconds owners_every{600'000};
+  // One that was not found is looked for once more, after this time to twice as long, before it
+  // counts as gone: its pod is away for a while when it is updated.
+  std::chrono::milliseconds owners_again{60'000};
 };
 
 // What is told as an event on the node; `uid` is the Node object's.
@@ -85,6 +88,8 @@ class Keeper {
   void OnWish();
   void LookForOwners();
   void ScanPods();
+  void OnPods(StatusOr<std::vector<SeenPod>> pods);
+  std::set<Owner> RunningOnlyBefore(const std::vector<SeenPod>& pods) const;
   void ArmScan(std::chrono::nanoseconds delay);
   void TellOwners();
   void Tell(NodeEvent event);
@@ -101,6 +106,7 @@ class Keeper {
   Owners owners_;
   std::set<Owner> told_;           // whom it stands back for, as told
   bool has_scanned_ = false;       // since there are marks
+  std::set<Owner> missing_;        // by the last scan, and not yet by two
   std::optional<SeenNode> taken_;  // out of the object that the watch has just brought
   std::optional<SeenNode> seen_;   // of the watch
   std::optional<labels::NodeClaims> first_claims_;  // while claims_timer_ runs

@@ -279,10 +279,16 @@ class KeeperOwnersTest : public KeeperTest {
  protected:
   // NFD as it is found: its master's labels and annotation, and a worker's pod.
   void InstallNfd() {
+    LabelAsNfd();
+    StartWorker();
+  }
+  void LabelAsNfd() {
     LabelByHand("feature.node.kubernetes.io/cpu-model.id", "1", "nfd-master");
     Do("PATCH", fmt::format("{}?fieldManager=nfd-master", kNodePath),
        {{"metadata",
          {{"annotations", {{"nfd.node.kubernetes.io/feature-labels", "cpu-model.id"}}}}}});
+  }
+  void StartWorker() {
     Do("POST", "/api/v1/namespaces/default/pods",
        {{"apiVersion", "v1"},
         {"kind", "Pod"},
@@ -292,6 +298,13 @@ class KeeperOwnersTest : public KeeperTest {
           {"labels", {{"app.kubernetes.io/name", "node-feature-discovery"}, {"role", "worker"}}}}},
         {"spec",
          {{"nodeName", "n1"}, {"containers", {{{"name", "worker"}, {"image", "nfd:1"}}}}}}});
+  }
+  void StopWorker() { Do("DELETE", "/api/v1/namespaces/default/pods/nfd-worker-1", nullptr); }
+  void AwaitScan() {
+    const uint64_t before = api_.counters().Sum("list", "pods").requests;
+    for (int i = 0; i < 3600 && api_.counters().Sum("list", "pods").requests == before; ++i) {
+      loop_.Advance(seconds(1));
+    }
   }
   void Annotate(std::string_view key, const json::value& value) {
     Do("PATCH", fmt::format("{}?fieldManager=kgpu-verb", kNodePath),
@@ -319,17 +332,53 @@ TEST_F(KeeperOwnersTest, TakesOverWhenTold) {
 TEST_F(KeeperOwnersTest, SetsWhatAnOwnerTookAlong) {
   InstallNfd();
   Settle();
-  Do("DELETE", "/api/v1/namespaces/default/pods/nfd-worker-1", nullptr);
+  StopWorker();
   LabelByHand("feature.node.kubernetes.io/cpu-model.id", nullptr, "nfd-master");
   loop_.Advance(minutes(15));
   EXPECT_EQ(Label("feature.node.kubernetes.io/cpu-model.id"), "85");
   EXPECT_THAT(told_, Contains("OwnerGone"));
 }
 
+TEST_F(KeeperOwnersTest, AnOwnerThatIsUpdatedIsNotGone) {
+  claims_.labels["feature.node.kubernetes.io/cpu-cpuid.AVX2"] = "true";
+  InstallNfd();
+  Settle();
+  for (int i = 0; i < 3; ++i) {
+    StopWorker();
+    AwaitScan();
+    loop_.Advance(seconds(20));
+    StartWorker();
+    loop_.Advance(minutes(30));
+  }
+  EXPECT_EQ(Label("feature.node.kubernetes.io/cpu-cpuid.AVX2"), "");
+  EXPECT_THAT(told_, Not(Contains("OwnerGone")));
+}
+
+TEST_F(KeeperOwnersTest, AnOwnerThatIsUpdatedWhileTheAgentStartsIsNotGone) {
+  claims_.labels["feature.node.kubernetes.io/cpu-cpuid.AVX2"] = "true";
+  LabelAsNfd();
+  Start();
+  AwaitScan();
+  loop_.Advance(seconds(20));
+  StartWorker();
+  loop_.Advance(minutes(30));
+  EXPECT_EQ(Label("feature.node.kubernetes.io/cpu-cpuid.AVX2"), "");
+  EXPECT_THAT(told_, Contains("StandingBack"));
+}
+
+TEST_F(KeeperOwnersTest, MarksOfAnOwnerThatLeftLongAgoHoldLabelsBackForTwoMinutesAtMost) {
+  claims_.labels["feature.node.kubernetes.io/cpu-cpuid.AVX2"] = "true";
+  LabelAsNfd();
+  Start();
+  loop_.Advance(seconds(140));
+  EXPECT_EQ(Label("feature.node.kubernetes.io/cpu-cpuid.AVX2"), "true");
+  EXPECT_THAT(told_, Not(Contains("StandingBack")));
+}
+
 TEST_F(KeeperOwnersTest, LeavesWhatAnOwnerLeftBehind) {
   InstallNfd();
   Settle();
-  Do("DELETE", "/api/v1/namespaces/default/pods/nfd-worker-1", nullptr);
+  StopWorker();
   loop_.Advance(minutes(15));
   EXPECT_EQ(Label("feature.node.kubernetes.io/cpu-model.id"), "1");
 }
