@@ -87,11 +87,10 @@ inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
 }
 
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host) {
-  std::vector<std::string> environment = options.environment;
-  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("HOME="); });
   return {.sources = {.kubeconfig = options.kubeconfig,
                       .context = options.context,
-                      .environment = std::move(environment)},
+                      .environment = options.environment,
+                      .ignores_home_kubeconfig = true},
           .node_name = options.node_name,
           .version = options.version,
           .device_plugins = options.kubelet_dir + "/device-plugins",

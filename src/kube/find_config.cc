@@ -104,7 +104,8 @@ StatusOr<FoundConfig> FindConfig(const sys::Root& root, const ConfigSources& sou
   if (const std::string list = Variable(sources, "KUBECONFIG"); !list.empty()) {
     return FromList(root, list, sources);
   }
-  const std::string home = Variable(sources, "HOME");
+  const std::string home =
+      sources.ignores_home_kubeconfig ? std::string() : Variable(sources, "HOME");
   const std::string path = fmt::format("{}/.kube/config", home);
   if (!home.empty() && root.Exists(path)) {
     ASSIGN_OR_RETURN(const Kubeconfig config, ReadConfig(root, path));
@@ -114,10 +115,13 @@ StatusOr<FoundConfig> FindConfig(const sys::Root& root, const ConfigSources& sou
   if (!host.empty() && sources.context.empty()) {
     return FromPod(root, host, Variable(sources, "KUBERNETES_SERVICE_PORT"));
   }
+  const std::string looked_at_home = sources.ignores_home_kubeconfig ? ""
+                                     : home.empty()                  ? ", no ~/.kube/config"
+                                                                     : ", no " + path;
   return NotFound(
-      "no cluster is known: no --kubeconfig, no $KUBECONFIG, no {}, and this is no pod "
+      "no cluster is known: no --kubeconfig, no $KUBECONFIG{}, and this is no pod "
       "(KUBERNETES_SERVICE_HOST is not set)",
-      home.empty() ? "~/.kube/config" : path);
+      looked_at_home);
 }
 
 }  // namespace kgpu::kube

@@ -16,6 +16,8 @@ struct ConfigSources {
   std::string context{};     // --context
   std::vector<std::string> environment{};  // "NAME=value": KUBECONFIG, HOME, KUBERNETES_SERVICE_…
   std::string working_folder = "/";
+  // A daemon acts for itself, not for the person whose $HOME it has; plugins get HOME all the same.
+  bool ignores_home_kubeconfig = false;
 };
 
 struct FoundConfig {

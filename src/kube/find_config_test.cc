@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class FindConfigTest : public ::testing::Test {
  protected:
@@ -70,6 +71,21 @@ TEST_F(FindConfigTest, HomeComesBeforeThePod) {
                                            "KUBERNETES_SERVICE_PORT=443"}});
   ASSERT_OK(found);
   EXPECT_EQ(found->selected.cluster.server, "https://home");
+}
+
+TEST_F(FindConfigTest, ADaemonPassesOverWhatIsAtHome) {
+  Write("home/.kube/config", "home", "current-context: x-home");
+  ConfigSources sources{.environment = {"HOME=/home", "KUBERNETES_SERVICE_HOST=10.0.0.1",
+                                        "KUBERNETES_SERVICE_PORT=443"},
+                        .ignores_home_kubeconfig = true};
+  const auto found = Find(sources);
+  ASSERT_OK(found);
+  EXPECT_EQ(found->source, "in-cluster");
+  sources.environment = {"HOME=/home"};
+  EXPECT_THAT(Find(sources), StatusIs(StatusCode::kNotFound,
+                                      AllOf(HasSubstr("KUBECONFIG"), Not(HasSubstr("/.kube")))));
+  sources.environment = {"HOME=/home", "KUBECONFIG=/home/.kube/config"};
+  EXPECT_EQ(Find(sources).value().selected.cluster.server, "https://home");
 }
 
 TEST_F(FindConfigTest, InAPodItsServiceAccountIsUsed) {
