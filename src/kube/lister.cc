@@ -3,16 +3,19 @@
 #include <boost/json/value.hpp>
 
 #include <chrono>
-#include <iterator>
 #include <utility>
 
 #include "src/kube/api_error.h"
 #include "src/kube/json.h"
+#include "src/kube/object_cache.h"
 
 namespace kgpu::kube {
 namespace {
 
 namespace json = boost::json;
+
+// A server may send chunks with nothing in them when a selector leaves much out; not for ever.
+constexpr size_t kMaxEmptyChunks = 1'000;
 
 class Lister : public std::enable_shared_from_this<Lister> {
  public:
@@ -54,9 +57,11 @@ class Lister : public std::enable_shared_from_this<Lister> {
   void OnAnswer(StatusOr<json::value> answer) {
     if (!answer.ok()) {
       // Chunks of two times do not make a list of one: all of it again, at once.
-      if (!token_.empty() && answer.status().code() == StatusCode::kOutOfRange &&
-          ApiErrorOf(answer.status())) {
+      if (!has_begun_again_ && !token_.empty() &&
+          answer.status().code() == StatusCode::kOutOfRange && ApiErrorOf(answer.status())) {
+        has_begun_again_ = true;
         result_ = {};
+        bytes_ = 0;
         token_.clear();
         options_.chunk = 0;
         return Ask();
@@ -65,14 +70,15 @@ class Lister : public std::enable_shared_from_this<Lister> {
     }
     result_.resource_version = VersionOf(*answer);
     token_ = TextField(*answer, {"metadata", "continue"});
+    const size_t before = result_.items.size();
     if (json::object* list = answer->if_object()) {
       if (json::value* items = list->if_contains("items"); items != nullptr && items->is_array()) {
         TakeItems(items->get_array());
       }
     }
-    if (result_.items.size() > options_.max_objects) {
-      return Finish(OutOfRange("GET {}: there are more than {} objects: select fewer",
-                               options_.selection.path, options_.max_objects));
+    empty_chunks_ = result_.items.size() > before ? 0 : empty_chunks_ + 1;
+    if (const Status status = CheckLimits(); !status.ok()) {
+      return Finish(status);
     }
     if (token_.empty()) {
       return Finish(std::move(result_));
@@ -81,8 +87,29 @@ class Lister : public std::enable_shared_from_this<Lister> {
   }
 
   void TakeItems(json::array& items) {
-    result_.items.insert(result_.items.end(), std::make_move_iterator(items.begin()),
-                         std::make_move_iterator(items.end()));
+    for (json::value& item : items) {
+      if (options_.trim) {
+        options_.trim(item);
+      }
+      bytes_ += MemoryOf(item);
+      result_.items.push_back(std::move(item));
+    }
+  }
+
+  Status CheckLimits() const {
+    const std::string& path = options_.selection.path;
+    if (result_.items.size() > options_.max_objects) {
+      return OutOfRange("GET {}: there are more than {} objects: select fewer", path,
+                        options_.max_objects);
+    }
+    if (bytes_ > options_.max_bytes) {
+      return OutOfRange("GET {}: the objects are more than {} bytes: select fewer", path,
+                        options_.max_bytes);
+    }
+    if (empty_chunks_ > kMaxEmptyChunks) {
+      return Unavailable("GET {}: the server sends chunk after chunk with nothing in them", path);
+    }
+    return OkStatus();
   }
 
   void Finish(StatusOr<ListResult> result) {
@@ -97,6 +124,9 @@ class Lister : public std::enable_shared_from_this<Lister> {
   ListDone done_;
   std::string token_;  // of the next chunk
   ListResult result_;
+  size_t bytes_ = 0;         // of it, in memory
+  size_t empty_chunks_ = 0;  // in a row
+  bool has_begun_again_ = false;
   std::unique_ptr<Call> call_;
 };
 

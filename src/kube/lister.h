@@ -27,6 +27,9 @@ struct ListOptions {
   std::string resource_version{};
   size_t chunk = 500;
   size_t max_objects = 50'000;
+  size_t max_bytes = size_t{256} << 20;  // about, in memory
+  // Takes out of an object what nobody will look at, before it is counted.
+  std::function<void(boost::json::value&)> trim{};
   bool is_repeated = true;  // ApiRequest::is_repeated
 };
 
@@ -39,7 +42,8 @@ using ListDone = std::function<void(StatusOr<ListResult>)>;
 
 // Asks for chunk after chunk; when the server forgets what it began to tell, once more for all at
 // once. `done` is called once, never from here, with the errors of Client::Send, and OutOfRange
-// without an ApiError when there are more than `max_objects`. Destroying the call gives it up.
+// without an ApiError when there are more than `max_objects` or `max_bytes`; Unavailable also when
+// chunks with nothing in them do not end. Destroying the call gives it up.
 std::unique_ptr<Call> ListObjects(Client& client, ListOptions options, ListDone done);
 
 }  // namespace kgpu::kube

@@ -18,7 +18,9 @@
 namespace kgpu::kube {
 namespace {
 
+namespace json = boost::json;
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class ListerTest : public ::testing::Test {
@@ -107,6 +109,53 @@ TEST_F(ListerTest, HasALimit) {
   Answer("{}", "t2");
   ASSERT_TRUE(result_.has_value());
   EXPECT_THAT(*result_, StatusIs(StatusCode::kOutOfRange, HasSubstr("more than 2 objects")));
+}
+
+TEST_F(ListerTest, HasALimitOfMemory) {
+  const std::string object =
+      fmt::format(R"({{"metadata":{{"name":"{}"}}}})", std::string(600, 'x'));
+  List({.max_bytes = 2000});
+  Answer(object, "t1");
+  Answer(object, "t2");
+  EXPECT_FALSE(result_.has_value());
+  Answer(object, "t3");
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_THAT(*result_, StatusIs(StatusCode::kOutOfRange, HasSubstr("more than 2000 bytes")));
+}
+
+TEST_F(ListerTest, CountsWhatIsLeftOfTheObjects) {
+  List({.max_bytes = 1000, .trim = [](json::value& object) { object = json::object(); }});
+  Answer(fmt::format(R"({{"big":"{}"}})", std::string(3000, 'x')), "");
+  ASSERT_TRUE(result_.has_value());
+  ASSERT_OK(*result_);
+  EXPECT_THAT((*result_)->items, ElementsAre(json::object()));
+}
+
+TEST_F(ListerTest, AsksNotForEverForChunksWithNothingInThem) {
+  transport_.SetIsKept(false);
+  transport_.SetServer([](const http::Request&, const Wire& wire) {
+    wire.Answer(200, R"({"metadata":{"resourceVersion":"7","continue":"t"},"items":[]})");
+  });
+  List();
+  loop_.Advance(std::chrono::hours(1));
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_THAT(*result_, StatusIs(StatusCode::kUnavailable, HasSubstr("nothing in them")));
+  EXPECT_LE(transport_.count(), 1002U);
+}
+
+TEST_F(ListerTest, BeginsAgainOnce) {
+  transport_.SetIsKept(false);
+  transport_.SetServer([](const http::Request& request, const Wire& wire) {
+    if (request.QueryValue("continue")) {
+      return wire.Refuse(410, "Expired");
+    }
+    wire.Answer(200, R"({"metadata":{"resourceVersion":"7","continue":"t"},"items":[{}]})");
+  });
+  List();
+  loop_.Advance(std::chrono::hours(1));
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_THAT(*result_, StatusIs(StatusCode::kOutOfRange));
+  EXPECT_EQ(transport_.count(), 4U);
 }
 
 TEST_F(ListerTest, MayBeGivenUpBetweenChunks) {
