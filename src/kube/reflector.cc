@@ -32,7 +32,8 @@ constexpr seconds kBehindWait{1};
 enum class Start : uint8_t {
   kList,  // not older than what was seen
   kListNewest,
-  kWatchList,  // the list as events
+  kListCached,  // of any age
+  kWatchList,   // the list as events
 };
 
 bool IsForgotten(const Status& status) {
@@ -65,7 +66,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
         backoff_(random, options_.backoff) {}
 
   void Begin() {
-    start_ = has_watch_list_ ? Start::kWatchList : Start::kListNewest;
+    start_ = has_watch_list_ ? Start::kWatchList : FirstList();
     Resync();
   }
 
@@ -80,15 +81,26 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   bool is_synced() const { return is_synced_; }
 
  private:
+  // Where nothing has been seen yet.
+  Start FirstList() const {
+    return options_.starts_from_cache ? Start::kListCached : Start::kListNewest;
+  }
+
+  std::string ListVersion() const {
+    return start_ == Start::kListCached ? "0" : start_ == Start::kList ? version_ : "";
+  }
+
   // The whole of it again, as start_ says.
   void Resync() {
     if (start_ == Start::kWatchList) {
       return Watch(true);
     }
     ListOptions list{.selection = options_.selection,
-                     .resource_version = start_ == Start::kList ? version_ : "",
+                     .resource_version = ListVersion(),
                      .chunk = options_.chunk,
                      .max_objects = options_.max_objects,
+                     .max_bytes = options_.max_bytes,
+                     .trim = [this](json::value& object) { Trim(object); },
                      .is_repeated = false};
     call_ = ListObjects(client_, std::move(list), [this](StatusOr<ListResult> result) {
       const auto self = shared_from_this();
@@ -101,7 +113,6 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     if (!result.ok()) {
       return OnListTrouble(result.status());
     }
-    std::ranges::for_each(result->items, [this](json::value& object) { Trim(object); });
     if (const Status status = Replace(std::move(result->items), result->resource_version);
         !status.ok()) {
       return Trouble(status, [this] { Resync(); });
@@ -293,11 +304,11 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     if (status.ok()) {
       // A server that does not know of initial events never says that they are over.
       has_watch_list_ = false;
-      start_ = Start::kListNewest;
+      start_ = version_.empty() ? FirstList() : Start::kListNewest;
     } else if (IsForgotten(status) || HasReason(status, "ResourceVersionTooLarge")) {
       version_.clear();
     } else if (IsForHumans(status)) {
-      start_ = version_.empty() ? Start::kListNewest : Start::kList;
+      start_ = version_.empty() ? FirstList() : Start::kList;
     }
     Trouble(status.ok() ? Unavailable("GET {}: the first state has no end: it is listed instead",
                                       options_.selection.path)

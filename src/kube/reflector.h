@@ -32,6 +32,10 @@ struct ReflectorOptions {
   // The server sends the first state as events (Kubernetes 1.34 and later), which costs it less; a
   // list where it can not.
   bool uses_watch_list = false;
+  // The first list may be any state that a server has in its cache: for what thousands of nodes
+  // follow, so that none of them makes the servers agree first. The state may be from before what
+  // was seen by somebody else; the watch brings what is missing.
+  bool starts_from_cache = false;
   // Who set which field is of no use to most, and often half of an object.
   bool keeps_managed_fields = false;
   // Takes out of an object what nobody will look at.

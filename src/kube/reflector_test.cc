@@ -114,6 +114,33 @@ TEST_F(ReflectorTest, ListsAndThenWatchesFromThere) {
   EXPECT_THAT(troubles_, IsEmpty());
 }
 
+TEST_F(ReflectorTest, TakesItsFirstStateFromACacheWhereThatIsAskedFor) {
+  Begin({.starts_from_cache = true});
+  EXPECT_EQ(Query("resourceVersion"), "0");
+  EXPECT_EQ(Query("resourceVersionMatch"), "NotOlderThan");
+  EXPECT_EQ(Query("watch"), "none");
+  // So too when the first try fails.
+  transport_.last().Refuse(503, "ServiceUnavailable");
+  Pass(seconds(30));
+  EXPECT_EQ(Query("resourceVersion"), "0");
+  Answer(List(10, {Object("a", 5)}));
+  EXPECT_THAT(Seen(), ElementsAre("+a@5", "synced"));
+  EXPECT_EQ(Query("watch"), "1");
+  EXPECT_EQ(Query("resourceVersion"), "10");
+  // Never back in time behind that.
+  transport_.last().Refuse(410, "Gone");
+  Pass(seconds(30));
+  EXPECT_EQ(Query("watch"), "none");
+  EXPECT_EQ(Query("resourceVersion"), "10");
+}
+
+TEST_F(ReflectorTest, ListsTheNewestWhenTheCacheHasNothingToGive) {
+  Begin({.starts_from_cache = true});
+  transport_.last().Refuse(410, "Expired");
+  Pass(seconds(30));
+  EXPECT_EQ(Query("resourceVersion"), "none");
+}
+
 TEST_F(ReflectorTest, AsksForAWatchOfNoTimeThatAllNodesShare) {
   std::vector<int> lengths;
   Begin();
@@ -415,6 +442,14 @@ TEST_F(WatchListTest, StartsOverWhenItsVersionIsForgotten) {
   Pass(seconds(2));
   EXPECT_EQ(Query("sendInitialEvents"), "true");
   EXPECT_EQ(Query("resourceVersion"), "");
+}
+
+TEST_F(WatchListTest, ListsFromTheCacheWhereTheServerCanNotAndThatIsAskedFor) {
+  Begin({.uses_watch_list = true, .starts_from_cache = true});
+  transport_.last().Refuse(422, "Invalid");
+  Pass(minutes(2));
+  EXPECT_EQ(Query("watch"), "none");
+  EXPECT_EQ(Query("resourceVersion"), "0");
 }
 
 TEST_F(WatchListTest, ListsWhenTheServerDoesNotKnowOfInitialEvents) {
