@@ -22,8 +22,10 @@ using std::chrono::seconds;
 constexpr seconds kShortestWatch{300};
 constexpr seconds kLongestWatch{600};
 constexpr seconds kWatchGrace{30};
-// A watch that ends so soon, without an event, is a failure even when it ends well.
+// A watch that ends so soon is a failure even when it ends well: a server that ends each would be
+// asked without a pause. Not one that had much to tell: that one is busy.
 constexpr seconds kSuspiciousEnd{1};
+constexpr size_t kManyEvents = 100;
 // What only a human can mend (RBAC, an API that is not there) is asked for less often.
 constexpr seconds kLongWait{60};
 // Of a server that is behind: it is soon up to date.
@@ -187,7 +189,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     initial_.clear();
     initial_bytes_ = 0;
     began_ = loop_.clock().Now();
-    has_events_ = false;
+    events_ = 0;
     call_ = client_.Stream(WatchRequest(is_list, length),
                            {.on_event =
                                 [this](WatchEventType type, json::value&& object) {
@@ -227,7 +229,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   }
 
   void OnEvent(WatchEventType type, json::value&& object) {
-    has_events_ = true;
+    ++events_;
     if (is_initial_) {
       return OnInitialEvent(type, std::move(object));
     }
@@ -279,7 +281,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     if (std::exchange(is_initial_, false)) {
       return OnWatchListEnd(status);
     }
-    const bool is_soon = loop_.clock().Now() - began_ < kSuspiciousEnd && !has_events_;
+    const bool is_soon = loop_.clock().Now() - began_ < kSuspiciousEnd && events_ < kManyEvents;
     if (status.ok() && !is_soon) {
       return Watch(false);
     }
@@ -353,7 +355,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   std::unique_ptr<Call> call_;
   TimerId timer_ = TimerId::kNone;
   SteadyTime began_;         // of the watch
-  bool has_events_ = false;  // the watch
+  size_t events_ = 0;        // of the watch
   bool is_initial_ = false;  // its events are the list's
   std::vector<json::value> initial_;
   size_t initial_bytes_ = 0;

@@ -202,6 +202,39 @@ TEST_F(ReflectorTest, AWatchThatEndsAtOnceIsAFailure) {
   EXPECT_EQ(Query("resourceVersion"), "10");
 }
 
+TEST_F(ReflectorTest, WatchesThatEndAtOnceWithAnEventAreAskedForLessAndLess) {
+  Begin();
+  Answer(List(10, {}));
+  int version = 10;
+  const size_t before = Requests();
+  transport_.SetServer([&version](const http::Request&, const Wire& wire) {
+    wire.Head(200);
+    wire.Data(Event("MODIFIED", "a", ++version));
+    wire.End();
+  });
+  BeginWatch();
+  Send(Event("MODIFIED", "a", ++version));
+  transport_.last().End();
+  Pass(minutes(10));
+  EXPECT_LT(Requests() - before, 60U);
+  EXPECT_EQ(VersionOf(*reflector_->Find("a")), fmt::format("{}", version));
+}
+
+TEST_F(ReflectorTest, AWatchThatEndsAtOnceAfterManyEventsIsNone) {
+  Begin();
+  Answer(List(10, {}));
+  BeginWatch();
+  std::string events;
+  for (int version = 11; version <= 110; ++version) {
+    events += Event("MODIFIED", "a", version);
+  }
+  Send(events);
+  transport_.last().End();
+  Pass(milliseconds(0));
+  EXPECT_THAT(troubles_, IsEmpty());
+  EXPECT_EQ(Query("resourceVersion"), "110");
+}
+
 TEST_F(ReflectorTest, ListsAgainWhenTheServerHasForgotten) {
   for (const bool is_frame : {false, true}) {
     Begin();
