@@ -39,6 +39,8 @@ class Call {
 enum class WatchEventType : uint8_t { kAdded, kModified, kDeleted, kBookmark };
 
 struct StreamHandlers {
+  // Once, when the server has taken the watch on.
+  std::function<void()> on_begin{};
   // The object is the handler's.
   std::function<void(WatchEventType, boost::json::value&&)> on_event{};
   // Once, at the end: OK when the server ended the watch as it does every few minutes.

@@ -145,6 +145,11 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     shared_.warnings.Note(headers, what_);
     if (IsStreaming()) {
       shared_.loop.CancelTimer(std::exchange(deadline_, TimerId::kNone));
+      const auto self = shared_from_this();
+      // A copy: the handler may give the call up, and itself with it.
+      if (const auto on_begin = handlers_.on_begin) {
+        on_begin();
+      }
     }
   }
 

@@ -191,7 +191,14 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     began_ = loop_.clock().Now();
     events_ = 0;
     call_ = client_.Stream(WatchRequest(is_list, length),
-                           {.on_event =
+                           {.on_begin =
+                                [this] {
+                                  const auto self = shared_from_this();
+                                  if (const auto on_watching = handlers_.on_watching) {
+                                    on_watching();
+                                  }
+                                },
+                            .on_event =
                                 [this](WatchEventType type, json::value&& object) {
                                   const auto self = shared_from_this();
                                   OnEvent(type, std::move(object));

@@ -49,6 +49,8 @@ struct ReflectorHandlers {
   std::function<void(const ObjectPtr&)> on_gone{};     // as it was last
   // Each time that all of a list has been taken over.
   std::function<void()> on_synced{};
+  // Each time that a watch has begun: what was in trouble works again.
+  std::function<void()> on_watching{};
   // What does not work, each time; it is tried again.
   std::function<void(const Status&)> on_trouble{};
 };

@@ -64,6 +64,7 @@ class ReflectorTest : public ::testing::Test {
                   seen_.push_back(fmt::format("-{}", NameOf(*object)));
                 },
             .on_synced = [this] { seen_.emplace_back("synced"); },
+            .on_watching = [this] { ++watches_; },
             .on_trouble = [this](const Status& status) { troubles_.push_back(status); }});
     Pass(milliseconds(0));
   }
@@ -88,8 +89,22 @@ class ReflectorTest : public ::testing::Test {
   HttpClient client_{loop_, transport_, authenticator_, random_};
   std::vector<std::string> seen_;
   std::vector<Status> troubles_;
+  int watches_ = 0;
   std::unique_ptr<Reflector> reflector_;
 };
+
+TEST_F(ReflectorTest, TellsEachTimeThatAWatchHasBegun) {
+  Begin();
+  Answer(List(10, {}));
+  EXPECT_EQ(watches_, 0);
+  BeginWatch();
+  EXPECT_EQ(watches_, 1);
+  transport_.last().End(Unavailable("cut"));
+  Pass(minutes(1));
+  EXPECT_EQ(watches_, 1);
+  BeginWatch();
+  EXPECT_EQ(watches_, 2);
+}
 
 TEST_F(ReflectorTest, ListsAndThenWatchesFromThere) {
   Begin({.selection = {.label_selector = "a=b", .field_selector = "metadata.name=n"}});

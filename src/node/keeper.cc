@@ -111,6 +111,7 @@ void Keeper::StartWatch() {
                                       OnNoNode();
                                     }
                                   },
+                              .on_watching = [this] { OnWatching(); },
                               .on_trouble =
                                   [this](const Status& status) {
                                     api_problem_ =
@@ -143,6 +144,17 @@ void Keeper::OnNode() {
   writer_.SetNode(node);
   gate_.SetNode(node);
   handlers_.changed();
+}
+
+// Nothing may have changed while the API server was away: then no event tells that it is back.
+void Keeper::OnWatching() {
+  if (!seen_) {
+    return OnNoNode();
+  }
+  if (!api_problem_.empty()) {
+    api_problem_.clear();
+    handlers_.changed();
+  }
 }
 
 void Keeper::OnNoNode() {

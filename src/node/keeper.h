@@ -85,6 +85,7 @@ class Keeper {
   void Take(boost::json::value& object);
   void OnNode();
   void OnNoNode();
+  void OnWatching();
   void OnWish();
   void LookForOwners();
   void ScanPods();

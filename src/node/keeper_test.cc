@@ -203,6 +203,25 @@ TEST_F(KeeperTest, OutlivesAServerThatIsAway) {
   EXPECT_EQ(Label("nvidia.com/gpu.count"), "7");
 }
 
+TEST_F(KeeperTest, TellsOfNoProblemOnceTheWatchIsBack) {
+  Settle();
+  api_.faults().Add({.kind = apiserver::FaultKind::kAway, .lasts_for = seconds(60)});
+  api_.CutWatches();
+  loop_.Advance(seconds(50));
+  EXPECT_THAT(keeper_->report().api_problem, HasSubstr("the API server"));
+  loop_.Advance(minutes(1));
+  EXPECT_EQ(keeper_->report().api_problem, "");
+}
+
+TEST_F(KeeperTest, StillMissesTheNodeOnceTheWatchIsBack) {
+  Do("DELETE", kNodePath, nullptr);
+  Settle();
+  api_.faults().Add({.kind = apiserver::FaultKind::kAway, .lasts_for = seconds(60)});
+  api_.CutWatches();
+  loop_.Advance(minutes(2));
+  EXPECT_THAT(keeper_->report().api_problem, HasSubstr("there is no node n1"));
+}
+
 TEST_F(KeeperTest, OutlivesAStormOfForgottenVersions) {
   Settle();
   api_.counters().Reset();
