@@ -94,6 +94,7 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
           .node_name = options.node_name,
           .version = options.version,
           .device_plugins = options.kubelet_dir + "/device-plugins",
+          .run_dir = options.run_dir,
           .booted = node::BootTime(host).value_or(WallTime())};
 }
 
@@ -116,6 +117,8 @@ class AgentImpl final : public Agent {
                  [this] { OnCluster(); }) {}
 
   ~AgentImpl() override {
+    // A look at the host that hangs ends the process: what the kubelet sees goes before.
+    plugin_.reset();
     for (const TimerId timer :
          {inject_timer_, expiry_timer_, trust_timer_, remember_timer_, tell_timer_}) {
       loop_.CancelTimer(timer);
@@ -133,6 +136,8 @@ class AgentImpl final : public Agent {
     OpenAddress();
     if (in_force_) {
       cluster_.SetConfig(*in_force_);
+    } else {
+      cluster_.SetNoConfig();
     }
     return OkStatus();
   }

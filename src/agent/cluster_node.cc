@@ -13,6 +13,7 @@
 #include "src/labels/gpu_labels.h"
 #include "src/labels/node_feature.h"
 #include "src/node/host_facts.h"
+#include "src/sys/atomic_file.h"
 
 namespace kgpu::agent {
 namespace {
@@ -24,6 +25,19 @@ constexpr std::chrono::seconds kOpenAgain{60};
 // What changes together is looked at together.
 constexpr std::chrono::milliseconds kLookDelay{50};
 constexpr size_t kMaxProblems = 100;
+// Below the run folder, which a reboot empties.
+constexpr const char* kDecisionFile = "plugin-owner";
+constexpr const char* kOurs = "kgpu\n";
+constexpr const char* kOther = "other\n";
+
+std::optional<bool> RememberedDecision(const std::string& run_dir) {
+  const auto folder = sys::Root::Open(run_dir);
+  const auto text = folder.ok() ? folder->ReadFile(kDecisionFile, 16) : folder.status();
+  if (text.ok() && (*text == kOurs || *text == kOther)) {
+    return *text == kOther;
+  }
+  return std::nullopt;
+}
 
 // Labels that the GPUs make, of those the node carries of ours.
 labels::NodeClaims RememberedGpus(const node::SeenNode& node) {
@@ -72,6 +86,9 @@ ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOpti
               [this](const labels::LabelLook& look) { OnLook(look); }) {
   sockets_ = node::ForeignPluginSockets(options_.device_plugins);
   OpenCluster();
+  if (cluster_) {
+    decision_ = RememberedDecision(options_.run_dir);
+  }
 }
 
 ClusterNode::~ClusterNode() {
@@ -148,15 +165,18 @@ void ClusterNode::OnKeeper() {
       UpdateGpus();
     }
   }
+  Decide();
   changed_();
 }
 
 void ClusterNode::SetConfig(const config::NodeConfig& config) {
-  const bool is_keeper_new = !is_configured_ || config_.gate != config.gate ||
+  const bool is_keeper_new = !is_configured_ || is_gate_only_ || config_.gate != config.gate ||
                              config_.labels.outputs != config.labels.outputs ||
                              config_.labels.rule_objects != config.labels.rule_objects;
   config_ = config;
   is_configured_ = true;
+  is_gate_only_ = false;
+  ++look_tag_;
   worker_.SetConfig(config.labels);
   if (is_keeper_new) {
     MakeKeeper();
@@ -164,6 +184,16 @@ void ClusterNode::SetConfig(const config::NodeConfig& config) {
   LookAtHost();
   UpdateGpus();
   LookSoon();
+}
+
+void ClusterNode::SetNoConfig() {
+  if (!is_configured_) {
+    is_configured_ = true;
+    is_gate_only_ = true;
+    config_ = config::DefaultNodeConfig();
+    config_.labels.rule_objects = false;
+    MakeKeeper();
+  }
 }
 
 void ClusterNode::SetSnapshot(const device::SnapshotPtr& snapshot) {
@@ -181,12 +211,27 @@ void ClusterNode::SetFacts(node::ChainFacts facts) {
   }
 }
 
+// What was decided counts until the node is heard again: over a keeper that is made anew, over a
+// restart, while the API server is away. Before anything was decided the sockets tell.
 bool ClusterNode::stands_back() const {
-  if (keeper_ && keeper_->report().seen) {
-    return keeper_->owners().StandsBackFor(node::Owner::kPlugin);
+  return decision_.value_or(!sockets_.empty());
+}
+
+void ClusterNode::Decide() {
+  if (!keeper_ || !keeper_->report().seen) {
+    return;
   }
-  // Nobody can have told us to take over while no cluster is heard.
-  return !sockets_.empty();
+  const bool stands_back = keeper_->owners().StandsBackFor(node::Owner::kPlugin);
+  if (decision_ == stands_back) {
+    return;
+  }
+  decision_ = stands_back;
+  const Status written =
+      sys::WriteFileAtomically(fmt::format("{}/{}", options_.run_dir, kDecisionFile),
+                               stands_back ? kOther : kOurs, 0600, sys::Durability::kMemory);
+  if (!written.ok()) {
+    KGPU_LOG(kWarning, "a restart will forget whose the GPUs are", {"reason", Message(written)});
+  }
 }
 
 node::NodeReport ClusterNode::report() const {
@@ -258,12 +303,13 @@ void ClusterNode::LookSoon() {
 
 void ClusterNode::Look() {
   // Until all that speaks has spoken, nothing is taken off the node.
-  if (!gpus_ || (rules_ && !rules_->is_known())) {
+  if (is_gate_only_ || !gpus_ || (rules_ && !rules_->is_known())) {
     return;
   }
   labels::LookOptions options;
   options.gpus = *gpus_;
   options.now = loop_.clock().WallNow();
+  options.tag = look_tag_;
   options.wants_all_features = Publishes(config::LabelOutput::kNodeFeature);
   if (rules_) {
     options.cluster = rules_->labels();
@@ -272,6 +318,9 @@ void ClusterNode::Look() {
 }
 
 void ClusterNode::OnLook(const labels::LabelLook& look) {
+  if (look.tag != look_tag_) {
+    return;  // of the configuration before; the next one is on its way
+  }
   std::vector<std::string> problems = look.labels.problems;
   if (rules_) {
     const std::vector<std::string> more = rules_->problems();
@@ -298,10 +347,9 @@ void ClusterNode::Publish(const labels::LabelLook& look) {
 }
 
 void ClusterNode::PublishObject(const labels::LabelLook& look) {
-  if (!Publishes(config::LabelOutput::kNodeFeature)) {
-    if (object_) {
-      object_->SetWanted(std::nullopt);
-    }
+  const bool is_wanted = Publishes(config::LabelOutput::kNodeFeature);
+  // One that is not wanted may still be there, from before a restart: where there is such an API.
+  if (!is_wanted && !object_ && (!rules_ || !rules_->has_api())) {
     return;
   }
   if (!object_) {
@@ -321,14 +369,21 @@ void ClusterNode::PublishObject(const labels::LabelLook& look) {
 }
 
 void ClusterNode::PublishFile(const labels::LabelLook& look) {
-  const auto [folder, name] = SplitPath(config_.labels.file);
+  const bool is_wanted = Publishes(config::LabelOutput::kFile);
   Status status;
-  if (Publishes(config::LabelOutput::kFile)) {
-    const auto written = labels::WriteFeatureFile(host_, folder, look.labels.own_labels, name);
-    status = written.status();
-    has_written_file_ = has_written_file_ || written.ok();
-  } else if (std::exchange(has_written_file_, false)) {
+  // Also at the start: it may be an earlier configuration's.
+  if (written_file_.empty()) {
+    written_file_ = config_.labels.file;
+  }
+  if ((!is_wanted || written_file_ != config_.labels.file) &&
+      labels::IsOwnFeatureFile(host_, written_file_)) {
+    const auto [folder, name] = SplitPath(written_file_);
     status = labels::RemoveFeatureFile(host_, folder, name);
+  }
+  if (is_wanted) {
+    written_file_ = config_.labels.file;
+    const auto [folder, name] = SplitPath(written_file_);
+    status = labels::WriteFeatureFile(host_, folder, look.labels.own_labels, name).status();
   }
   if (std::string problem(Message(status)); problem != file_problem_) {
     if (!problem.empty()) {
@@ -336,6 +391,14 @@ void ClusterNode::PublishFile(const labels::LabelLook& look) {
     }
     file_problem_ = std::move(problem);
   }
+}
+
+std::vector<std::string> ClusterNode::label_problems() const {
+  std::vector<std::string> problems = label_problems_;
+  if (std::string slow = worker_.problem(); !slow.empty()) {
+    problems.push_back(std::move(slow));
+  }
+  return problems;
 }
 
 void ClusterNode::LogNews(std::vector<std::string> problems) {

@@ -29,6 +29,7 @@ struct ClusterNodeOptions {
   std::string node_name;
   std::string version;
   std::string device_plugins;  // the kubelet's folder of sockets
+  std::string run_dir;         // where the last decision about them outlives a restart
   WallTime booted{};
 };
 
@@ -44,6 +45,8 @@ class ClusterNode {
   ClusterNode& operator=(const ClusterNode&) = delete;
 
   void SetConfig(const config::NodeConfig& config);
+  // There is no good configuration: the node is told to be not ready, and nothing else.
+  void SetNoConfig();
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetFacts(node::ChainFacts facts);
 
@@ -51,12 +54,13 @@ class ClusterNode {
   bool stands_back() const;
   node::NodeReport report() const;
   // What is wrong with labels, for people.
-  const std::vector<std::string>& label_problems() const { return label_problems_; }
+  std::vector<std::string> label_problems() const;
 
  private:
   void OpenCluster();
   void MakeKeeper();
   void OnKeeper();
+  void Decide();
   void LookAtHost();
   void UpdateGpus();
   void LookSoon();
@@ -77,11 +81,14 @@ class ClusterNode {
   sys::Root own_root_;  // credentials are files of this process, not of the host
 
   bool is_configured_ = false;  // before that nothing is made, looked at or written
+  bool is_gate_only_ = false;
   config::NodeConfig config_;
   device::SnapshotPtr snapshot_;
   node::ChainFacts facts_;
   std::vector<std::string> sockets_;
   bool has_gfd_file_ = false;
+  // Whether another plugin was stood back for, as the Node object said last.
+  std::optional<bool> decision_;
 
   std::string api_problem_;
   std::unique_ptr<kube::Cluster> cluster_;
@@ -99,7 +106,8 @@ class ClusterNode {
   std::optional<labels::NodeClaims> gpus_;
   std::vector<std::string> label_problems_;
   std::string file_problem_;
-  bool has_written_file_ = false;
+  std::string written_file_;  // where our feature file may lie
+  uint64_t look_tag_ = 0;     // rises with each configuration
 
   TimerId cluster_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;

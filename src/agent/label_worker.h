@@ -18,7 +18,7 @@ struct LabelWorkerOptions {
   std::string node_name;
   // A look that takes longer is told as trouble, and waited for no more when the worker stops.
   std::chrono::milliseconds slow{10'000};
-  std::chrono::milliseconds stop_limit{50};
+  std::chrono::milliseconds stop_limit{3'000};
 };
 
 // Lives on the loop's thread; its own is named "kgpu-labels".

@@ -31,11 +31,13 @@ class LabelWorkerTest : public ::testing::Test {
     auto host = sys::Root::Open(dir_.path());
     ASSERT_OK(host);
     host_.emplace(*std::move(host));
-    worker_ = std::make_unique<LabelWorker>(*loop_, *host_, LabelWorkerOptions{.node_name = "n1"},
-                                            [this](labels::LabelLook look) {
-                                              look_ = std::move(look);
-                                              loop_->Quit();
-                                            });
+    worker_ = std::make_unique<LabelWorker>(
+        *loop_, *host_,
+        LabelWorkerOptions{.node_name = "n1", .stop_limit = std::chrono::minutes(1)},
+        [this](labels::LabelLook look) {
+          look_ = std::move(look);
+          loop_->Quit();
+        });
   }
 
   labels::LabelLook Wait() {

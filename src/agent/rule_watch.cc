@@ -3,11 +3,11 @@
 #include <boost/json.hpp>
 
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "src/base/log.h"
 #include "src/kube/resource.h"
 #include "src/labels/node_feature.h"
 #include "src/labels/rules.h"
@@ -23,14 +23,28 @@ constexpr const char* kApi = "/apis/nfd.k8s-sigs.io/v1alpha1";
 
 // A cluster without NFD's API is asked for it again; each node asks for itself.
 constexpr std::chrono::minutes kAskAgain{10};
+// Before the first question: nodes that start together do not ask together.
+constexpr std::chrono::seconds kStartJitter{5};
+// Between two answers of the same kind: while a cluster starts, one may be wrong.
+constexpr std::chrono::seconds kConfirm{5};
+constexpr int kBelieved = 2;
 // Objects that come together are looked at together.
 constexpr std::chrono::milliseconds kSettle{200};
 constexpr size_t kMaxRuleObjects = 1'000;
 constexpr size_t kMaxFeatureObjects = 100;
+constexpr size_t kMaxBytes = size_t{32} << 20;
 
-// Of what is not allowed, or not there any more, we do not ask often.
-constexpr kube::BackoffOptions kBackoff{
-    .first = std::chrono::seconds(1), .longest = kAskAgain, .reset_after = std::chrono::minutes(2)};
+// Of a collection that is not followed: none.
+const std::map<std::string, kube::ObjectPtr>& ObjectsOf(
+    const std::unique_ptr<kube::Reflector>& reflector) {
+  static const std::map<std::string, kube::ObjectPtr> kNone;
+  return reflector ? reflector->objects() : kNone;
+}
+
+// The server's word that there is nothing for us.
+bool IsRefusal(const Status& status) {
+  return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
+}
 
 }  // namespace
 
@@ -43,13 +57,30 @@ RuleWatch::RuleWatch(EventLoop& loop, kube::Client& client, Random& random, std:
       node_(std::move(node)),
       own_namespace_(std::move(own_namespace)),
       own_object_(std::move(own_object)),
-      changed_(std::move(changed)) {
-  Ask();
+      changed_(std::move(changed)),
+      backoff_(random),
+      rules_{.path = kRules.Collection(), .label_selector = "", .max_objects = kMaxRuleObjects},
+      features_{.path = kFeatures.Collection(),
+                .label_selector = fmt::format("{}={}", labels::kNodeNameLabel, node_),
+                .max_objects = kMaxFeatureObjects} {
+  AskIn(random_.PartOf(kStartJitter));
 }
 
 RuleWatch::~RuleWatch() {
-  loop_.CancelTimer(again_);
-  loop_.CancelTimer(settle_);
+  for (const TimerId timer : {ask_timer_, settle_timer_, rules_.again, features_.again}) {
+    loop_.CancelTimer(timer);
+  }
+}
+
+bool RuleWatch::is_known() const {
+  return has_api_ ? rules_.is_known() && features_.is_known() : absences_ >= kBelieved;
+}
+
+void RuleWatch::AskIn(std::chrono::nanoseconds delay) {
+  ask_timer_ = loop_.After(delay, [this] {
+    ask_timer_ = TimerId::kNone;
+    Ask();
+  });
 }
 
 void RuleWatch::Ask() {
@@ -61,57 +92,68 @@ void RuleWatch::Ask() {
 
 void RuleWatch::OnApi(const Status& status) {
   if (status.ok()) {
-    Follow();
+    has_api_ = true;
+    Follow(rules_);
+    Follow(features_);
     return;
   }
-  // It is not there, or not for us: then it adds nothing.
-  if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied) {
-    if (!std::exchange(is_known_, true)) {
-      Changed();
-    }
+  if (!IsRefusal(status)) {
+    absences_ = 0;
+    AskIn(backoff_.Next(loop_.clock().Now()));
+    return;
   }
-  again_ = loop_.After(kAskAgain + random_.PartOf(kAskAgain / 2), [this] { Ask(); });
+  if (++absences_ < kBelieved) {
+    AskIn(kConfirm);
+    return;
+  }
+  if (absences_ == kBelieved) {
+    Changed();
+  }
+  AskIn(kAskAgain + random_.PartOf(kAskAgain / 2));
 }
 
-void RuleWatch::Follow() {
-  const auto handlers = [this](bool is_last) {
-    return kube::ReflectorHandlers{.on_changed = [this](const kube::ObjectPtr&) { Changed(); },
-                                   .on_gone = [this](const kube::ObjectPtr&) { Changed(); },
-                                   .on_synced =
-                                       [this, is_last] {
-                                         if (is_last || (rules_ && rules_->is_synced())) {
-                                           Changed();
-                                         }
-                                       },
-                                   .on_trouble =
-                                       [](const Status& status) {
-                                         KGPU_LOG(kDebug, "rules of the cluster",
-                                                  {"reason", Message(status)});
-                                       }};
-  };
-  rules_ = std::make_unique<kube::Reflector>(
-      loop_, client_, random_,
-      kube::ReflectorOptions{.selection = {.path = kRules.Collection()},
-                             .max_objects = kMaxRuleObjects,
-                             .max_bytes = size_t{32} << 20,
-                             .backoff = kBackoff},
-      handlers(false));
-  features_ = std::make_unique<kube::Reflector>(
+void RuleWatch::Follow(Followed& followed) {
+  followed.reflector = std::make_unique<kube::Reflector>(
       loop_, client_, random_,
       kube::ReflectorOptions{
-          .selection = {.path = kFeatures.Collection(),
-                        .label_selector = fmt::format("{}={}", labels::kNodeNameLabel, node_)},
-          .max_objects = kMaxFeatureObjects,
-          .max_bytes = size_t{32} << 20,
-          .backoff = kBackoff},
-      handlers(true));
+          .selection = {.path = followed.path, .label_selector = followed.label_selector},
+          .max_objects = followed.max_objects,
+          .max_bytes = kMaxBytes},
+      kube::ReflectorHandlers{
+          .on_changed = [this](const kube::ObjectPtr&) { Changed(); },
+          .on_gone = [this](const kube::ObjectPtr&) { Changed(); },
+          .on_synced =
+              [this, &followed] {
+                followed.refusals = 0;
+                followed.refusal.clear();
+                Changed();
+              },
+          .on_trouble = [this, &followed](const Status& status) { OnTrouble(followed, status); }});
+}
+
+// What is not there, or not for us, is not asked for in vain: it is looked for again much later.
+void RuleWatch::OnTrouble(Followed& followed, const Status& status) {
+  if (!IsRefusal(status)) {
+    followed.refusals = 0;
+    return;
+  }
+  if (++followed.refusals < kBelieved) {
+    return;
+  }
+  followed.refusal = std::string(Message(status));
+  followed.reflector.reset();
+  loop_.CancelTimer(followed.again);
+  followed.again = loop_.After(kAskAgain + random_.PartOf(kAskAgain / 2), [this, &followed] {
+    followed.again = TimerId::kNone;
+    Follow(followed);
+  });
+  Changed();
 }
 
 void RuleWatch::Changed() {
-  if (settle_ == TimerId::kNone) {
-    settle_ = loop_.After(kSettle, [this] {
-      settle_ = TimerId::kNone;
-      is_known_ = is_known_ || (rules_ && rules_->is_synced() && features_->is_synced());
+  if (settle_timer_ == TimerId::kNone) {
+    settle_timer_ = loop_.After(kSettle, [this] {
+      settle_timer_ = TimerId::kNone;
       changed_();
     });
   }
@@ -119,15 +161,12 @@ void RuleWatch::Changed() {
 
 labels::ClusterLabels RuleWatch::labels() const {
   labels::ClusterLabels found;
-  if (!rules_) {
-    return found;
-  }
-  for (const auto& [key, object] : rules_->objects()) {
+  for (const auto& [key, object] : ObjectsOf(rules_.reflector)) {
     if (auto rules = labels::ReadRuleObject(*object); rules.ok()) {
       found.rules.push_back(std::move(rules->rules));
     }
   }
-  for (const auto& [key, object] : features_->objects()) {
+  for (const auto& [key, object] : ObjectsOf(features_.reflector)) {
     auto feature = labels::ReadNodeFeature(*object);
     if (feature.ok() && (feature->name != own_object_ || feature->name_space != own_namespace_)) {
       found.features.push_back(*std::move(feature));
@@ -139,10 +178,12 @@ labels::ClusterLabels RuleWatch::labels() const {
 
 std::vector<std::string> RuleWatch::problems() const {
   std::vector<std::string> problems;
-  if (!rules_) {
-    return problems;
+  for (const Followed* followed : {&rules_, &features_}) {
+    if (!followed->refusal.empty()) {
+      problems.push_back(fmt::format("{}: {}", followed->path, followed->refusal));
+    }
   }
-  for (const auto& [key, object] : rules_->objects()) {
+  for (const auto& [key, object] : ObjectsOf(rules_.reflector)) {
     const auto rules = labels::ReadRuleObject(*object);
     if (!rules.ok()) {
       problems.push_back(fmt::format("NodeFeatureRule {}: {}", key, Message(rules.status())));
@@ -150,7 +191,7 @@ std::vector<std::string> RuleWatch::problems() const {
     }
     problems.insert(problems.end(), rules->problems.begin(), rules->problems.end());
   }
-  for (const auto& [key, object] : features_->objects()) {
+  for (const auto& [key, object] : ObjectsOf(features_.reflector)) {
     if (const auto feature = labels::ReadNodeFeature(*object); !feature.ok()) {
       problems.push_back(fmt::format("NodeFeature {}: {}", key, Message(feature.status())));
     }

@@ -3,6 +3,7 @@
 // it has not.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "src/base/event_loop.h"
 #include "src/base/random.h"
+#include "src/kube/backoff.h"
 #include "src/kube/client.h"
 #include "src/kube/reflector.h"
 #include "src/labels/label_source.h"
@@ -27,16 +29,33 @@ class RuleWatch {
   RuleWatch(const RuleWatch&) = delete;
   RuleWatch& operator=(const RuleWatch&) = delete;
 
-  // False until it is known what the cluster adds: nothing may be taken off the node before.
-  bool is_known() const { return is_known_; }
+  // False until it is known what the cluster adds: nothing may be taken off the node before. A
+  // collection that is not there, or not for us, adds nothing; it is believed when told twice.
+  bool is_known() const;
+  bool has_api() const { return has_api_; }
   labels::ClusterLabels labels() const;
   // Objects that could not be read, for people.
   std::vector<std::string> problems() const;
 
  private:
+  // One collection that is followed, or was refused.
+  struct Followed {
+    std::string path;
+    std::string label_selector;
+    size_t max_objects = 0;
+    std::unique_ptr<kube::Reflector> reflector{};
+    int refusals = 0;       // in a row
+    std::string refusal{};  // why there is nothing to follow
+    TimerId again = TimerId::kNone;
+
+    bool is_known() const { return (reflector && reflector->is_synced()) || !refusal.empty(); }
+  };
+
+  void AskIn(std::chrono::nanoseconds delay);
   void Ask();
   void OnApi(const Status& status);
-  void Follow();
+  void Follow(Followed& followed);
+  void OnTrouble(Followed& followed, const Status& status);
   void Changed();
 
   EventLoop& loop_;
@@ -46,12 +65,14 @@ class RuleWatch {
   const std::string own_namespace_;
   const std::string own_object_;
   std::function<void()> changed_;
-  bool is_known_ = false;
+  kube::Backoff backoff_;
+  bool has_api_ = false;
+  int absences_ = 0;  // answers in a row that there is no such API
   std::unique_ptr<kube::Call> call_;
-  std::unique_ptr<kube::Reflector> rules_;
-  std::unique_ptr<kube::Reflector> features_;
-  TimerId again_ = TimerId::kNone;
-  TimerId settle_ = TimerId::kNone;
+  Followed rules_;
+  Followed features_;
+  TimerId ask_timer_ = TimerId::kNone;
+  TimerId settle_timer_ = TimerId::kNone;
 };
 
 }  // namespace kgpu::agent

@@ -18,6 +18,7 @@ namespace kgpu::agent {
 namespace {
 
 namespace json = boost::json;
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
@@ -69,10 +70,13 @@ class RuleWatchTest : public ::testing::Test {
           {"labels", {{"nfd.node.kubernetes.io/node-name", node}}}}},
         {"spec", {{"labels", {{"vendor.io/" + name, "1"}}}}}});
   }
+  std::unique_ptr<RuleWatch> MakeWatch() {
+    return std::make_unique<RuleWatch>(loop_, client_, random_, "n1", "default", "kgpu-n1",
+                                       [this] { ++changes_; });
+  }
   void Start() {
-    watch_ = std::make_unique<RuleWatch>(loop_, client_, random_, "n1", "default", "kgpu-n1",
-                                         [this] { ++changes_; });
-    loop_.Advance(seconds(5));
+    watch_ = MakeWatch();
+    loop_.Advance(seconds(20));
   }
   uint64_t Requests() const { return requests_.sent; }
 
@@ -120,9 +124,48 @@ TEST_F(RuleWatchTest, FindsNfdWhenItComes) {
 }
 
 TEST_F(RuleWatchTest, NothingIsKnownWhileTheServerIsAway) {
-  api_.faults().Add({.kind = apiserver::FaultKind::kAway});
+  api_.faults().Add({.kind = apiserver::FaultKind::kAway, .lasts_for = seconds(1'000)});
   Start();
+  loop_.Advance(seconds(900));
   EXPECT_FALSE(watch_->is_known());
+  loop_.Advance(minutes(3));
+  EXPECT_TRUE(watch_->is_known()) << "it is asked again soon when it is back";
+}
+
+TEST_F(RuleWatchTest, OneWrongAnswerIsNotBelieved) {
+  InstallNfd();
+  AddRule("a", json::array{{{"name", "r"}, {"labels", {{"vendor.io/x", "1"}}}}});
+  api_.faults().Add({.kind = apiserver::FaultKind::kAnswer, .code = 404, .count = 1});
+  watch_ = MakeWatch();
+  for (int i = 0; i < 600 && !watch_->is_known(); ++i) {
+    loop_.Advance(milliseconds(100));
+  }
+  EXPECT_TRUE(watch_->is_known());
+  EXPECT_THAT(watch_->labels().rules, SizeIs(1));
+}
+
+TEST_F(RuleWatchTest, ACollectionThatIsNotThereOrNotForUsAddsNothing) {
+  Do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+     Crd("nodefeaturerules", "NodeFeatureRule", "Cluster"));
+  AddRule("a", json::array{{{"name", "r"}, {"labels", {{"vendor.io/x", "1"}}}}});
+  Start();
+  loop_.Advance(minutes(1));
+  EXPECT_TRUE(watch_->is_known());
+  EXPECT_THAT(watch_->labels().rules, SizeIs(1));
+  ASSERT_THAT(watch_->problems(), SizeIs(1));
+  EXPECT_THAT(watch_->problems()[0], HasSubstr("nodefeatures"));
+}
+
+TEST_F(RuleWatchTest, WithoutTheRightToListItAsksRarely) {
+  InstallNfd();
+  api_.faults().Add({.kind = apiserver::FaultKind::kAnswer, .verb = "list", .code = 403});
+  Start();
+  loop_.Advance(minutes(2));
+  EXPECT_TRUE(watch_->is_known());
+  EXPECT_THAT(watch_->problems(), SizeIs(2));
+  const uint64_t before = Requests();
+  loop_.Advance(minutes(60));
+  EXPECT_LE(Requests() - before, 26U);
 }
 
 TEST_F(RuleWatchTest, FollowsRules) {

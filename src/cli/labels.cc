@@ -11,11 +11,12 @@
 #include "src/base/clock.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
+#include "src/cli/labels_apply.h"
 #include "src/cli/labels_view.h"
 #include "src/cli/node_api.h"
-#include "src/cli/node_change.h"
 #include "src/cli/node_name.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -24,8 +25,7 @@
 #include "src/labels/gpu_labels.h"
 #include "src/labels/label_source.h"
 #include "src/labels/rules.h"
-#include "src/node/node_plan.h"
-#include "src/node/owners.h"
+#include "src/sys/unix_socket.h"
 
 namespace kgpu::cli {
 namespace {
@@ -40,6 +40,7 @@ struct LabelsOptions {
   bool shows_raw = false;
   bool explains_rules = false;
   bool applies = false;
+  std::string run_dir = kRunDir;
   bool writes_file = false;
   bool removes_file = false;
 };
@@ -81,18 +82,25 @@ StatusOr<config::NodeConfig> ConfigOf(const LabelsOptions& options) {
   return config;
 }
 
-StatusOr<labels::NodeClaims> ReadGpus(const LabelsOptions& options, const host::DriverRoot& root,
-                                      const config::NodeConfig& config) {
+struct Gpus {
+  labels::NodeClaims claims{};
+  bool is_driver_silent = false;  // there are cards, and little is known of them
+};
+
+StatusOr<Gpus> ReadGpus(const LabelsOptions& options, const host::DriverRoot& root,
+                        const config::NodeConfig& config) {
   // Where PCI shows no card there is nothing to ask a driver for.
   const auto cards = host::ScanNvidiaPci(root.host);
   if (!config.labels.gpus || (cards.ok() && cards->empty())) {
-    return labels::NodeClaims();
+    return Gpus();
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
-  if (snapshot->driver.state != device::DriverState::kReady && !snapshot->unmanaged.empty()) {
+  const bool is_silent = snapshot->driver.state != device::DriverState::kReady;
+  if (is_silent) {
     PrintNote(fmt::format("kgpu labels: {}", snapshot->driver.reason));
   }
-  return labels::GpuClaims(*snapshot, config, labels::ReadGpuHost(root.host, *snapshot));
+  return Gpus{labels::GpuClaims(*snapshot, config, labels::ReadGpuHost(root.host, *snapshot)),
+              is_silent};
 }
 
 void PrintProblems(const labels::LabelLook& look) {
@@ -132,29 +140,31 @@ StatusOr<ExitCode> WriteFile(const sys::Root& host, const std::string& path,
   return ExitCode::kOk;
 }
 
-// As the agent would, once. The gate is left as it is: it speaks for an agent that runs.
-StatusOr<ExitCode> Apply(const NodeOptions& options, const labels::NodeClaims& claims) {
-  ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options));
-  StatusOr<std::vector<node::SeenPod>> pods = api->ReadPods(name);
-  return ChangeNode(options, [&](const node::SeenNode& seen) -> StatusOr<node::EditPlan> {
-    node::Evidence evidence{.node = &seen};
-    if (pods.ok()) {
-      evidence.pods = *pods;
-    }
-    node::NodePlan plan =
-        node::PlanNode(seen, {.claims = claims}, node::FindOwners(evidence), RealClock().WallNow());
-    node::EditPlan step;
-    step.changes = std::move(plan.changes);
-    for (const node::Skipped& skipped : plan.skipped) {
-      step.notes.push_back(
-          fmt::format("{} {} is left to {}", skipped.kind, skipped.key, skipped.owner));
-    }
-    if (!plan.writes.empty()) {
-      step.request = std::move(plan.writes.front().request);
-    }
-    return step;
-  });
+// A set that is not whole would take the rest off the node.
+Status CheckWhole(const LabelsOptions& options, bool is_driver_silent) {
+  if (!options.only.empty()) {
+    return InvalidArgument("--apply brings all labels onto the node: leave --only {} out",
+                           options.only);
+  }
+  if (is_driver_silent) {
+    return FailedPrecondition(
+        "the driver does not answer, so the labels of the GPUs are not known: see kgpu devices");
+  }
+  if (!options.node.is_dry_run && sys::ConnectUnix(options.run_dir + "/agent.sock").ok()) {
+    return FailedPrecondition(
+        "an agent runs here and keeps the labels of the node: --dry-run shows what would change");
+  }
+  return OkStatus();
+}
+
+StatusOr<ExitCode> Apply(const LabelsOptions& options, labels::LabelSource& source,
+                         labels::LookOptions look_options) {
+  ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options.node));
+  ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.node));
+  ASSIGN_OR_RETURN(look_options.cluster, ReadClusterLabels(*api, name));
+  const labels::LabelLook look = source.Look(look_options);
+  PrintProblems(look);
+  return ApplyClaims(options.node, *api, name, look.labels.claims);
 }
 
 StatusOr<ExitCode> Run(const LabelsOptions& options) {
@@ -166,19 +176,23 @@ StatusOr<ExitCode> Run(const LabelsOptions& options) {
     RETURN_IF_ERROR(labels::RemoveFeatureFile(root.host, folder, name));
     return ExitCode::kOk;
   }
+  ASSIGN_OR_RETURN(Gpus gpus, ReadGpus(options, root, config));
+  if (options.applies) {
+    RETURN_IF_ERROR(CheckWhole(options, gpus.is_driver_silent));
+  }
   labels::LookOptions look_options;
-  ASSIGN_OR_RETURN(look_options.gpus, ReadGpus(options, root, config));
+  look_options.gpus = std::move(gpus.claims);
   look_options.now = RealClock().WallNow();
   look_options.wants_verdicts = options.explains_rules;
   look_options.wants_all_features = options.shows_raw;
   labels::LabelSource source(root.host, config.labels, NodeName(options.node.node));
+  if (options.applies) {
+    return Apply(options, source, std::move(look_options));
+  }
   const labels::LabelLook look = source.Look(look_options);
   PrintProblems(look);
   if (options.writes_file) {
     return WriteFile(root.host, config.labels.file, look);
-  }
-  if (options.applies) {
-    return Apply(options.node, look.labels.claims);
   }
   RETURN_IF_ERROR(Show(options, form, look));
   return ExitCode::kOk;
@@ -231,6 +245,10 @@ void AddFlags(CLI::App& verb, LabelsOptions& options) {
   verb.add_flag("--apply", options.applies,
                 "Bring labels, annotations, taints and extended resources onto the Node object, "
                 "once; what others own stays theirs");
+  verb.add_option("--run-dir", options.run_dir, "With --apply: folder of the agent's socket")
+      ->envname("KGPU_RUN_DIR")
+      ->type_name("DIR")
+      ->capture_default_str();
   verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change");
   verb.add_flag("--write-file", options.writes_file,
                 "Write the feature file of the configuration (labels.file), for an NFD that runs "

@@ -16,6 +16,10 @@
 namespace kgpu::labels {
 namespace {
 
+// Says whose the file is: one without it is never touched.
+constexpr std::string_view kHeader =
+    "# Written by kgpu, which replaces it whole: edits are lost.\n";
+
 constexpr std::string_view kDirective = "# +";
 // A file of thousands of bad lines is one problem, not thousands.
 constexpr size_t kMaxProblems = 10;
@@ -200,8 +204,13 @@ FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, Wa
   return all;
 }
 
+bool IsOwnFeatureFile(const sys::Root& host, std::string_view path) {
+  const auto text = host.ReadFile(path, kMaxFeatureFileBytes);
+  return text.ok() && text->starts_with(kHeader);
+}
+
 StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& labels) {
-  std::string text = "# Written by kgpu, which replaces it whole: edits are lost.\n";
+  std::string text(kHeader);
   for (const auto& [key, value] : labels) {
     // A line break in a value would be a label more.
     RETURN_IF_ERROR(CheckKey(key));
@@ -224,6 +233,10 @@ StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
   if (old.ok() && *old == text) {
     return false;
   }
+  if (old.ok() && !old->starts_with(kHeader)) {
+    return AlreadyExists("{}: was not written by kgpu: remove it, or name another labels.file",
+                         host.At(path));
+  }
   ASSIGN_OR_RETURN(const std::string real_folder, host.Resolve(folder));
   RETURN_IF_ERROR(
       sys::WriteFileAtomically(host.At(fmt::format("{}/{}", real_folder, own_file)), text));
@@ -236,7 +249,11 @@ Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
   if (!real_folder.ok()) {
     return real_folder.status().code() == StatusCode::kNotFound ? OkStatus() : real_folder.status();
   }
-  const std::string path = host.At(fmt::format("{}/{}", *real_folder, own_file));
+  const std::string inside = fmt::format("{}/{}", *real_folder, own_file);
+  if (host.Exists(inside) && !IsOwnFeatureFile(host, inside)) {
+    return FailedPrecondition("{}: was not written by kgpu: it is left as it is", host.At(inside));
+  }
+  const std::string path = host.At(inside);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, fmt::format("remove {}", path));
   }

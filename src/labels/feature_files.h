@@ -50,11 +50,14 @@ FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, Wa
 StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& labels);
 
 // Replaces the file as a whole when it says something else. Tells whether it did. Errors: of the
-// file system; NotFound where the folder is not: NFD does not run here.
+// file system; NotFound where the folder is not: NFD does not run here; AlreadyExists (somebody
+// else wrote the file).
 StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
                                 const std::map<std::string, std::string>& labels,
                                 std::string_view own_file = kOwnFeatureFile);
-// OK as well when there is none.
+// Whether there is such a file and we wrote it.
+bool IsOwnFeatureFile(const sys::Root& host, std::string_view path);
+// OK as well when there is none. Errors: FailedPrecondition (somebody else wrote it).
 Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
                          std::string_view own_file = kOwnFeatureFile);
 

@@ -22,13 +22,14 @@ class GpuHold {
   // `claims` is what `snapshot` says by itself. Nothing: not known yet, look again at next().
   std::optional<NodeClaims> Update(device::DriverState state, bool has_gpus, NodeClaims claims,
                                    SteadyTime now);
-  // When the answer changes though nothing is told.
-  std::optional<SteadyTime> next() const;
+  // When the answer changes though nothing is told: always later than the last Update.
+  std::optional<SteadyTime> next() const { return next_; }
 
  private:
   std::optional<NodeClaims> said_;  // with a driver that answered
   std::optional<NodeClaims> remembered_;
   std::optional<SteadyTime> silent_since_;
+  std::optional<SteadyTime> next_;
 };
 
 }  // namespace kgpu::labels

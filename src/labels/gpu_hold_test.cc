@@ -43,6 +43,7 @@ TEST_F(GpuHoldTest, WhatItSaidStandsWhileItIsSilent) {
   EXPECT_THAT(Silent(), Optional(Eq(Claims("8"))));
   now_ = *hold_.next();
   EXPECT_THAT(Silent(), Optional(Eq(kPresent)));
+  EXPECT_EQ(hold_.next(), std::nullopt) << "there is nothing more to wait for";
 }
 
 TEST_F(GpuHoldTest, AShortAnswerBeginsThePatienceAnew) {
@@ -70,6 +71,7 @@ TEST_F(GpuHoldTest, WhatTheNodeCarriesStandsBeforeTheFirstAnswer) {
 
 TEST_F(GpuHoldTest, AHostWithoutCardsIsNotWaitedFor) {
   EXPECT_THAT(hold_.Update(DriverState::kMissing, false, {}, now_), Optional(Eq(NodeClaims())));
+  EXPECT_EQ(hold_.next(), std::nullopt);
 }
 
 TEST_F(GpuHoldTest, ACardThatIsTakenOutTakesItsLabelsAlong) {

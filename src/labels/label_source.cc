@@ -71,7 +71,9 @@ LabelSource::Stamps LabelSource::StampFiles() const {
   return stamps;
 }
 
+// One file that is wrong leaves all of them as they were: what it says of the other is not known.
 void LabelSource::LoadNfdConfigs() {
+  LabelsSettings settings;
   using Read = StatusOr<ConvertedSettings> (*)(std::string_view, std::string_view, LabelsSettings);
   const std::array<std::pair<const std::string&, Read>, 2> files = {
       {{config_.nfd_worker, &ReadNfdWorkerConfig}, {config_.nfd_master, &ReadNfdMasterConfig}}};
@@ -80,18 +82,19 @@ void LabelSource::LoadNfdConfigs() {
       continue;
     }
     const auto text = host_.ReadFile(path);
-    auto converted = text.ok() ? read(*text, path, settings_) : text.status();
+    auto converted = text.ok() ? read(*text, path, settings) : text.status();
     if (!converted.ok()) {
       load_problems_.emplace_back(Message(converted.status()));
-      continue;
+      return;
     }
-    settings_ = std::move(converted->settings);
+    settings = std::move(converted->settings);
     for (const config::Note& note : converted->notes) {
       if (note.fate == config::Fate::kUnknown || note.fate == config::Fate::kNotTranslated) {
         load_problems_.push_back(note.text);
       }
     }
   }
+  settings_ = std::move(settings);
   settings_.features.node_name = node_name_;
 }
 
@@ -99,16 +102,22 @@ void LabelSource::LoadRules(const std::string& path) {
   const auto text = host_.ReadFile(path, kMaxRuleBytes);
   auto rules = text.ok() ? ParseRuleFile(*text, path) : text.status();
   if (rules.ok()) {
-    std::ranges::move(*rules, std::back_inserter(rules_));
+    good_rules_[path] = *std::move(rules);
   } else {
-    load_problems_.emplace_back(Message(rules.status()));
+    // A file that is being edited takes nothing off the node.
+    load_problems_.push_back(
+        fmt::format("{}{}", Message(rules.status()),
+                    good_rules_.contains(path) ? " (its former rules stay in force)" : ""));
+  }
+  if (const auto good = good_rules_.find(path); good != good_rules_.end()) {
+    std::ranges::copy(good->second, std::back_inserter(rules_));
   }
 }
 
 void LabelSource::Load() {
-  settings_ = {};
   rules_.clear();
   load_problems_.clear();
+  std::erase_if(good_rules_, [this](const auto& file) { return !stamps_.contains(file.first); });
   LoadNfdConfigs();
   if (settings_.runs_file_rules) {
     rules_ = settings_.rules;
@@ -140,6 +149,7 @@ LabelLook LabelSource::Look(const LookOptions& options) {
     Load();
   }
   LabelLook look;
+  look.tag = options.tag;
   std::vector<std::string> problems = load_problems_;
   std::vector<NodeClaims> own;
   if (config_.features) {

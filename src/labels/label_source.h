@@ -35,6 +35,7 @@ struct LabelLook {
   bool publishes = true;
   std::optional<WallTime> next_expiry;  // of a line in a feature file
   std::vector<RuleVerdict> verdicts;    // when asked for
+  uint64_t tag = 0;                     // as in LookOptions
 };
 
 struct LookOptions {
@@ -44,6 +45,7 @@ struct LookOptions {
   bool wants_verdicts = false;
   // Features that no rule asks for are looked at too: they are printed, or published.
   bool wants_all_features = false;
+  uint64_t tag = 0;  // tells the caller which of its questions was answered
 };
 
 // Thread: any, one at a time. Blocks on files of the host.
@@ -78,6 +80,7 @@ class LabelSource {
   Stamps stamps_;  // of what is loaded
   LabelsSettings settings_;
   std::vector<RuleSet> rules_;
+  std::map<std::string, std::vector<RuleSet>> good_rules_;  // by file, as it was read well last
   std::vector<std::string> load_problems_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 
 #include "src/features/cpuid.h"
@@ -78,6 +79,17 @@ TEST_F(LabelSourceTest, RuleFilesCountWhenTheyChange) {
   dir_.WriteFile("etc/kgpu/rules.d/a.yaml", kRule);
   EXPECT_THAT(Look().labels.claims.labels, Contains(Pair("vendor.io/debian", "true")));
   dir_.WriteFile("etc/kgpu/rules.d/a.yaml", "[]");
+  EXPECT_THAT(Look().labels.claims.labels, Not(Contains(Key("vendor.io/debian"))));
+}
+
+TEST_F(LabelSourceTest, AFileThatIsBeingEditedTakesNothingOff) {
+  dir_.WriteFile("etc/kgpu/rules.d/a.yaml", kRule);
+  Look();
+  dir_.WriteFile("etc/kgpu/rules.d/a.yaml", "- name: [");
+  const LabelLook look = Look();
+  EXPECT_THAT(look.labels.claims.labels, Contains(Key("vendor.io/debian")));
+  EXPECT_THAT(look.labels.problems, Contains(HasSubstr("its former rules stay in force")));
+  std::filesystem::remove(dir_.At("etc/kgpu/rules.d/a.yaml"));
   EXPECT_THAT(Look().labels.claims.labels, Not(Contains(Key("vendor.io/debian"))));
 }
 

@@ -168,7 +168,7 @@ TEST_F(AgentClusterTest, TheNodeIsReadyWhenEveryLinkIs) {
   StartAgent("gate: {taint: true}\n");
   ASSERT_TRUE(WaitForNode([&] { return Condition() == "False PluginNotRegistered"; }))
       << Condition();
-  EXPECT_EQ(Label(kProduct), "Tesla-T4");
+  ASSERT_TRUE(WaitForNode([&] { return Label(kProduct) == "Tesla-T4"; }));
   EXPECT_NE(Label(kModel), "");
   EXPECT_EQ(NodeStatus().code, 7);
   StartKubelet();
@@ -243,8 +243,8 @@ TEST_F(AgentClusterTest, LabelsGoWhereTheConfigurationSays) {
 
 TEST_F(AgentClusterTest, LabelsAreAppliedOnceByAVerb) {
   const auto labels = [&](std::vector<std::string> words) {
-    std::vector<std::string> argv = {"kgpu",   "labels", "--apply",      "--only",        "gpus",
-                                     "--node", "n1",     "--kubeconfig", At("kubeconfig")};
+    std::vector<std::string> argv = {"kgpu",         "labels",         "--apply",   "--node", "n1",
+                                     "--kubeconfig", At("kubeconfig"), "--run-dir", At("run")};
     argv.insert(argv.end(), words.begin(), words.end());
     for (const std::string& flag : host_->flags()) {
       argv.push_back(flag);
@@ -257,7 +257,31 @@ TEST_F(AgentClusterTest, LabelsAreAppliedOnceByAVerb) {
   EXPECT_EQ(Label(kProduct), "");
   EXPECT_EQ(labels({}).code, 0);
   EXPECT_EQ(Label(kProduct), "Tesla-T4");
+  EXPECT_NE(Label(kModel), "");
   EXPECT_THAT(labels({}).out, HasSubstr("nothing to do"));
+}
+
+TEST_F(AgentClusterTest, HalfASetOfLabelsIsNotApplied) {
+  const auto apply = [&](std::vector<std::string> words) {
+    std::vector<std::string> argv = {"kgpu",         "labels",         "--apply",
+                                     "--kubeconfig", At("kubeconfig"), "--node",
+                                     "n1",           "--run-dir",      At("run")};
+    argv.insert(argv.end(), words.begin(), words.end());
+    for (const std::string& flag : host_->flags()) {
+      argv.push_back(flag);
+    }
+    return RunProgram(argv);
+  };
+  EXPECT_EQ(apply({"--only", "gpus"}).code, 2);
+  host_->Inject("unload");
+  const Result silent = apply({});
+  EXPECT_EQ(silent.code, 6) << silent.err;
+  EXPECT_EQ(Label(kModel), "");
+  StartAgent();
+  host_->Inject("load");
+  ASSERT_TRUE(WaitForNode([&] { return !Label(kProduct).empty(); }));
+  EXPECT_THAT(apply({}).err, HasSubstr("an agent runs here"));
+  EXPECT_EQ(apply({"--dry-run"}).code, 0);
 }
 
 TEST_F(AgentClusterTest, ClearTakesEverythingOff) {
