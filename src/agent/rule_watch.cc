@@ -118,7 +118,8 @@ void RuleWatch::Follow(Followed& followed) {
       kube::ReflectorOptions{
           .selection = {.path = followed.path, .label_selector = followed.label_selector},
           .max_objects = followed.max_objects,
-          .max_bytes = kMaxBytes},
+          .max_bytes = kMaxBytes,
+          .starts_from_cache = true},  // every node asks for the same
       kube::ReflectorHandlers{
           .on_changed = [this](const kube::ObjectPtr&) { Changed(); },
           .on_gone = [this](const kube::ObjectPtr&) { Changed(); },
