@@ -19,8 +19,18 @@ constexpr size_t kMaxRepeats = 16;
 
 // What of a node's version a write was planned on has passed.
 bool IsStale(const Status& status) {
-  return status.code() == StatusCode::kAborted || status.code() == StatusCode::kAlreadyExists ||
-         status.code() == StatusCode::kInvalidArgument;
+  return status.code() == StatusCode::kAborted || status.code() == StatusCode::kAlreadyExists;
+}
+
+// Also what is refused as not valid: a patch of what is not there any more is.
+bool IsToBeReadAgain(const Status& status) {
+  return IsStale(status) || status.code() == StatusCode::kInvalidArgument;
+}
+
+std::string_view MendOfInvalid(WriteKind kind) {
+  const bool is_gates = kind == WriteKind::kCondition || kind == WriteKind::kGateTaint;
+  return is_gates ? "; if this stays, it is a fault of kgpu: report it"
+                  : "; correct the rule or the setting that asks for it";
 }
 
 std::string MendOf(WriteKind kind, const Status& status) {
@@ -29,6 +39,8 @@ std::string MendOf(WriteKind kind, const Status& status) {
     const bool is_status = kind == WriteKind::kCondition || kind == WriteKind::kResources;
     text += fmt::format("; grant the agent's service account \"patch\" on {}",
                         is_status ? "nodes/status" : "nodes");
+  } else if (status.code() == StatusCode::kInvalidArgument) {
+    text += MendOfInvalid(kind);
   }
   return fmt::format("{}: {}", ToString(kind), text);
 }
@@ -107,6 +119,7 @@ void Writer::Step() {
   state_.skipped = std::move(plan.skipped);
   state_.changes = std::move(plan.changes);
   state_.is_settled = plan.writes.empty();
+  ForgetProblemsOf(plan);
   const SteadyTime now = loop_.clock().Now();
   std::optional<SteadyTime> next;
   for (const Write& write : plan.writes) {
@@ -126,7 +139,18 @@ void Writer::Step() {
   Report();
 }
 
+// What is not to be written any more is no problem.
+void Writer::ForgetProblemsOf(const NodePlan& plan) {
+  for (size_t kind = 0; kind < kWriteKinds; ++kind) {
+    if (std::ranges::find(plan.writes, static_cast<WriteKind>(kind), &Write::kind) ==
+        plan.writes.end()) {
+      retries_.at(kind).problem.clear();
+    }
+  }
+}
+
 void Writer::Send(const Write& write, const std::string& signature) {
+  asked_ = node_ ? node_->version : "";
   call_ = client_.Send(write.request,
                        [this, kind = write.kind, signature](StatusOr<boost::json::value> answer) {
                          call_.reset();
@@ -150,12 +174,17 @@ void Writer::OnDone(WriteKind kind, const std::string& signature,
   if (!node.ok()) {
     return ReadAgain();
   }
-  // The watch may have told of a later one meanwhile.
-  if (node_ && IsLater(node->version, node_->version)) {
-    node_ = *std::move(node);
+  TakeAnswer(*std::move(node));
+  Step();
+}
+
+// The watch may have told of a later one meanwhile. An answer older than what was known when it was
+// asked for is of a server that was restored from a backup.
+void Writer::TakeAnswer(SeenNode node) {
+  if (node_ && (IsLater(node.version, node_->version) || IsLater(asked_, node.version))) {
+    node_ = std::move(node);
     answered_ = loop_.clock().Now();
   }
-  Step();
 }
 
 void Writer::OnFailed(WriteKind kind, const Status& status) {
@@ -171,7 +200,7 @@ void Writer::OnFailed(WriteKind kind, const Status& status) {
     }
     retry.problem = std::move(problem);
   }
-  if (IsStale(status)) {
+  if (IsToBeReadAgain(status)) {
     return ReadAgain();
   }
   Schedule(std::chrono::nanoseconds(0));
@@ -185,12 +214,12 @@ void Writer::ReadAgain() {
   }
   kube::ApiRequest request;
   request.path = NodePath(node_->name);
+  asked_ = node_->version;
   call_ = client_.Send(std::move(request), [this](StatusOr<boost::json::value> answer) {
     call_.reset();
     if (answer.ok()) {
-      StatusOr<SeenNode> node = ReadNode(*answer);
-      if (node.ok() && node_ && IsLater(node->version, node_->version)) {
-        node_ = *std::move(node);
+      if (StatusOr<SeenNode> node = ReadNode(*answer); node.ok()) {
+        TakeAnswer(*std::move(node));
       }
     }
     Schedule(std::chrono::nanoseconds(0));

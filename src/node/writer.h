@@ -84,10 +84,12 @@ class Writer {
 
   void Schedule(std::chrono::nanoseconds delay);
   void Step();
+  void ForgetProblemsOf(const NodePlan& plan);
   void Send(const Write& write, const std::string& signature);
   void OnDone(WriteKind kind, const std::string& signature,
               const StatusOr<boost::json::value>& answer);
   void OnFailed(WriteKind kind, const Status& status);
+  void TakeAnswer(SeenNode node);
   void ReadAgain();
   SteadyTime RepeatAt(const std::string& signature);
   void NoteRepeat(const std::string& signature);
@@ -101,7 +103,8 @@ class Writer {
   std::optional<Wanted> wanted_;
   Owners owners_;
   std::optional<SeenNode> node_;
-  std::optional<SteadyTime> answered_;  // when node_ came as an answer to a write
+  std::string asked_;                   // version of node_ when the last request was sent
+  std::optional<SteadyTime> answered_;  // when node_ came as an answer
   std::vector<Retry> retries_;          // by WriteKind
   std::map<size_t, Repeat> repeats_;    // by hash of the change; bounded
   std::unique_ptr<kube::Call> call_;

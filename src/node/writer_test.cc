@@ -12,6 +12,7 @@ namespace kgpu::node {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -222,6 +223,38 @@ TEST_F(WriterTest, TheConditionDoesNotWaitBehindAFightOverALabel) {
   loop_.Advance(std::chrono::milliseconds(200));
   ASSERT_GT(client_.sent().size(), before);
   EXPECT_THAT(client_.sent()[before].path, EndsWith("/status"));
+}
+
+TEST_F(WriterTest, AValueThatTheServerRefusesIsAProblemForAsLongAsItIsWanted) {
+  failure_ = InvalidArgument("metadata.labels: Invalid value");
+  TellNode();
+  Want("1");
+  loop_.Advance(seconds(1));
+  EXPECT_THAT(writer_.state().problems,
+              ElementsAre(AllOf(HasSubstr("Invalid value"), HasSubstr("correct the rule"))));
+  writer_.SetWanted(Wanted{labels::NodeClaims{}, {}});
+  loop_.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(writer_.state().problems, IsEmpty());
+}
+
+TEST_F(WriterTest, AConflictWithARestoredServerIsMendedByReadingAgain) {
+  failure_ = MakeStatus(StatusCode::kAborted, "changed since");
+  TestClient client(loop_, [&](const kube::ApiRequest& request) -> StatusOr<boost::json::value> {
+    if (request.method == "PATCH" && !failure_.ok()) {
+      return std::exchange(failure_, OkStatus());
+    }
+    return Answer(request);
+  });
+  version_ = 100;
+  Writer writer(loop_, client, random_, WriterOptions{}, [] {});
+  writer.SetNode(*ReadNode(NodeJson()));
+  version_ = 7;
+  Wanted wanted;
+  wanted.claims.emplace().labels["a.example/x"] = "1";
+  writer.SetWanted(wanted);
+  loop_.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(client.sent(), SizeIs(3));
+  EXPECT_TRUE(writer.state().is_settled);
 }
 
 TEST_F(WriterTest, AConflictIsMendedByReadingAgain) {
