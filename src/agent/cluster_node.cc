@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -136,13 +137,15 @@ void ClusterNode::MakeKeeper() {
   if (!cluster_) {
     return;
   }
+  const std::set<node::Owner> told = keeper_ ? keeper_->told() : std::set<node::Owner>();
   keeper_.reset();
   keeper_ = std::make_unique<node::Keeper>(
       loop_, cluster_->client(), random_,
       node::KeeperOptions{.node = options_.node_name,
                           .gate = {.sets_condition = config_.gate.condition,
                                    .sets_taint = config_.gate.taint,
-                                   .booted = options_.booted}},
+                                   .booted = options_.booted},
+                          .told = told},
       node::Keeper::Handlers{.tell =
                                  [this](const node::NodeEvent& event) {
                                    events_->Record(node::EventOf(event, options_.node_name));

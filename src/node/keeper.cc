@@ -50,7 +50,8 @@ Keeper::Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOpti
       gate_(
           loop, options_.gate, [this] { OnWish(); },
           [this](const GateEvent& event) { Tell({event.is_warning, event.reason, event.note}); }),
-      writer_(loop, client, random, options_.writer, [this] { handlers_.changed(); }) {
+      writer_(loop, client, random, options_.writer, [this] { handlers_.changed(); }),
+      told_(options_.told) {
   start_timer_ = loop_.After(random_.PartOf(options_.start_jitter), [this] {
     start_timer_ = TimerId::kNone;
     StartWatch();
@@ -186,7 +187,7 @@ void Keeper::LookForOwners() {
     handlers_.changed();
   }
   // Marks alone may be old: they are news when the pods have been asked for.
-  if (has_scanned_ || !HasMarks(evidence_)) {
+  if (seen_ && (has_scanned_ || !HasMarks(evidence_))) {
     TellOwners();
   }
 }

@@ -40,6 +40,8 @@ struct KeeperOptions {
   // One that was not found is looked for once more, after this time to twice as long, before it
   // counts as gone: its pod is away for a while when it is updated.
   std::chrono::milliseconds owners_again{60'000};
+  // Whom an earlier keeper of this process stood back for: told() of it, not to be told again.
+  std::set<Owner> told{};
 };
 
 // What is told as an event on the node; `uid` is the Node object's.
@@ -78,6 +80,7 @@ class Keeper {
   void SetHostMarks(std::vector<std::string> sockets, bool has_gfd_file);
 
   const Owners& owners() const { return owners_; }
+  const std::set<Owner>& told() const { return told_; }
   NodeReport report() const;
 
  private:

@@ -53,8 +53,9 @@ class KeeperTest : public ::testing::Test {
          {{"capacity", {{"nvidia.com/gpu", count}}},
           {"allocatable", {{"nvidia.com/gpu", count}}}}}});
   }
-  void Start() {
+  void Start(const std::set<Owner>& told = {}) {
     KeeperOptions options;
+    options.told = told;
     options.node = "n1";
     options.gate = {.sets_taint = true, .booted = loop_.clock().WallNow()};
     keeper_ = std::make_unique<Keeper>(
@@ -337,6 +338,22 @@ TEST_F(KeeperOwnersTest, StandsBackFromWhoWasHereFirst) {
   EXPECT_EQ(Label("feature.node.kubernetes.io/cpu-model.id"), "1");
   EXPECT_EQ(Label("nvidia.com/gpu.count"), "8");
   EXPECT_THAT(told_, Contains("StandingBack"));
+}
+
+TEST_F(KeeperOwnersTest, DoesNotTellAgainWhatAnEarlierOneTold) {
+  InstallNfd();
+  Settle();
+  const std::set<Owner> told = keeper_->told();
+  told_.clear();
+  keeper_.reset();
+  Start(told);
+  keeper_->SetHostMarks({}, false);
+  loop_.Advance(minutes(5));
+  EXPECT_THAT(told_, Not(Contains("StandingBack")));
+  EXPECT_THAT(told_, Not(Contains("OwnerGone")));
+  StopWorker();
+  loop_.Advance(minutes(15));
+  EXPECT_THAT(told_, Contains("OwnerGone"));
 }
 
 TEST_F(KeeperOwnersTest, TakesOverWhenTold) {
