@@ -2,7 +2,6 @@
 
 #include <boost/json.hpp>
 
-#include <algorithm>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -24,80 +23,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr kube::Resource kNodeFeatures{"nfd.k8s-sigs.io", "v1alpha1", "nodefeatures"};
-// Steps of one plan, and tries when the node changes meanwhile: a node that changes all the time
-// is not waited for.
-constexpr int kMaxSteps = 30;
-
-json::array TextsJson(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) {
-    array.emplace_back(text);
-  }
-  return array;
-}
-
-// What was done to which node.
-struct Done {
-  std::string node;
-  std::vector<std::string> changes;
-  std::vector<std::string> notes;
-};
-
-Status Print(const NodeOptions& options, OutputFormat format, const Done& done) {
-  if (format != OutputFormat::kTable) {
-    const json::object object{{"node", done.node},
-                              {"dryRun", options.is_dry_run},
-                              {"changes", TextsJson(done.changes)},
-                              {"notes", TextsJson(done.notes)}};
-    return PrintOut(Render(object, format));
-  }
-  std::string text;
-  for (const std::string& change : done.changes) {
-    text += fmt::format("{}: {}{}\n", done.node, change, options.is_dry_run ? " (dry run)" : "");
-  }
-  if (done.changes.empty()) {
-    text += fmt::format("{}: nothing to do\n", done.node);
-  }
-  RETURN_IF_ERROR(PrintOut(text));
-  for (const std::string& note : done.notes) {
-    PrintNote(note);
-  }
-  return OkStatus();
-}
-
-// Sends what `plan` asks for until it asks for nothing more; gives what the first one meant to do.
-StatusOr<Done> Carry(NodeApi& api, const NodeOptions& options, const std::string& name,
-                     const PlanEdit& plan) {
-  ASSIGN_OR_RETURN(node::SeenNode seen, api.ReadNode(name));
-  ASSIGN_OR_RETURN(node::EditPlan step, plan(seen));
-  Done done{name, step.changes, step.notes};
-  for (int i = 0; step.request && i < kMaxSteps; ++i) {
-    kube::ApiRequest request = *std::move(step.request);
-    if (options.is_dry_run) {
-      request.query.emplace_back("dryRun", "All");
-    }
-    const StatusOr<json::value> answer = api.Send(std::move(request));
-    if (options.is_dry_run) {
-      RETURN_IF_ERROR(answer.status());
-      return done;
-    }
-    if (answer.status().code() == StatusCode::kAborted) {
-      ASSIGN_OR_RETURN(seen, api.ReadNode(name));
-    } else {
-      RETURN_IF_ERROR(answer.status());
-      ASSIGN_OR_RETURN(seen, node::ReadNode(*answer));
-    }
-    StatusOr<node::EditPlan> next = plan(seen);
-    // A taint that is to go is gone now.
-    step = next.ok() ? *std::move(next) : node::EditPlan{};
-  }
-  if (step.request) {
-    return MakeStatus(
-        StatusCode::kUnavailable,
-        fmt::format("node {}: somebody else changes it all the time: try again", name));
-  }
-  return done;
-}
 
 StatusOr<std::set<node::Owner>> SubjectsOf(const std::string& from) {
   if (from == "all") {
@@ -145,12 +70,15 @@ StatusOr<ExitCode> Decide(const DecideOptions& options, node::Decision decision,
                           const std::set<node::Owner>& subjects, NodeApi& api,
                           const std::string& name, std::vector<std::string> notes) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
-  ASSIGN_OR_RETURN(Done done, Carry(api, options.common, name, [&](const node::SeenNode& seen) {
-                     return StatusOr<node::EditPlan>(node::PlanDecision(seen, decision, subjects));
-                   }));
-  done.notes = std::move(notes);
-  RETURN_IF_ERROR(Print(options.common, format, done));
-  return ExitCode::kOk;
+  NodeChange change{.node = name};
+  const Status status = Carry(
+      api, options.common,
+      [&](const node::SeenNode& seen) {
+        return StatusOr<node::EditPlan>(node::PlanDecision(seen, decision, subjects));
+      },
+      change);
+  change.notes = std::move(notes);
+  return Tell(options.common, format, change, status);
 }
 
 Status CheckNoAgent(const ClearOptions& options) {
@@ -166,12 +94,26 @@ Status CheckNoAgent(const ClearOptions& options) {
   return OkStatus();
 }
 
+Status ClearObject(NodeApi& api, const ClearOptions& options, const json::value& item,
+                   NodeChange& change) {
+  const std::string_view space = kube::NamespaceOf(item);
+  const std::string_view object = kube::NameOf(item);
+  const Status status =
+      api.Send(kube::DeleteRequest(kNodeFeatures.Object(space, object),
+                                   {.uid = std::string(kube::TextField(item, {"metadata", "uid"})),
+                                    .is_dry_run = options.common.is_dry_run}))
+          .status();
+  if (status.ok()) {
+    change.changes.push_back(fmt::format("NodeFeature - {}/{}", space, object));
+  }
+  return status.code() == StatusCode::kNotFound ? OkStatus() : status;
+}
+
 // NodeFeature objects of this node that are ours.
-Status ClearObjects(NodeApi& api, const ClearOptions& options, const std::string& name,
-                    Done& done) {
+Status ClearObjects(NodeApi& api, const ClearOptions& options, NodeChange& change) {
   kube::ApiRequest request;
   request.path = kNodeFeatures.Collection();
-  request.query = {{"labelSelector", fmt::format("{}={}", labels::kNodeNameLabel, name)}};
+  request.query = {{"labelSelector", fmt::format("{}={}", labels::kNodeNameLabel, change.node)}};
   const StatusOr<json::value> list = api.Send(std::move(request));
   if (list.status().code() == StatusCode::kNotFound) {
     return OkStatus();  // the cluster does not know the kind
@@ -181,27 +123,16 @@ Status ClearObjects(NodeApi& api, const ClearOptions& options, const std::string
   if (items == nullptr || !items->is_array()) {
     return OkStatus();
   }
+  Status first;
   for (const json::value& item : items->get_array()) {
-    if (kube::TextField(item, {"metadata", "annotations", node::kDigestAnnotation}).empty()) {
-      continue;
-    }
-    const std::string_view space = kube::NamespaceOf(item);
-    const std::string_view object = kube::NameOf(item);
-    done.changes.push_back(fmt::format("NodeFeature - {}/{}", space, object));
-    const Status status =
-        api.Send(
-               kube::DeleteRequest(kNodeFeatures.Object(space, object),
-                                   {.uid = std::string(kube::TextField(item, {"metadata", "uid"})),
-                                    .is_dry_run = options.common.is_dry_run}))
-            .status();
-    if (!status.ok() && status.code() != StatusCode::kNotFound) {
-      return status;
+    if (!kube::TextField(item, {"metadata", "annotations", node::kDigestAnnotation}).empty()) {
+      first.Update(ClearObject(api, options, item, change));
     }
   }
-  return OkStatus();
+  return first;
 }
 
-Status ClearFile(const ClearOptions& options, Done& done) {
+Status ClearFile(const ClearOptions& options, NodeChange& change) {
   if (!options.common.node.empty()) {
     return OkStatus();  // another host's
   }
@@ -212,9 +143,16 @@ Status ClearFile(const ClearOptions& options, Done& done) {
   if (!root.Exists(file)) {
     return OkStatus();
   }
-  done.changes.push_back(fmt::format("file - /{}", file));
-  return options.common.is_dry_run ? OkStatus()
-                                   : labels::RemoveFeatureFile(root, labels::kFeatureFilesFolder);
+  if (!options.common.is_dry_run) {
+    RETURN_IF_ERROR(labels::RemoveFeatureFile(root, labels::kFeatureFilesFolder));
+  }
+  change.changes.push_back(fmt::format("file - /{}", file));
+  return OkStatus();
+}
+
+bool IsSilent(const Status& status) {
+  return status.code() == StatusCode::kUnavailable ||
+         status.code() == StatusCode::kDeadlineExceeded;
 }
 
 }  // namespace
@@ -223,9 +161,9 @@ StatusOr<ExitCode> ChangeNode(const NodeOptions& options, const PlanEdit& plan) 
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options));
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options));
-  ASSIGN_OR_RETURN(const Done done, Carry(*api, options, name, plan));
-  RETURN_IF_ERROR(Print(options, format, done));
-  return ExitCode::kOk;
+  NodeChange change{.node = name};
+  const Status status = Carry(*api, options, plan, change);
+  return Tell(options, format, change, status);
 }
 
 StatusOr<ExitCode> RunAdopt(const DecideOptions& options) {
@@ -253,18 +191,27 @@ StatusOr<ExitCode> RunRelease(const DecideOptions& options) {
                 *subjects, *api, name, std::move(notes));
 }
 
+Status ClearNode(NodeApi& api, const ClearOptions& options, NodeChange& change) {
+  Status first = Carry(
+      api, options.common,
+      [](const node::SeenNode& seen) { return StatusOr<node::EditPlan>(node::PlanClear(seen)); },
+      change);
+  // A server that does not answer is not asked again.
+  if (!IsSilent(first)) {
+    first.Update(ClearObjects(api, options, change));
+  }
+  first.Update(ClearFile(options, change));
+  return first;
+}
+
 StatusOr<ExitCode> RunClear(const ClearOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   RETURN_IF_ERROR(CheckNoAgent(options));
   ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options.common));
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.common));
-  ASSIGN_OR_RETURN(Done done, Carry(*api, options.common, name, [](const node::SeenNode& seen) {
-                     return StatusOr<node::EditPlan>(node::PlanClear(seen));
-                   }));
-  RETURN_IF_ERROR(ClearObjects(*api, options, name, done));
-  RETURN_IF_ERROR(ClearFile(options, done));
-  RETURN_IF_ERROR(Print(options.common, format, done));
-  return ExitCode::kOk;
+  NodeChange change{.node = name};
+  const Status status = ClearNode(*api, options, change);
+  return Tell(options.common, format, change, status);
 }
 
 }  // namespace kgpu::cli

@@ -1,20 +1,16 @@
 // Verbs of `kgpu node` that change the Node object: read it, plan, show or send.
 #pragma once
 
-#include <functional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/node_api.h"
-#include "src/node/edits.h"
+#include "src/cli/node_carry.h"
 #include "src/node/owners.h"
 
 namespace kgpu::cli {
-
-using PlanEdit = std::function<StatusOr<node::EditPlan>(const node::SeenNode&)>;
 
 // Plans on the node as it is and sends that, again when the node changed meanwhile; prints what
 // was (or with --dry-run would be) done. With a dry run the server checks the request.
@@ -36,6 +32,9 @@ struct ClearOptions {
   bool force = false;
 };
 
+// Does each part though another fails, and gives the first error; `change` holds what was done to
+// the node it names.
+Status ClearNode(NodeApi& api, const ClearOptions& options, NodeChange& change);
 StatusOr<ExitCode> RunClear(const ClearOptions& options);
 
 }  // namespace kgpu::cli

@@ -1,0 +1,34 @@
+// Carries a planned change of a Node object out, and tells of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/node_api.h"
+#include "src/cli/output.h"
+#include "src/node/edits.h"
+
+namespace kgpu::cli {
+
+using PlanEdit = std::function<StatusOr<node::EditPlan>(const node::SeenNode&)>;
+
+// What was done to which node.
+struct NodeChange {
+  std::string node;
+  std::vector<std::string> changes{};
+  std::vector<std::string> notes{};
+};
+
+// Sends what `plan` asks for until it asks for nothing more, again when the node changed meanwhile.
+// `change` holds what was done, also when an error ends it; with a dry run what would be.
+// Errors: those of `plan`, of NodeApi::Send, Unavailable (the node changes all the time).
+Status Carry(NodeApi& api, const NodeOptions& options, const PlanEdit& plan, NodeChange& change);
+
+// Prints what was done, if anything was, and gives `status` back when it is an error.
+StatusOr<ExitCode> Tell(const NodeOptions& options, OutputFormat format, const NodeChange& change,
+                        const Status& status);
+
+}  // namespace kgpu::cli
