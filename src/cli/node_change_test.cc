@@ -133,7 +133,9 @@ TEST_F(NodeChangeTest, ADryRunTellsWhatWouldBeWritten) {
 
 class NodeClearTest : public NodeChangeTest {
  protected:
-  NodeClearTest() { dir_.WriteFile(kFile, "a=b\n"); }
+  NodeClearTest() {
+    dir_.WriteFile(kFile, "# Written by kgpu, which replaces it whole: edits are lost.\na=b\n");
+  }
 
   Status Clear() {
     ClearOptions options;

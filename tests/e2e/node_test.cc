@@ -220,7 +220,7 @@ TEST_F(NodeTest, ClearOfThisNodeTakesItsNodeFeatureAndFileToo) {
         "application/json");
   }
   const std::string file = "host/etc/kubernetes/node-feature-discovery/features.d/kgpu";
-  dir_.WriteFile(file, "a=b\n");
+  dir_.WriteFile(file, "# Written by kgpu, which replaces it whole: edits are lost.\na=b\n");
   const Result result = RunProgram({"/usr/bin/env", "NODE_NAME=gpu-1", ProgramPath("kgpu"), "node",
                                     "clear", "--kubeconfig", Kubeconfig(), "--host-root",
                                     dir_.At("host"), "--run-dir", dir_.At("run")});
