@@ -154,6 +154,8 @@ void Keeper::OnWatching() {
   }
   if (!api_problem_.empty()) {
     api_problem_.clear();
+    // What could not be written while the server was away need not wait for its next try.
+    writer_.TryNow();
     handlers_.changed();
   }
 }

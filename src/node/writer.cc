@@ -93,6 +93,13 @@ void Writer::SetNode(std::optional<SeenNode> node) {
   Schedule(options_.coalesce);
 }
 
+void Writer::TryNow() {
+  for (Retry& retry : retries_) {
+    retry.until = {};
+  }
+  Schedule(options_.coalesce);
+}
+
 void Writer::Schedule(std::chrono::nanoseconds delay) {
   state_.is_settled = false;
   if (call_) {

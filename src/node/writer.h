@@ -61,6 +61,8 @@ class Writer {
 
   void SetWanted(Wanted wanted);
   void SetOwners(Owners owners);
+  // The server is back: what failed is tried again now. What fails again waits as long as before.
+  void TryNow();
   // What the watch says; nothing: there is no such node, and nothing is written. One that is older
   // than what a write has just been answered with is not looked at. Later it is: a server that was
   // restored from a backup counts its versions from there.
