@@ -193,11 +193,11 @@ std::string_view DefaultRemoval(Owner owner) {
 
 std::string RemovalOf(const Evidence& evidence, Owner owner, const SeenPod* pod) {
   if (owner == Owner::kOperator) {
-    const std::string_view ns = pod == nullptr ? "gpu-operator" : pod->name_space;
+    const std::string ns = pod == nullptr ? "gpu-operator" : pod->name_space;
     return fmt::format("helm -n {} uninstall gpu-operator", ns);
   }
   if (IsOfOperator(pod, evidence)) {
-    const std::string_view ns = pod == nullptr ? "gpu-operator" : pod->name_space;
+    const std::string ns = pod == nullptr ? "gpu-operator" : pod->name_space;
     return fmt::format(
         "helm -n {} upgrade gpu-operator nvidia/gpu-operator --reuse-values --set {}=false", ns,
         ChartSwitch(owner));
