@@ -93,12 +93,12 @@ json::object SubresourceJson(const Resource& resource, const std::string& name) 
     entry["group"] = "policy";
     entry["version"] = "v1";
     entry["kind"] = "Eviction";
-    entry["verbs"] = {"create"};
+    entry["verbs"] = json::array{"create"};
   } else if (name == "token") {
     entry["group"] = "authentication.k8s.io";
     entry["version"] = "v1";
     entry["kind"] = "TokenRequest";
-    entry["verbs"] = {"create"};
+    entry["verbs"] = json::array{"create"};
   }
   return entry;
 }

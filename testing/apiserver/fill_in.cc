@@ -61,7 +61,7 @@ void FillNewObject(const Resource& resource, json::object& object) {
     object["status"] = {{"phase", "Pending"}, {"qosClass", "BestEffort"}};
   } else if (resource.kind == "Namespace") {
     object["status"] = {{"phase", "Active"}};
-    MakeObject(object, "spec")["finalizers"] = {"kubernetes"};
+    MakeObject(object, "spec")["finalizers"] = json::array{"kubernetes"};
     json::object& labels = MakeObject(MakeObject(object, "metadata"), "labels");
     labels["kubernetes.io/metadata.name"] = TextAt(object, {"metadata", "name"});
   }
