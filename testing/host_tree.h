@@ -25,8 +25,8 @@ namespace kgpu {
 // numvfs=N, group=N, group_type=TEXT, iommu=NAME, net=NAME (an interface of it), parent=ADDRESS,
 // and "no-uevent", for a kernel that shows the ids in files of their own alone.
 // @cpus LIST takes sockets=N, threads=N, offline=LIST, governor=NAME and base_khz=N (frequency
-// policies), and "no-smt", for a kernel before 4.19, which does not say by itself whether cores have
-// threads. Files of sysfs that nobody reads are not made: each costs the tests time.
+// policies), and "no-smt", for a kernel before 4.19, which does not say by itself whether cores
+// have threads. Files of sysfs that nobody reads are not made: each costs the tests time.
 void UnpackHost(std::string_view tree, const TempDir& dir, std::string_view folder = "");
 
 // The text of tests/data/hosts/<name>/host.tree, unpacked, with the CPU's answers beside it.
