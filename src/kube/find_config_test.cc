@@ -34,14 +34,14 @@ contexts: [{{name: x-{0}, context: {{cluster: c-{0}}}}}]
 
 TEST_F(FindConfigTest, TheFileThatWasNamedIsTheOne) {
   Write("home/.kube/config", "home", "current-context: x-home");
-  Write("work/k.yaml", "named", "current-context: x-named");
+  Write("etc/site/k.yaml", "named", "current-context: x-named");
   const auto found = Find({.kubeconfig = "k.yaml",
                            .environment = {"HOME=/home", "KUBECONFIG=/home/.kube/config"},
-                           .working_folder = "/work"});
+                           .working_folder = "/etc/site"});
   ASSERT_OK(found);
   EXPECT_EQ(found->selected.cluster.server, "https://named");
-  EXPECT_EQ(found->selected.cluster.ca_file, "/work/ca.crt");
-  EXPECT_EQ(found->source, "/work/k.yaml");
+  EXPECT_EQ(found->selected.cluster.ca_file, "/etc/site/ca.crt");
+  EXPECT_EQ(found->source, "/etc/site/k.yaml");
   EXPECT_THAT(Find({.kubeconfig = "/none", .environment = {"HOME=/home"}}),
               StatusIs(StatusCode::kNotFound, HasSubstr("/none")));
 }
