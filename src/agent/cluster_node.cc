@@ -274,8 +274,7 @@ void ClusterNode::UpdateGpus() {
   }
   std::optional<labels::NodeClaims> gpus = labels::NodeClaims();
   if (config_.labels.gpus) {
-    if (std::vector<device::PciBusId> cards = CardsOf(*snapshot_);
-        cards != cards_ || gpu_host_.machine.empty()) {
+    if (std::vector<device::PciBusId> cards = CardsOf(*snapshot_); cards_ != cards) {
       gpu_host_ = labels::ReadGpuHost(host_, *snapshot_);
       cards_ = std::move(cards);
     }

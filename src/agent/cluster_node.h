@@ -101,7 +101,8 @@ class ClusterNode {
   LabelWorker worker_;
   labels::GpuHold hold_;
   bool has_remembered_ = false;
-  std::vector<device::PciBusId> cards_;  // that gpu_host_ was read for
+  // That gpu_host_ was read for; nothing: it was not.
+  std::optional<std::vector<device::PciBusId>> cards_;
   labels::GpuHost gpu_host_;
   std::optional<labels::NodeClaims> gpus_;
   std::vector<std::string> label_problems_;

@@ -2,7 +2,9 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -152,6 +154,7 @@ void RuleWatch::OnTrouble(Followed& followed, const Status& status) {
 }
 
 void RuleWatch::Changed() {
+  labels_.reset();
   if (settle_timer_ == TimerId::kNone) {
     settle_timer_ = loop_.After(kSettle, [this] {
       settle_timer_ = TimerId::kNone;
@@ -160,44 +163,55 @@ void RuleWatch::Changed() {
   }
 }
 
-labels::ClusterLabels RuleWatch::labels() const {
-  labels::ClusterLabels found;
-  for (const auto& [key, object] : ObjectsOf(rules_.reflector)) {
-    if (auto rules = labels::ReadRuleObject(*object); rules.ok()) {
-      found.rules.push_back(std::move(rules->rules));
+std::shared_ptr<const labels::ClusterLabels> RuleWatch::labels() {
+  Read();
+  return labels_;
+}
+
+const std::vector<std::string>& RuleWatch::problems() {
+  Read();
+  return problems_;
+}
+
+// Rules are compiled here, on the loop: with each change, not with each look at the host.
+void RuleWatch::Read() {
+  if (labels_) {
+    return;
+  }
+  problems_.clear();
+  for (const Followed* followed : {&rules_, &features_}) {
+    if (!followed->refusal.empty()) {
+      problems_.push_back(fmt::format("{}: {}", followed->path, followed->refusal));
     }
   }
+  labels::ClusterLabels found;
+  ReadRules(found);
+  ReadFeatures(found);
+  labels_ = std::make_shared<const labels::ClusterLabels>(std::move(found));
+}
+
+void RuleWatch::ReadRules(labels::ClusterLabels& found) {
+  for (const auto& [key, object] : ObjectsOf(rules_.reflector)) {
+    auto rules = labels::ReadRuleObject(*object);
+    if (!rules.ok()) {
+      problems_.push_back(fmt::format("NodeFeatureRule {}: {}", key, Message(rules.status())));
+      continue;
+    }
+    std::ranges::move(rules->problems, std::back_inserter(problems_));
+    found.rules.push_back(std::move(rules->rules));
+  }
+}
+
+void RuleWatch::ReadFeatures(labels::ClusterLabels& found) {
   for (const auto& [key, object] : ObjectsOf(features_.reflector)) {
     auto feature = labels::ReadNodeFeature(*object);
-    if (feature.ok() && (feature->name != own_object_ || feature->name_space != own_namespace_)) {
+    if (!feature.ok()) {
+      problems_.push_back(fmt::format("NodeFeature {}: {}", key, Message(feature.status())));
+    } else if (feature->name != own_object_ || feature->name_space != own_namespace_) {
       found.features.push_back(*std::move(feature));
     }
   }
   labels::SortNodeFeatures(found.features, own_namespace_);
-  return found;
-}
-
-std::vector<std::string> RuleWatch::problems() const {
-  std::vector<std::string> problems;
-  for (const Followed* followed : {&rules_, &features_}) {
-    if (!followed->refusal.empty()) {
-      problems.push_back(fmt::format("{}: {}", followed->path, followed->refusal));
-    }
-  }
-  for (const auto& [key, object] : ObjectsOf(rules_.reflector)) {
-    const auto rules = labels::ReadRuleObject(*object);
-    if (!rules.ok()) {
-      problems.push_back(fmt::format("NodeFeatureRule {}: {}", key, Message(rules.status())));
-      continue;
-    }
-    problems.insert(problems.end(), rules->problems.begin(), rules->problems.end());
-  }
-  for (const auto& [key, object] : ObjectsOf(features_.reflector)) {
-    if (const auto feature = labels::ReadNodeFeature(*object); !feature.ok()) {
-      problems.push_back(fmt::format("NodeFeature {}: {}", key, Message(feature.status())));
-    }
-  }
-  return problems;
 }
 
 }  // namespace kgpu::agent

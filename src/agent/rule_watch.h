@@ -33,9 +33,10 @@ class RuleWatch {
   // collection that is not there, or not for us, adds nothing; it is believed when told twice.
   bool is_known() const;
   bool has_api() const { return has_api_; }
-  labels::ClusterLabels labels() const;
+  // Read anew only after a change. Never null.
+  std::shared_ptr<const labels::ClusterLabels> labels();
   // Objects that could not be read, for people.
-  std::vector<std::string> problems() const;
+  const std::vector<std::string>& problems();
 
  private:
   // One collection that is followed, or was refused.
@@ -57,6 +58,9 @@ class RuleWatch {
   void Follow(Followed& followed);
   void OnTrouble(Followed& followed, const Status& status);
   void Changed();
+  void Read();
+  void ReadRules(labels::ClusterLabels& found);
+  void ReadFeatures(labels::ClusterLabels& found);
 
   EventLoop& loop_;
   kube::Client& client_;
@@ -71,6 +75,8 @@ class RuleWatch {
   std::unique_ptr<kube::Call> call_;
   Followed rules_;
   Followed features_;
+  std::shared_ptr<const labels::ClusterLabels> labels_;  // null: to be read
+  std::vector<std::string> problems_;                    // of the same reading
   TimerId ask_timer_ = TimerId::kNone;
   TimerId settle_timer_ = TimerId::kNone;
 };

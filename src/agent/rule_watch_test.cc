@@ -109,7 +109,7 @@ class RuleWatchTest : public ::testing::Test {
 TEST_F(RuleWatchTest, AClusterWithoutNfdAddsNothingAndIsAskedRarely) {
   Start();
   EXPECT_TRUE(watch_->is_known());
-  EXPECT_THAT(watch_->labels().rules, IsEmpty());
+  EXPECT_THAT(watch_->labels()->rules, IsEmpty());
   const uint64_t before = Requests();
   loop_.Advance(minutes(60));
   EXPECT_LE(Requests() - before, 6U);
@@ -120,7 +120,7 @@ TEST_F(RuleWatchTest, FindsNfdWhenItComes) {
   InstallNfd();
   AddRule("a", json::array{{{"name", "r"}, {"labels", {{"vendor.io/x", "1"}}}}});
   loop_.Advance(minutes(16));
-  EXPECT_THAT(watch_->labels().rules, SizeIs(1));
+  EXPECT_THAT(watch_->labels()->rules, SizeIs(1));
 }
 
 TEST_F(RuleWatchTest, NothingIsKnownWhileTheServerIsAway) {
@@ -141,7 +141,7 @@ TEST_F(RuleWatchTest, OneWrongAnswerIsNotBelieved) {
     loop_.Advance(milliseconds(100));
   }
   EXPECT_TRUE(watch_->is_known());
-  EXPECT_THAT(watch_->labels().rules, SizeIs(1));
+  EXPECT_THAT(watch_->labels()->rules, SizeIs(1));
 }
 
 TEST_F(RuleWatchTest, ACollectionThatIsNotThereOrNotForUsAddsNothing) {
@@ -151,7 +151,7 @@ TEST_F(RuleWatchTest, ACollectionThatIsNotThereOrNotForUsAddsNothing) {
   Start();
   loop_.Advance(minutes(1));
   EXPECT_TRUE(watch_->is_known());
-  EXPECT_THAT(watch_->labels().rules, SizeIs(1));
+  EXPECT_THAT(watch_->labels()->rules, SizeIs(1));
   ASSERT_THAT(watch_->problems(), SizeIs(1));
   EXPECT_THAT(watch_->problems()[0], HasSubstr("nodefeatures"));
 }
@@ -174,8 +174,8 @@ TEST_F(RuleWatchTest, FollowsRules) {
   EXPECT_TRUE(watch_->is_known());
   AddRule("a", json::array{{{"name", "r"}, {"labels", {{"vendor.io/x", "1"}}}}});
   loop_.Advance(seconds(1));
-  ASSERT_THAT(watch_->labels().rules, SizeIs(1));
-  EXPECT_EQ(watch_->labels().rules[0].name, "a");
+  ASSERT_THAT(watch_->labels()->rules, SizeIs(1));
+  EXPECT_EQ(watch_->labels()->rules[0].name, "a");
   EXPECT_GT(changes_, 0);
 }
 
@@ -193,7 +193,7 @@ TEST_F(RuleWatchTest, TakesFeaturesOfOthersAboutThisNode) {
   AddFeature("other-node", "n2");
   AddFeature("kgpu-n1", "n1");  // what we write ourselves
   Start();
-  const labels::ClusterLabels found = watch_->labels();
+  const labels::ClusterLabels found = *watch_->labels();
   ASSERT_THAT(found.features, SizeIs(1));
   EXPECT_EQ(found.features[0].name, "mine");
 }

@@ -161,7 +161,8 @@ StatusOr<ExitCode> Apply(const LabelsOptions& options, labels::LabelSource& sour
                          labels::LookOptions look_options) {
   ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options.node));
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.node));
-  ASSIGN_OR_RETURN(look_options.cluster, ReadClusterLabels(*api, name));
+  ASSIGN_OR_RETURN(labels::ClusterLabels cluster, ReadClusterLabels(*api, name));
+  look_options.cluster = std::make_shared<const labels::ClusterLabels>(std::move(cluster));
   const labels::LabelLook look = source.Look(look_options);
   PrintProblems(look);
   return ApplyClaims(options.node, *api, name, look.labels.claims);

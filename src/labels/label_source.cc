@@ -148,6 +148,8 @@ LabelLook LabelSource::Look(const LookOptions& options) {
     stamps_ = std::move(stamps);
     Load();
   }
+  static const ClusterLabels kNothing;
+  const ClusterLabels& cluster = options.cluster ? *options.cluster : kNothing;
   LabelLook look;
   look.tag = options.tag;
   std::vector<std::string> problems = load_problems_;
@@ -156,7 +158,7 @@ LabelLook LabelSource::Look(const LookOptions& options) {
     features::FeatureOptions wanted = settings_.features;
     // A kernel has some 10,000 options: they are worth a megabyte only to those who look at them.
     wanted.has_whole_kernel_config =
-        options.wants_all_features || !rules_.empty() || !options.cluster.rules.empty();
+        options.wants_all_features || !rules_.empty() || !cluster.rules.empty();
     own.push_back(ReadHost(host_, wanted, look.features, problems));
   }
   own.push_back({.labels = options.gpus.labels});
@@ -165,8 +167,8 @@ LabelLook LabelSource::Look(const LookOptions& options) {
                           .own = own,
                           .file_rules = rules_,
                           .files = files,
-                          .foreign = options.cluster.features,
-                          .object_rules = options.cluster.rules,
+                          .foreign = cluster.features,
+                          .object_rules = cluster.rules,
                           .own_allow = settings_.own_allow,
                           .filters = settings_.filters},
                          options.wants_verdicts ? &look.verdicts : nullptr);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ namespace kgpu::labels {
 
 // What the cluster adds.
 struct ClusterLabels {
-  std::vector<NodeFeature> features;  // of others, about this node, in NFD's order
-  std::vector<RuleSet> rules;         // NodeFeatureRule objects
+  std::vector<NodeFeature> features{};  // of others, about this node, in NFD's order
+  std::vector<RuleSet> rules{};         // NodeFeatureRule objects
 };
 
 struct LabelLook {
@@ -39,8 +40,8 @@ struct LabelLook {
 };
 
 struct LookOptions {
-  NodeClaims gpus{};  // see GpuClaims
-  ClusterLabels cluster{};
+  NodeClaims gpus{};                               // see GpuClaims
+  std::shared_ptr<const ClusterLabels> cluster{};  // null: it adds nothing, or is not known
   WallTime now{};
   bool wants_verdicts = false;
   // Features that no rule asks for are looked at too: they are printed, or published.

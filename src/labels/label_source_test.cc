@@ -142,7 +142,7 @@ TEST_F(LabelSourceTest, RulesOfTheClusterCount) {
   auto rules = ParseRules(kRule, "rules.yaml");
   ASSERT_OK(rules);
   LookOptions options;
-  options.cluster.rules = {*rules};
+  options.cluster = std::make_shared<const ClusterLabels>(ClusterLabels{.rules = {*rules}});
   options.wants_verdicts = true;
   const LabelLook look = Look(options);
   EXPECT_THAT(look.labels.claims.labels, Contains(Key("vendor.io/debian")));
