@@ -68,11 +68,6 @@ std::vector<device::PciBusId> CardsOf(const device::Snapshot& snapshot) {
   return cards;
 }
 
-std::pair<std::string, std::string> SplitPath(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return {path.substr(0, slash), path.substr(slash + 1)};
-}
-
 }  // namespace
 
 ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
@@ -379,12 +374,12 @@ void ClusterNode::PublishFile(const labels::LabelLook& look) {
   }
   if ((!is_wanted || written_file_ != config_.labels.file) &&
       labels::IsOwnFeatureFile(host_, written_file_)) {
-    const auto [folder, name] = SplitPath(written_file_);
+    const auto [folder, name] = labels::SplitFilePath(written_file_);
     status = labels::RemoveFeatureFile(host_, folder, name);
   }
   if (is_wanted) {
     written_file_ = config_.labels.file;
-    const auto [folder, name] = SplitPath(written_file_);
+    const auto [folder, name] = labels::SplitFilePath(written_file_);
     status = labels::WriteFeatureFile(host_, folder, look.labels.own_labels, name).status();
   }
   if (std::string problem(Message(status)); problem != file_problem_) {

@@ -125,15 +125,9 @@ Status Show(const LabelsOptions& options, const Form& form, const labels::LabelL
                                                       : Render(LabelsJson(look), form.format));
 }
 
-// Folder and name of the file that labels go to.
-std::pair<std::string, std::string> SplitPath(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return {path.substr(0, slash), path.substr(slash + 1)};
-}
-
 StatusOr<ExitCode> WriteFile(const sys::Root& host, const std::string& path,
                              const labels::LabelLook& look) {
-  const auto [folder, name] = SplitPath(path);
+  const auto [folder, name] = labels::SplitFilePath(path);
   ASSIGN_OR_RETURN(const bool is_new,
                    labels::WriteFeatureFile(host, folder, look.labels.own_labels, name));
   PrintNote(fmt::format("{}: {}", host.At(path), is_new ? "written" : "is so already"));
@@ -173,7 +167,7 @@ StatusOr<ExitCode> Run(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(const config::NodeConfig config, ConfigOf(options));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   if (options.removes_file) {
-    const auto [folder, name] = SplitPath(config.labels.file);
+    const auto [folder, name] = labels::SplitFilePath(config.labels.file);
     RETURN_IF_ERROR(labels::RemoveFeatureFile(root.host, folder, name));
     return ExitCode::kOk;
   }

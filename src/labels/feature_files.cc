@@ -204,6 +204,11 @@ FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, Wa
   return all;
 }
 
+std::pair<std::string, std::string> SplitFilePath(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+}
+
 bool IsOwnFeatureFile(const sys::Root& host, std::string_view path) {
   const auto text = host.ReadFile(path, kMaxFeatureFileBytes);
   return text.ok() && text->starts_with(kHeader);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/clock.h"
@@ -55,6 +56,9 @@ StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& 
 StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
                                 const std::map<std::string, std::string>& labels,
                                 std::string_view own_file = kOwnFeatureFile);
+// Folder and name of a configured file: "/etc/a/b" is {"/etc/a", "b"}.
+std::pair<std::string, std::string> SplitFilePath(std::string_view path);
+
 // Whether there is such a file and we wrote it.
 bool IsOwnFeatureFile(const sys::Root& host, std::string_view path);
 // OK as well when there is none. Errors: FailedPrecondition (somebody else wrote it).

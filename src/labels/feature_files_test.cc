@@ -154,6 +154,16 @@ TEST_F(FeatureFolderTest, OurFileIsWrittenOnlyWhenItChanges) {
   EXPECT_THAT(WriteFeatureFile(root_, "none.d", labels), StatusIs(StatusCode::kNotFound));
 }
 
+TEST_F(FeatureFolderTest, AFileThatOthersWroteIsNeverTouched) {
+  dir_.WriteFile("features.d/kgpu", "v.io/theirs=1\n");
+  EXPECT_FALSE(IsOwnFeatureFile(root_, "features.d/kgpu"));
+  EXPECT_THAT(WriteFeatureFile(root_, "features.d", {{"v.io/a", "1"}}),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("remove it, or name another")));
+  EXPECT_THAT(RemoveFeatureFile(root_, "features.d"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("left as it is")));
+  EXPECT_EQ(dir_.ReadFile("features.d/kgpu"), "v.io/theirs=1\n");
+}
+
 TEST_F(FeatureFolderTest, WhatIsNoLabelIsNotWritten) {
   EXPECT_THAT(FeatureFileText({{"v.io/a", "1\nv.io/b=2"}}), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(FeatureFileText({{"# +no-label", "1"}}), StatusIs(StatusCode::kInvalidArgument));

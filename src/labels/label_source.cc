@@ -134,7 +134,7 @@ FileFeatures LabelSource::ReadFiles(WallTime now) const {
     return {};
   }
   // Ours is another view of what is known here already.
-  std::string own_file = config_.file.substr(config_.file.rfind('/') + 1);
+  const auto [folder, own_file] = SplitFilePath(config_.file);
   FileFeatures files = ReadFeatureFiles(host_, config_.feature_files, now, own_file);
   if (!settings_.labels_feature_files) {
     files.labels.clear();
