@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/ascii.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 
@@ -10,14 +11,6 @@ namespace {
 
 constexpr size_t kMaxVendor = 253;
 constexpr size_t kMaxClass = 63;
-
-bool IsLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool IsAlphanumeric(char c) {
-  return IsLetter(c) || (c >= '0' && c <= '9');
-}
 
 // The shape that vendors, classes and device names share.
 bool HasShape(std::string_view text, std::string_view extra) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "src/base/ascii.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/cdi/names.h"
@@ -44,10 +45,6 @@ std::string_view MinimumVersion(const ContainerEdits& edits) {
   const bool has_mount_type =
       std::ranges::any_of(edits.mounts, [](const Mount& mount) { return !mount.type.empty(); });
   return has_mount_type ? "0.4.0" : kEarliest;
-}
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 Status ValidateEnv(const std::vector<std::string>& env) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::config {
@@ -15,10 +16,6 @@ bool IsLowerOrDigit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-bool IsLetterOrDigit(char c) {
-  return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z');
-}
-
 bool IsDnsLabel(std::string_view label) {
   return !label.empty() && label.size() <= kMaxName && IsLowerOrDigit(label.front()) &&
          IsLowerOrDigit(label.back()) &&
@@ -26,7 +23,7 @@ bool IsDnsLabel(std::string_view label) {
 }
 
 bool IsNameCharacter(char c) {
-  return IsLetterOrDigit(c) || c == '-' || c == '_' || c == '.';
+  return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
 }
 
 Status CheckName(std::string_view name, const std::string& shown) {
@@ -34,7 +31,7 @@ Status CheckName(std::string_view name, const std::string& shown) {
     return InvalidArgument("\"{}\" has {} characters behind the slash: {} are allowed", shown,
                            name.size(), kMaxName);
   }
-  if (name.empty() || !IsLetterOrDigit(name.front()) || !IsLetterOrDigit(name.back()) ||
+  if (name.empty() || !IsAlphanumeric(name.front()) || !IsAlphanumeric(name.back()) ||
       !std::ranges::all_of(name, IsNameCharacter)) {
     return InvalidArgument(
         "\"{}\": behind the slash only letters, digits, \"-\", \"_\" and \".\" may stand, a letter "

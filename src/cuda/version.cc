@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "src/base/ascii.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 
@@ -11,10 +12,6 @@ namespace kgpu::cuda {
 namespace {
 
 constexpr size_t kMostDigits = 9;  // fits 32 bits
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 Status NoVersion(std::string_view text) {
   return InvalidArgument("\"{}\" is no version: write numbers with dots between, as 12.4",

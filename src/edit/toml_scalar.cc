@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::edit {
@@ -12,10 +13,6 @@ namespace {
 
 // Far more than any number needs.
 constexpr size_t kMaxNumber = 60;
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 int ValueOf(char c) {
   const char lower = static_cast<char>(c | 0x20);

@@ -1,13 +1,10 @@
 #include "src/engine/engine.h"
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::engine {
 namespace {
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // The number that `text` starts with; it is taken off. Versions have no number of ten digits.
 std::optional<unsigned> TakeNumber(std::string_view& text) {

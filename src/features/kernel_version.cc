@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/ascii.h"
+
 namespace kgpu::features {
 namespace {
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool IsLabelCharacter(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||

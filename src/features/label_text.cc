@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::features {
@@ -14,14 +15,10 @@ bool IsLowerOrDigit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
 }
 
-bool IsLetterOrDigit(char c) {
-  return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z');
-}
-
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameLimit && IsLetterOrDigit(text.front()) &&
-         IsLetterOrDigit(text.back()) && std::ranges::all_of(text, [](char c) {
-           return IsLetterOrDigit(c) || c == '-' || c == '_' || c == '.';
+  return !text.empty() && text.size() <= kNameLimit && IsAlphanumeric(text.front()) &&
+         IsAlphanumeric(text.back()) && std::ranges::all_of(text, [](char c) {
+           return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
          });
 }
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::features {
 namespace {
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool IsNameCharacter(char c) {
   return IsDigit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';

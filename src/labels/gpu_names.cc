@@ -2,14 +2,12 @@
 
 #include <cstddef>
 
+#include "src/base/ascii.h"
+
 namespace kgpu::labels {
 namespace {
 
 constexpr size_t kMaxValue = 63;
-
-bool IsAlphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 bool IsBlank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');

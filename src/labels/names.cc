@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::labels {
@@ -14,17 +15,8 @@ namespace {
 constexpr size_t kMaxName = 63;
 constexpr size_t kMaxNamespace = 253;
 
-bool IsLower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool IsAlnum(char c) {
-  return IsLower(c) || IsDigit(c) || (c >= 'A' && c <= 'Z');
-}
 bool IsNameChar(char c) {
-  return IsAlnum(c) || c == '-' || c == '_' || c == '.';
+  return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
 }
 
 // One part of a DNS name.
@@ -40,8 +32,8 @@ bool IsDnsName(std::string_view text) {
 }
 
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxName && IsAlnum(text.front()) &&
-         IsAlnum(text.back()) && std::ranges::all_of(text, IsNameChar);
+  return !text.empty() && text.size() <= kMaxName && IsAlphanumeric(text.front()) &&
+         IsAlphanumeric(text.back()) && std::ranges::all_of(text, IsNameChar);
 }
 
 bool IsBelow(std::string_view name_space, std::string_view parent) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "src/base/ascii.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/labels/template_tree.h"
@@ -17,11 +18,8 @@ constexpr std::string_view kBlanks = " \t\r\n";
 bool IsBlank(char c) {
   return kBlanks.find(c) != std::string_view::npos;
 }
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsWordChar(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_';
+  return IsAlphanumeric(c) || c == '_';
 }
 
 // One action, from behind its "{{".

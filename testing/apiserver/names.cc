@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::apiserver {
@@ -11,10 +12,6 @@ namespace {
 
 bool IsLowerOrDigit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-bool IsAlphanumeric(char c) {
-  return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z');
 }
 
 bool IsDnsLabel(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/ascii.h"
 #include "src/base/strings.h"
 
 namespace kgpu::kubelet {
@@ -14,10 +15,6 @@ constexpr std::string_view kQuotaPrefix = "requests.";
 
 bool IsLowerOrDigit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-bool IsAlphanumeric(char c) {
-  return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z');
 }
 
 bool IsNamePart(std::string_view name) {

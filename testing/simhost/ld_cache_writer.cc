@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "src/base/ascii.h"
+
 namespace kgpu::simhost {
 namespace {
 
@@ -42,10 +44,6 @@ int32_t Flags(ElfMachine machine) {
       break;
   }
   return 0x0303;
-}
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // The number at `at`, moving `at` past it.
