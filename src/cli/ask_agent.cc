@@ -1,5 +1,6 @@
 #include "src/cli/ask_agent.h"
 
+#include <CLI/CLI.hpp>
 #include <string_view>
 
 #include "src/agent/web.h"
@@ -24,6 +25,13 @@ std::string_view NameOf(report::OutputFormat format) {
 }
 
 }  // namespace
+
+void AddRunDirOption(CLI::App& verb, std::string& run_dir) {
+  verb.add_option("--run-dir", run_dir, "Folder of the agent's socket")
+      ->envname("KGPU_RUN_DIR")
+      ->type_name("DIR")
+      ->capture_default_str();
+}
 
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
                                   report::OutputFormat format) {

@@ -7,9 +7,16 @@
 #include "src/cli/exit_code.h"
 #include "src/report/format.h"
 
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
+class App;
+}
+
 namespace kgpu::cli {
 
 inline constexpr char kRunDir[] = "/run/kgpu";
+
+// --run-dir, or $KGPU_RUN_DIR. `run_dir` holds the default and outlives the parse.
+void AddRunDirOption(CLI::App& verb, std::string& run_dir);
 
 // Prints what agent.sock in `run_dir` answers to `path`, in the form asked for, and gives the exit
 // code it answers with. Errors: NotFound, Unavailable (no agent runs, with the mend),

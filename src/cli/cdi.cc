@@ -303,10 +303,7 @@ void AddReader(VerbRegistrar& verbs, CLI::App& group, const std::string& name,
                const std::string& description, StatusOr<ExitCode> (*run)(const ReadOptions&)) {
   auto options = std::make_shared<ReadOptions>();
   CLI::App* verb = group.add_subcommand(name, description);
-  verb->add_option("-o,--output", options->output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  AddOutputOption(*verb, options->output);
   verb->add_option("--spec-dir", options->spec_dirs,
                    "Folders to read, the deciding one last (default: /etc/cdi, /var/run/cdi)")
       ->type_name("DIR");

@@ -186,10 +186,7 @@ void AddAssign(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu config assign new.yaml           before it is rolled out\n"
       "  kgpu config assign --output json | jq '.unassigned'");
   AddOptionalFile(*verb, options->file);
-  verb->add_option("-o,--output", options->output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  AddOutputOption(*verb, options->output);
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] { return RunAssign(*options); });
 }

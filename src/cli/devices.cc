@@ -94,10 +94,7 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
       "  kgpu devices\n"
       "  kgpu devices --output json | jq '.gpus[].uuid'\n"
       "  kgpu devices --watch          print every change as it happens");
-  verb->add_option("-o,--output", options->output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  AddOutputOption(*verb, options->output);
   verb->add_flag("-w,--watch", options->is_watch,
                  "Go on printing changes until interrupted (json: one document a line)");
   verb->add_option(
@@ -107,10 +104,7 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
       ->capture_default_str();
   verb->add_flag("--direct", options->is_direct,
                  "Ask the driver, also where an agent runs (its word is taken otherwise)");
-  verb->add_option("--run-dir", options->run_dir, "Folder of the agent's socket")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
+  AddRunDirOption(*verb, options->run_dir);
   AddHostOptions(*verb, options->host);
   verbs.OnRun(*verb, [options] { return Run(*options); });
 }

@@ -221,6 +221,7 @@ void AddCheck(VerbRegistrar& verbs, CLI::App& parent) {
 
 void AddFlags(CLI::App& verb, LabelsOptions& options) {
   verb.add_option("-o,--output", options.output, "labels (key=value lines), table, json or yaml")
+      ->envname("KGPU_OUTPUT")
       ->type_name("FORMAT")
       ->capture_default_str();
   verb.add_option("--only", options.only, "Only \"features\" of the host, or \"gpus\"")
@@ -240,10 +241,7 @@ void AddFlags(CLI::App& verb, LabelsOptions& options) {
   verb.add_flag("--apply", options.applies,
                 "Bring labels, annotations, taints and extended resources onto the Node object, "
                 "once; what others own stays theirs");
-  verb.add_option("--run-dir", options.run_dir, "With --apply: folder of the agent's socket")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
+  AddRunDirOption(verb, options.run_dir);
   verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change");
   verb.add_flag("--write-file", options.writes_file,
                 "Write the feature file of the configuration (labels.file), for an NFD that runs "

@@ -103,14 +103,8 @@ void AddStatus(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu node status --output json | jq -r .obstacle\n"
       "  kgpu node status --node gpu-7 --kubeconfig ~/.kube/config");
   AddNodeOptions(*verb, options->common);
-  verb->add_option("-o,--output", options->common.output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  verb->add_option("--run-dir", options->run_dir, "Folder of the agent's socket")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
+  AddOutputOption(*verb, options->common.output);
+  AddRunDirOption(*verb, options->run_dir);
   verbs.OnRun(*verb, [options] { return RunStatus(*options); });
 }
 
@@ -195,10 +189,7 @@ void AddClear(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu node clear --dry-run");
   AddNodeOptions(*verb, options->common);
   AddChangeOptions(*verb, options->common);
-  verb->add_option("--run-dir", options->run_dir, "Folder of the agent's socket")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
+  AddRunDirOption(*verb, options->run_dir);
   verb->add_option("--host-root", options->host_root, "Folder where the host's files are seen")
       ->envname("KGPU_HOST_ROOT")
       ->type_name("DIR");

@@ -16,6 +16,7 @@
 #include "src/base/status_macros.h"
 #include "src/cli/environment.h"
 #include "src/cli/node_name.h"
+#include "src/cli/output.h"
 #include "src/cli/version.h"
 #include "src/kube/cluster.h"
 #include "src/kube/json.h"
@@ -86,10 +87,7 @@ void AddNodeOptions(CLI::App& verb, NodeOptions& options) {
 void AddChangeOptions(CLI::App& verb, NodeOptions& options) {
   verb.add_flag("-n,--dry-run", options.is_dry_run,
                 "Show what would change; the server checks it, nothing is written");
-  verb.add_option("-o,--output", options.output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  AddOutputOption(verb, options.output);
 }
 
 StatusOr<std::string> NodeNameOf(const NodeOptions& options) {

@@ -155,10 +155,7 @@ void AddRequireVerb(VerbRegistrar& verbs) {
       ->type_name("DIR")
       ->capture_default_str()
       ->group(group);
-  verb->add_option("-o,--output", options->output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  AddOutputOption(*verb, options->output);
   verbs.OnRun(*verb, [options] { return Run(*options); });
 }
 

@@ -131,10 +131,7 @@ void AddCommon(CLI::App& verb, RuntimeOptions& options) {
 }
 
 void AddOutput(CLI::App& verb, RuntimeOptions& options) {
-  verb.add_option("-o,--output", options.output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  AddOutputOption(verb, options.output);
 }
 
 void AddRestart(CLI::App& verb, RuntimeOptions& options, bool& restart) {

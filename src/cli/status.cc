@@ -32,14 +32,8 @@ void AddStatusVerb(VerbRegistrar& verbs) {
       "Exits 0 when pods can get GPUs, 7 when something stands in the way: it is named first.\n\n"
       "  kgpu status\n"
       "  kgpu status --output json | jq '.resources[] | {name, allocatable}'");
-  verb->add_option("-o,--output", options->output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  verb->add_option("--run-dir", options->run_dir, "Folder of the agent's socket")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
+  AddOutputOption(*verb, options->output);
+  AddRunDirOption(*verb, options->run_dir);
   verbs.OnRun(*verb, [options] { return Run(*options); });
 }
 
