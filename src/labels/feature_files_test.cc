@@ -61,9 +61,9 @@ TEST(FeatureFileTest, LinesExpireByTheWallClock) {
   EXPECT_THAT(file.problems, IsEmpty());
   EXPECT_THAT(file.labels, ElementsAre(Pair("v.io/always", "1"), Pair("v.io/late", "1"),
                                        Pair("v.io/now", "1"), Pair("v.io/soon", "1")));
-  EXPECT_EQ(file.next_expiry, TimeOf("2026-06-01T00:00:00Z"));
-  ASSERT_TRUE(file.next_expiry.has_value());
-  EXPECT_EQ(ParseFeatureFile("# +expiry-time=2030-01-01T00:00:00Z\nv.io/a", "f", *file.next_expiry)
+  const WallTime first_expiry = TimeOf("2026-06-01T00:00:00Z");
+  EXPECT_EQ(file.next_expiry, first_expiry);
+  EXPECT_EQ(ParseFeatureFile("# +expiry-time=2030-01-01T00:00:00Z\nv.io/a", "f", first_expiry)
                 .next_expiry,
             TimeOf("2030-01-01T00:00:00Z"));
 }
