@@ -1,0 +1,39 @@
+#include <algorithm>
+#include <array>
+
+#include "src/health/rule.h"
+
+namespace kgpu::health {
+namespace {
+
+// By enumerator.
+constexpr std::array<std::string_view, 6> kActions = {"ignore",    "restart-app", "drain",
+                                                      "reset-gpu", "reboot",      "inspect"};
+constexpr std::array<std::string_view, 10> kClasses = {
+    "application", "driver", "memory",   "nvlink", "pcie",
+    "thermal",     "power",  "firmware", "bus",    "other"};
+constexpr std::array<std::string_view, 4> kSources = {"driver", "kernel-log", "sample", "call"};
+
+}  // namespace
+
+std::string_view ToString(Action action) {
+  return kActions.at(static_cast<size_t>(action));
+}
+
+std::optional<Action> ParseAction(std::string_view word) {
+  const auto* found = std::ranges::find(kActions, word);
+  if (found == kActions.end()) {
+    return std::nullopt;
+  }
+  return static_cast<Action>(found - kActions.begin());
+}
+
+std::string_view ToString(FaultClass fault_class) {
+  return kClasses.at(static_cast<size_t>(fault_class));
+}
+
+std::string_view ToString(Source source) {
+  return kSources.at(static_cast<size_t>(source));
+}
+
+}  // namespace kgpu::health
