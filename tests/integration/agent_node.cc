@@ -150,6 +150,18 @@ std::vector<std::string> AgentNode::CdiProblems() const {
   return problems;
 }
 
+std::vector<std::string> AgentNode::LastingCdiProblems() const {
+  std::vector<std::string> problems;
+  (void)WaitInFolder(
+      cdi_folder(),
+      [&] {
+        problems = CdiProblems();
+        return problems.empty();
+      },
+      std::chrono::seconds(5));
+  return problems;
+}
+
 std::vector<std::string> AgentNode::CdiDevices() const {
   std::vector<std::string> names;
   for (const cdi::Resolved& device : ReadCdi(host_.path()).devices) {

@@ -54,6 +54,8 @@ class AgentNode {
   // What is wrong with the host's CDI folders, and with files there that are no specs; empty when
   // all is well.
   std::vector<std::string> CdiProblems() const;
+  // Those that stay: a file that is just being written is none.
+  std::vector<std::string> LastingCdiProblems() const;
   // The devices that engines can inject: "kgpu.dev/gpu=GPU-…".
   std::vector<std::string> CdiDevices() const;
 

@@ -52,7 +52,7 @@ class DevicePluginAssignments : public AgentFixture {
     for (const std::string& name : options.cdi_devices) {
       EXPECT_THAT(names, Contains(name));
     }
-    EXPECT_THAT(node_->CdiProblems(), IsEmpty());
+    EXPECT_THAT(node_->LastingCdiProblems(), IsEmpty());
   }
   // The pod as it was: never restarted but `restarts` times, with the same device.
   void ExpectUntouched(const std::string& pod, const std::string& uid,

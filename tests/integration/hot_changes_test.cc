@@ -95,7 +95,7 @@ class HotChanges : public AgentFixture {
                              event, Milliseconds(told - begun_).count(),
                              Milliseconds(agreed - begun_).count());
     EXPECT_LT(agreed - begun_, std::chrono::seconds(30)) << event;
-    EXPECT_THAT(node_->CdiProblems(), IsEmpty());
+    EXPECT_THAT(node_->LastingCdiProblems(), IsEmpty());
   }
   void ExpectAgreement(const std::string& event, const HealthyIds& wished) {
     ExpectAgreement(event, [&](const HealthyIds& view) { return view == wished; });
@@ -191,7 +191,7 @@ TEST_P(HotChanges, WhatIsThereBesidesGpusIsDeclaredAndWithdrawn) {
     EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] {
       return is_declared("kgpu.dev/" + name + "=all");
     })) << name;
-    EXPECT_THAT(node_->CdiProblems(), IsEmpty());
+    EXPECT_THAT(node_->LastingCdiProblems(), IsEmpty());
     node_->host().Inject("with", {"none"});
     EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] {
       return !is_declared("kgpu.dev/" + name + "=all");
