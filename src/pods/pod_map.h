@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kgpu::pods {
@@ -34,5 +35,12 @@ struct PodMap {
 };
 
 using PodMapPtr = std::shared_ptr<const PodMap>;
+
+// "GPU-…::3" → "GPU-…": the device that a device id is a replica of; others are their own device.
+std::string_view DeviceOf(std::string_view device_id);
+
+// Containers that the kubelet has given `device_uuid` to, a GPU as a whole or in replicas, or a MIG
+// device; sorted, each once. Users of a GPU's MIG devices are not users of the GPU.
+std::vector<Container> UsersOf(const PodMap& map, std::string_view device_uuid);
 
 }  // namespace kgpu::pods
