@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "src/device/ids.h"
@@ -45,15 +44,24 @@ enum class Source : uint8_t { kDriverEvent, kKernelLog, kSample, kCall };
 // "driver", "kernel-log", "sample", "call".
 std::string_view ToString(Source source);
 
-// Something that was seen once, before any rule is asked.
+// What a fault is about.
+struct Scope {
+  device::GpuUuid gpu;
+  std::optional<unsigned> gpu_instance;      // nullopt: the whole GPU, with all its MIG devices
+  std::optional<unsigned> compute_instance;  // nullopt: every MIG device of the GPU instance
+  auto operator<=>(const Scope&) const = default;
+};
+
+// Something that was seen once, before any rule is asked. The texts live as long as the call that
+// takes the sign: a storm of signs costs no memory.
 struct Sign {
-  std::string rule;  // "Xid79", "RowRemapPending": the name of its rule
-  std::optional<uint64_t> xid;
+  std::string_view rule;                 // "RowRemapPending"; empty for an XID
+  std::optional<uint64_t> xid;           // its rule is "Xid<xid>"
   std::optional<device::GpuUuid> gpu;    // nullopt: it is not known which; all are meant
   std::optional<unsigned> gpu_instance;  // nullopt: the whole GPU
   std::optional<unsigned> compute_instance;
   Source source = Source::kDriverEvent;
-  std::string detail;           // what was measured or said, for people; may be empty
+  std::string_view detail;      // what was measured or said, for people; may be empty
   std::optional<uint32_t> pid;  // of the program, as the kernel log names it
 };
 

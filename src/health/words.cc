@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/health/happening.h"
 #include "src/health/rule.h"
 
 namespace kgpu::health {
@@ -12,6 +13,7 @@ constexpr std::array<std::string_view, 6> kActions = {"ignore",    "restart-app"
 constexpr std::array<std::string_view, 10> kClasses = {
     "application", "driver", "memory",   "nvlink", "pcie",
     "thermal",     "power",  "firmware", "bus",    "other"};
+constexpr std::array<std::string_view, 4> kKinds = {"raised", "seen", "cleared", "held"};
 constexpr std::array<std::string_view, 4> kSources = {"driver", "kernel-log", "sample", "call"};
 
 }  // namespace
@@ -34,6 +36,18 @@ std::string_view ToString(FaultClass fault_class) {
 
 std::string_view ToString(Source source) {
   return kSources.at(static_cast<size_t>(source));
+}
+
+std::string_view ToString(HappeningKind kind) {
+  return kKinds.at(static_cast<size_t>(kind));
+}
+
+std::optional<HappeningKind> ParseHappeningKind(std::string_view word) {
+  const auto* found = std::ranges::find(kKinds, word);
+  if (found == kKinds.end()) {
+    return std::nullopt;
+  }
+  return static_cast<HappeningKind>(found - kKinds.begin());
 }
 
 }  // namespace kgpu::health

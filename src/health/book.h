@@ -1,0 +1,70 @@
+// The faults of all GPUs: takes signs, tells what they mean for which device, and when a device may
+// be trusted again. Pure but for its clock: nothing is asked, read or written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/device/gpu.h"
+#include "src/device/ids.h"
+#include "src/health/happening.h"
+#include "src/health/rule.h"
+#include "src/health/settings.h"
+
+namespace kgpu::health {
+
+// Owned by the inventory; lives on the loop's thread. A fault goes only after `hold_down` without
+// news of it and then a full good read and, where GPUs are measured, a measurement that does not
+// show it. However many signs come, memory, news and verdicts stay few.
+class Book {
+ public:
+  // `clock` outlives the book. `listener` may be empty; it is called from the methods below and
+  // must not call them.
+  Book(const Clock& clock, Settings settings, HappeningListener listener);
+  ~Book();
+  Book(const Book&) = delete;
+  Book& operator=(const Book&) = delete;
+
+  // Counts for the faults of now, too.
+  void SetSettings(Settings settings);
+  const Settings& settings() const;
+
+  // The GPUs that are shown. Those that are no more are forgotten, counters included.
+  void SetGpus(std::span<const device::Gpu> gpus);
+  // Something was seen. True when it may have changed what Apply says.
+  bool Note(const Sign& sign);
+  // A full read of the GPU that began at `begun` went well; a measurement of it taken from `begun`
+  // on was judged. True when what Apply says may have changed.
+  bool NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun);
+  bool NoteMeasured(const device::GpuUuid& gpu, SteadyTime begun);
+  // False (as at first): no measurements are taken, so none is waited for.
+  void SetMeasured(bool is_measured);
+  // Ends every fault of the GPU, those that are held too. Errors: NotFound (no such GPU).
+  Status Clear(const device::GpuUuid& gpu);
+  // What was open when the agent ended, as if it were news.
+  void Restore(const OpenFault& fault);
+
+  // Sets the health of the GPU and of its MIG devices.
+  void Apply(device::Gpu& gpu) const;
+  // When a look can end the next fault; nothing when none can.
+  std::optional<SteadyTime> NextCheck() const;
+  // When there is news to tell of what was only counted so far; Tell does.
+  std::optional<SteadyTime> NextNews() const;
+  void Tell();
+
+  std::vector<OpenFault> Open() const;
+  Counters counters() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::health
