@@ -73,4 +73,9 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
   return first;
 }
 
+StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root) {
+  ASSIGN_OR_RETURN(device::SnapshotPtr snapshot, TakeSnapshot(options, root));
+  return Observation{.snapshot = std::move(snapshot), .samples = nullptr};
+}
+
 }  // namespace kgpu::cli

@@ -6,6 +6,7 @@
 
 #include "src/base/status.h"
 #include "src/cli/host_options.h"
+#include "src/device/sample.h"
 #include "src/device/snapshot.h"
 
 namespace kgpu::cli {
@@ -14,6 +15,15 @@ namespace kgpu::cli {
 // reason, not an error. Errors: those of OpenRoots and FindProbe.
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root);
+
+struct Observation {
+  device::SnapshotPtr snapshot;
+  device::SampleSetPtr samples;  // null when the driver does not answer
+};
+
+// The first complete snapshot and what its GPUs measure. Where a value is a rate between two
+// rounds, the second is waited for (250 ms). Errors: as TakeSnapshot.
+StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root);
 
 struct WatchOptions {
   std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions

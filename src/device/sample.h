@@ -148,6 +148,8 @@ struct SampleSet {
   uint64_t version = 0;  // rises with every round
   SteadyTime begun{};
   WallTime taken{};
+  // False where a value is a rate between two rounds and this was the first.
+  bool is_complete = true;
   std::vector<GpuSample> gpus;  // sorted by PCI address, as in the Snapshot
   const GpuSample* Find(const GpuUuid& uuid) const;
 };

@@ -12,6 +12,7 @@
 #include "src/inventory/driver_status.h"
 #include "src/inventory/health.h"
 #include "src/inventory/reader.h"
+#include "src/inventory/sampler.h"
 #include "src/inventory/triggers.h"
 #include "src/nvml/error_map.h"
 #include "src/probe/client.h"
@@ -77,7 +78,8 @@ class Inventory::Impl {
                 {.on_up = [this] { OnUp(); },
                  .on_down = [this](const probe::Down& down) { OnDown(down); },
                  .on_event = [this](const probe::Event& event) { OnEvent(event); },
-                 .on_abandoned = [this] { OnAbandoned(); }}) {}
+                 .on_abandoned = [this] { OnAbandoned(); }}),
+        sampler_(loop, client_) {}
 
   ~Impl() {
     for (const TimerId timer : {view_timer_, look_timer_, check_timer_, patience_timer_}) {
@@ -94,6 +96,7 @@ class Inventory::Impl {
     ArmCheck();
   }
   SnapshotPtr current() const { return current_; }
+  Sampler& sampler() { return sampler_; }
 
  private:
   StatusOr<std::string> FindLibrary() const;
@@ -143,7 +146,8 @@ class Inventory::Impl {
   SteadyTime look_due_{};
   TimerId check_timer_ = TimerId::kNone;
   TimerId patience_timer_ = TimerId::kNone;
-  probe::Client client_;  // last: its listener uses the members above
+  probe::Client client_;  // its listener uses the members above
+  Sampler sampler_;
 };
 
 StatusOr<std::string> Inventory::Impl::FindLibrary() const {
@@ -214,6 +218,7 @@ void Inventory::Impl::OnUp() {
   unwatched_.clear();
   is_reading_ = false;
   is_first_look_ = true;
+  sampler_.Stop();
   if (options_.is_live) {
     if (!first_view_) {
       first_view_ = ReadHostView(root_.host);
@@ -227,6 +232,7 @@ void Inventory::Impl::OnDown(const probe::Down& down) {
   first_view_.reset();
   is_reading_ = false;
   is_read_wanted_ = false;
+  sampler_.Stop();
   if (!down_ || down_->text != down.text) {
     KGPU_LOG(kWarning, "driver does not answer", {"reason", down.text});
   }
@@ -344,6 +350,7 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
     return client_.Restart();  // shown when the next probe has read it
   }
   ShowReady();
+  sampler_.SetGpus(known_);
   WatchNewGpus();
   ArmCheck();
   if (is_read_wanted_) {
@@ -434,6 +441,7 @@ void Inventory::Impl::ShowDown() {
   if (!down_) {
     return;
   }
+  sampler_.Clear();
   view_ = ReadHostView(root_.host);
   driver_ = ExplainDown(*down_, host::ReadDriverFacts(root_), view_);
   if (view_.is_pci_readable) {
@@ -482,6 +490,16 @@ void Inventory::Refresh() {
 
 void Inventory::SetHoldDown(milliseconds hold_down) {
   impl_->SetHoldDown(hold_down);
+}
+
+void Inventory::SetSampling(milliseconds every) {
+  impl_->sampler().SetEvery(every);
+}
+void Inventory::OnSample(SampleListener listener) {
+  impl_->sampler().SetListener(std::move(listener));
+}
+device::SampleSetPtr Inventory::samples() const {
+  return impl_->sampler().newest();
 }
 
 }  // namespace kgpu::inventory

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/event_loop.h"
+#include "src/device/sample.h"
 #include "src/device/snapshot.h"
 #include "src/host/driver_root.h"
 
@@ -47,6 +48,7 @@ struct InventoryOptions {
 class Inventory {
  public:
   using Listener = std::function<void(const device::SnapshotPtr&)>;
+  using SampleListener = std::function<void(const device::SampleSetPtr&)>;
 
   // `loop` and `root` outlive the inventory.
   Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options);
@@ -63,6 +65,15 @@ class Inventory {
   void Refresh();
   // See InventoryOptions; counts for the faults of now, too.
   void SetHoldDown(std::chrono::milliseconds hold_down);
+
+  // Measures all GPUs each `every`, the first time as soon as they are known; 0: never, as at the
+  // start. May be called at any time.
+  void SetSampling(std::chrono::milliseconds every);
+  // `listener` is called on the loop after each round, and with a set of no GPUs when the driver
+  // is shown as down. Set it before Start.
+  void OnSample(SampleListener listener);
+  // The newest round; null before the first one.
+  device::SampleSetPtr samples() const;
 
  private:
   class Impl;

@@ -1,0 +1,71 @@
+// Measures the GPUs in rounds through kgpu-probe. A round asks one GPU after the other, so that
+// other requests run between them; events come by another thread of the probe and never wait.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/device/gpu.h"
+#include "src/device/sample.h"
+#include "src/probe/client.h"
+
+namespace kgpu::inventory {
+
+// Owned by the inventory, lives on the loop's thread.
+class Sampler {
+ public:
+  using Listener = std::function<void(const device::SampleSetPtr&)>;
+
+  // `loop` and `client` outlive the sampler.
+  Sampler(EventLoop& loop, probe::Client& client) : loop_(loop), client_(client) {}
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  void SetListener(Listener listener) { listener_ = std::move(listener); }
+  // The time from the start of one round to that of the next; 0 ends sampling. A round that takes
+  // longer is followed by the next at once, never overlapped.
+  void SetEvery(std::chrono::milliseconds every);
+  // The GPUs of the probe that is up, as just read. Begins with a round now when there was none.
+  void SetGpus(const std::vector<device::Gpu>& gpus);
+  // The probe is gone: ends a round under way.
+  void Stop();
+  // Nothing is measured for now: publishes a set without GPUs unless the last one was that.
+  void Clear();
+
+  const device::SampleSetPtr& newest() const { return newest_; }
+
+ private:
+  struct Target {
+    unsigned index = 0;  // NVML's
+    device::GpuUuid uuid;
+    bool has_nvlinks = false;
+    std::vector<unsigned> migs;  // indices
+  };
+  struct Round;
+
+  void Arm();
+  void Begin();
+  void AskGpu(const std::shared_ptr<Round>& round);
+  void AskProcesses(const std::shared_ptr<Round>& round, unsigned page);
+  void Close(const std::shared_ptr<Round>& round);
+  void Publish(device::SampleSet set);
+
+  EventLoop& loop_;
+  probe::Client& client_;
+  Listener listener_;
+  std::chrono::milliseconds every_{0};
+  std::vector<Target> targets_;
+  bool is_ready_ = false;         // targets_ are those of the probe that is up
+  std::weak_ptr<Round> current_;  // the round under way
+  SteadyTime begun_{};            // of the last round
+  bool has_begun_ = false;
+  TimerId timer_ = TimerId::kNone;
+  uint64_t version_ = 0;
+  device::SampleSetPtr newest_;
+};
+
+}  // namespace kgpu::inventory
