@@ -93,6 +93,21 @@ struct HttpConfig {
   bool operator==(const HttpConfig&) const = default;
 };
 
+// Series by whose names they are known.
+enum class NameSet : uint8_t {
+  kKgpu,  // kgpu_*, and the agent's own
+  kDcgm,  // DCGM_FI_*, as NVIDIA's DCGM exporter names them
+  kGke,   // duty_cycle, memory_used, …, as GKE's device plugin names them
+};
+
+struct MetricsConfig {
+  std::vector<NameSet> names = {NameSet::kKgpu};
+  std::chrono::milliseconds every{15'000};  // how often the driver is asked; 0: never
+  // Series that are left out: names, where "*" stands for any letters.
+  std::vector<std::string> exclude{};
+  bool operator==(const MetricsConfig&) const = default;
+};
+
 // Where labels go.
 enum class LabelOutput {
   kNode,         // the Node object
@@ -132,6 +147,7 @@ struct NodeConfig {
   PluginConfig plugin;
   HealthConfig health;
   HttpConfig http;
+  MetricsConfig metrics;
   LabelsConfig labels;
   GateConfig gate;
   bool operator==(const NodeConfig&) const = default;

@@ -81,6 +81,18 @@ json::value LabelsTree(const LabelsConfig& labels) {
                       {"every", FormatDuration(labels.every)}};
 }
 
+json::value MetricsTree(const MetricsConfig& metrics) {
+  json::array names;
+  for (const NameSet name : metrics.names) {
+    names.push_back(WordOf<NameSet>(kNameSetWords, name));
+  }
+  json::object fields{{"names", names}, {"every", FormatDuration(metrics.every)}};
+  if (!metrics.exclude.empty()) {
+    fields["exclude"] = Texts(metrics.exclude);
+  }
+  return fields;
+}
+
 }  // namespace
 
 std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
@@ -101,6 +113,7 @@ std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
   fields["plugin"] = PluginTree(config.plugin);
   fields["health"] = json::object{{"holdDown", FormatDuration(config.health.hold_down)}};
   fields["http"] = json::object{{"address", config.http.address}};
+  fields["metrics"] = MetricsTree(config.metrics);
   fields["labels"] = LabelsTree(config.labels);
   fields["gate"] = json::object{{"condition", config.gate.condition}, {"taint", config.gate.taint}};
   return doc::Print(fields, format);

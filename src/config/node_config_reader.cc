@@ -8,6 +8,7 @@
 #include "src/base/strings.h"
 #include "src/config/foreign.h"
 #include "src/config/labels_reader.h"
+#include "src/config/metrics_reader.h"
 #include "src/config/node_config.h"
 #include "src/config/resource_name.h"
 #include "src/config/selector_reader.h"
@@ -18,9 +19,9 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 10> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
+constexpr std::array<std::string_view, 11> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
                                                         "migStrategy", "plugin", "health",  "http",
-                                                        "labels",      "gate"};
+                                                        "metrics",     "labels", "gate"};
 constexpr std::array<std::string_view, 4> kPoolKeys = {"resource", "devices", "mig", "share"};
 constexpr std::array<std::string_view, 3> kShareKeys = {"by", "replicas", "multiple"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
@@ -94,6 +95,8 @@ class Reader {
     } else if (name == "health") {
       field.ForEachField(kHealthKeys,
                          [this](std::string_view, const Node& item) { ReadHoldDown(item); });
+    } else if (name == "metrics") {
+      ReadMetrics(field, problems_, config_.metrics);
     } else if (name == "labels") {
       ReadLabels(field, problems_, config_.labels);
     } else if (name == "gate") {

@@ -59,6 +59,7 @@ plugin:
   capabilities: compute,utility,video
 health: {holdDown: 5m}
 http: {address: ":9401"}
+metrics: {names: [dcgm, gke], every: 5s, exclude: ["kgpu_process_*"]}
 labels:
   features: false
   gpus: false
@@ -95,6 +96,9 @@ gate: {condition: false, taint: true}
                    .capabilities = "compute,utility,video"};
   wanted.health.hold_down = std::chrono::minutes(5);
   wanted.http.address = ":9401";
+  wanted.metrics.names = {NameSet::kDcgm, NameSet::kGke};
+  wanted.metrics.every = std::chrono::seconds(5);
+  wanted.metrics.exclude = {"kgpu_process_*"};
   wanted.labels = {.features = false,
                    .gpus = false,
                    .outputs = {LabelOutput::kNodeFeature, LabelOutput::kFile},
@@ -132,6 +136,10 @@ health:
   holdDown: 1m
 http:
   address: "127.0.0.1:9401"
+metrics:
+  names:
+  - kgpu
+  every: 15s
 labels:
   features: true
   gpus: true
@@ -249,6 +257,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"health: {holdDown: 60}\n", "health.holdDown: 60 must be a text"},
         BadCase{"health: {holdDown: \"60\"}\n", "n.yaml:3:20: health.holdDown: \"60\" must be"},
         BadCase{"http: {address: localhost:80}\n", "must be an IP address and a port"},
+        BadCase{"metrics: {names: [dcgm, dcgm]}\n", "metrics.names[1]: \"dcgm\" is given twice"},
+        BadCase{"metrics: {names: dgcm}\n", "metrics.names: \"dgcm\" must be one of kgpu, dcgm, gke"},
+        BadCase{"metrics: {every: 100ms}\n", "metrics.every: \"100ms\" is too often"},
+        BadCase{"metrics: {exclude: [a b]}\n",
+                "metrics.exclude[0]: \"a b\" is no name of a series"},
         BadCase{"labels: {to: [node, node]}\n", "n.yaml:3:21: labels.to[1]: \"node\" is given"},
         BadCase{"labels: {to: api}\n", "must be one of node, nodeFeature, file"},
         BadCase{"labels: {file: kgpu}\n", "labels.file: \"kgpu\" is no path from the root"},

@@ -51,4 +51,10 @@ inline constexpr std::array kLabelOutputWords = {
     Word<LabelOutput>{"file", LabelOutput::kFile},
 };
 
+inline constexpr std::array kNameSetWords = {
+    Word<NameSet>{"kgpu", NameSet::kKgpu},
+    Word<NameSet>{"dcgm", NameSet::kDcgm},
+    Word<NameSet>{"gke", NameSet::kGke},
+};
+
 }  // namespace kgpu::config

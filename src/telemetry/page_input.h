@@ -1,0 +1,56 @@
+// Everything that the pages of series are made of, at one moment. A value: rendering it is pure.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/device/sample.h"
+#include "src/device/snapshot.h"
+#include "src/pods/pod_map.h"
+
+namespace kgpu::telemetry {
+
+struct XidCount {
+  device::GpuUuid gpu;
+  uint64_t xid = 0;
+  uint64_t count = 0;  // since the agent counts
+  WallTime last{};
+};
+
+struct FaultCount {
+  device::GpuUuid gpu;
+  std::string rule;    // "Xid79", "RowRemapPending"
+  std::string action;  // "reset-gpu": what mends it
+  uint64_t raised = 0;
+  bool is_open = false;
+};
+
+// What health counts. Of GPUs that are gone it may still tell: they are not shown.
+struct HealthNumbers {
+  std::vector<XidCount> xids;
+  std::vector<FaultCount> faults;
+};
+
+// What one pod has had of GPUs since it is counted.
+struct PodUse {
+  std::string pod_namespace;
+  std::string pod;
+  double gpu_seconds = 0;         // handed out; a slot of n replicas counts 1/n
+  double busy_gpu_seconds = 0;    // utilisation × time
+  double memory_gib_seconds = 0;  // GiB × s
+};
+
+// Null: not known (yet); its series are absent.
+struct PageInput {
+  device::SnapshotPtr snapshot;
+  device::SampleSetPtr samples;
+  pods::PodMapPtr pods;
+  std::shared_ptr<const HealthNumbers> health;
+  std::shared_ptr<const std::vector<PodUse>> usage;
+  std::string hostname;  // the node's name, as Kubernetes has it
+};
+
+}  // namespace kgpu::telemetry
