@@ -9,6 +9,7 @@
 #include "src/base/status_macros.h"
 #include "src/http/server_peer.h"
 #include "src/sys/acceptor.h"
+#include "src/tls/session.h"
 
 namespace kgpu::http {
 namespace {
@@ -20,16 +21,18 @@ constexpr size_t kMaxRefused = 16;
 
 class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
  public:
+  using TlsSource = Server::TlsSource;
+
   explicit Impl(std::shared_ptr<const ServerSetup> setup) : setup_(std::move(setup)) {}
 
-  StatusOr<std::string> Listen(const std::string& address, mode_t mode) {
+  StatusOr<std::string> Listen(const std::string& address, mode_t mode, TlsSource tls) {
     const bool is_unix = address.find('/') != std::string::npos;
     ASSIGN_OR_RETURN(sys::Acceptor::Listener listener, Open(address, mode, is_unix));
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<sys::Acceptor> acceptor,
-        sys::Acceptor::Create(setup_->loop, std::move(listener), [this, is_unix](UniqueFd socket) {
-          Add(std::move(socket), is_unix);
-        }));
+    ASSIGN_OR_RETURN(std::unique_ptr<sys::Acceptor> acceptor,
+                     sys::Acceptor::Create(setup_->loop, std::move(listener),
+                                           [this, is_unix, tls = std::move(tls)](UniqueFd socket) {
+                                             OnSocket(std::move(socket), is_unix, tls);
+                                           }));
     return acceptors_.emplace_back(std::move(acceptor))->path();
   }
 
@@ -58,7 +61,34 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     return sys::Acceptor::Listener(std::move(listener));
   }
 
-  void Add(UniqueFd socket, bool is_unix) {
+  void OnSocket(UniqueFd socket, bool is_unix, const TlsSource& tls) {
+    if (!tls) {
+      return Add(std::move(socket), is_unix, nullptr);
+    }
+    std::shared_ptr<const tls::Context> context = tls();
+    if (context == nullptr) {
+      return;
+    }
+    GiveUpOldHandshake();
+    StatusOr<std::unique_ptr<tls::Session>> session = tls::Session::ForServer(std::move(context));
+    if (session.ok()) {
+      Add(std::move(socket), is_unix, *std::move(session));
+    }
+  }
+
+  // Clients that connect and say nothing must not keep others out: who means it is done in
+  // milliseconds.
+  void GiveUpOldHandshake() {
+    const auto is_shaking = [](const auto& entry) { return entry.second->is_shaking_hands(); };
+    if (std::cmp_greater_equal(std::ranges::count_if(peers_, is_shaking),
+                               setup_->options.max_handshakes)) {
+      const auto oldest = std::ranges::find_if(peers_, is_shaking);
+      oldest->second->Close();
+      peers_.erase(oldest);
+    }
+  }
+
+  void Add(UniqueFd socket, bool is_unix, std::unique_ptr<tls::Session> session) {
     const size_t limit = setup_->options.max_connections;
     const bool is_full = connections() >= limit;
     if (is_full && !std::exchange(was_full_, true)) {
@@ -69,7 +99,8 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
       return;
     }
     const uint64_t number = ++last_peer_;
-    const auto peer = std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix);
+    const auto peer =
+        std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix, std::move(session));
     peers_.emplace(number, peer);
     // Weak: a peer may outlive us in a callback.
     const auto closed = [weak = weak_from_this(), number] {
@@ -101,7 +132,11 @@ Server::~Server() {
 }
 
 StatusOr<std::string> Server::Listen(const std::string& address, mode_t mode) {
-  return impl_->Listen(address, mode);
+  return impl_->Listen(address, mode, nullptr);
+}
+
+StatusOr<std::string> Server::ListenTls(const std::string& address, TlsSource tls) {
+  return impl_->Listen(address, 0600, std::move(tls));
 }
 
 void Server::Stop() {

@@ -16,13 +16,19 @@
 #include "src/http/message.h"
 #include "src/http/parser.h"
 
+namespace kgpu::tls {
+class Context;
+}
+
 namespace kgpu::http {
 
 struct ServerOptions {
-  ParserLimits limits;                               // past them: 431 or 413
-  size_t max_connections = 64;                       // past it: 503, and the connection is closed
-  size_t stream_buffer = size_t{1} << 20;            // what a stream's peer may be behind
-  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte: 408
+  ParserLimits limits;                                 // past them: 431 or 413
+  size_t max_connections = 64;                         // past it: 503, and the connection is closed
+  size_t max_handshakes = 16;                          // past it the oldest one is given up
+  size_t stream_buffer = size_t{1} << 20;              // what a stream's peer may be behind
+  std::chrono::milliseconds header_timeout{10'000};    // from a request's first byte: 408
+  std::chrono::milliseconds handshake_timeout{5'000};  // for all of TLS's
   // Without a request, or for its body, or in which a peer must take some bytes of an answer.
   std::chrono::milliseconds idle_timeout{60'000};
 };
@@ -67,6 +73,9 @@ class Server {
  public:
   // Called once for each request. It may destroy the server. What it throws becomes code 500.
   using Handler = std::function<void(const Request&, Responder)>;
+  // Who we are to the next client that speaks TLS: asked for each connection, so that a new
+  // certificate counts at once. Null: the connection is closed.
+  using TlsSource = std::function<std::shared_ptr<const tls::Context>()>;
 
   // `loop` outlives the server.
   Server(EventLoop& loop, Handler handler, ServerOptions options = {});
@@ -79,6 +88,8 @@ class Server {
   // one that was free. Errors: InvalidArgument, AlreadyExists, NotFound, PermissionDenied,
   // FailedPrecondition, ResourceExhausted.
   StatusOr<std::string> Listen(const std::string& address, mode_t mode = 0600);
+  // The same with TLS, and nothing else, at a TCP address.
+  StatusOr<std::string> ListenTls(const std::string& address, TlsSource tls);
 
   // Closes everything: requests in progress get no answer, their responders do nothing. Idempotent.
   void Stop();

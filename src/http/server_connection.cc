@@ -137,4 +137,10 @@ void ServerConnection::Refuse(int code, std::string_view reason, WallTime now) {
   phase_ = Phase::kClosing;
 }
 
+void ServerConnection::Abort() {
+  output_ = OutputQueue();
+  input_.clear();
+  phase_ = Phase::kClosing;
+}
+
 }  // namespace kgpu::http

@@ -50,6 +50,8 @@ class ServerConnection {
   void EndStream(WallTime now);
   // In any phase but kStreaming: answers with `code` and closes.
   void Refuse(int code, std::string_view reason, WallTime now);
+  // In any phase: closes, and what was to be said is not.
+  void Abort();
 
   OutputQueue& output() { return output_; }
   const OutputQueue& output() const { return output_; }

@@ -18,11 +18,13 @@ constexpr std::chrono::milliseconds kLingerTime{1000};
 
 }  // namespace
 
-ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket, bool is_unix)
+ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket, bool is_unix,
+                       std::unique_ptr<tls::Session> session)
     : setup_(std::move(setup)),
       socket_(std::move(socket)),
       is_unix_(is_unix),
-      http_(setup_->options.limits) {
+      http_(setup_->options.limits),
+      line_(http_, std::move(session)) {
 }
 
 ServerPeer::~ServerPeer() {
@@ -35,6 +37,7 @@ void ServerPeer::Start(std::function<void()> closed) {
 }
 
 void ServerPeer::StartAndRefuse(int code, std::string_view reason, std::function<void()> closed) {
+  is_refused_ = true;
   http_.Refuse(code, reason, WallNow());
   Start(std::move(closed));
 }
@@ -120,10 +123,13 @@ void ServerPeer::OnReadable() {
     }
     return;
   }
+  if (count == 0 && line_.is_shaking_hands()) {
+    return CloseAndTell();  // there is nobody to say anything to
+  }
   if (count == 0) {
     http_.ReceiveEnd();
   } else if (!is_lingering_) {
-    http_.Receive({bytes.data(), static_cast<size_t>(count)}, WallNow());
+    line_.Receive({bytes.data(), static_cast<size_t>(count)}, WallNow());
   }
   Pump();
 }
@@ -153,8 +159,7 @@ void ServerPeer::Pump() {
   }
   const auto self = shared_from_this();
   is_pumping_ = true;
-  while (socket_.is_valid() && Flush() && http_.output().empty() &&
-         http_.phase() == Phase::kReady) {
+  while (socket_.is_valid() && Flush() && line_.is_flushed() && http_.phase() == Phase::kReady) {
     Handle();
   }
   is_pumping_ = false;
@@ -179,11 +184,11 @@ void ServerPeer::Handle() {
 }
 
 bool ServerPeer::Flush() {
-  while (!http_.output().empty()) {
+  for (line_.Fill(); !line_.wire().empty(); line_.Fill()) {
     std::array<iovec, OutputQueue::kMaxPieces> pieces{};
     msghdr message{};
     message.msg_iov = pieces.data();
-    message.msg_iovlen = http_.output().Fill(pieces);
+    message.msg_iovlen = line_.wire().Fill(pieces);
     const ssize_t count = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) {
       continue;
@@ -196,13 +201,13 @@ bool ServerPeer::Flush() {
       return false;
     }
     has_progressed_ = true;
-    http_.output().Consume(static_cast<size_t>(count));
+    line_.wire().Consume(static_cast<size_t>(count));
   }
   return true;
 }
 
 void ServerPeer::Settle() {
-  if (http_.phase() == Phase::kClosing && http_.output().empty()) {
+  if (http_.phase() == Phase::kClosing && line_.is_flushed()) {
     if (http_.has_input_ended()) {
       return CloseAndTell();
     }
@@ -220,8 +225,8 @@ void ServerPeer::Linger() {
 
 void ServerPeer::SettleWatches() {
   EventLoop& loop = setup_->loop;
-  const bool wants_read = http_.wants_input() || is_lingering_;
-  const bool wants_write = !http_.output().empty();
+  const bool wants_read = http_.wants_input() || is_lingering_ || line_.is_shaking_hands();
+  const bool wants_write = !line_.wire().empty();
   const auto settle = [&](bool wants, WatchId& watch, auto&& start) {
     if (!wants) {
       loop.Unwatch(std::exchange(watch, WatchId::kNone));
@@ -247,7 +252,10 @@ ServerPeer::Limit ServerPeer::LimitNow() const {
   if (is_lingering_) {
     return Limit::kLinger;
   }
-  if (!http_.output().empty()) {
+  if (line_.is_shaking_hands()) {
+    return Limit::kHandshake;
+  }
+  if (!line_.is_flushed()) {
     return Limit::kWrite;
   }
   switch (http_.phase()) {
@@ -274,11 +282,20 @@ void ServerPeer::SettleTimer() {
   if (now.first == Limit::kNone) {
     return;
   }
-  const ServerOptions& options = setup_->options;
-  const auto time = now.first == Limit::kLinger   ? kLingerTime
-                    : now.first == Limit::kHeader ? options.header_timeout
-                                                  : options.idle_timeout;
-  timer_ = loop.After(time, [this] { OnTimeout(); });
+  timer_ = loop.After(TimeOf(now.first), [this] { OnTimeout(); });
+}
+
+std::chrono::milliseconds ServerPeer::TimeOf(Limit limit) const {
+  switch (limit) {
+    case Limit::kLinger:
+      return kLingerTime;
+    case Limit::kHandshake:
+      return setup_->options.handshake_timeout;
+    case Limit::kHeader:
+      return setup_->options.header_timeout;
+    default:
+      return setup_->options.idle_timeout;
+  }
 }
 
 }  // namespace kgpu::http

@@ -11,6 +11,7 @@
 #include "src/base/unique_fd.h"
 #include "src/http/server.h"
 #include "src/http/server_connection.h"
+#include "src/http/server_line.h"
 
 namespace kgpu::http {
 
@@ -24,7 +25,9 @@ struct ServerSetup {
 // Owned by the server, and by itself for the time of a callback.
 class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
  public:
-  ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket, bool is_unix);
+  // `session`: null without TLS.
+  ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket, bool is_unix,
+             std::unique_ptr<tls::Session> session);
   ~ServerPeer();
   ServerPeer(const ServerPeer&) = delete;
   ServerPeer& operator=(const ServerPeer&) = delete;
@@ -35,7 +38,8 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   // Idempotent; calls nobody.
   void Close();
   // False for one that only waits for its peer to see the end.
-  bool is_active() const { return !is_lingering_; }
+  bool is_active() const { return !is_lingering_ && !is_refused_; }
+  bool is_shaking_hands() const { return line_.is_shaking_hands(); }
 
   // Of the request with this number; another one's is ignored.
   bool IsWaiting(uint64_t request) const;
@@ -48,7 +52,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   void Abandon(uint64_t request);
 
  private:
-  enum class Limit : uint8_t { kNone, kIdle, kHeader, kBody, kWrite, kLinger };
+  enum class Limit : uint8_t { kNone, kHandshake, kIdle, kHeader, kBody, kWrite, kLinger };
 
   void OnReadable();
   void OnWritable();
@@ -63,6 +67,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   void SettleWatches();
   void SettleTimer();
   Limit LimitNow() const;
+  std::chrono::milliseconds TimeOf(Limit limit) const;
   void CloseAndTell();
 
   WallTime WallNow() const { return setup_->loop.clock().WallNow(); }
@@ -71,10 +76,12 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   UniqueFd socket_;
   const bool is_unix_;
   ServerConnection http_;
+  ServerLine line_;
   std::function<void()> closed_;
   uint64_t request_ = 0;  // number of the last one that was handed out
   bool is_pumping_ = false;
   bool is_lingering_ = false;
+  bool is_refused_ = false;
   bool has_progressed_ = false;  // bytes have gone since the timer was set
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
