@@ -14,6 +14,7 @@
 #include "src/agent/front.h"
 #include "src/agent/injector.h"
 #include "src/agent/memory.h"
+#include "src/agent/own_metrics.h"
 #include "src/agent/runtime_watch.h"
 #include "src/agent/views.h"
 #include "src/base/log.h"
@@ -105,8 +106,9 @@ class AgentImpl final : public Agent {
       : loop_(loop),
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
-        front_(
-            loop, [this] { return state(); }, options_.version),
+        front_(loop, {.state = [this] { return state(); },
+                      .metrics = [this](const auto& /*request*/) { return Metrics(); },
+                      .version = options_.version}),
         injector_(std::move(injector)),
         config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
                 !options_.config_file.empty(), [this] { OnConfig(); }),
@@ -166,6 +168,7 @@ class AgentImpl final : public Agent {
   void Decide();
   void Show();
   void OnCluster();
+  http::Response Metrics() const;
   void TellSoon();
   void Tell();
 
@@ -368,6 +371,13 @@ void AgentImpl::OnCluster() {
            {"mend", stands_back_ ? "kgpu node adopt --from plugin takes over" : "none is needed"});
   MakePlugin();
   Show();
+}
+
+http::Response AgentImpl::Metrics() const {
+  http::Response response;
+  response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  response.body = OwnMetrics(state(), OwnUse(), options_.version);
+  return response;
 }
 
 void AgentImpl::TellSoon() {

@@ -17,17 +17,25 @@ constexpr mode_t kSocketMode = 0660;
 
 }  // namespace
 
-Front::Front(EventLoop& loop, std::function<AgentState()> state, std::string version)
+Front::Front(EventLoop& loop, FrontDesk desk)
     : loop_(loop),
-      state_(std::move(state)),
-      version_(std::move(version)),
+      desk_(std::move(desk)),
       local_(loop, [this](const http::Request& request, const http::Responder& responder) {
-        responder.Send(AnswerLocal(request, state_(), version_));
+        responder.Send(AnswerOnSocket(request));
       }) {
 }
 
 Front::~Front() {
   loop_.CancelTimer(retry_);
+}
+
+http::Response Front::AnswerOnSocket(const http::Request& request) const {
+  return IsMetricsRead(request) ? desk_.metrics(request)
+                                : AnswerLocal(request, desk_.state(), desk_.version);
+}
+
+http::Response Front::AnswerOnAddress(const http::Request& request) const {
+  return IsMetricsRead(request) ? desk_.metrics(request) : AnswerPublic(request, desk_.state());
 }
 
 Status Front::OpenLocal(const std::string& run_dir) {
@@ -64,7 +72,7 @@ void Front::OpenPublic() {
   }
   public_ = std::make_unique<http::Server>(
       loop_, [this](const http::Request& request, const http::Responder& responder) {
-        responder.Send(AnswerPublic(request, state_(), version_));
+        responder.Send(AnswerOnAddress(request));
       });
   const auto address = public_->Listen(address_);
   if (address.ok()) {

@@ -12,11 +12,19 @@
 
 namespace kgpu::agent {
 
+// Who answers, asked for each request.
+struct FrontDesk {
+  std::function<AgentState()> state;
+  // A page of series; the path has been looked at.
+  std::function<http::Response(const http::Request&)> metrics;
+  std::string version;
+};
+
 // Lives on the loop's thread.
 class Front {
  public:
-  // `state` is asked for each request. `loop` outlives the front.
-  Front(EventLoop& loop, std::function<AgentState()> state, std::string version);
+  // `loop` outlives the front.
+  Front(EventLoop& loop, FrontDesk desk);
   ~Front();
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
@@ -28,11 +36,12 @@ class Front {
   void SetAddress(const std::string& address);
 
  private:
+  http::Response AnswerOnSocket(const http::Request& request) const;
+  http::Response AnswerOnAddress(const http::Request& request) const;
   void OpenPublic();
 
   EventLoop& loop_;
-  std::function<AgentState()> state_;
-  const std::string version_;
+  const FrontDesk desk_;
   http::Server local_;
   std::unique_ptr<http::Server> public_;
   std::string address_;

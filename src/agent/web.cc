@@ -3,7 +3,6 @@
 #include <boost/json/value.hpp>
 #include <string>
 
-#include "src/agent/own_metrics.h"
 #include "src/agent/status_view.h"
 #include "src/report/devices_view.h"
 #include "src/report/format.h"
@@ -24,13 +23,6 @@ http::Response Ready(const AgentState& state) {
   return IsReady(state, &why) ? http::TextResponse(200, "ok") : http::TextResponse(503, why);
 }
 
-http::Response Metrics(const AgentState& state, std::string_view version) {
-  http::Response response;
-  response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-  response.body = OwnMetrics(state, OwnUse(), version);
-  return response;
-}
-
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
                      const std::string& table, bool is_well) {
   http::Response response = format == report::OutputFormat::kTable
@@ -44,24 +36,24 @@ http::Response Shown(report::OutputFormat format, const boost::json::value& valu
 
 }  // namespace
 
-http::Response AnswerPublic(const http::Request& request, const AgentState& state,
-                            std::string_view version) {
+bool IsMetricsRead(const http::Request& request) {
+  return request.path == "/metrics" && IsRead(request);
+}
+
+http::Response AnswerPublic(const http::Request& request, const AgentState& state) {
   if (request.path != "/healthz" && request.path != "/readyz" && request.path != "/metrics") {
     return http::UnknownPath(request);
   }
   if (!IsRead(request)) {
     return http::WrongMethod(request, "GET, HEAD");
   }
-  if (request.path == "/healthz") {
-    return http::TextResponse(200, "ok");
-  }
-  return request.path == "/readyz" ? Ready(state) : Metrics(state, version);
+  return request.path == "/readyz" ? Ready(state) : http::TextResponse(200, "ok");
 }
 
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,
                            std::string_view version) {
   if (request.path != "/v1/status" && request.path != "/v1/devices" && request.path != "/v1/node") {
-    return AnswerPublic(request, state, version);
+    return AnswerPublic(request, state);
   }
   if (!IsRead(request)) {
     return http::WrongMethod(request, "GET, HEAD");
