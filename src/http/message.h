@@ -1,6 +1,7 @@
 // HTTP requests and responses as values.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,7 +49,11 @@ struct Response {
   int code = 200;
   Headers
       headers{};  // without Content-Length, Connection, Transfer-Encoding: the writer's business
+  // Bytes before those of `body`: what many answers have in common is sent without a copy.
+  std::shared_ptr<const std::string> shared_front{};
   std::string body{};
+
+  size_t body_size() const { return (shared_front ? shared_front->size() : 0) + body.size(); }
 };
 
 // "text/plain", UTF-8; a newline is added to a text that has none at its end.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -17,7 +18,15 @@ class OutputQueue {
   void Append(std::string bytes) {
     if (!bytes.empty()) {
       size_ += bytes.size();
-      pieces_.push_back(std::move(bytes));
+      pieces_.push_back({.own = std::move(bytes), .shared = nullptr});
+    }
+  }
+
+  // Null is nothing.
+  void AppendShared(std::shared_ptr<const std::string> bytes) {
+    if (bytes && !bytes->empty()) {
+      size_ += bytes->size();
+      pieces_.push_back({.own = {}, .shared = std::move(bytes)});
     }
   }
 
@@ -27,12 +36,15 @@ class OutputQueue {
   // The first pieces, for writev(2) and sendmsg(2); how many were filled.
   size_t Fill(std::span<iovec, kMaxPieces> vectors) {
     size_t count = 0;
-    for (std::string& piece : pieces_) {
+    for (const Piece& piece : pieces_) {
       if (count == vectors.size()) {
         break;
       }
+      const std::string& bytes = piece.bytes();
       const size_t sent = count == 0 ? front_sent_ : 0;
-      vectors[count++] = {.iov_base = piece.data() + sent, .iov_len = piece.size() - sent};
+      // sendmsg(2) only reads them.
+      vectors[count++] = {.iov_base = const_cast<char*>(bytes.data()) + sent,
+                          .iov_len = bytes.size() - sent};
     }
     return count;
   }
@@ -41,14 +53,20 @@ class OutputQueue {
   void Consume(size_t count) {
     size_ -= count;
     front_sent_ += count;
-    while (!pieces_.empty() && front_sent_ >= pieces_.front().size()) {
-      front_sent_ -= pieces_.front().size();
+    while (!pieces_.empty() && front_sent_ >= pieces_.front().bytes().size()) {
+      front_sent_ -= pieces_.front().bytes().size();
       pieces_.pop_front();
     }
   }
 
  private:
-  std::deque<std::string> pieces_;
+  struct Piece {
+    std::string own;
+    std::shared_ptr<const std::string> shared;
+    const std::string& bytes() const { return shared ? *shared : own; }
+  };
+
+  std::deque<Piece> pieces_;
   size_t front_sent_ = 0;  // of the first piece
   size_t size_ = 0;
 };

@@ -75,6 +75,7 @@ void ServerConnection::Respond(Response response, WallTime now) {
   output_.Append(ResponseHead(response, Framing::kLength, keeps_alive_, now));
   const bool has_body = !is_head_ && response.code != 204 && response.code != 304;
   if (has_body) {
+    output_.AppendShared(std::move(response.shared_front));
     output_.Append(std::move(response.body));
   }
   FinishAnswer(now);
@@ -91,6 +92,9 @@ void ServerConnection::BeginStream(Response head, WallTime now) {
     return FinishAnswer(now);
   }
   phase_ = Phase::kStreaming;
+  if (head.shared_front) {
+    AppendPiece(*head.shared_front);
+  }
   AppendPiece(head.body);
   if (has_input_ended_) {
     phase_ = Phase::kClosing;

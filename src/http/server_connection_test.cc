@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
+#include <string>
 
 namespace kgpu::http {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -184,6 +187,31 @@ TEST_F(ServerConnectionTest, EndsAStreamToAPeerThatHasGone) {
   http_.BeginStream({}, kNow);
   http_.ReceiveEnd();
   EXPECT_EQ(http_.phase(), Phase::kClosing);
+}
+
+TEST_F(ServerConnectionTest, SendsTheSharedFrontBeforeTheBody) {
+  Receive(kGet);
+  (void)http_.TakeRequest();
+  const auto front = std::make_shared<const std::string>("one ");
+  http_.Respond({.shared_front = front, .body = "two"}, kNow);
+  const std::string sent = Sent(http_);
+  EXPECT_THAT(sent, HasSubstr("Content-Length: 7\r\n"));
+  EXPECT_THAT(sent, EndsWith("\r\n\r\none two"));
+}
+
+TEST(OutputQueueTest, KeepsSharedBytesUntilTheyHaveGone) {
+  OutputQueue queue;
+  auto bytes = std::make_shared<const std::string>("abc");
+  const std::weak_ptr<const std::string> held = bytes;
+  queue.AppendShared(nullptr);
+  queue.AppendShared(std::move(bytes));
+  queue.Append("d");
+  EXPECT_EQ(queue.size(), 4U);
+  queue.Consume(1);
+  EXPECT_FALSE(held.expired());
+  queue.Consume(2);
+  EXPECT_TRUE(held.expired());
+  EXPECT_EQ(queue.size(), 1U);
 }
 
 TEST(OutputQueueTest, ForgetsWhatHasGone) {

@@ -70,7 +70,7 @@ std::string ResponseHead(const Response& response, Framing framing, bool keeps_a
   // Source: RFC 9110, section 8.6: these have no body, and no length of one.
   const bool has_body = response.code >= 200 && response.code != 204 && response.code != 304;
   if (framing == Framing::kLength && has_body) {
-    AppendField(head, "Content-Length", fmt::format("{}", response.body.size()));
+    AppendField(head, "Content-Length", fmt::format("{}", response.body_size()));
   } else if (framing == Framing::kChunked) {
     AppendField(head, "Transfer-Encoding", "chunked");
   }

@@ -1,27 +1,43 @@
 #include "src/metrics/exposition.h"
 
-#include <fmt/format.h>
-
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <iterator>
 
 namespace kgpu::metrics {
 namespace {
 
-// Backslash and line end always, the quote in label values only.
-void AppendEscaped(std::string_view raw, bool is_label, std::string& text) {
+// Backslash and line end always, the quote where it would end the text.
+void AppendEscaped(std::string_view raw, bool escapes_quote, std::string& text) {
+  if (raw.find_first_of("\\\n\"") == raw.npos) {
+    text += raw;
+    return;
+  }
   for (const char c : raw) {
     if (c == '\\') {
       text += "\\\\";
     } else if (c == '\n') {
       text += "\\n";
-    } else if (c == '"' && is_label) {
+    } else if (c == '"' && escapes_quote) {
       text += "\\\"";
     } else {
       text += c;
     }
   }
+}
+
+void AppendLabel(const Label& label, std::string& text) {
+  text += label.first;
+  text += "=\"";
+  AppendEscaped(label.second, true, text);
+  text += '"';
+}
+
+template <typename Number>
+void AppendNumber(Number number, std::string& text) {
+  std::array<char, 32> digits{};  // the longest double has 24
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text.append(digits.data(), end);
 }
 
 void AppendValue(double value, std::string& text) {
@@ -31,34 +47,100 @@ void AppendValue(double value, std::string& text) {
   } else if (std::isinf(value)) {
     text += value > 0 ? "+Inf" : "-Inf";
   } else if (value == std::trunc(value) && std::fabs(value) < kExact) {
-    fmt::format_to(std::back_inserter(text), "{}", static_cast<int64_t>(value));
+    AppendNumber(static_cast<int64_t>(value), text);
   } else {
-    fmt::format_to(std::back_inserter(text), "{}", value);
+    AppendNumber(value, text);
   }
+}
+
+std::string_view TypeWord(Type type, Format format) {
+  switch (type) {
+    case Type::kGauge:
+      return "gauge";
+    case Type::kCounter:
+      return "counter";
+    case Type::kInfo:
+      return format == Format::kText ? "gauge" : "info";
+    case Type::kUnknown:
+      return format == Format::kText ? "untyped" : "unknown";
+  }
+  return "untyped";
 }
 
 }  // namespace
 
-void Exposition::Family(std::string_view name, Type type, std::string_view help) {
-  name_ = std::string(name);
-  fmt::format_to(std::back_inserter(text_), "# HELP {} ", name);
-  AppendEscaped(help, false, text_);
-  fmt::format_to(std::back_inserter(text_), "\n# TYPE {} {}\n", name,
-                 type == Type::kGauge ? "gauge" : "counter");
+std::string LabelText(std::initializer_list<Label> labels) {
+  std::string text;
+  for (const Label& label : labels) {
+    if (label.second.empty()) {
+      continue;
+    }
+    if (!text.empty()) {
+      text += ',';
+    }
+    AppendLabel(label, text);
+  }
+  return text;
 }
 
-void Exposition::Sample(std::initializer_list<Label> labels, double value) {
+void Exposition::Family(std::string_view name, Type type, std::string_view help,
+                        std::string_view unit) {
+  name_ = name;
+  help_ = help;
+  unit_ = unit;
+  type_ = type;
+  has_header_ = false;
+}
+
+void Exposition::WriteHeader() {
+  has_header_ = true;
+  Type type = type_;
+  std::string_view family = name_;
+  if (format_ == Format::kOpenMetrics) {
+    // A family's name is that of its samples without the ending that its type has. A counter whose
+    // name lacks it (others gave it) is none by that standard.
+    const std::string_view ending = type == Type::kCounter ? "_total" : "_info";
+    if (type == Type::kCounter || type == Type::kInfo) {
+      if (family.ends_with(ending)) {
+        family.remove_suffix(ending.size());
+      } else {
+        type = Type::kUnknown;
+      }
+    }
+  }
+  const auto line = [&](std::string_view what) {
+    text_.append("# ").append(what).append(" ").append(family).append(" ");
+  };
+  line("HELP");
+  AppendEscaped(help_, format_ == Format::kOpenMetrics, text_);
+  text_ += '\n';
+  line("TYPE");
+  text_.append(TypeWord(type, format_)).append("\n");
+  if (format_ == Format::kOpenMetrics && !unit_.empty() && family.ends_with(unit_) &&
+      family.size() > unit_.size() && family[family.size() - unit_.size() - 1] == '_') {
+    line("UNIT");
+    text_.append(unit_).append("\n");
+  }
+}
+
+void Exposition::SampleOf(std::string_view labels, std::initializer_list<Label> more,
+                          double value) {
+  if (!has_header_) {
+    WriteHeader();
+  }
   text_ += name_;
   char before = '{';
-  for (const auto& [name, label] : labels) {
+  if (!labels.empty()) {
     text_ += before;
-    text_ += name;
-    text_ += "=\"";
-    AppendEscaped(label, true, text_);
-    text_ += '"';
+    text_ += labels;
     before = ',';
   }
-  text_ += labels.size() > 0 ? "} " : " ";
+  for (const Label& label : more) {
+    text_ += before;
+    AppendLabel(label, text_);
+    before = ',';
+  }
+  text_ += before == ',' ? "} " : " ";
   AppendValue(value, text_);
   text_ += '\n';
 }

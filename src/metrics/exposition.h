@@ -1,7 +1,8 @@
-// Prometheus text format 0.0.4, written straight into one string.
-// Source: prometheus.io/docs/instrumenting/exposition_formats.
+// Pages of series, written straight into one string: Prometheus text 0.0.4, or OpenMetrics 1.0.
+// Sources: prometheus.io/docs/instrumenting/exposition_formats; the OpenMetrics specification.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -9,26 +10,57 @@
 
 namespace kgpu::metrics {
 
-enum class Type { kGauge, kCounter };
+enum class Type : uint8_t {
+  kGauge,
+  kCounter,
+  kInfo,     // always 1, its labels are the news; ends in _info
+  kUnknown,  // a number, no more is known
+};
+
+enum class Format : uint8_t { kText, kOpenMetrics };
 
 using Label = std::pair<std::string_view, std::string_view>;
+
+// `a="b",c="d"` with its values escaped: labels that many samples share are written once. A label
+// without a value is left out, which to Prometheus is the same.
+std::string LabelText(std::initializer_list<Label> labels);
 
 // One family after the other, each with all its samples. Names are ours and legal; label values
 // are anybody's and are escaped.
 class Exposition {
  public:
-  // Begins a family. `help` names the source of the values.
-  void Family(std::string_view name, Type type, std::string_view help);
-  // A sample of the family begun last.
-  void Sample(std::initializer_list<Label> labels, double value);
-  void Sample(double value) { Sample({}, value); }
+  explicit Exposition(Format format = Format::kText) : format_(format) {}
 
-  // The page: every line ends with a newline.
+  // Begins a family; one that gets no sample leaves no trace. `help` names the source of the
+  // values. `unit` is "" where the name has none. The texts outlive the family.
+  void Family(std::string_view name, Type type, std::string_view help, std::string_view unit = {});
+
+  // A sample of the family begun last.
+  void Sample(std::initializer_list<Label> labels, double value) { SampleOf({}, labels, value); }
+  void Sample(double value) { SampleOf({}, {}, value); }
+  // `labels` as LabelText makes it, and more behind them.
+  void SampleOf(std::string_view labels, std::initializer_list<Label> more, double value);
+  void SampleOf(std::string_view labels, double value) { SampleOf(labels, {}, value); }
+
+  void Reserve(size_t bytes) { text_.reserve(bytes); }
+  Format format() const { return format_; }
+  // The page so far: every line ends with a newline. One of OpenMetrics ends with kEnd, which is
+  // the caller's to add: a page may be made of parts.
   const std::string& text() const { return text_; }
+  std::string Take() { return std::move(text_); }
+
+  static constexpr std::string_view kEnd = "# EOF\n";
 
  private:
+  void WriteHeader();
+
+  Format format_;
   std::string text_;
-  std::string name_;
+  std::string_view name_;
+  std::string_view help_;
+  std::string_view unit_;
+  Type type_ = Type::kGauge;
+  bool has_header_ = false;
 };
 
 }  // namespace kgpu::metrics

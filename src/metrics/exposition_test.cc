@@ -43,5 +43,46 @@ TEST(ExpositionTest, WritesNumbersThatAreNone) {
   EXPECT_EQ(page.text(), "# HELP x h\n# TYPE x gauge\nx NaN\nx +Inf\nx -Inf\nx 1e+18\n");
 }
 
+TEST(ExpositionTest, AFamilyWithoutSamplesLeavesNoTrace) {
+  Exposition page;
+  page.Family("a", Type::kGauge, "h");
+  page.Family("b", Type::kUnknown, "h");
+  page.Sample(1);
+  EXPECT_EQ(page.text(), "# HELP b h\n# TYPE b untyped\nb 1\n");
+}
+
+TEST(ExpositionTest, SharedLabelsStandBeforeOthers) {
+  const std::string labels = LabelText({{"gpu", "0"}, {"pod", ""}, {"name", "a\"b"}});
+  EXPECT_EQ(labels, R"(gpu="0",name="a\"b")");
+  Exposition page;
+  page.Family("x", Type::kGauge, "h");
+  page.SampleOf(labels, 1);
+  page.SampleOf(labels, {{"link", "3"}}, 2);
+  page.SampleOf("", {{"link", "3"}}, 3);
+  EXPECT_EQ(page.text(),
+            "# HELP x h\n# TYPE x gauge\n"
+            "x{gpu=\"0\",name=\"a\\\"b\"} 1\n"
+            "x{gpu=\"0\",name=\"a\\\"b\",link=\"3\"} 2\n"
+            "x{link=\"3\"} 3\n");
+}
+
+TEST(ExpositionTest, OpenMetricsNamesFamiliesWithoutTheEndingOfTheirType) {
+  Exposition page(Format::kOpenMetrics);
+  page.Family("x_joules_total", Type::kCounter, "say \"h\"", "joules");
+  page.Sample(1);
+  page.Family("x_info", Type::kInfo, "h");
+  page.Sample({{"version", "1"}}, 1);
+  page.Family("OTHERS_COUNTER", Type::kCounter, "h");
+  page.Sample(2);
+  page.Family("x_ratio", Type::kGauge, "h", "ratio");
+  page.Sample(0.25);
+  EXPECT_EQ(page.text(),
+            "# HELP x_joules say \\\"h\\\"\n# TYPE x_joules counter\n# UNIT x_joules joules\n"
+            "x_joules_total 1\n"
+            "# HELP x h\n# TYPE x info\nx_info{version=\"1\"} 1\n"
+            "# HELP OTHERS_COUNTER h\n# TYPE OTHERS_COUNTER unknown\nOTHERS_COUNTER 2\n"
+            "# HELP x_ratio h\n# TYPE x_ratio gauge\n# UNIT x_ratio ratio\nx_ratio 0.25\n");
+}
+
 }  // namespace
 }  // namespace kgpu::metrics

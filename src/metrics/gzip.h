@@ -1,0 +1,23 @@
+// gzip, in two parts that are compressed at different times: the first is kept and sent many times,
+// the second is made anew for each page. Together they are one gzip member, as every reader takes.
+// Source: RFC 1952, RFC 1951.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kgpu::metrics {
+
+// The beginning of a page: the member's header and its first blocks, to a byte's end.
+struct GzipFront {
+  std::string bytes;
+  uint32_t crc = 0;
+  uint64_t size = 0;  // of the plain text
+};
+GzipFront CompressFront(std::string_view text);
+
+// The rest of the page behind `front`, and the member's end. `text` may be empty.
+std::string CompressRest(const GzipFront& front, std::string_view text);
+
+}  // namespace kgpu::metrics
