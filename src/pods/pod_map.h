@@ -11,26 +11,28 @@
 
 namespace kgpu::pods {
 
+// Known by namespace, pod and container; the UID may be learnt later.
 struct Container {
-  std::string pod_namespace;
-  std::string pod;
-  std::string container;
-  std::string pod_uid;  // empty where only the kubelet's list knows the pod
+  std::string pod_namespace{};
+  std::string pod{};
+  std::string container{};  // empty: only the pod is known
+  std::string pod_uid{};    // empty: only the kubelet's list knows the pod
   auto operator<=>(const Container&) const = default;
 };
 
 // One device id in the hands of one container. Source: podresources v1 List.
 struct DeviceUse {
-  std::string resource;   // "nvidia.com/gpu"
-  std::string device_id;  // as the plugin named it: "GPU-…", "MIG-…", "GPU-…::3"
-  Container user;
+  std::string resource{};   // "nvidia.com/gpu"
+  std::string device_id{};  // as the plugin named it: "GPU-…", "MIG-…", "GPU-…::3"
+  Container user{};
   auto operator<=>(const DeviceUse&) const = default;
 };
 
 struct PodMap {
-  std::vector<DeviceUse> devices;           // sorted
-  std::map<uint32_t, Container> processes;  // by PID of the host; processes of no pod are not here
-  std::string problem;                      // why it is not whole, for people; empty: it is
+  std::vector<DeviceUse> devices{};  // sorted
+  std::map<uint32_t, Container>
+      processes{};        // by PID of the host; processes of no pod are left out
+  std::string problem{};  // why it is not whole, for people; empty: it is
   bool operator==(const PodMap&) const = default;
 };
 

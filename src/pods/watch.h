@@ -17,9 +17,9 @@ namespace kgpu::pods {
 
 struct WatchOptions {
   // The kubelet's: "<its folder>/pod-resources/kubelet.sock", a path of this process.
-  std::string pod_resources_socket;
+  std::string pod_resources_socket{};
   // Where a container runtime may listen, most likely first; the first that is there is asked.
-  std::vector<std::string> runtime_sockets;
+  std::vector<std::string> runtime_sockets{};
   std::chrono::milliseconds every{15'000};    // between two looks at the kubelet's list; 0: off
   std::chrono::milliseconds deadline{3'000};  // of one call
   // For so long a list stands when the kubelet does not answer; then nobody is known to hold a
@@ -32,7 +32,7 @@ struct WatchOptions {
 // second after failures; the runtime only for containers that are not known yet.
 class Watch {
  public:
-  // `changed` is called on the loop after current() has changed; never from within a call of ours.
+  // `changed` is called on the loop after current() has changed, but for OnSample.
   // `loop` and `host` outlive the watch. `host` is where /proc and /var/log/pods are seen.
   Watch(EventLoop& loop, const sys::Root& host, WatchOptions options,
         std::function<void(const PodMapPtr&)> changed);
@@ -41,7 +41,8 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   void SetEvery(std::chrono::milliseconds every);
-  // The processes of this round are looked up; those of earlier rounds are forgotten.
+  // The processes of this round are looked up; those of earlier rounds are forgotten. current() is
+  // up to date when it returns, as far as the containers are known; `changed` tells of the rest.
   void OnSample(const device::SampleSetPtr& samples);
   // Asks the kubelet soon: a container has just been given a device.
   void Refresh();

@@ -1,0 +1,54 @@
+// What is known of the containers of this node, and by whom: the container runtime, else the
+// kubelet's folder of logs.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/cri/containers.h"
+#include "src/pods/cgroup.h"
+#include "src/pods/pod_map.h"
+#include "src/sys/root.h"
+
+namespace kgpu::pods {
+
+// Namespace and name.
+using PodName = std::pair<std::string, std::string>;
+
+class ContainerBook {
+ public:
+  // The runtime's whole list: what was known before is forgotten.
+  void Learn(const std::vector<cri::ContainerFacts>& containers);
+  // The kubelet's folders: var/log/pods/<namespace>_<pod>_<uid>/<container>/ below `host`. Errors:
+  // NotFound, PermissionDenied.
+  Status LearnFromLogs(const sys::Root& host);
+
+  // The container of the outermost of `places` that is known: a container inside a pod is the
+  // pod's. Where only the pod is known its container has no name, unless the pod has just one.
+  std::optional<Container> Find(const std::vector<CgroupPlace>& places) const;
+  // Whether the runtime has told its list.
+  bool has_runtime() const { return has_runtime_; }
+  // Whether the runtime itself has told of one of `places`.
+  bool IsKnown(const std::vector<CgroupPlace>& places) const;
+  // Of the pod whose containers run now; empty: not known.
+  std::string UidOf(const PodName& pod) const;
+  bool IsRunning(const PodName& pod) const;
+
+ private:
+  struct Pod {
+    PodName name;
+    std::vector<std::string> containers;
+  };
+
+  std::map<std::string, Container> by_id_;  // of the runtime
+  std::map<std::string, Pod> by_uid_;       // of the folders
+  std::map<PodName, std::string> running_;  // → uid
+  bool has_runtime_ = false;
+};
+
+}  // namespace kgpu::pods

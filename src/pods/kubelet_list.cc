@@ -1,0 +1,105 @@
+#include "src/pods/kubelet_list.h"
+
+#include <podresources_v1.pb.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/rpc/one_call.h"
+#include "src/sys/unix_socket.h"
+
+namespace kgpu::pods {
+namespace {
+
+using Done = std::function<void(StatusOr<std::vector<DeviceUse>>)>;
+
+// Ids of device plugins that name GPUs by UUID, as ours and NVIDIA's do.
+bool IsGpu(std::string_view device_id) {
+  return device_id.starts_with("GPU-") || device_id.starts_with("MIG-");
+}
+
+void AddUses(const v1::ContainerResources& resources, const Container& user,
+             std::vector<DeviceUse>& uses) {
+  for (const v1::ContainerDevices& devices : resources.devices()) {
+    for (const std::string& id : devices.device_ids()) {
+      if (IsGpu(id)) {
+        uses.push_back({.resource = devices.resource_name(), .device_id = id, .user = user});
+      }
+    }
+  }
+}
+
+std::vector<DeviceUse> Uses(const v1::ListPodResourcesResponse& response) {
+  std::vector<DeviceUse> uses;
+  for (const v1::PodResources& pod : response.pod_resources()) {
+    for (const v1::ContainerResources& container : pod.containers()) {
+      AddUses(container,
+              {.pod_namespace = pod.namespace_(),
+               .pod = pod.name(),
+               .container = container.name(),
+               .pod_uid = ""},
+              uses);
+    }
+  }
+  std::ranges::sort(uses);
+  const auto again = std::ranges::unique(uses);
+  uses.erase(again.begin(), again.end());
+  return uses;
+}
+
+Status Explain(const Status& status) {
+  return Annotate(status, "ask the kubelet which pods have which devices");
+}
+
+class Asked final : public ListCall {
+ public:
+  explicit Asked(std::unique_ptr<rpc::PendingCall> call) : call_(std::move(call)) {}
+
+ private:
+  std::unique_ptr<rpc::PendingCall> call_;
+};
+
+// Nobody to ask: told on the loop, unless the call is dropped before.
+class Refused final : public ListCall {
+ public:
+  Refused(EventLoop& loop, const Status& why, Done done)
+      : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
+          done(why);
+        })) {}
+  ~Refused() override { loop_.CancelTimer(timer_); }
+
+ private:
+  EventLoop& loop_;
+  TimerId timer_;
+};
+
+}  // namespace
+
+std::unique_ptr<ListCall> AskKubelet(EventLoop& loop, const std::string& socket,
+                                     std::chrono::milliseconds deadline, Done done) {
+  StatusOr<UniqueFd> fd = sys::ConnectUnix(socket);
+  if (!fd.ok()) {
+    return std::make_unique<Refused>(loop, Explain(fd.status()), std::move(done));
+  }
+  return std::make_unique<Asked>(
+      rpc::StartCall<v1::ListPodResourcesRequest, v1::ListPodResourcesResponse>(
+          loop, *std::move(fd), "/v1.PodResourcesLister/List", v1::ListPodResourcesRequest(),
+          deadline,
+          [done = std::move(done)](const StatusOr<v1::ListPodResourcesResponse>& response) {
+            if (response.ok()) {
+              done(Uses(*response));
+            } else {
+              done(Explain(response.status()));
+            }
+          }));
+}
+
+StatusOr<std::vector<DeviceUse>> UsesOf(std::string_view response) {
+  v1::ListPodResourcesResponse message;
+  if (!message.ParseFromArray(response.data(), static_cast<int>(response.size()))) {
+    return InvalidArgument("no list of pods: {} bytes", response.size());
+  }
+  return Uses(message);
+}
+
+}  // namespace kgpu::pods

@@ -1,0 +1,294 @@
+#include "src/pods/watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <podresources_v1.pb.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/pods/kubelet_list.h"
+#include "testing/kubelet/cri_server.h"
+#include "testing/kubelet/fake_kubelet.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::pods {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+constexpr char kResource[] = "nvidia.com/gpu";
+constexpr char kUid[] = "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11";
+
+// What the kubelet lists.
+struct Entry {
+  std::string pod;
+  std::vector<std::string> ids;
+  std::string resource = kResource;
+};
+
+std::string ListReply(const std::vector<Entry>& entries) {
+  v1::ListPodResourcesResponse reply;
+  for (const Entry& entry : entries) {
+    v1::PodResources& pod = *reply.add_pod_resources();
+    pod.set_name(entry.pod);
+    pod.set_namespace_("ml");
+    v1::ContainerResources& container = *pod.add_containers();
+    container.set_name("main");
+    for (const std::string& id : entry.ids) {
+      v1::ContainerDevices& device = *container.add_devices();
+      device.set_resource_name(entry.resource);
+      device.add_device_ids(id);
+    }
+  }
+  return reply.SerializeAsString();
+}
+
+device::SampleSetPtr SamplesOf(const std::vector<uint32_t>& pids) {
+  auto samples = std::make_shared<device::SampleSet>();
+  device::GpuSample& gpu = samples->gpus.emplace_back();
+  gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+  for (const uint32_t pid : pids) {
+    gpu.processes.emplace_back().pid = pid;
+  }
+  return samples;
+}
+
+Container InMl(const std::string& pod, const std::string& uid = "") {
+  return {.pod_namespace = "ml", .pod = pod, .container = "main", .pod_uid = uid};
+}
+
+TEST(UsesOfTest, ADeviceWithTwoNumaNodesIsOneUse) {
+  const auto uses = UsesOf(ListReply({{"a", {kGpu, kGpu}}}));
+  EXPECT_THAT(uses, IsOkAndHolds(ElementsAre(DeviceUse{kResource, kGpu, InMl("a")})));
+}
+
+TEST(UsesOfTest, OtherVendorsDevicesAndPodsWithoutAnyAreLeftOut) {
+  const auto uses = UsesOf(ListReply({{"a", {"net1"}, "example.com/nic"}, {"b", {}}}));
+  EXPECT_THAT(uses, IsOkAndHolds(IsEmpty()));
+}
+
+TEST(UsesOfTest, NoiseIsAnError) {
+  EXPECT_THAT(UsesOf("\xff\xff"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+class WatchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    kubelet_ =
+        std::make_unique<kubelet::FakeKubelet>(kubelet::FakeKubelet::Options{.root = dir_.At("k")});
+  }
+  void List(const std::vector<Entry>& entries) {
+    ASSERT_OK(kubelet_->ScriptPodResources(ListReply(entries)));
+  }
+  void StartWatch(WatchOptions options = {}) {
+    options.pod_resources_socket = kubelet_->layout().pod_resources_socket();
+    options.runtime_sockets = {dir_.At("none.sock"), dir_.At("cri.sock")};
+    if (options.every == WatchOptions().every) {
+      options.every = milliseconds(20);
+    }
+    watch_ = std::make_unique<Watch>(*loop_, host_, options, [this](const PodMapPtr& map) {
+      ++changes_;
+      EXPECT_EQ(map, watch_->current());
+    });
+  }
+  void StartRuntime() {
+    runtime_ = kubelet::CriServer::Start(*loop_, dir_.At("cri.sock"), [this] {
+                 return containers_;
+               }).value();
+  }
+  // Runs the loop until `condition` holds.
+  bool RunUntil(const std::function<bool()>& condition) {
+    const SteadyTime limit = loop_->clock().Now() + seconds(20);
+    std::function<void()> look = [&] {
+      if (condition() || loop_->clock().Now() > limit) {
+        loop_->Quit();
+      } else {
+        loop_->After(milliseconds(2), look);
+      }
+    };
+    loop_->Post(look);
+    loop_->Run();
+    return condition();
+  }
+  bool RunUntilDevices(size_t count) {
+    return RunUntil([this, count] {
+      return watch_->current()->devices.size() == count && watch_->current()->problem.empty();
+    });
+  }
+
+  TempDir dir_;
+  sys::Root host_ = sys::Root::Open(dir_.path()).value();
+  std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
+  std::unique_ptr<kubelet::FakeKubelet> kubelet_;
+  std::vector<kubelet::CriContainer> containers_;
+  std::unique_ptr<kubelet::CriServer> runtime_;
+  std::unique_ptr<Watch> watch_;
+  int changes_ = 0;
+};
+
+TEST_F(WatchTest, ShowsWhoHasWhichDevice) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  StartWatch();
+  EXPECT_THAT(watch_->current()->problem, HasSubstr("not answered yet"));
+  ASSERT_TRUE(RunUntilDevices(1));
+  EXPECT_THAT(watch_->current()->devices, ElementsAre(DeviceUse{kResource, kGpu, InMl("a")}));
+}
+
+TEST_F(WatchTest, APodThatVanishesIsGoneWithTheNextList) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  StartWatch();
+  ASSERT_TRUE(RunUntilDevices(1));
+  List({{"other", {}}});
+  EXPECT_TRUE(RunUntilDevices(0));
+}
+
+TEST_F(WatchTest, FindsTheContainerOfAProcess) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  containers_ = {{"ida", "ml", "a", kUid, "main"}};
+  dir_.WriteFile("proc/10/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
+  StartWatch();
+  watch_->OnSample(SamplesOf({10}));
+  ASSERT_TRUE(RunUntil([this] { return !watch_->current()->processes.empty(); }));
+  ASSERT_TRUE(RunUntilDevices(1));
+  EXPECT_THAT(watch_->current()->processes, ElementsAre(Pair(10, InMl("a", kUid))));
+  EXPECT_THAT(watch_->current()->devices, ElementsAre(DeviceUse{kResource, kGpu, InMl("a", kUid)}));
+  watch_->OnSample(SamplesOf({}));
+  EXPECT_THAT(watch_->current()->processes, IsEmpty());
+}
+
+TEST_F(WatchTest, KnownContainersCostNoQuestion) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  containers_ = {{"ida", "ml", "a", kUid, "main"}};
+  dir_.WriteFile("proc/10/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
+  StartWatch();
+  ASSERT_TRUE(RunUntilDevices(1));
+  ASSERT_TRUE(RunUntil([this] { return runtime_->calls() == 1; }));
+  const uint64_t lists = kubelet_->CallCount("List");
+  ASSERT_TRUE(RunUntil([&] {
+    watch_->OnSample(SamplesOf({10}));
+    return kubelet_->CallCount("List") > lists + 3;
+  }));
+  EXPECT_EQ(runtime_->calls(), 1);
+}
+
+TEST_F(WatchTest, WithoutARuntimeTheLogsNameThePods) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  dir_.MakeDir(fmt::format("var/log/pods/ml_logged_{}/main", kUid));
+  dir_.WriteFile("proc/10/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
+  StartWatch();
+  watch_->OnSample(SamplesOf({10}));
+  ASSERT_TRUE(RunUntil([this] {
+    const auto& processes = watch_->current()->processes;
+    return processes.contains(10) && processes.at(10).pod == "logged";
+  }));
+}
+
+TEST_F(WatchTest, AKubeletThatRestartsLosesNothing) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  StartWatch();
+  ASSERT_TRUE(RunUntilDevices(1));
+  kubelet_->Stop();
+  ASSERT_TRUE(RunUntil([this] { return !watch_->current()->problem.empty(); }));
+  EXPECT_THAT(watch_->current()->devices, SizeIs(1));
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu, std::string(kGpu) + "::1"}}});
+  EXPECT_TRUE(RunUntilDevices(2));
+}
+
+TEST_F(WatchTest, AListThatIsTooOldIsDropped) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  StartWatch({.stale = milliseconds(50)});
+  ASSERT_TRUE(RunUntilDevices(1));
+  kubelet_->Stop();
+  ASSERT_TRUE(RunUntil([this] { return watch_->current()->devices.empty(); }));
+  EXPECT_THAT(watch_->current()->problem, HasSubstr("pod-resources"));
+}
+
+TEST_F(WatchTest, ARefusalForAskingTooOftenIsTriedAgain) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  kubelet_->Inject(
+      kubelet::kPodResourcesPoint,
+      {.kind = kubelet::FaultKind::kError, .text = "rejected by rate limit", .times = 2});
+  StartRuntime();
+  StartWatch();
+  ASSERT_TRUE(RunUntil(
+      [this] { return watch_->current()->problem.find("rate limit") != std::string::npos; }));
+  EXPECT_TRUE(RunUntilDevices(1));
+}
+
+TEST_F(WatchTest, AKubeletThatHangsIsGivenUp) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  kubelet_->Inject(kubelet::kPodResourcesPoint, {.kind = kubelet::FaultKind::kHang, .times = 1});
+  StartRuntime();
+  StartWatch({.deadline = milliseconds(50)});
+  ASSERT_TRUE(RunUntil(
+      [this] { return watch_->current()->problem.find("which pods") != std::string::npos; }));
+  EXPECT_TRUE(RunUntilDevices(1));
+}
+
+TEST_F(WatchTest, TellsOfChangesOnly) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  StartWatch();
+  ASSERT_TRUE(RunUntilDevices(1));
+  const int changes = changes_;
+  const uint64_t lists = kubelet_->CallCount("List");
+  ASSERT_TRUE(RunUntil([&] { return kubelet_->CallCount("List") > lists + 3; }));
+  EXPECT_EQ(changes_, changes);
+}
+
+TEST_F(WatchTest, CanBeSwitchedOffAndOn) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  StartWatch();
+  ASSERT_TRUE(RunUntilDevices(1));
+  watch_->SetEvery(milliseconds(0));
+  EXPECT_THAT(watch_->current()->devices, IsEmpty());
+  EXPECT_EQ(watch_->current()->problem, "");
+  watch_->SetEvery(milliseconds(20));
+  EXPECT_TRUE(RunUntilDevices(1));
+}
+
+TEST_F(WatchTest, ARefreshComesBeforeThePeriodIsOver) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"other", {}}});
+  StartRuntime();
+  StartWatch({.every = std::chrono::hours(1)});
+  ASSERT_TRUE(RunUntilDevices(0));
+  List({{"a", {kGpu}}});
+  watch_->Refresh();
+  EXPECT_TRUE(RunUntilDevices(1));
+}
+
+}  // namespace
+}  // namespace kgpu::pods
