@@ -140,6 +140,7 @@ void ClusterNode::MakeKeeper() {
                           .gate = {.sets_condition = config_.gate.condition,
                                    .sets_taint = config_.gate.taint,
                                    .booted = options_.booted},
+                          .health = {.sets_condition = config_.gate.condition},
                           .told = told},
       node::Keeper::Handlers{.tell =
                                  [this](const node::NodeEvent& event) {
@@ -148,6 +149,9 @@ void ClusterNode::MakeKeeper() {
                              .changed = [this] { OnKeeper(); }});
   keeper_->SetHostMarks(sockets_, has_gfd_file_);
   keeper_->SetFacts(facts_);
+  if (snapshot_) {
+    keeper_->SetSnapshot(snapshot_);
+  }
   rules_.reset();
   if (config_.labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
     rules_ = std::make_unique<RuleWatch>(loop_, cluster_->client(), random_, options_.node_name,
@@ -196,6 +200,9 @@ void ClusterNode::SetNoConfig() {
 
 void ClusterNode::SetSnapshot(const device::SnapshotPtr& snapshot) {
   snapshot_ = snapshot;
+  if (keeper_) {
+    keeper_->SetSnapshot(snapshot_);
+  }
   UpdateGpus();
 }
 

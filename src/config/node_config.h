@@ -135,7 +135,7 @@ struct LabelsConfig {
 
 // What keeps pods away from a node that is not proven good.
 struct GateConfig {
-  bool condition = true;  // GPUReady
+  bool condition = true;  // GPUReady and GPUHealthy
   bool taint = false;     // kgpu.dev/not-ready:NoSchedule while it is not
   bool operator==(const GateConfig&) const = default;
 };

@@ -145,15 +145,18 @@ TEST(EditsTest, DecisionsAreRecordedOnTheNode) {
 TEST(EditsTest, ClearsWhatIsOursStepByStep) {
   SeenNode node = Node();
   node.gpu_ready = SeenCondition{"True", "AllVerified", "", WallTime{}};
+  node.gpu_healthy = SeenCondition{"True", "AllHealthy", "", WallTime{}};
   node.annotations.values["kgpu.dev/adopted"] = "a-later-kind";
   node.taints.push_back({{"kgpu.dev/not-ready", "", "NoSchedule"}, "{}"});
   EditPlan plan = PlanClear(node);
   EXPECT_THAT(plan.changes,
               ElementsAre("condition - GPUReady=True (AllVerified)",
-                          "taint - kgpu.dev/not-ready:NoSchedule", "label - nvidia.com/gpu.count",
-                          "annotation - kgpu.dev/adopted"));
+                          "taint - kgpu.dev/not-ready:NoSchedule",
+                          "condition - GPUHealthy=True (AllHealthy)",
+                          "label - nvidia.com/gpu.count", "annotation - kgpu.dev/adopted"));
   EXPECT_EQ(RequestOf(plan).path, "/api/v1/nodes/n1/status");
   node.gpu_ready.reset();
+  node.gpu_healthy.reset();
   node.taints.pop_back();
   node.labels.ours.clear();
   plan = PlanClear(node);

@@ -50,6 +50,7 @@ Keeper::Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOpti
       gate_(
           loop, options_.gate, [this] { OnWish(); },
           [this](const GateEvent& event) { Tell({event.is_warning, event.reason, event.note}); }),
+      health_(loop, options_.health, [this] { OnWish(); }),
       writer_(loop, client, random, options_.writer, [this] { handlers_.changed(); }),
       told_(options_.told) {
   start_timer_ = loop_.After(random_.PartOf(options_.start_jitter), [this] {
@@ -66,6 +67,10 @@ Keeper::~Keeper() {
 
 void Keeper::SetFacts(ChainFacts facts) {
   gate_.SetFacts(std::move(facts));
+}
+
+void Keeper::SetSnapshot(device::SnapshotPtr snapshot) {
+  health_.SetSnapshot(std::move(snapshot));
 }
 
 void Keeper::SetClaims(labels::NodeClaims claims) {
@@ -92,6 +97,7 @@ void Keeper::SetHostMarks(std::vector<std::string> sockets, bool has_gfd_file) {
 
 void Keeper::OnWish() {
   wanted_.gate = gate_.wish();
+  wanted_.health = health_.wish();
   writer_.SetWanted(wanted_);
   handlers_.changed();
 }
@@ -144,6 +150,7 @@ void Keeper::OnNode() {
   LookForOwners();
   writer_.SetNode(node);
   gate_.SetNode(node);
+  health_.SetNode(node);
   handlers_.changed();
 }
 

@@ -18,6 +18,7 @@
 #include "src/labels/node_claims.h"
 #include "src/node/chain.h"
 #include "src/node/gate.h"
+#include "src/node/health_gate.h"
 #include "src/node/node_view.h"
 #include "src/node/owners.h"
 #include "src/node/pod_scan.h"
@@ -28,6 +29,7 @@ namespace kgpu::node {
 struct KeeperOptions {
   std::string node{};
   GateOptions gate{};
+  HealthGateOptions health{};
   WriterOptions writer{};
   // The first request is sent somewhere within this time, so that a cluster whose nodes start
   // together is not asked by all in one second.
@@ -73,6 +75,8 @@ class Keeper {
 
   // Of the node, without `allocatable`.
   void SetFacts(ChainFacts facts);
+  // Of the GPUs, for the condition about their health.
+  void SetSnapshot(device::SnapshotPtr snapshot);
   // What the node should carry; until it is told, nothing is taken back or added.
   void SetClaims(labels::NodeClaims claims);
   // What the host tells of other owners: sockets in the kubelet's device-plugins/ that somebody
@@ -104,6 +108,7 @@ class Keeper {
   KeeperOptions options_;
   Handlers handlers_;
   Gate gate_;
+  HealthGate health_;
   Writer writer_;
   Wanted wanted_;
   Evidence evidence_;

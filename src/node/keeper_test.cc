@@ -86,6 +86,11 @@ class KeeperTest : public ::testing::Test {
     const std::optional<SeenCondition> condition = node.ok() ? node->gpu_ready : std::nullopt;
     return condition ? condition->status : "none";
   }
+  std::string Health() const {
+    const auto node = ReadNode(Node());
+    const std::optional<SeenCondition> condition = node.ok() ? node->gpu_healthy : std::nullopt;
+    return condition ? condition->status + "/" + condition->reason : "none";
+  }
   bool HasTaint(std::string_view key) const {
     const auto node = ReadNode(Node());
     return node.ok() && std::ranges::any_of(node->taints, [key](const SeenTaint& seen) {
@@ -124,6 +129,24 @@ TEST_F(KeeperTest, BringsTheNodeToWhatItShouldBe) {
   EXPECT_FALSE(HasTaint("kgpu.dev/not-ready"));
   EXPECT_TRUE(HasTaint("maintenance"));
   EXPECT_THAT(told_, Contains("GPUReady"));
+}
+
+TEST_F(KeeperTest, SaysThatAGpuIsSickBesideThatTheNodeIsReady) {
+  Settle();
+  device::Snapshot snapshot;
+  snapshot.version = 1;
+  snapshot.driver.state = device::DriverState::kReady;
+  snapshot.gpus.emplace_back().health = {false, "Xid79", "Restart the host."};
+  keeper_->SetSnapshot(std::make_shared<const device::Snapshot>(snapshot));
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(Health(), "False/Xid79");
+  EXPECT_EQ(Seen(), "True");
+  const uint64_t writes = Writes();
+  snapshot.gpus[0].health = {};
+  keeper_->SetSnapshot(std::make_shared<const device::Snapshot>(snapshot));
+  loop_.Advance(minutes(10));
+  EXPECT_EQ(Health(), "True/AllHealthy");
+  EXPECT_EQ(Writes(), writes + 1);
 }
 
 TEST_F(KeeperTest, WritesNothingInAQuietDay) {

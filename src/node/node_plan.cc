@@ -54,8 +54,9 @@ class Planner {
   // The order: people and schedulers see the condition and the gate's taint first; what is ours is
   // recorded before it is there, so that it can always be taken back.
   NodePlan Make() {
-    Do(&Planner::Condition);
+    Do(&Planner::ReadyCondition);
     Do(&Planner::GateTaint);
+    Do(&Planner::HealthCondition);
     if (wanted_.claims) {
       claims_ = &*wanted_.claims;
       Do(&Planner::ChooseTaints);
@@ -84,30 +85,47 @@ class Planner {
     plan_.changes.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  void Condition() {
-    const std::optional<SeenCondition>& seen = node_.gpu_ready;
+  void ReadyCondition() {
     if (!wanted_.gate) {
       return;
     }
-    const std::optional<ConditionText>& wish = wanted_.gate->condition;
+    std::optional<SeenCondition> wish;
+    if (const std::optional<ConditionText>& text = wanted_.gate->condition) {
+      wish = SeenCondition{text->is_true ? "True" : "False", text->reason, text->message};
+    }
+    Condition(WriteKind::kCondition, kReadyCondition, node_.gpu_ready, std::move(wish));
+  }
+
+  void HealthCondition() {
+    if (!wanted_.health) {
+      return;
+    }
+    std::optional<SeenCondition> wish;
+    if (const std::optional<HealthText>& text = wanted_.health->condition) {
+      wish = SeenCondition{text->status, text->reason, text->message};
+    }
+    Condition(WriteKind::kHealthCondition, kHealthCondition, node_.gpu_healthy, std::move(wish));
+  }
+
+  // The time of a wish is set here.
+  void Condition(WriteKind kind, const ConditionKind& condition,
+                 const std::optional<SeenCondition>& seen, std::optional<SeenCondition> wish) {
     if (!wish) {
       if (seen) {
-        Change("condition - {}={} ({})", kConditionType, seen->status, seen->reason);
-        Next(WriteKind::kCondition, ApplyCondition(node_, std::nullopt));
+        Change("condition - {}={} ({})", condition.type, seen->status, seen->reason);
+        Next(kind, ApplyCondition(node_, condition, std::nullopt));
       }
       return;
     }
-    const ConditionText& text = *wish;
-    SeenCondition condition{text.is_true ? "True" : "False", text.reason, text.message, now_};
-    if (seen && seen->status == condition.status) {
-      condition.since = seen->since;
-      if (seen->reason == condition.reason && seen->message == condition.message) {
+    wish->since = now_;
+    if (seen && seen->status == wish->status) {
+      wish->since = seen->since;
+      if (*seen == *wish) {
         return;
       }
     }
-    Change("condition + {}={} ({}: {})", kConditionType, condition.status, condition.reason,
-           condition.message);
-    Next(WriteKind::kCondition, ApplyCondition(node_, condition));
+    Change("condition + {}={} ({}: {})", condition.type, wish->status, wish->reason, wish->message);
+    Next(kind, ApplyCondition(node_, condition, wish));
   }
 
   bool IsGateTaint(const labels::Taint& taint) const { return taint.key == kGateTaintKey; }
@@ -330,12 +348,14 @@ class Planner {
 
 std::string_view ToString(WriteKind kind) {
   static constexpr std::array<std::string_view, kWriteKinds> kNames = {
-      "condition", "gate taint", "labels", "taints", "extended resources"};
+      "condition", "gate taint", "health condition", "labels", "taints", "extended resources"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
 Wanted NothingWanted() {
-  return {.claims = labels::NodeClaims{}, .gate = GateWish{{}, GateTaintWish::kLift}};
+  return {.claims = labels::NodeClaims{},
+          .gate = GateWish{{}, GateTaintWish::kLift},
+          .health = HealthWish{}};
 }
 
 NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now) {

@@ -33,11 +33,25 @@ struct GateWish {
   bool operator==(const GateWish&) const = default;
 };
 
-// Each half is left as it is on the node while it is not decided: an agent that has just started
+// The condition about the GPUs' health without its time.
+struct HealthText {
+  std::string status{};  // True, False, Unknown
+  std::string reason{};
+  std::string message{};
+  bool operator==(const HealthText&) const = default;
+};
+
+struct HealthWish {
+  std::optional<HealthText> condition{};  // nothing: none of ours on the node
+  bool operator==(const HealthWish&) const = default;
+};
+
+// Each part is left as it is on the node while it is not decided: an agent that has just started
 // takes nothing back.
 struct Wanted {
   std::optional<labels::NodeClaims> claims{};
   std::optional<GateWish> gate{};
+  std::optional<HealthWish> health{};
   bool operator==(const Wanted&) const = default;
 };
 // Nothing of ours on the node.
@@ -53,9 +67,16 @@ struct Skipped {
   bool operator==(const Skipped&) const = default;
 };
 
-enum class WriteKind : uint8_t { kCondition, kGateTaint, kKeys, kTaints, kResources };
-inline constexpr size_t kWriteKinds = 5;
-// "condition", "gate taint", "labels", "taints", "extended resources".
+enum class WriteKind : uint8_t {
+  kCondition,
+  kGateTaint,
+  kHealthCondition,
+  kKeys,
+  kTaints,
+  kResources
+};
+inline constexpr size_t kWriteKinds = 6;
+// "condition", "gate taint", "health condition", "labels", "taints", "extended resources".
 std::string_view ToString(WriteKind kind);
 
 struct Write {

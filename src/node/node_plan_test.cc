@@ -170,6 +170,25 @@ TEST(NodePlanTest, KeepsTheTransitionTimeWhileTheStatusStays) {
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
 }
 
+TEST(NodePlanTest, EachConditionHasAManagerOfItsOwn) {
+  SeenNode node = Node();
+  node.gpu_ready = SeenCondition{"True", "AllVerified", "x", {}};
+  Wanted wanted = Nothing();
+  Gate(wanted).condition = ConditionText{true, "AllVerified", "x"};
+  wanted.health = HealthWish{HealthText{"False", "Xid79", "y"}};
+  NodePlan plan = Plan(node, wanted);
+  ASSERT_EQ(plan.writes.size(), 1U) << "what one manager applies leaves out the other's";
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kHealthCondition);
+  EXPECT_EQ(Query(plan.writes[0], "fieldManager"), "kgpu-health");
+  EXPECT_THAT(plan.writes[0].request.body,
+              AllOf(HasSubstr(R"("type":"GPUHealthy")"), Not(HasSubstr("GPUReady"))));
+  node.gpu_healthy = SeenCondition{"False", "Xid79", "y", {}};
+  EXPECT_TRUE(Plan(node, wanted).writes.empty());
+  wanted.health = HealthWish{};
+  plan = Plan(node, wanted);
+  EXPECT_THAT(plan.changes, ElementsAre("condition - GPUHealthy=False (Xid79)"));
+}
+
 TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
   SeenNode node = Node();
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance","timeAdded":"t"})"},

@@ -83,12 +83,12 @@ kube::ApiRequest ApplyKeys(const SeenNode& node, const std::map<std::string, std
   return request;
 }
 
-kube::ApiRequest ApplyCondition(const SeenNode& node,
+kube::ApiRequest ApplyCondition(const SeenNode& node, const ConditionKind& kind,
                                 const std::optional<SeenCondition>& condition) {
   json::object body = ApplyBody(node, {});
   json::array conditions;
   if (condition) {
-    conditions.push_back(json::object{{"type", kConditionType.data()},
+    conditions.push_back(json::object{{"type", json::value(kind.type)},
                                       {"status", condition->status},
                                       {"reason", condition->reason},
                                       {"message", condition->message},
@@ -99,7 +99,7 @@ kube::ApiRequest ApplyCondition(const SeenNode& node,
     status["conditions"] = std::move(conditions);
   }
   body["status"] = std::move(status);
-  kube::ApiRequest request = Patch(StatusPath(node), kApplyType, kGateManager, body);
+  kube::ApiRequest request = Patch(StatusPath(node), kApplyType, kind.manager, body);
   // The type is ours alone.
   request.query.emplace_back("force", "true");
   return request;

@@ -18,8 +18,16 @@ std::string NodePath(std::string_view name);
 // node only: what somebody else sets meanwhile is not taken.
 kube::ApiRequest ApplyKeys(const SeenNode& node, const std::map<std::string, std::string>& labels,
                            const std::map<std::string, std::string>& annotations, bool force);
-// Server-side apply of our condition, or of none, to the status.
-kube::ApiRequest ApplyCondition(const SeenNode& node,
+// Which of our conditions, and who applies it.
+struct ConditionKind {
+  std::string_view type;
+  std::string_view manager;
+};
+inline constexpr ConditionKind kReadyCondition{kConditionType, kGateManager};
+inline constexpr ConditionKind kHealthCondition{kHealthConditionType, kHealthManager};
+
+// Server-side apply of a condition of ours, or of none, to the status.
+kube::ApiRequest ApplyCondition(const SeenNode& node, const ConditionKind& kind,
                                 const std::optional<SeenCondition>& condition);
 // The whole list of taints, JSON texts, on this version of the node only: it is atomic.
 kube::ApiRequest PatchTaints(const SeenNode& node, const std::vector<std::string>& taints,

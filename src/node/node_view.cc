@@ -69,8 +69,15 @@ json::array ChainJson(const NodeReport& report) {
   return links;
 }
 
-json::value ConditionJson(const NodeReport& report) {
-  const SeenCondition* condition = ConditionOn(report);
+const SeenCondition* HealthOn(const NodeReport& report) {
+  if (!report.seen) {
+    return nullptr;
+  }
+  const std::optional<SeenCondition>& condition = report.seen->gpu_healthy;
+  return condition ? &*condition : nullptr;
+}
+
+json::value ConditionJson(const SeenCondition* condition) {
   if (condition == nullptr) {
     return nullptr;
   }
@@ -141,6 +148,14 @@ std::string Remarks(const NodeReport& report) {
   return text;
 }
 
+std::string ConditionLine(std::string_view type, const SeenCondition* condition, bool is_known) {
+  if (condition == nullptr) {
+    return is_known ? "none" : "not known";
+  }
+  return fmt::format("{}={} {} since {}", type, condition->status, condition->reason,
+                     kube::FormatTime(condition->since));
+}
+
 std::string ApiLine(const NodeReport& report) {
   if (!report.api_problem.empty()) {
     return report.api_problem;
@@ -195,7 +210,8 @@ json::value NodeJson(const NodeReport& report) {
   object["agentProblem"] = report.agent_problem;
   object["hasGpus"] = report.chain ? json::value(report.chain->has_gpus) : json::value(nullptr);
   object["chain"] = ChainJson(report);
-  object["condition"] = ConditionJson(report);
+  object["condition"] = ConditionJson(ConditionOn(report));
+  object["healthCondition"] = ConditionJson(HealthOn(report));
   object["taint"] = TaintJson(report);
   object["api"] = json::object{
       {"seen", report.seen.has_value()},        {"problem", report.api_problem},
@@ -223,12 +239,10 @@ std::string NodeTable(const NodeReport& report) {
   if (!report.agent_problem.empty()) {
     text += fmt::format("agent      {}\n", report.agent_problem);
   }
-  if (const SeenCondition* condition = ConditionOn(report)) {
-    text += fmt::format("condition  {}={} {} since {}\n", kConditionType, condition->status,
-                        condition->reason, kube::FormatTime(condition->since));
-  } else {
-    text += fmt::format("condition  {}\n", report.seen ? "none" : "not known");
-  }
+  text += fmt::format("condition  {}\n",
+                      ConditionLine(kConditionType, ConditionOn(report), report.seen.has_value()));
+  text += fmt::format("health     {}\n", ConditionLine(kHealthConditionType, HealthOn(report),
+                                                       report.seen.has_value()));
   const SeenTaint* taint = GateTaintOf(report);
   text += fmt::format("taint      {}\n", taint != nullptr ? labels::ToString(taint->taint)
                                          : report.seen    ? "none"

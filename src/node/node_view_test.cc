@@ -41,6 +41,17 @@ TEST(NodeViewTest, AReadyNodeIsReadyInOneLine) {
   EXPECT_TRUE(IsWell(ReadyReport()));
 }
 
+TEST(NodeViewTest, ShowsTheConditionAboutHealthBesideTheGate) {
+  NodeReport report = ReadyReport();
+  EXPECT_THAT(NodeTable(report), HasSubstr("health     none\n"));
+  Seen(report).gpu_healthy =
+      SeenCondition{"False", "Xid79", "", WallTime(std::chrono::seconds(1'767'323'045))};
+  EXPECT_THAT(NodeTable(report),
+              HasSubstr("health     GPUHealthy=False Xid79 since 2026-01-02T03:04:05Z\n"));
+  EXPECT_EQ(NodeJson(report).at("healthCondition").at("reason").as_string(), "Xid79");
+  EXPECT_TRUE(IsWell(report)) << "one sick GPU does not close the gate";
+}
+
 TEST(NodeViewTest, TheFirstThingWrongStandsFirst) {
   NodeReport report = ReadyReport();
   ChainFacts facts = ReadyFacts();

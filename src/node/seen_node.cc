@@ -96,13 +96,13 @@ std::vector<SeenTaint> ReadTaints(const json::value& node) {
   return taints;
 }
 
-std::optional<SeenCondition> ReadCondition(const json::value& node) {
+std::optional<SeenCondition> ReadCondition(const json::value& node, std::string_view type) {
   const json::array* conditions = ArrayAt(node, {"status", "conditions"});
   if (conditions == nullptr) {
     return std::nullopt;
   }
-  const auto found = std::ranges::find_if(*conditions, [](const json::value& condition) {
-    return kube::TextField(condition, {"type"}) == kConditionType;
+  const auto found = std::ranges::find_if(*conditions, [type](const json::value& condition) {
+    return kube::TextField(condition, {"type"}) == type;
   });
   if (found == conditions->end()) {
     return std::nullopt;
@@ -133,7 +133,8 @@ StatusOr<SeenNode> ReadNode(const json::value& node) {
   seen.taints = ReadTaints(node);
   seen.capacity = ExtendedAt(node, {"status", "capacity"});
   seen.allocatable = ExtendedAt(node, {"status", "allocatable"});
-  seen.gpu_ready = ReadCondition(node);
+  seen.gpu_ready = ReadCondition(node, kConditionType);
+  seen.gpu_healthy = ReadCondition(node, kHealthConditionType);
   return seen;
 }
 

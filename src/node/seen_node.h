@@ -18,11 +18,14 @@
 namespace kgpu::node {
 
 // Field managers of ours: labels, annotations, taints and extended resources; the gate's
-// condition and taint; what a person did by a verb.
+// condition and taint; the condition about the GPUs' health (one of its own, since what a manager
+// no longer applies is taken away); what a person did by a verb.
 inline constexpr std::string_view kManager = "kgpu";
 inline constexpr std::string_view kGateManager = "kgpu-gate";
+inline constexpr std::string_view kHealthManager = "kgpu-health";
 inline constexpr std::string_view kVerbManager = "kgpu-verb";
 inline constexpr std::string_view kConditionType = "GPUReady";
+inline constexpr std::string_view kHealthConditionType = "GPUHealthy";
 
 // A taint as the server has it: what we do not know of it (timeAdded, say) must not be lost when
 // the list is written again.
@@ -59,6 +62,7 @@ struct SeenNode {
   Quantities capacity{};     // with a "/" in their names only: not cpu and memory
   Quantities allocatable{};  // the same
   std::optional<SeenCondition> gpu_ready{};
+  std::optional<SeenCondition> gpu_healthy{};
   bool operator==(const SeenNode&) const = default;
 };
 

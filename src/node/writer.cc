@@ -28,7 +28,8 @@ bool IsToBeReadAgain(const Status& status) {
 }
 
 std::string_view MendOfInvalid(WriteKind kind) {
-  const bool is_gates = kind == WriteKind::kCondition || kind == WriteKind::kGateTaint;
+  const bool is_gates = kind == WriteKind::kCondition || kind == WriteKind::kGateTaint ||
+                        kind == WriteKind::kHealthCondition;
   return is_gates ? "; if this stays, it is a fault of kgpu: report it"
                   : "; correct the rule or the setting that asks for it";
 }
@@ -36,7 +37,8 @@ std::string_view MendOfInvalid(WriteKind kind) {
 std::string MendOf(WriteKind kind, const Status& status) {
   std::string text(Message(status));
   if (status.code() == StatusCode::kPermissionDenied) {
-    const bool is_status = kind == WriteKind::kCondition || kind == WriteKind::kResources;
+    const bool is_status = kind == WriteKind::kCondition || kind == WriteKind::kResources ||
+                           kind == WriteKind::kHealthCondition;
     text += fmt::format("; grant the agent's service account \"patch\" on {}",
                         is_status ? "nodes/status" : "nodes");
   } else if (status.code() == StatusCode::kInvalidArgument) {

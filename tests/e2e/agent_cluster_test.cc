@@ -76,7 +76,7 @@ class AgentClusterTest : public ::testing::Test {
     return at->is_string() ? at->as_string().c_str() : json::serialize(*at);
   }
   std::string Label(const char* key) const { return TextAt(Node(), {"metadata", "labels", key}); }
-  std::string Condition() const {
+  std::string Condition(const std::string& type = "GPUReady") const {
     const json::value node = Node();
     const json::value* status = node.as_object().if_contains("status");
     const json::value* conditions =
@@ -85,7 +85,7 @@ class AgentClusterTest : public ::testing::Test {
       return "";
     }
     for (const json::value& condition : conditions->as_array()) {
-      if (TextAt(condition, {"type"}) == "GPUReady") {
+      if (TextAt(condition, {"type"}) == type) {
         return fmt::format("{} {}", TextAt(condition, {"status"}), TextAt(condition, {"reason"}));
       }
     }
@@ -187,7 +187,8 @@ TEST_F(AgentClusterTest, ARestartWritesNothingAndLosesNothing) {
   Count(4);
   StartAgent();
   ASSERT_TRUE(WaitForNode([&] { return Condition() == "True AllVerified"; }));
-  ASSERT_TRUE(WaitForNode([&] { return !Label(kProduct).empty(); }));
+  ASSERT_TRUE(WaitForNode(
+      [&] { return !Label(kProduct).empty() && Condition("GPUHealthy") == "True AllHealthy"; }));
   const std::string writes = Writes();
   agent_->Stop();
   EXPECT_EQ(Label(kProduct), "Tesla-T4");
@@ -198,6 +199,15 @@ TEST_F(AgentClusterTest, ARestartWritesNothingAndLosesNothing) {
   };
   ASSERT_TRUE(WaitForNode(has_seen)) << NodeStatus().out;
   EXPECT_EQ(Writes(), writes);
+}
+
+TEST_F(AgentClusterTest, ASickGpuIsAConditionOfTheNode) {
+  StartAgent("health: {holdDown: 1s}\n");
+  ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
+  host_->Inject("xid", {"0", "79"});
+  ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "False Xid79"; }))
+      << Condition("GPUHealthy");
+  ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
 }
 
 TEST_F(AgentClusterTest, LabelsOutliveADriverThatGoesAndFollowOneThatComes) {
@@ -286,13 +296,16 @@ TEST_F(AgentClusterTest, HalfASetOfLabelsIsNotApplied) {
 
 TEST_F(AgentClusterTest, ClearTakesEverythingOff) {
   StartAgent();
-  ASSERT_TRUE(WaitForNode([&] { return !Label(kProduct).empty() && !Condition().empty(); }));
+  ASSERT_TRUE(WaitForNode([&] {
+    return !Label(kProduct).empty() && !Condition().empty() && !Condition("GPUHealthy").empty();
+  }));
   agent_->Stop();
   const Result clear =
       RunProgram({"kgpu", "node", "clear", "--node", "n1", "--kubeconfig", At("kubeconfig")});
   EXPECT_EQ(clear.code, 0) << clear.err;
   EXPECT_EQ(Label(kProduct), "");
   EXPECT_EQ(Condition(), "");
+  EXPECT_EQ(Condition("GPUHealthy"), "");
   EXPECT_THAT(json::serialize(Node().at("metadata")), Not(HasSubstr("kgpu.dev/gpus")));
 }
 
