@@ -38,11 +38,13 @@ enum class FaultClass : uint8_t {
 };
 // "application", "driver", …
 std::string_view ToString(FaultClass fault_class);
+std::optional<FaultClass> ParseFaultClass(std::string_view word);
 
 // Who told of it.
 enum class Source : uint8_t { kDriverEvent, kKernelLog, kSample, kCall };
 // "driver", "kernel-log", "sample", "call".
 std::string_view ToString(Source source);
+std::optional<Source> ParseSource(std::string_view word);
 
 // What a fault is about.
 struct Scope {

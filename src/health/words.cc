@@ -16,6 +16,14 @@ constexpr std::array<std::string_view, 10> kClasses = {
 constexpr std::array<std::string_view, 4> kKinds = {"raised", "seen", "cleared", "held"};
 constexpr std::array<std::string_view, 4> kSources = {"driver", "kernel-log", "sample", "call"};
 
+// The enumerator of a word.
+template <typename Enum, size_t kSize>
+std::optional<Enum> Find(const std::array<std::string_view, kSize>& words, std::string_view word) {
+  const auto* found = std::ranges::find(words, word);
+  return found == words.end() ? std::nullopt
+                              : std::optional(static_cast<Enum>(found - words.begin()));
+}
+
 }  // namespace
 
 std::string_view ToString(Action action) {
@@ -23,19 +31,23 @@ std::string_view ToString(Action action) {
 }
 
 std::optional<Action> ParseAction(std::string_view word) {
-  const auto* found = std::ranges::find(kActions, word);
-  if (found == kActions.end()) {
-    return std::nullopt;
-  }
-  return static_cast<Action>(found - kActions.begin());
+  return Find<Action>(kActions, word);
 }
 
 std::string_view ToString(FaultClass fault_class) {
   return kClasses.at(static_cast<size_t>(fault_class));
 }
 
+std::optional<FaultClass> ParseFaultClass(std::string_view word) {
+  return Find<FaultClass>(kClasses, word);
+}
+
 std::string_view ToString(Source source) {
   return kSources.at(static_cast<size_t>(source));
+}
+
+std::optional<Source> ParseSource(std::string_view word) {
+  return Find<Source>(kSources, word);
 }
 
 std::string_view ToString(HappeningKind kind) {
@@ -43,11 +55,7 @@ std::string_view ToString(HappeningKind kind) {
 }
 
 std::optional<HappeningKind> ParseHappeningKind(std::string_view word) {
-  const auto* found = std::ranges::find(kKinds, word);
-  if (found == kKinds.end()) {
-    return std::nullopt;
-  }
-  return static_cast<HappeningKind>(found - kKinds.begin());
+  return Find<HappeningKind>(kKinds, word);
 }
 
 }  // namespace kgpu::health
