@@ -8,13 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "src/config/doors_reader.h"
 #include "src/config/labels_reader.h"
 #include "src/config/words.h"
 
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 3> kKeys = {"names", "every", "exclude"};
+constexpr std::array<std::string_view, 6> kKeys = {"names",  "every", "exclude",
+                                                   "listen", "tls",   "auth"};
 
 // A round over the GPUs takes some milliseconds.
 constexpr std::chrono::seconds kLeastEvery{1};
@@ -85,8 +87,14 @@ void ReadMetrics(const Node& node, Problems& problems, MetricsConfig& metrics) {
       ReadNames(field, metrics.names);
     } else if (name == "every") {
       ReadEvery(field, problems, metrics);
-    } else {
+    } else if (name == "exclude") {
       ReadExclude(field, metrics.exclude);
+    } else if (name == "listen") {
+      ReadListen(field, metrics.listen);
+    } else if (name == "tls") {
+      ReadTls(field, metrics.tls);
+    } else {
+      ReadAuth(field, metrics.auth);
     }
   });
 }

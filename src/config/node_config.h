@@ -100,11 +100,45 @@ enum class NameSet : uint8_t {
   kGke,   // duty_cycle, memory_used, …, as GKE's device plugin names them
 };
 
+// Where name sets have pages of their own; nothing: the usual port at the host of http.address. ""
+// switches one off.
+struct MetricsListen {
+  std::optional<std::string> dcgm{};
+  std::optional<std::string> gke{};
+  bool operator==(const MetricsListen&) const = default;
+};
+
+// PEM files, as this process sees them; all empty: plain HTTP.
+struct MetricsTls {
+  std::string certificate{};
+  std::string key{};
+  std::string client_ca{};  // clients must show a certificate of it; empty: they need none
+  bool operator==(const MetricsTls&) const = default;
+};
+
+// By whose word a token is let through to /metrics.
+enum class TokenBy : uint8_t {
+  kNobody,   // no token is needed
+  kCluster,  // the API server's: TokenReview, then SubjectAccessReview
+  kFile,     // a file's
+};
+
+struct MetricsAuth {
+  TokenBy by = TokenBy::kNobody;
+  std::string file{};                    // of kFile
+  std::vector<std::string> audiences{};  // of kCluster; empty: the API server's own
+  bool operator==(const MetricsAuth&) const = default;
+};
+
 struct MetricsConfig {
   std::vector<NameSet> names = {NameSet::kKgpu};
   std::chrono::milliseconds every{15'000};  // how often the driver is asked; 0: never
   // Series that are left out: names, where "*" stands for any letters.
   std::vector<std::string> exclude{};
+  // Of every TCP address, http.address too.
+  MetricsListen listen{};
+  MetricsTls tls{};
+  MetricsAuth auth{};
   bool operator==(const MetricsConfig&) const = default;
 };
 

@@ -81,6 +81,37 @@ json::value LabelsTree(const LabelsConfig& labels) {
                       {"every", FormatDuration(labels.every)}};
 }
 
+// Where each set has its page, who may read it: only what is set.
+void AddDoors(const MetricsConfig& metrics, json::object& fields) {
+  json::object listen;
+  if (metrics.listen.dcgm) {
+    listen["dcgm"] = *metrics.listen.dcgm;
+  }
+  if (metrics.listen.gke) {
+    listen["gke"] = *metrics.listen.gke;
+  }
+  if (!listen.empty()) {
+    fields["listen"] = std::move(listen);
+  }
+  if (metrics.tls != MetricsTls()) {
+    json::object& tls = fields["tls"].emplace_object();
+    tls = {{"certificate", metrics.tls.certificate}, {"key", metrics.tls.key}};
+    if (!metrics.tls.client_ca.empty()) {
+      tls["clientCA"] = metrics.tls.client_ca;
+    }
+  }
+  if (metrics.auth.by != TokenBy::kNobody) {
+    json::object& auth = fields["auth"].emplace_object();
+    auth["by"] = WordOf<TokenBy>(kTokenByWords, metrics.auth.by);
+    if (!metrics.auth.file.empty()) {
+      auth["file"] = metrics.auth.file;
+    }
+    if (!metrics.auth.audiences.empty()) {
+      auth["audiences"] = Texts(metrics.auth.audiences);
+    }
+  }
+}
+
 json::value MetricsTree(const MetricsConfig& metrics) {
   json::array names;
   for (const NameSet name : metrics.names) {
@@ -90,6 +121,7 @@ json::value MetricsTree(const MetricsConfig& metrics) {
   if (!metrics.exclude.empty()) {
     fields["exclude"] = Texts(metrics.exclude);
   }
+  AddDoors(metrics, fields);
   return fields;
 }
 

@@ -59,7 +59,13 @@ plugin:
   capabilities: compute,utility,video
 health: {holdDown: 5m}
 http: {address: ":9401"}
-metrics: {names: [dcgm, gke], every: 5s, exclude: ["kgpu_process_*"]}
+metrics:
+  names: [dcgm, gke]
+  every: 5s
+  exclude: ["kgpu_process_*"]
+  listen: {dcgm: "[::1]:9400", gke: ""}
+  tls: {certificate: /c.pem, key: /k.pem, clientCA: /ca.pem}
+  auth: {by: cluster, audiences: [kgpu]}
 labels:
   features: false
   gpus: false
@@ -99,6 +105,9 @@ gate: {condition: false, taint: true}
   wanted.metrics.names = {NameSet::kDcgm, NameSet::kGke};
   wanted.metrics.every = std::chrono::seconds(5);
   wanted.metrics.exclude = {"kgpu_process_*"};
+  wanted.metrics.listen = {.dcgm = "[::1]:9400", .gke = ""};
+  wanted.metrics.tls = {.certificate = "/c.pem", .key = "/k.pem", .client_ca = "/ca.pem"};
+  wanted.metrics.auth = {.by = TokenBy::kCluster, .audiences = {"kgpu"}};
   wanted.labels = {.features = false,
                    .gpus = false,
                    .outputs = {LabelOutput::kNodeFeature, LabelOutput::kFile},
@@ -258,10 +267,22 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"health: {holdDown: \"60\"}\n", "n.yaml:3:20: health.holdDown: \"60\" must be"},
         BadCase{"http: {address: localhost:80}\n", "must be an IP address and a port"},
         BadCase{"metrics: {names: [dcgm, dcgm]}\n", "metrics.names[1]: \"dcgm\" is given twice"},
-        BadCase{"metrics: {names: dgcm}\n", "metrics.names: \"dgcm\" must be one of kgpu, dcgm, gke"},
+        BadCase{"metrics: {names: dgcm}\n",
+                "metrics.names: \"dgcm\" must be one of kgpu, dcgm, gke"},
         BadCase{"metrics: {every: 100ms}\n", "metrics.every: \"100ms\" is too often"},
         BadCase{"metrics: {exclude: [a b]}\n",
                 "metrics.exclude[0]: \"a b\" is no name of a series"},
+        BadCase{"metrics: {listen: {dcgm: 9400}}\n", "metrics.listen.dcgm: 9400 must be a text"},
+        BadCase{"metrics: {listen: {dcgm: host:1}}\n", "must be an IP address and a port"},
+        BadCase{"metrics: {tls: {certificate: /c}}\n", "metrics.tls: key: missing"},
+        BadCase{"metrics: {tls: {}}\n", "metrics.tls: certificate: missing"},
+        BadCase{"metrics: {tls: {certificate: c, key: /k}}\n", "\"c\" is no path from the root"},
+        BadCase{"metrics: {auth: {by: token}}\n", "must be one of nobody, cluster, file"},
+        BadCase{"metrics: {auth: {by: file}}\n", "metrics.auth: file: missing"},
+        BadCase{"metrics: {auth: {by: cluster, file: /t}}\n", "file: is of no use"},
+        BadCase{"metrics: {auth: {by: file, file: /t, audiences: [a]}}\n",
+                "audiences: are of no use"},
+        BadCase{"metrics: {auth: {by: cluster, audiences: [\"\"]}}\n", "name an audience"},
         BadCase{"labels: {to: [node, node]}\n", "n.yaml:3:21: labels.to[1]: \"node\" is given"},
         BadCase{"labels: {to: api}\n", "must be one of node, nodeFeature, file"},
         BadCase{"labels: {file: kgpu}\n", "labels.file: \"kgpu\" is no path from the root"},

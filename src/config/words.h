@@ -57,4 +57,10 @@ inline constexpr std::array kNameSetWords = {
     Word<NameSet>{"gke", NameSet::kGke},
 };
 
+inline constexpr std::array kTokenByWords = {
+    Word<TokenBy>{"nobody", TokenBy::kNobody},
+    Word<TokenBy>{"cluster", TokenBy::kCluster},
+    Word<TokenBy>{"file", TokenBy::kFile},
+};
+
 }  // namespace kgpu::config

@@ -1,0 +1,67 @@
+#include "src/agent/certificate_source.h"
+
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+
+namespace kgpu::agent {
+namespace {
+
+constexpr size_t kMaxPem = size_t{1} << 20;
+
+bool AreAlike(const tls::ServerOptions& a, const tls::ServerOptions& b) {
+  return a.certificate_pem == b.certificate_pem && a.key_pem == b.key_pem &&
+         a.client_ca_pem == b.client_ca_pem;
+}
+
+}  // namespace
+
+CertificateSource::CertificateSource(const sys::Root& root, const Clock& clock,
+                                     const config::MetricsTls& files)
+    : clock_(clock),
+      certificate_(root, files.certificate, kMaxPem),
+      key_(root, files.key, kMaxPem),
+      client_ca_(root, files.client_ca, kMaxPem) {
+}
+
+StatusOr<tls::ServerOptions> CertificateSource::Read() {
+  const SteadyTime now = clock_.Now();
+  tls::ServerOptions options;
+  ASSIGN_OR_RETURN(options.certificate_pem, certificate_.Read(now));
+  ASSIGN_OR_RETURN(options.key_pem, key_.Read(now));
+  ASSIGN_OR_RETURN(options.client_ca_pem, client_ca_.Read(now));
+  return options;
+}
+
+std::shared_ptr<const tls::Context> CertificateSource::Current() {
+  StatusOr<tls::ServerOptions> options = Read();
+  if (options.ok() && AreAlike(*options, read_) && problem_.empty() && context_ != nullptr) {
+    return context_;
+  }
+  auto context = options.ok() ? tls::Context::ForServer(*options)
+                              : StatusOr<std::shared_ptr<const tls::Context>>(options.status());
+  if (!context.ok()) {
+    // The two files are replaced one after the other: soon they may fit.
+    for (kube::RereadFile* file : {&certificate_, &key_, &client_ca_}) {
+      file->Expire();
+    }
+    std::string problem =
+        fmt::format("{} and {}: {}", certificate_.path(), key_.path(), Message(context.status()));
+    if (problem != problem_) {
+      KGPU_LOG(kError, "certificate not used", {"reason", problem},
+               {"effect", context_ ? "the former one stays" : "metrics are not served"});
+      problem_ = std::move(problem);
+    }
+    return context_;
+  }
+  if (context_ != nullptr) {
+    KGPU_LOG(kInfo, "certificate replaced", {"file", certificate_.path()});
+  }
+  read_ = *std::move(options);
+  problem_.clear();
+  context_ = *std::move(context);
+  return context_;
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,40 @@
+// Who the agent is to those who read its pages: a certificate of files that others replace.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/config/node_config.h"
+#include "src/kube/reread_file.h"
+#include "src/sys/root.h"
+#include "src/tls/context.h"
+
+namespace kgpu::agent {
+
+// Loop thread only.
+class CertificateSource {
+ public:
+  // `root` and `clock` outlive it.
+  CertificateSource(const sys::Root& root, const Clock& clock, const config::MetricsTls& files);
+
+  // At most a minute old. What can not be used leaves what was there; null: nothing was yet, and
+  // problem() says why.
+  std::shared_ptr<const tls::Context> Current();
+  // Empty: the files are in force.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  StatusOr<tls::ServerOptions> Read();
+
+  const Clock& clock_;
+  kube::RereadFile certificate_;
+  kube::RereadFile key_;
+  kube::RereadFile client_ca_;
+  tls::ServerOptions read_;  // last, whether it can be used or not
+  std::shared_ptr<const tls::Context> context_;
+  std::string problem_;
+};
+
+}  // namespace kgpu::agent

@@ -1,0 +1,27 @@
+// Who may read the agent's pages, by the token that a request carries.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace kgpu::agent {
+
+// What a request is answered when it is not let through.
+struct Verdict {
+  int code = 200;      // 200: let through; 401 nobody's token, 403 not allowed, 503 can not be told
+  std::string text{};  // for the client, with the mend
+  bool operator==(const Verdict&) const = default;
+};
+
+// Loop thread only.
+class TokenCheck {
+ public:
+  using Done = std::function<void(const Verdict&)>;
+
+  // Calls what still waits, with code 503.
+  virtual ~TokenCheck() = default;
+  // Calls `done` once, at once or later.
+  virtual void Check(const std::string& token, Done done) = 0;
+};
+
+}  // namespace kgpu::agent

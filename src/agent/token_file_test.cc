@@ -1,0 +1,92 @@
+#include "src/agent/token_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "testing/fake_clock.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kFirst = "0123456789abcdef";
+constexpr const char* kSecond = "fedcba9876543210";
+
+TEST(TokenFileTest, HasOneTokenALine) {
+  EXPECT_THAT(ParseTokenFile(fmt::format("# who\n\n  {} \r\n{}", kFirst, kSecond)),
+              IsOkAndHolds(ElementsAre(kFirst, kSecond)));
+}
+
+TEST(TokenFileTest, NamesTheLineAndNotWhatItHolds) {
+  EXPECT_THAT(ParseTokenFile("# x\nsecret\n"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("line 2: a token has 16"), Not(HasSubstr("secret")))));
+  EXPECT_THAT(
+      ParseTokenFile("secret secret secret"),
+      StatusIs(StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("line 1: a token has no blanks"), Not(HasSubstr("secret")))));
+  EXPECT_THAT(ParseTokenFile("# nothing\n"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("holds no token")));
+  std::string many;
+  for (int i = 0; i < 65; ++i) {
+    many.append(kFirst).append("\n");
+  }
+  EXPECT_THAT(ParseTokenFile(many), StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 65")));
+}
+
+class FileTokensTest : public ::testing::Test {
+ protected:
+  int CodeOf(const std::string& token) {
+    int code = 0;
+    tokens_->Check(token, [&](const Verdict& verdict) { code = verdict.code; });
+    return code;
+  }
+
+  TempDir dir_;
+  const sys::Root root_ = sys::Root::Open(dir_.path()).value();
+  FakeClock clock_;
+  const std::unique_ptr<FileTokens> tokens_ = FileTokens::Open(root_, clock_, "tokens").value();
+};
+
+TEST_F(FileTokensTest, LetsThroughTheTokensOfTheFile) {
+  dir_.WriteFile("tokens", fmt::format("{}\n{}\n", kFirst, kSecond));
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  EXPECT_EQ(CodeOf(kSecond), 200);
+  EXPECT_EQ(CodeOf("0123456789abcdeF"), 401);
+  EXPECT_EQ(CodeOf(""), 401);
+}
+
+TEST_F(FileTokensTest, CanNotTellWithoutAFile) {
+  EXPECT_EQ(CodeOf(kFirst), 503);
+  dir_.WriteFile("tokens", kFirst);
+  EXPECT_EQ(CodeOf(kFirst), 200) << "it is there now";
+}
+
+TEST_F(FileTokensTest, TakesAChangedFileWithinAMinute) {
+  dir_.WriteFile("tokens", kFirst);
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  dir_.WriteFile("tokens", kSecond);
+  clock_.Advance(std::chrono::seconds(61));
+  EXPECT_EQ(CodeOf(kFirst), 401);
+  EXPECT_EQ(CodeOf(kSecond), 200);
+}
+
+TEST_F(FileTokensTest, KeepsWhatItKnowsWhenTheFileTurnsBad) {
+  dir_.WriteFile("tokens", kFirst);
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  dir_.WriteFile("tokens", "short");
+  clock_.Advance(std::chrono::seconds(61));
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  EXPECT_EQ(CodeOf("short"), 401);
+}
+
+}  // namespace
+}  // namespace kgpu::agent
