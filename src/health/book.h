@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/device/gpu.h"
 #include "src/device/ids.h"
+#include "src/health/fault_record.h"
 #include "src/health/happening.h"
 #include "src/health/rule.h"
 #include "src/health/settings.h"
@@ -28,13 +29,12 @@ class Book {
   // `clock` outlives the book. `listener` may be empty; it is called from the methods below and
   // must not call them.
   Book(const Clock& clock, Settings settings, HappeningListener listener);
-  ~Book();
   Book(const Book&) = delete;
   Book& operator=(const Book&) = delete;
 
   // Counts for the faults of now, too.
   void SetSettings(Settings settings);
-  const Settings& settings() const;
+  const Settings& settings() const { return settings_; }
 
   // The GPUs that are shown. Those that are no more are forgotten, counters included.
   void SetGpus(std::span<const device::Gpu> gpus);
@@ -45,7 +45,7 @@ class Book {
   bool NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun);
   bool NoteMeasured(const device::GpuUuid& gpu, SteadyTime begun);
   // False (as at first): no measurements are taken, so none is waited for.
-  void SetMeasured(bool is_measured);
+  void SetMeasured(bool is_measured) { is_measured_ = is_measured; }
   // Ends every fault of the GPU, those that are held too. Errors: NotFound (no such GPU).
   Status Clear(const device::GpuUuid& gpu);
   // What was open when the agent ended, as if it were news.
@@ -63,8 +63,29 @@ class Book {
   Counters counters() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using Key = std::optional<device::GpuUuid>;  // nullopt: of a GPU that was not said
+
+  bool NoteFor(const Key& key, const Sign& sign);
+  bool IsEcho(GpuFaults& faults, const Key& key, const Sign& sign);
+  static bool AddDetail(GpuFaults& faults, const Sign& sign);
+  bool OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign);
+  void SeenAgain(const Key& key, FaultRecord& record, const Sign& sign);
+  void Raise(const Key& key, GpuFaults& faults, FaultRecord& record);
+  static bool MakeRoom(std::vector<FaultRecord>& records);
+  bool IsOver(const GpuFaults& faults, const FaultRecord& record) const;
+  bool TryClear(const device::GpuUuid& gpu, GpuFaults& faults);
+  void Emit(HappeningKind kind, const Key& key, const FaultRecord& record, uint64_t count) const;
+  SteadyTime DueOf(const FaultRecord& record) const {
+    return record.last_seen + settings_.hold_down;
+  }
+
+  const Clock& clock_;
+  Settings settings_;
+  HappeningListener listener_;
+  std::vector<device::GpuUuid> gpus_;
+  std::map<Key, GpuFaults> faults_;
+  uint64_t xids_of_unknown_gpu_ = 0;
+  bool is_measured_ = false;
 };
 
 }  // namespace kgpu::health

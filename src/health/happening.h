@@ -29,19 +29,19 @@ std::optional<HappeningKind> ParseHappeningKind(std::string_view word);
 struct Happening {
   HappeningKind kind = HappeningKind::kSeen;
   WallTime when{};
-  std::optional<device::GpuUuid> gpu;  // nullopt: the sign did not say; with kSeen only
-  std::optional<unsigned> gpu_instance;
-  std::optional<unsigned> compute_instance;
-  std::string rule;  // "Xid79": also the reason that devices show
-  std::optional<uint64_t> xid;
+  std::optional<device::GpuUuid> gpu{};  // nullopt: the sign did not say; with kSeen only
+  std::optional<unsigned> gpu_instance{};
+  std::optional<unsigned> compute_instance{};
+  std::string rule{};  // "Xid79": also the reason that devices show
+  std::optional<uint64_t> xid{};
   FaultClass fault_class = FaultClass::kOther;
   Action action = Action::kIgnore;
   Source source = Source::kDriverEvent;
   bool is_unhealthy = false;  // its devices are not handed out while it lasts
-  std::string message;        // one sentence or two for people, with the mend
-  std::string detail;         // what was measured, or the kernel's own line; may be empty
+  std::string message{};      // one sentence or two for people, with the mend
+  std::string detail{};       // what was measured, or the kernel's own line; may be empty
   uint64_t count = 1;         // signs since the last news of it; kCleared: of all its time
-  std::optional<uint32_t> pid;
+  std::optional<uint32_t> pid{};
   bool operator==(const Happening&) const = default;
 };
 
@@ -49,54 +49,54 @@ using HappeningListener = std::function<void(const Happening&)>;
 
 // A fault that stands now.
 struct OpenFault {
-  Scope scope;
-  std::string rule;
-  std::optional<uint64_t> xid;
+  Scope scope{};
+  std::string rule{};
+  std::optional<uint64_t> xid{};
   FaultClass fault_class = FaultClass::kOther;
   Action action = Action::kIgnore;
   Source source = Source::kDriverEvent;
   bool is_unhealthy = true;  // false: a warning
   bool is_held = false;      // see HappeningKind::kHeld
-  std::string message;
-  std::string detail;
+  std::string message{};
+  std::string detail{};
   WallTime first{};
   WallTime last{};
   uint64_t count = 1;
-  std::optional<uint32_t> pid;
+  std::optional<uint32_t> pid{};
   bool operator==(const OpenFault&) const = default;
 };
 
 // Since the agent started; bounded.
 struct Counters {
   struct Xid {
-    device::GpuUuid gpu;
+    device::GpuUuid gpu{};
     uint64_t xid = 0;
     uint64_t count = 0;
     bool operator==(const Xid&) const = default;
   };
   struct Fault {  // of whole GPUs and of their parts together
-    device::GpuUuid gpu;
-    std::string rule;
+    device::GpuUuid gpu{};
+    std::string rule{};
     uint64_t raised = 0;
     bool operator==(const Fault&) const = default;
   };
   struct LastXid {
-    device::GpuUuid gpu;
+    device::GpuUuid gpu{};
     uint64_t xid = 0;
     WallTime when{};
     bool operator==(const LastXid&) const = default;
   };
-  std::vector<Xid> xids;           // sorted by GPU and code
-  std::vector<LastXid> last_xids;  // by GPU; one that had none is not here
-  std::vector<Fault> faults;       // sorted by GPU and rule
+  std::vector<Xid> xids{};           // sorted by GPU and code
+  std::vector<LastXid> last_xids{};  // by GPU; one that had none is not here
+  std::vector<Fault> faults{};       // sorted by GPU and rule
   uint64_t xids_of_unknown_gpu = 0;
   bool operator==(const Counters&) const = default;
 };
 
 // All of it at one moment.
 struct Overview {
-  std::vector<OpenFault> open;  // by GPU; the worst of each first
-  Counters counters;
+  std::vector<OpenFault> open{};  // by GPU; the worst of each first
+  Counters counters{};
   std::string
       kernel_log_problem;  // why the kernel's log is not read; empty: it is, or is not wanted
   bool operator==(const Overview&) const = default;

@@ -48,23 +48,23 @@ std::optional<Source> ParseSource(std::string_view word);
 
 // What a fault is about.
 struct Scope {
-  device::GpuUuid gpu;
-  std::optional<unsigned> gpu_instance;      // nullopt: the whole GPU, with all its MIG devices
-  std::optional<unsigned> compute_instance;  // nullopt: every MIG device of the GPU instance
+  device::GpuUuid gpu{};
+  std::optional<unsigned> gpu_instance{};      // nullopt: the whole GPU, with all its MIG devices
+  std::optional<unsigned> compute_instance{};  // nullopt: every MIG device of the GPU instance
   auto operator<=>(const Scope&) const = default;
 };
 
 // Something that was seen once, before any rule is asked. The texts live as long as the call that
 // takes the sign: a storm of signs costs no memory.
 struct Sign {
-  std::string_view rule;                 // "RowRemapPending"; empty for an XID
-  std::optional<uint64_t> xid;           // its rule is "Xid<xid>"
-  std::optional<device::GpuUuid> gpu;    // nullopt: it is not known which; all are meant
-  std::optional<unsigned> gpu_instance;  // nullopt: the whole GPU
-  std::optional<unsigned> compute_instance;
+  std::string_view rule{};                 // "RowRemapPending"; empty for an XID
+  std::optional<uint64_t> xid{};           // its rule is "Xid<xid>"
+  std::optional<device::GpuUuid> gpu{};    // nullopt: it is not known which; all are meant
+  std::optional<unsigned> gpu_instance{};  // nullopt: the whole GPU
+  std::optional<unsigned> compute_instance{};
   Source source = Source::kDriverEvent;
-  std::string_view detail;      // what was measured or said, for people; may be empty
-  std::optional<uint32_t> pid;  // of the program, as the kernel log names it
+  std::string_view detail{};      // what was measured or said, for people; may be empty
+  std::optional<uint32_t> pid{};  // of the program, as the kernel log names it
 };
 
 }  // namespace kgpu::health

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,7 +36,7 @@ struct Settings {
   std::chrono::milliseconds every{30'000};  // how often GPUs are measured for health; 0: never
   // By name: "Xid79", "RowRemapPending"; "Xid*" is every XID and "*" every rule without an entry of
   // its own, but those of devices that do not answer at all.
-  std::map<std::string, RuleSetting> rules{};
+  std::map<std::string, RuleSetting, std::less<>> rules{};
   bool operator==(const Settings&) const = default;
 };
 
