@@ -1,6 +1,9 @@
 #include "src/report/format.h"
 
+#include <fmt/chrono.h>
+
 #include <boost/json/value.hpp>
+#include <chrono>
 
 #include "src/base/strings.h"
 #include "src/doc/doc.h"
@@ -22,6 +25,11 @@ StatusOr<OutputFormat> ParseOutputFormat(std::string_view text) {
 
 std::string Render(const boost::json::value& value, OutputFormat format) {
   return doc::Print(value, format == OutputFormat::kJson ? doc::Format::kJson : doc::Format::kYaml);
+}
+
+std::string FormatTime(WallTime time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::floor<std::chrono::seconds>(time)));
 }
 
 }  // namespace kgpu::report

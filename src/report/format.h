@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/clock.h"
 #include "src/base/status.h"
 
 namespace kgpu::report {
@@ -17,5 +18,8 @@ StatusOr<OutputFormat> ParseOutputFormat(std::string_view text);
 
 // JSON or YAML of `value`; never called with kTable.
 std::string Render(const boost::json::value& value, OutputFormat format);
+
+// "2026-01-02T03:04:05Z".
+std::string FormatTime(WallTime time);
 
 }  // namespace kgpu::report

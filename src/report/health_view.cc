@@ -1,0 +1,191 @@
+#include "src/report/health_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "src/report/format.h"
+#include "src/report/table.h"
+
+namespace kgpu::report {
+namespace {
+
+using health::Happening;
+using health::HappeningKind;
+using health::OpenFault;
+
+bool IsUsable(const device::Gpu& gpu) {
+  return gpu.health.is_healthy && std::ranges::all_of(gpu.mig_devices, [](const auto& mig) {
+           return mig.health.is_healthy;
+         });
+}
+
+std::string HealthCell(const device::Health& health) {
+  return health.is_healthy ? "Healthy" : "Unhealthy";
+}
+
+// The faults of the GPU and of its parts, the worst first.
+std::vector<const OpenFault*> FaultsOf(const HealthReport& report, const device::GpuUuid& gpu) {
+  std::vector<const OpenFault*> faults;
+  for (const OpenFault& fault : report.overview.open) {
+    if (fault.scope.gpu == gpu) {
+      faults.push_back(&fault);
+    }
+  }
+  return faults;
+}
+
+// "GPU 3", "GPU 3, GPU instance 1".
+std::string PlaceOf(const device::Gpu& gpu, const health::Scope& scope) {
+  std::string place = fmt::format("GPU {}", gpu.index);
+  if (scope.gpu_instance) {
+    fmt::format_to(std::back_inserter(place), ", GPU instance {}", *scope.gpu_instance);
+  }
+  if (scope.compute_instance) {
+    fmt::format_to(std::back_inserter(place), ", compute instance {}", *scope.compute_instance);
+  }
+  return place;
+}
+
+std::string Times(uint64_t count) {
+  return count == 1 ? "once" : fmt::format("{} times", count);
+}
+
+void AddRow(const device::Gpu& gpu, const HealthReport& report, Table& table) {
+  const std::vector<const OpenFault*> faults = FaultsOf(report, gpu.uuid);
+  const std::string more =
+      faults.size() > 1 ? fmt::format(" and {} more", faults.size() - 1) : std::string();
+  const OpenFault* worst = faults.empty() ? nullptr : faults.front();
+  table.AddRow({fmt::format("{}", gpu.index), gpu.model, HealthCell(gpu.health),
+                worst == nullptr ? gpu.health.reason : worst->rule + more,
+                worst == nullptr ? "" : std::string(health::ToString(worst->action)),
+                worst == nullptr ? "" : FormatTime(worst->first), gpu.uuid.str()});
+  for (const device::MigDevice& mig : gpu.mig_devices) {
+    if (!mig.health.is_healthy && gpu.health.is_healthy) {
+      table.AddRow({fmt::format("{}:{}", gpu.index, mig.index), "  " + mig.profile,
+                    HealthCell(mig.health), mig.health.reason, "", "", mig.uuid.str()});
+    }
+  }
+}
+
+void AddFault(const std::string& place, const OpenFault& fault, std::string& text) {
+  const auto put = std::back_inserter(text);
+  fmt::format_to(put, "\n{}: {}{}, {}, since {}", place, fault.rule,
+                 fault.is_unhealthy ? "" : " (a warning)", Times(fault.count),
+                 FormatTime(fault.first));
+  if (fault.last != fault.first) {
+    fmt::format_to(put, ", last {}", FormatTime(fault.last));
+  }
+  fmt::format_to(put, "\n  {}\n", fault.message);
+  if (!fault.detail.empty()) {
+    fmt::format_to(put, "  {}\n", fault.detail);
+  }
+  if (fault.is_held) {
+    fmt::format_to(put, "  It came too often to be trusted again: kgpu health clear {}\n",
+                   fault.scope.gpu.str());
+  }
+}
+
+void AddFaults(const device::Gpu& gpu, const HealthReport& report, std::string& text) {
+  const std::vector<const OpenFault*> faults = FaultsOf(report, gpu.uuid);
+  for (const OpenFault* fault : faults) {
+    AddFault(PlaceOf(gpu, fault->scope), *fault, text);
+  }
+  if (faults.empty() && !gpu.health.is_healthy) {
+    fmt::format_to(std::back_inserter(text), "\nGPU {}: {}\n  {}\n", gpu.index, gpu.health.reason,
+                   gpu.health.message);
+  }
+}
+
+std::string Headline(const HealthReport& report) {
+  const device::Snapshot& snapshot = *report.snapshot;
+  const device::Driver& driver = snapshot.driver;
+  if (driver.state != device::DriverState::kReady) {
+    return fmt::format("Driver: {}: {}\n", device::ToString(driver.state), driver.reason);
+  }
+  if (snapshot.gpus.empty()) {
+    return "The driver shows no GPU.\n";
+  }
+  const auto sick = std::ranges::count_if(snapshot.gpus, std::not_fn(IsUsable));
+  return sick == 0 ? fmt::format("{} of {} GPUs are healthy.\n", snapshot.gpus.size(),
+                                 snapshot.gpus.size())
+                   : fmt::format("{} of {} GPUs {} not healthy.\n", sick, snapshot.gpus.size(),
+                                 sick == 1 ? "is" : "are");
+}
+
+std::string DeviceOf(const Happening& news) {
+  if (!news.gpu) {
+    return "not told which";
+  }
+  std::string name = news.gpu->str();
+  for (const auto& part : {news.gpu_instance, news.compute_instance}) {
+    if (part) {
+      fmt::format_to(std::back_inserter(name), "/{}", *part);
+    }
+  }
+  return name;
+}
+
+std::string TextOf(const Happening& news) {
+  return news.detail.empty() ? news.message : fmt::format("{} {}", news.message, news.detail);
+}
+
+}  // namespace
+
+bool IsHealthy(const HealthReport& report) {
+  const device::Snapshot& snapshot = *report.snapshot;
+  return snapshot.driver.state == device::DriverState::kReady &&
+         std::ranges::all_of(snapshot.gpus, IsUsable);
+}
+
+std::string HealthTable(const HealthReport& report) {
+  std::string text = Headline(report);
+  if (!report.snapshot->gpus.empty()) {
+    Table table({"GPU", "MODEL", "HEALTH", "FAULT", "MEND", "SINCE", "UUID"});
+    for (const device::Gpu& gpu : report.snapshot->gpus) {
+      AddRow(gpu, report, table);
+    }
+    text += "\n" + table.Render();
+  }
+  for (const device::Gpu& gpu : report.snapshot->gpus) {
+    AddFaults(gpu, report, text);
+  }
+  for (const device::UnmanagedGpu& gpu : report.snapshot->unmanaged) {
+    fmt::format_to(std::back_inserter(text), "\n{}: not managed: {}\n", gpu.pci.str(), gpu.reason);
+  }
+  if (!report.overview.kernel_log_problem.empty()) {
+    fmt::format_to(std::back_inserter(text), "\nkernel log: {}\n",
+                   report.overview.kernel_log_problem);
+  }
+  if (!report.journal_problem.empty()) {
+    fmt::format_to(std::back_inserter(text), "\njournal: {}\n", report.journal_problem);
+  }
+  return text;
+}
+
+std::string HistoryTable(const health::JournalText& journal) {
+  if (journal.entries.empty()) {
+    return "Nothing has happened.\n";
+  }
+  Table table({"TIME", "WHAT", "FAULT", "MEND", "COUNT", "DEVICE", "MESSAGE"});
+  for (const health::JournalEntry& entry : journal.entries) {
+    if (!entry.news) {
+      table.AddRow({FormatTime(entry.when), "boot", "", "", "", "", "the host was started"});
+      continue;
+    }
+    const Happening& news = *entry.news;
+    table.AddRow({FormatTime(entry.when), std::string(health::ToString(news.kind)), news.rule,
+                  std::string(health::ToString(news.action)), fmt::format("{}", news.count),
+                  DeviceOf(news), TextOf(news)});
+  }
+  std::string text = table.Render();
+  if (journal.bad_lines > 0) {
+    fmt::format_to(std::back_inserter(text), "{} lines of the journal could not be read.\n",
+                   journal.bad_lines);
+  }
+  return text;
+}
+
+}  // namespace kgpu::report
