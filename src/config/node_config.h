@@ -142,6 +142,13 @@ struct MetricsConfig {
   bool operator==(const MetricsConfig&) const = default;
 };
 
+// What namespaces and pods have had of the GPUs.
+struct UsageConfig {
+  bool enabled = true;
+  std::chrono::days retention{35};  // older hours are forgotten
+  bool operator==(const UsageConfig&) const = default;
+};
+
 // Where labels go.
 enum class LabelOutput {
   kNode,         // the Node object
@@ -182,6 +189,7 @@ struct NodeConfig {
   HealthConfig health;
   HttpConfig http;
   MetricsConfig metrics;
+  UsageConfig usage;
   LabelsConfig labels;
   GateConfig gate;
   bool operator==(const NodeConfig&) const = default;

@@ -146,6 +146,8 @@ std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
   fields["health"] = json::object{{"holdDown", FormatDuration(config.health.hold_down)}};
   fields["http"] = json::object{{"address", config.http.address}};
   fields["metrics"] = MetricsTree(config.metrics);
+  fields["usage"] = json::object{{"enabled", config.usage.enabled},
+                                 {"retention", fmt::format("{}d", config.usage.retention.count())}};
   fields["labels"] = LabelsTree(config.labels);
   fields["gate"] = json::object{{"condition", config.gate.condition}, {"taint", config.gate.taint}};
   return doc::Print(fields, format);

@@ -13,15 +13,16 @@
 #include "src/config/resource_name.h"
 #include "src/config/selector_reader.h"
 #include "src/config/tree_reader.h"
+#include "src/config/usage_reader.h"
 #include "src/config/values.h"
 #include "src/config/words.h"
 
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 11> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
+constexpr std::array<std::string_view, 12> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
                                                         "migStrategy", "plugin", "health",  "http",
-                                                        "metrics",     "labels", "gate"};
+                                                        "metrics",     "usage",  "labels",  "gate"};
 constexpr std::array<std::string_view, 4> kPoolKeys = {"resource", "devices", "mig", "share"};
 constexpr std::array<std::string_view, 3> kShareKeys = {"by", "replicas", "multiple"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
@@ -97,6 +98,8 @@ class Reader {
                          [this](std::string_view, const Node& item) { ReadHoldDown(item); });
     } else if (name == "metrics") {
       ReadMetrics(field, problems_, config_.metrics);
+    } else if (name == "usage") {
+      ReadUsage(field, config_.usage);
     } else if (name == "labels") {
       ReadLabels(field, problems_, config_.labels);
     } else if (name == "gate") {

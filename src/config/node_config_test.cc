@@ -66,6 +66,7 @@ metrics:
   listen: {dcgm: "[::1]:9400", gke: ""}
   tls: {certificate: /c.pem, key: /k.pem, clientCA: /ca.pem}
   auth: {by: cluster, audiences: [kgpu]}
+usage: {enabled: false, retention: 90d}
 labels:
   features: false
   gpus: false
@@ -108,6 +109,7 @@ gate: {condition: false, taint: true}
   wanted.metrics.listen = {.dcgm = "[::1]:9400", .gke = ""};
   wanted.metrics.tls = {.certificate = "/c.pem", .key = "/k.pem", .client_ca = "/ca.pem"};
   wanted.metrics.auth = {.by = TokenBy::kCluster, .audiences = {"kgpu"}};
+  wanted.usage = {.enabled = false, .retention = std::chrono::days(90)};
   wanted.labels = {.features = false,
                    .gpus = false,
                    .outputs = {LabelOutput::kNodeFeature, LabelOutput::kFile},
@@ -149,6 +151,9 @@ metrics:
   names:
   - kgpu
   every: 15s
+usage:
+  enabled: true
+  retention: 35d
 labels:
   features: true
   gpus: true
@@ -269,6 +274,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"metrics: {names: [dcgm, dcgm]}\n", "metrics.names[1]: \"dcgm\" is given twice"},
         BadCase{"metrics: {names: dgcm}\n",
                 "metrics.names: \"dgcm\" must be one of kgpu, dcgm, gke"},
+        BadCase{"usage: {retention: 36h}\n", "usage.retention: \"36h\" must be 1d to 400d"},
+        BadCase{"usage: {retention: 0d}\n", "usage.retention: \"0d\" must be 1d to 400d"},
+        BadCase{"usage: {keep: 1d}\n", "keep"},
         BadCase{"metrics: {every: 100ms}\n", "metrics.every: \"100ms\" is too often"},
         BadCase{"metrics: {exclude: [a b]}\n",
                 "metrics.exclude[0]: \"a b\" is no name of a series"},

@@ -1,0 +1,48 @@
+// What namespaces and pods have had of the GPUs: fed with every round of samples, kept in a file,
+// asked by `kgpu usage` and shown as series.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/config/node_config.h"
+#include "src/device/sample.h"
+#include "src/device/snapshot.h"
+#include "src/http/message.h"
+#include "src/pods/pod_map.h"
+#include "src/pools/assignment.h"
+#include "src/telemetry/page_input.h"
+
+namespace kgpu::agent {
+
+// Lives on the loop's thread.
+class UsageDesk {
+ public:
+  // What is counted is kept in `folder`, which is made: "/var/lib/kgpu/usage". `loop` outlives the
+  // desk.
+  UsageDesk(EventLoop& loop, std::string folder);
+  // Writes what is not yet in the file.
+  ~UsageDesk();
+  UsageDesk(const UsageDesk&) = delete;
+  UsageDesk& operator=(const UsageDesk&) = delete;
+
+  void SetConfig(const config::UsageConfig& config);
+  // After every round of samples, with `pods` as of the same moment.
+  void OnSample(const device::Snapshot& snapshot, const device::SampleSet& samples,
+                const pods::PodMap& pods, const pools::Assignment& assignment);
+
+  // Of the pods that have a GPU now, since the agent counts; null before the second round.
+  const std::shared_ptr<const std::vector<telemetry::PodUse>>& pods() const;
+  // Why the file can not be read or written, for people; empty: it can.
+  std::string problem() const;
+  // GET /v1/usage?since=24h&by=pod&output=table.
+  http::Response Answer(const http::Request& request) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::agent
