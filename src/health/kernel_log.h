@@ -1,0 +1,54 @@
+// Follows the kernel's log for faults of GPUs, from now on.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "src/base/event_loop.h"
+#include "src/base/unique_fd.h"
+#include "src/health/kernel_line.h"
+#include "src/sys/root.h"
+
+namespace kgpu::health {
+
+// Owned by the inventory, lives on the loop's thread. A log that is not there or may not be read is
+// tried again for ever.
+class KernelLog {
+ public:
+  using Listener = std::function<void(const KernelFault&)>;
+
+  // `loop` and `host` outlive the log; `listener` may stop it.
+  KernelLog(EventLoop& loop, const sys::Root& host, Listener listener)
+      : loop_(loop), host_(host), listener_(std::move(listener)) {}
+  ~KernelLog() { Stop(); }
+  KernelLog(const KernelLog&) = delete;
+  KernelLog& operator=(const KernelLog&) = delete;
+
+  // Begins behind what is in the log. Does nothing when it has begun.
+  void Start();
+  void Stop();
+  // Why it is not read, with the mend; empty while it is, or when it was not started.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  Status Open();
+  void Read();
+  void Take(std::string_view bytes);
+  void Fail(const Status& status);
+  void Close();
+
+  EventLoop& loop_;
+  const sys::Root& host_;
+  Listener listener_;
+  bool is_started_ = false;
+  UniqueFd fd_;
+  WatchId watch_ = WatchId::kNone;
+  TimerId retry_ = TimerId::kNone;
+  std::string problem_;
+  std::string logged_;   // the problem that was logged last
+  std::string partial_;  // the front of a line whose end has not been read
+};
+
+}  // namespace kgpu::health

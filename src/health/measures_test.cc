@@ -1,0 +1,242 @@
+#include "src/health/measures.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/nvml/throttle.h"
+#include "testing/fake_clock.h"
+
+namespace kgpu::health {
+namespace {
+
+using device::GpuSample;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// One GPU, measured every 30 s, with every value good at first.
+class MeasuresTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    gpu_.uuid = *device::GpuUuid::Parse("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ab");
+    gpu_.utilization.gpu = 90;
+    gpu_.throttle_reasons = 0;
+    gpu_.ecc.volatile_uncorrected = 3;
+    gpu_.remaps.emplace();
+    gpu_.retired.emplace();
+    gpu_.pcie.generation = gpu_.pcie.max_generation = 4;
+    gpu_.pcie.width = gpu_.pcie.max_width = 16;
+    gpu_.pcie.replays = 7;
+    gpu_.nvlinks.resize(2);
+    for (unsigned link = 0; link < 2; ++link) {
+      device::NvLinkSample& sample = gpu_.nvlinks[link];
+      sample.link = link;
+      sample.is_active = true;
+      sample.replay_errors = 1;
+      sample.recovery_errors = 2;
+      sample.crc_flit_errors = 3;
+      sample.crc_data_errors = 4;
+    }
+    gpu_.fabric_state = 3;
+    gpu_.recovery_action = 0;
+    device::Gpu shown;
+    shown.uuid = gpu_.uuid;
+    book_.SetGpus({{shown}});
+    book_.SetMeasured(true);
+  }
+  void Measure(int rounds = 1) {
+    for (int i = 0; i < rounds; ++i) {
+      clock_.Advance(seconds(30));
+      device::SampleSet set;
+      set.begun = clock_.Now();
+      set.gpus = {gpu_};
+      measures_.Judge(set, book_);
+    }
+  }
+  std::vector<std::string> Rules() {
+    std::vector<std::string> rules;
+    for (const OpenFault& fault : book_.Open()) {
+      rules.push_back(fault.rule);
+    }
+    return rules;
+  }
+
+  FakeClock clock_;
+  Book book_{clock_, {.flap_limit = {.times = 0}}, nullptr};
+  Measures measures_;
+  GpuSample gpu_;
+};
+
+TEST_F(MeasuresTest, AGoodGpuShowsNothing) {
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, AGpuThatTellsNothingShowsNothing) {
+  const device::GpuUuid uuid = gpu_.uuid;
+  gpu_ = {};
+  gpu_.uuid = uuid;
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+struct Shown {
+  const char* rule;
+  std::function<void(GpuSample&)> spoil;
+  int rounds = 1;  // until it counts
+};
+
+// Every rule that is measured: what shows it, when it counts, and that it heals.
+TEST_F(MeasuresTest, EveryMeasuredRuleIsFoundAndHeals) {
+  const Shown cases[] = {
+      {"RowRemapPending", [](GpuSample& gpu) { gpu.remaps->is_pending = true; }},
+      {"RowRemapFailed", [](GpuSample& gpu) { gpu.remaps->has_failed = true; }},
+      {"RetiredPagesPending", [](GpuSample& gpu) { gpu.retired->is_pending = true; }},
+      {"RetiredPagesMany", [](GpuSample& gpu) { gpu.retired->double_bit = 60; }},
+      {"ThermalSlowdown", [](GpuSample& gpu) { gpu.throttle_reasons = nvml::kThrottleHwThermal; },
+       3},
+      {"PowerBrake", [](GpuSample& gpu) { gpu.throttle_reasons = nvml::kThrottlePowerBrake; }, 3},
+      {"PcieDowngrade", [](GpuSample& gpu) { gpu.pcie.width = 8; }, 3},
+      {"PcieDowngrade", [](GpuSample& gpu) { gpu.pcie.generation = 1; }, 3},
+      {"NvLinkDown", [](GpuSample& gpu) { gpu.nvlinks[1].is_active = false; }},
+      {"FabricNotReady", [](GpuSample& gpu) { gpu.fabric_state = 1; }, 3},
+      {"FabricNotReady", [](GpuSample& gpu) { gpu.fabric_state = 2; }, 3},
+      {"RecoveryReset", [](GpuSample& gpu) { gpu.recovery_action = 1; }},
+      {"RecoveryReboot", [](GpuSample& gpu) { gpu.recovery_action = 2; }},
+      {"RecoveryDrainP2p", [](GpuSample& gpu) { gpu.recovery_action = 3; }},
+      {"RecoveryDrainReset", [](GpuSample& gpu) { gpu.recovery_action = 4; }},
+  };
+  for (const Shown& shown : cases) {
+    Measure();
+    const GpuSample good = gpu_;
+    shown.spoil(gpu_);
+    Measure(shown.rounds - 1);
+    EXPECT_THAT(Rules(), IsEmpty()) << shown.rule;
+    Measure();
+    EXPECT_THAT(Rules(), ElementsAre(shown.rule));
+    gpu_ = good;
+    Measure(2);
+    book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+    EXPECT_THAT(Rules(), IsEmpty()) << shown.rule;
+    EXPECT_EQ(FindNamedRule(shown.rule)->is_standing, true) << shown.rule;
+  }
+}
+
+TEST_F(MeasuresTest, NewErrorsThatCanNotBeCorrectedAreAFaultOldOnesNot) {
+  Measure(3);
+  EXPECT_THAT(Rules(), IsEmpty());
+  gpu_.ecc.volatile_uncorrected = 5;
+  Measure();
+  ASSERT_THAT(Rules(), ElementsAre("EccUncorrected"));
+  EXPECT_THAT(book_.Open()[0].detail, HasSubstr("2 new, 5 since"));
+  EXPECT_TRUE(book_.Open()[0].is_unhealthy);
+  Measure(2);
+  book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, AResetOfCountersIsNoFault) {
+  Measure(4);
+  gpu_.ecc.volatile_uncorrected = 0;
+  gpu_.pcie.replays = 0;
+  for (device::NvLinkSample& link : gpu_.nvlinks) {
+    link.replay_errors = 0;
+  }
+  Measure(4);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, ABreakStartsTheTimeAnew) {
+  gpu_.throttle_reasons = nvml::kThrottleHwThermal;
+  Measure(2);
+  gpu_.throttle_reasons = 0;
+  Measure();
+  gpu_.throttle_reasons = nvml::kThrottleHwThermal;
+  Measure(2);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, ASlowLinkOfAnIdleGpuIsNormal) {
+  gpu_.utilization.gpu = 0;
+  gpu_.pcie.generation = 1;
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, ALinkThatWasNeverUpIsNotDown) {
+  gpu_.nvlinks[1].is_active = false;
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, AGpuWithoutActiveLinksNeedsNoFabric) {
+  gpu_.nvlinks.clear();
+  gpu_.fabric_state = 2;
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+struct RateCase {
+  const char* rule;
+  std::function<void(GpuSample&, uint64_t)> add;
+  uint64_t limit;  // a minute
+};
+
+TEST_F(MeasuresTest, RatesCountOverAMinute) {
+  const RateCase cases[] = {
+      {"PcieReplays", [](GpuSample& gpu, uint64_t n) { *gpu.pcie.replays += n; }, 60},
+      {"NvLinkErrors", [](GpuSample& gpu, uint64_t n) { *gpu.nvlinks[0].recovery_errors += n; },
+       10},
+      {"NvLinkCrcErrors", [](GpuSample& gpu, uint64_t n) { *gpu.nvlinks[1].crc_flit_errors += n; },
+       6000},
+  };
+  for (const RateCase& rate : cases) {
+    Measure(4);
+    for (int i = 0; i < 8; ++i) {
+      rate.add(gpu_, rate.limit / 2);
+      Measure();
+    }
+    EXPECT_THAT(Rules(), IsEmpty()) << rate.rule;
+    for (int i = 0; i < 4; ++i) {
+      rate.add(gpu_, rate.limit);
+      Measure();
+    }
+    ASSERT_THAT(Rules(), ElementsAre(rate.rule));
+    EXPECT_THAT(book_.Open()[0].detail, HasSubstr("a minute"));
+    Measure(8);
+    book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+    EXPECT_THAT(Rules(), IsEmpty()) << rate.rule;
+  }
+}
+
+TEST_F(MeasuresTest, SettingsChangeTimesAndLimits) {
+  Settings settings;
+  settings.rules["ThermalSlowdown"] = {.is_unhealthy = true, .lasts = milliseconds(0)};
+  settings.rules["RetiredPagesMany"] = {.limit = 2};
+  book_.SetSettings(settings);
+  gpu_.throttle_reasons = nvml::kThrottleHwThermal;
+  gpu_.temperatures.gpu = 92;
+  gpu_.retired->single_bit = 2;
+  Measure();
+  EXPECT_THAT(Rules(), ElementsAre("RetiredPagesMany", "ThermalSlowdown"));
+  EXPECT_TRUE(book_.Open()[1].is_unhealthy);
+  EXPECT_EQ(book_.Open()[1].detail, "92 degrees Celsius");
+}
+
+TEST_F(MeasuresTest, AGpuThatWasNotMeasuredIsNotTrusted) {
+  book_.Note({.xid = 79, .gpu = gpu_.uuid});
+  clock_.Advance(seconds(60));
+  book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+  measures_.Judge({}, book_);
+  EXPECT_THAT(Rules(), ElementsAre("Xid79"));
+  Measure();
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::health
