@@ -13,6 +13,9 @@
 namespace kgpu::cli {
 namespace {
 
+// Rates need two rounds; GPM metrics are of no use over less than 100 ms.
+constexpr std::chrono::milliseconds kBetweenRounds{250};
+
 // Hands snapshots on, and the newest again when nothing came for a while.
 class Repeater {
  public:
@@ -37,14 +40,19 @@ class Repeater {
   TimerId timer_ = TimerId::kNone;
 };
 
+StatusOr<inventory::InventoryOptions> InventoryOptionsOf(const HostOptions& options) {
+  inventory::InventoryOptions inventory_options;
+  ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
+  inventory_options.nvml_library = options.nvml_library;
+  return inventory_options;
+}
+
 }  // namespace
 
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
-  inventory::InventoryOptions inventory_options;
-  ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
-  inventory_options.nvml_library = options.nvml_library;
+  ASSIGN_OR_RETURN(inventory::InventoryOptions inventory_options, InventoryOptionsOf(options));
   inventory_options.hold_down = watch.hold_down;
   inventory_options.is_live = watch.is_live;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
@@ -74,8 +82,34 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
 }
 
 StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root) {
-  ASSIGN_OR_RETURN(device::SnapshotPtr snapshot, TakeSnapshot(options, root));
-  return Observation{.snapshot = std::move(snapshot), .samples = nullptr};
+  ASSIGN_OR_RETURN(inventory::InventoryOptions inventory_options, InventoryOptionsOf(options));
+  inventory_options.is_live = false;
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const WatchId stop_watch,
+                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  Observation observation;
+  inventory::Inventory inventory(*loop, root, std::move(inventory_options));
+  inventory.SetSampling(kBetweenRounds);
+  inventory.OnSample([&](const device::SampleSetPtr& samples) {
+    const bool is_second = observation.samples != nullptr;
+    observation.samples = samples;
+    if (samples->is_complete || is_second) {
+      loop->Quit();
+    }
+  });
+  inventory.Start([&](const device::SnapshotPtr& snapshot) {
+    observation.snapshot = snapshot;
+    if (snapshot->driver.state != device::DriverState::kReady) {
+      loop->Quit();
+    }
+  });
+  loop->Run();
+  loop->Unwatch(stop_watch);
+  if (!observation.snapshot) {
+    return Unavailable("stopped by a signal before the GPUs were read");
+  }
+  return observation;
 }
 
 }  // namespace kgpu::cli

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "src/base/event_loop.h"
@@ -40,17 +42,26 @@ class Sampler {
 
  private:
   struct Target {
+    struct Mig {
+      unsigned index = 0;  // NVML's, below the GPU
+      device::MigUuid uuid;
+      unsigned gpu_instance = 0;
+      unsigned compute_instance = 0;
+    };
     unsigned index = 0;  // NVML's
     device::GpuUuid uuid;
     bool has_nvlinks = false;
-    std::vector<unsigned> migs;  // indices
+    std::vector<Mig> migs;
   };
   struct Round;
 
   void Arm();
   void Begin();
-  void AskGpu(const std::shared_ptr<Round>& round);
-  void AskProcesses(const std::shared_ptr<Round>& round, unsigned page);
+  void NextGpu(const std::shared_ptr<Round>& round);
+  void AskGpu(const std::shared_ptr<Round>& round, const Target& target);
+  void AskNvLinks(const std::shared_ptr<Round>& round, const Target& target);
+  void AskProcesses(const std::shared_ptr<Round>& round, unsigned gpu, unsigned page);
+  void AskMig(const std::shared_ptr<Round>& round, unsigned gpu, const Target::Mig& mig);
   void Close(const std::shared_ptr<Round>& round);
   void Publish(device::SampleSet set);
 
@@ -58,11 +69,11 @@ class Sampler {
   probe::Client& client_;
   Listener listener_;
   std::chrono::milliseconds every_{0};
+  bool is_ready_ = false;  // targets_ are those of the probe that is up
   std::vector<Target> targets_;
-  bool is_ready_ = false;         // targets_ are those of the probe that is up
-  std::weak_ptr<Round> current_;  // the round under way
-  SteadyTime begun_{};            // of the last round
-  bool has_begun_ = false;
+  std::shared_ptr<Round> round_;       // the one under way
+  std::vector<Target> round_targets_;  // its own: targets_ may change meanwhile
+  std::optional<SteadyTime> begun_;    // of the last round
   TimerId timer_ = TimerId::kNone;
   uint64_t version_ = 0;
   device::SampleSetPtr newest_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/nvml/error_map.h"
+#include "src/probe/decode_sample.h"
 
 namespace kgpu::probe {
 namespace {
@@ -21,6 +22,11 @@ std::string_view CallName(Op op) {
       return "NVLinks";
     case Op::kTopology:
       return "topology";
+    case Op::kSampleGpu:
+    case Op::kSampleNvLinks:
+    case Op::kSampleProcesses:
+    case Op::kSampleMig:
+      return "measuring GPU";
     default:
       return "events";
   }
@@ -235,6 +241,20 @@ void Client::ReadTopology(unsigned gpu, AnswerTask<TopologyReport> done) {
 }
 void Client::WatchEvents(unsigned gpu, AnswerTask<uint64_t> done) {
   Ask<uint64_t>(Op::kWatchEvents, gpu, 0, &DecodeWatch, std::move(done));
+}
+
+void Client::SampleGpu(unsigned gpu, AnswerTask<SampleReport> done) {
+  Ask<SampleReport>(Op::kSampleGpu, gpu, 0, &DecodeSample, std::move(done));
+}
+void Client::SampleNvLinks(unsigned gpu, AnswerTask<std::vector<device::NvLinkSample>> done) {
+  Ask<std::vector<device::NvLinkSample>>(Op::kSampleNvLinks, gpu, 0, &DecodeLinkSamples,
+                                         std::move(done));
+}
+void Client::SampleProcesses(unsigned gpu, unsigned page, AnswerTask<ProcessPage> done) {
+  Ask<ProcessPage>(Op::kSampleProcesses, gpu, page, &DecodeProcesses, std::move(done));
+}
+void Client::SampleMigDevice(unsigned gpu, unsigned index, AnswerTask<device::MigSample> done) {
+  Ask<device::MigSample>(Op::kSampleMig, gpu, index, &DecodeMigSample, std::move(done));
 }
 
 void Client::StartEvents() {

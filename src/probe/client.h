@@ -96,6 +96,12 @@ class Client {
   void ReadTopology(unsigned gpu, AnswerTask<TopologyReport> done);
   // Registers for the events of a GPU; the value is the mask of registered types.
   void WatchEvents(unsigned gpu, AnswerTask<uint64_t> done);
+  // What is measured (decode_sample.h). SampleGpu is the first of a GPU in each round.
+  void SampleGpu(unsigned gpu, AnswerTask<SampleReport> done);
+  void SampleNvLinks(unsigned gpu, AnswerTask<std::vector<device::NvLinkSample>> done);
+  // A page of the list that asking for page 0 made.
+  void SampleProcesses(unsigned gpu, unsigned page, AnswerTask<ProcessPage> done);
+  void SampleMigDevice(unsigned gpu, unsigned index, AnswerTask<device::MigSample> done);
   // After the GPUs are registered: events begin to come.
   void StartEvents();
 

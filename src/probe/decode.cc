@@ -8,21 +8,10 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/nvml/error_map.h"
+#include "src/probe/payload.h"
 
 namespace kgpu::probe {
 namespace {
-
-// A copy, since a message may lie at any address.
-template <typename T>
-StatusOr<T> Read(std::span<const std::byte> bytes, std::string_view what) {
-  if (bytes.size() != sizeof(T)) {
-    return InvalidArgument("probe frame: {} has {} bytes, {} are wanted", what, bytes.size(),
-                           sizeof(T));
-  }
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return value;
-}
 
 // Text of a fixed array. What a driver library may write that no terminal should see is escaped.
 template <size_t kSize>

@@ -1,26 +1,43 @@
-// Any bytes as a message of the probe: the parent must answer with a value or an error.
+// Any bytes as a message of the probe: the parent must answer with a value or an error. They are
+// tried as they are, and as the payload of a reply of the right size: what lies behind the head is
+// reached whatever the protocol's version.
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "src/probe/decode.h"
+#include "src/probe/decode_sample.h"
+#include "src/probe/sample_protocol.h"
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+template <typename Payload, typename Decode>
+void Try(Bytes bytes, Decode decode) {
+  std::vector<std::byte> payload(bytes.begin(), bytes.end());
+  payload.resize(sizeof(Payload));
+  (void)decode(payload);
+  (void)decode(bytes);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using kgpu::probe::Op;
-  const auto bytes = std::as_bytes(std::span(data, size));
-  const auto frame = kgpu::probe::DecodeFrame(bytes);
-  if (!frame.ok()) {
-    return 0;
-  }
-  const auto* reply = std::get_if<kgpu::probe::Reply>(&*frame);
-  if (reply == nullptr) {
-    return 0;
-  }
-  (void)kgpu::probe::DecodeInit(reply->payload);
-  (void)kgpu::probe::DecodeDriver(reply->payload);
-  (void)kgpu::probe::DecodeGpu(reply->payload);
-  (void)kgpu::probe::DecodeMig(reply->payload);
-  (void)kgpu::probe::DecodeNvLinks(reply->payload);
-  (void)kgpu::probe::DecodeTopology(reply->payload);
+  using namespace kgpu::probe;  // NOLINT(google-build-using-namespace): every decoder of it
+  const Bytes bytes = std::as_bytes(std::span(data, size));
+  (void)DecodeFrame(bytes);
+  const Bytes payload = size > sizeof(ReplyHeader) ? bytes.subspan(sizeof(ReplyHeader)) : bytes;
+  Try<InitPayload>(payload, &DecodeInit);
+  Try<DriverPayload>(payload, &DecodeDriver);
+  Try<GpuPayload>(payload, &DecodeGpu);
+  Try<MigPayload>(payload, &DecodeMig);
+  Try<NvLinkPayload>(payload, &DecodeNvLinks);
+  Try<TopologyPayload>(payload, &DecodeTopology);
+  Try<SamplePayload>(payload, &DecodeSample);
+  Try<LinkSamplePayload>(payload, &DecodeLinkSamples);
+  Try<ProcessPayload>(payload, &DecodeProcesses);
+  Try<MigSamplePayload>(payload, &DecodeMigSample);
   return 0;
 }

@@ -12,8 +12,8 @@
 namespace kgpu::probe {
 
 inline constexpr uint32_t kMagic = 0x6b677075;  // "kgpu"
-inline constexpr uint16_t kProtocolVersion = 2;
-inline constexpr size_t kMaxFrameSize = 2048;
+inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr size_t kMaxFrameSize = 4096;
 
 // A request that takes longer than this tells of its progress, so that the parent's deadline is one
 // of a driver call, not of a request.
@@ -43,8 +43,13 @@ enum class Op : uint32_t {
   kWatchEvents = 8,  // WatchPayload; gpu: registers for the events this GPU supports
   kStartEvents = 9,  // no payload: starts the thread that waits for events
   kShutdown = 10,    // no payload; the probe exits after the reply
+  // What is measured: sample_protocol.h.
+  kSampleGpu = 11,        // SamplePayload; gpu. The first of a GPU in each round
+  kSampleNvLinks = 12,    // LinkSamplePayload; gpu
+  kSampleProcesses = 13,  // ProcessPayload; gpu, index: page. Page 0 asks the driver
+  kSampleMig = 14,        // MigSamplePayload; gpu, index: of the MIG device
 };
-inline constexpr uint32_t kLastOp = 10;
+inline constexpr uint32_t kLastOp = 14;
 
 struct FrameHeader {
   uint32_t magic;

@@ -10,6 +10,7 @@
 #include "src/base/bytes.h"
 #include "src/device/gpu.h"
 #include "src/device/ids.h"
+#include "src/device/sample.h"
 #include "src/nvml/abi.h"
 
 namespace kgpu::probe {
@@ -72,6 +73,17 @@ struct NvLinkReport {
 struct TopologyReport {
   // By NVML index of the peer; nullopt where the driver does not say, and for the GPU itself.
   std::vector<std::optional<nvml::TopologyLevel>> levels;
+};
+
+// What is measured of a GPU, without its UUID, links, processes and MIG devices.
+struct SampleReport {
+  device::GpuSample sample;
+  bool wants_second = false;  // a rate is missing because this was the first sample
+};
+
+struct ProcessPage {
+  std::vector<device::ProcessSample> processes;
+  bool has_more = false;  // there is a next page
 };
 
 // An event of the driver, or the failure of waiting for events.

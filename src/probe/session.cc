@@ -41,6 +41,14 @@ std::string_view OpName(Op op) {
       return "registering for events";
     case Op::kShutdown:
       return "nvmlShutdown";
+    case Op::kSampleGpu:
+      return "measuring a GPU";
+    case Op::kSampleNvLinks:
+      return "measuring NVLinks";
+    case Op::kSampleProcesses:
+      return "listing a GPU's processes";
+    case Op::kSampleMig:
+      return "measuring a MIG device";
   }
   return "request";
 }

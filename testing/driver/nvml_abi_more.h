@@ -3,23 +3,14 @@
 // and "_t". Source: NVML API reference.
 #pragma once
 
-#include "src/nvml/abi.h"
+#include "src/nvml/sample_abi.h"
 
 namespace kgpu::nvml {
 
 using ComputeInstance = struct nvmlComputeInstance_st*;
 using Unit = struct nvmlUnit_st*;
 
-// What NVML_STRUCT_VERSION builds for the struct `T` of that version.
-template <typename T>
-constexpr uint32_t StructVersion(uint32_t version) {
-  return static_cast<uint32_t>(sizeof(T)) | (version << 24);
-}
-
 inline constexpr uint32_t kClockTypes = 4;        // nvmlClockType_t
-inline constexpr int32_t kClockGraphics = 0;      // NVML_CLOCK_GRAPHICS
-inline constexpr int32_t kClockSm = 1;            // NVML_CLOCK_SM
-inline constexpr int32_t kClockMemory = 2;        // NVML_CLOCK_MEM
 inline constexpr int32_t kPstateUnknown = 32;     // NVML_PSTATE_UNKNOWN
 inline constexpr uint32_t kMaxPstates = 16;       // NVML_MAX_GPU_PERF_PSTATES
 inline constexpr uint32_t kThermalSensors = 3;    // NVML_MAX_THERMAL_SENSORS_PER_GPU
@@ -32,17 +23,9 @@ enum ClockId : int32_t {  // nvmlClockId_t
   kClockIdCustomerBoostMax = 3,
 };
 
-enum TemperatureThreshold : int32_t {  // nvmlTemperatureThresholds_t
-  kThresholdShutdown = 0,
-  kThresholdSlowdown = 1,
-  kThresholdMemoryMax = 2,
-  kThresholdGpuMax = 3,
-};
-
 enum InforomObject : int32_t { kInforomOem = 0, kInforomEcc = 1, kInforomPower = 2 };
 enum EccBits : int32_t { kEccCorrected = 0, kEccUncorrected = 1 };  // nvmlMemoryErrorType_t
 enum EccCounter : int32_t { kEccVolatile = 0, kEccAggregate = 1 };  // nvmlEccCounterType_t
-enum PcieCounter : int32_t { kPcieTxBytes = 0, kPcieRxBytes = 1 };  // nvmlPcieUtilCounter_t
 
 enum P2pStatus : int32_t { kP2pOk = 0, kP2pGpuNotSupported = 2, kP2pNotSupported = 5 };
 enum P2pIndex : int32_t {  // nvmlGpuP2PCapsIndex_t
@@ -61,84 +44,6 @@ enum NvLinkCapability : int32_t {  // nvmlNvLinkCapability_t
   kNvLinkSliBridge = 4,
   kNvLinkValid = 5,
 };
-
-enum SamplingType : int32_t {  // nvmlSamplingType_t
-  kSamplePower = 0,
-  kSampleGpu = 1,
-  kSampleMemory = 2,
-  kSampleEncoder = 3,
-  kSampleDecoder = 4,
-  kSampleSmClock = 5,
-  kSampleMemoryClock = 6,
-};
-
-enum ValueType : int32_t {  // nvmlValueType_t
-  kValueDouble = 0,
-  kValueUint = 1,
-  kValueUlong = 2,
-  kValueUlongLong = 3,
-  kValueSignedLongLong = 4,
-  kValueSignedInt = 5,
-};
-
-union Value {
-  double real;
-  int32_t signed_int;
-  uint32_t uint;
-  uint64_t ulong;
-  int64_t signed_long;
-};
-
-struct Sample {
-  uint64_t timestamp_us;
-  Value value;
-};
-static_assert(sizeof(Value) == 8 && sizeof(Sample) == 16);
-
-struct FieldValue {
-  uint32_t field_id;
-  uint32_t scope_id;
-  int64_t timestamp_us;
-  int64_t latency_us;
-  int32_t value_type;
-  int32_t nvml_return;
-  Value value;
-};
-static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
-
-struct Utilization {
-  uint32_t gpu;
-  uint32_t memory;
-};
-
-struct Bar1Memory {
-  uint64_t total;
-  uint64_t free;
-  uint64_t used;
-};
-static_assert(sizeof(Bar1Memory) == 24);
-
-struct ProcessInfoV1 {
-  uint32_t pid;
-  uint64_t used_gpu_memory;
-};
-struct ProcessInfo {  // v2 and v3
-  uint32_t pid;
-  uint64_t used_gpu_memory;
-  uint32_t gpu_instance_id;
-  uint32_t compute_instance_id;
-};
-static_assert(sizeof(ProcessInfoV1) == 16 && sizeof(ProcessInfo) == 24);
-
-struct ProcessUtilizationSample {
-  uint32_t pid;
-  uint64_t timestamp_us;
-  uint32_t sm;
-  uint32_t memory;
-  uint32_t encoder;
-  uint32_t decoder;
-};
-static_assert(sizeof(ProcessUtilizationSample) == 32);
 
 struct EccErrorCounts {  // nvmlEccErrorCounts_t
   uint64_t l1_cache;
@@ -167,27 +72,6 @@ struct PowerValueV2 {  // nvmlPowerValue_v2_t
   uint32_t milliwatts;
 };
 static_assert(StructVersion<PowerValueV2>(2) == 0x0200000c);
-
-struct RowRemapperHistogram {
-  uint32_t max;
-  uint32_t high;
-  uint32_t partial;
-  uint32_t low;
-  uint32_t none;
-};
-static_assert(sizeof(RowRemapperHistogram) == 20);
-
-struct ViolationTime {
-  uint64_t reference_ns;
-  uint64_t violation_ns;
-};
-
-struct TemperatureV1 {  // nvmlTemperature_v1_t
-  uint32_t version;
-  int32_t sensor;
-  int32_t celsius;
-};
-static_assert(StructVersion<TemperatureV1>(1) == 0x0100000c);
 
 struct ThermalSettings {  // nvmlGpuThermalSettings_t
   uint32_t count;

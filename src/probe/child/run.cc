@@ -10,6 +10,7 @@
 #include "src/probe/child/channel.h"
 #include "src/probe/child/driver.h"
 #include "src/probe/child/events.h"
+#include "src/probe/child/sampling.h"
 #include "src/probe/protocol.h"
 
 namespace kgpu::probe::child {
@@ -23,6 +24,10 @@ union Payload {
   NvLinkPayload nvlink;
   TopologyPayload topology;
   WatchPayload watch;
+  SamplePayload sample;
+  LinkSamplePayload link_sample;
+  ProcessPayload processes;
+  MigSamplePayload mig_sample;
 };
 
 struct ReplyFrame {
@@ -45,9 +50,27 @@ struct Server {
   const char* library_path;
   Driver& driver;
   Events& events;
+  Sampling& sampling;
 
   Answer Serve(const RequestFrame& request, Payload* payload);
+  Answer Measure(const RequestFrame& request, Payload* payload);
 };
+
+Answer Server::Measure(const RequestFrame& request, Payload* payload) {
+  switch (static_cast<Op>(request.op)) {
+    case Op::kSampleGpu:
+      return WithPayload(sampling.ReadGpu(request.gpu, &payload->sample), sizeof(SamplePayload));
+    case Op::kSampleNvLinks:
+      return WithPayload(sampling.ReadNvLinks(request.gpu, &payload->link_sample),
+                         sizeof(LinkSamplePayload));
+    case Op::kSampleProcesses:
+      return WithPayload(sampling.ReadProcesses(request.gpu, request.index, &payload->processes),
+                         sizeof(ProcessPayload));
+    default:
+      return WithPayload(sampling.ReadMigDevice(request.gpu, request.index, &payload->mig_sample),
+                         sizeof(MigSamplePayload));
+  }
+}
 
 Answer Server::Serve(const RequestFrame& request, Payload* payload) {
   switch (static_cast<Op>(request.op)) {
@@ -73,6 +96,11 @@ Answer Server::Serve(const RequestFrame& request, Payload* payload) {
       return {events.Start(), 0};
     case Op::kShutdown:
       return {driver.Shutdown(), 0};
+    case Op::kSampleGpu:
+    case Op::kSampleNvLinks:
+    case Op::kSampleProcesses:
+    case Op::kSampleMig:
+      return Measure(request, payload);
   }
   return {nvml::kErrorInvalidArgument, 0};
 }
@@ -94,7 +122,9 @@ int Run(int fd, const char* library_path, const char* build) {
   nvml::Library library;
   Driver driver(library, channel);
   Events events(library, channel);
-  Server server{.library_path = library_path, .driver = driver, .events = events};
+  Sampling sampling(driver);
+  Server server{
+      .library_path = library_path, .driver = driver, .events = events, .sampling = sampling};
   SendHello(channel, build);
   RequestFrame request{};
   while (channel.Receive(&request)) {

@@ -12,6 +12,8 @@
 //   garbage         texts without end, numbers out of range
 //   mig I           GPU I has MIG enabled and two MIG devices
 //   xid I CODE SEQ  an XID of GPU I, delivered once for each new SEQ
+//   processes N     every GPU has N processes, pids from 1000 (default 0); those with an even pid
+//   work gpm             GPM metrics; there are six samples to be had
 // Compiled with FAKE_NVML_V1 it has the names of an old driver only.
 #include <unistd.h>
 
@@ -20,7 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/nvml/abi.h"
+#include "src/nvml/sample_abi.h"
 
 namespace {
 
@@ -35,6 +37,9 @@ char gpu_slots[kMaxGpus];
 char mig_slots[kMaxGpus][2];
 char set_slot;
 unsigned last_seq = 0;
+[[maybe_unused]] char gpm_slots[6];
+[[maybe_unused]] bool gpm_used[6];
+[[maybe_unused]] uint64_t utilization_us = 0;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 Device HandleOf(unsigned gpu) {
@@ -216,6 +221,14 @@ Return nvmlDeviceGetCudaComputeCapability(Device device, int32_t* major, int32_t
   *minor = 0;
   return DeviceCall("nvmlDeviceGetCudaComputeCapability", device);
 }
+Return nvmlDeviceGetUtilizationRates(Device device, Utilization* rates) {
+  *rates = {.gpu = Has("garbage") ? 4711U : 42U, .memory = 7};
+  return DeviceCall("nvmlDeviceGetUtilizationRates", device);
+}
+Return nvmlDeviceGetPowerUsage(Device device, uint32_t* milliwatts) {
+  *milliwatts = 123456;
+  return DeviceCall("nvmlDeviceGetPowerUsage", device);
+}
 Return nvmlEventSetCreate(EventSet* set) {
   *set = reinterpret_cast<EventSet>(&set_slot);
   return kSuccess;
@@ -244,6 +257,11 @@ Return NEWEST(nvmlEventSetWait, _v2)(EventSet, EventData* event, uint32_t timeou
 }
 
 #ifdef FAKE_NVML_V1
+Return nvmlDeviceGetComputeRunningProcesses(Device device, uint32_t* count, ProcessInfoV1* infos) {
+  infos[0] = {.pid = 1000, .used_gpu_memory = 1U << 20};
+  *count = 1;
+  return DeviceCall("nvmlDeviceGetComputeRunningProcesses", device);
+}
 Return nvmlDeviceGetPciInfo(Device device, PciInfoV2* info) {
   return Pci(device, info);
 }
@@ -316,6 +334,73 @@ Return nvmlDeviceGetNvLinkState(Device device, uint32_t link, EnableState* state
 Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, uint32_t, PciInfo* info) {
   info->bus = IndexOf(device) == 0 ? 2 : 1;
   return DeviceCall("nvmlDeviceGetNvLinkRemotePciInfo", device);
+}
+Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, uint32_t* count, ProcessInfo* infos) {
+  const uint32_t wanted = Number("processes", 0);
+  const bool has_place = wanted <= *count;
+  *count = wanted;
+  for (uint32_t i = 0; has_place && i < wanted; ++i) {
+    infos[i] = {.pid = 1000 + i,
+                .used_gpu_memory = i == 1 ? kValueNotAvailable : uint64_t{i} << 20,
+                .gpu_instance_id = kNoInstance,
+                .compute_instance_id = kNoInstance};
+  }
+  return has_place ? DeviceCall("nvmlDeviceGetComputeRunningProcesses", device)
+                   : kErrorInsufficientSize;
+}
+// Samples of a moment ago are told once.
+Return nvmlDeviceGetProcessUtilization(Device device, ProcessUtilizationSample* samples,
+                                       uint32_t* count, uint64_t last_seen_us) {
+  const uint32_t wanted = Number("processes", 0);
+  utilization_us = utilization_us == 0 ? 1'000'000 : utilization_us;
+  if (last_seen_us >= utilization_us || wanted > *count) {
+    return kErrorNotFound;
+  }
+  *count = 0;
+  for (uint32_t i = 0; i < wanted; i += 2) {
+    samples[(*count)++] = {.pid = 1000 + i,
+                           .timestamp_us = utilization_us,
+                           .sm = 30,
+                           .memory = 20,
+                           .encoder = 0,
+                           .decoder = 200};
+  }
+  return DeviceCall("nvmlDeviceGetProcessUtilization", device);
+}
+Return nvmlGpmQueryDeviceSupport(Device, GpmSupport* support) {
+  support->is_supported = Has("gpm") ? 1 : 0;
+  return support->version == kGpmSupportVersion ? kSuccess : kErrorArgumentVersionMismatch;
+}
+Return nvmlGpmSampleAlloc(GpmSample* sample) {
+  for (unsigned i = 0; i < sizeof(gpm_slots); ++i) {
+    if (!gpm_used[i]) {
+      gpm_used[i] = true;
+      *sample = reinterpret_cast<GpmSample>(&gpm_slots[i]);
+      return kSuccess;
+    }
+  }
+  return kErrorInsufficientResources;
+}
+Return nvmlGpmSampleFree(GpmSample sample) {
+  gpm_used[reinterpret_cast<char*>(sample) - gpm_slots] = false;
+  return kSuccess;
+}
+Return nvmlGpmSampleGet(Device device, GpmSample) {
+  return DeviceCall("nvmlGpmSampleGet", device);
+}
+Return nvmlGpmMigSampleGet(Device device, uint32_t, GpmSample) {
+  return DeviceCall("nvmlGpmMigSampleGet", device);
+}
+Return nvmlGpmMetricsGet(GpmMetrics* metrics) {
+  if (metrics->version != kGpmMetricsVersion || metrics->older == metrics->newer) {
+    return kErrorInvalidArgument;
+  }
+  for (uint32_t i = 0; i < metrics->count; ++i) {
+    metrics->metrics[i].value = metrics->metrics[i].id;
+    metrics->metrics[i].nvml_return =
+        metrics->metrics[i].id == kGpmFp64Util ? kErrorNotSupported : kSuccess;
+  }
+  return kSuccess;
 }
 Return nvmlDeviceGetTopologyCommonAncestor(Device device, Device, TopologyLevel* level) {
   // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): garbage is the point

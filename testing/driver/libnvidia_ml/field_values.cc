@@ -11,41 +11,29 @@ using nvml::kSuccess;
 
 namespace {
 
-// NVML_FI_DEV_*.
+using enum nvml::FieldId;
+
+// NVML_FI_DEV_*: those that sample_abi.h does not have.
 enum Field : uint32_t {
   kFieldEccCurrent = 1,
   kFieldEccPending = 2,
-  kFieldEccSbeVolatileTotal = 3,
-  kFieldEccDbeVolatileTotal = 4,
-  kFieldEccSbeAggregateTotal = 5,
-  kFieldEccDbeAggregateTotal = 6,
   kFieldEccFirstLocation = 7,
   kFieldEccLastLocation = 28,
-  kFieldRetiredSbe = 29,
-  kFieldRetiredDbe = 30,
-  kFieldRetiredPending = 31,
   kFieldLinkErrorsFirst = 32,
   kFieldLinkErrorsLast = 59,
   kFieldPerfPolicyFirst = 74,
   kFieldPerfPolicyLast = 81,
-  kFieldMemoryTemperature = 82,
-  kFieldEnergy = 83,
   kFieldLinkSpeedFirst = 84,
   kFieldLinkSpeedLast = 89,
   kFieldLinkSpeedCommon = 90,
   kFieldLinkCount = 91,
   kFieldRetiredPendingSbe = 92,
   kFieldRetiredPendingDbe = 93,
-  kFieldPcieReplay = 94,
   kFieldPcieReplayRollover = 95,
   kFieldLinkErrorsMoreFirst = 96,
   kFieldLinkErrorsMoreLast = 119,
   kFieldLinkSpeedMoreFirst = 132,
   kFieldLinkSpeedMoreLast = 137,
-  kFieldRemappedCorrected = 142,
-  kFieldRemappedUncorrected = 143,
-  kFieldRemapPending = 144,
-  kFieldRemapFailed = 145,
   kFieldRemoteLinkId = 146,
   kFieldSwitchLinks = 147,
   kFieldLinkReplay = 161,
