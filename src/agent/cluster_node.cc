@@ -116,9 +116,9 @@ void ClusterNode::OpenCluster() {
   cluster_ = *std::move(cluster);
   KGPU_LOG(kInfo, "cluster", {"server", cluster_->server()}, {"from", cluster_->source()},
            {"node", options_.node_name});
-  event_client_ = cluster_->NewClient({.user_agent = "kgpu/" + options_.version});
-  events_ = std::make_unique<kube::EventRecorder>(
-      loop_, *event_client_, random_, kube::EventRecorderOptions{.instance = options_.node_name});
+  events_ = std::make_unique<EventDesk>(
+      loop_, cluster_->NewClient({.user_agent = "kgpu/" + options_.version}), random_,
+      options_.node_name);
   if (is_configured_) {
     MakeKeeper();
   }
@@ -214,6 +214,16 @@ void ClusterNode::SetFacts(node::ChainFacts facts) {
   if (keeper_) {
     keeper_->SetFacts(facts_);
   }
+}
+
+void ClusterNode::Tell(kube::Event event) {
+  if (!events_) {
+    return;
+  }
+  if (keeper_) {
+    events_->SetNodeUid(keeper_->node_uid());
+  }
+  events_->Record(std::move(event));
 }
 
 // What was decided counts until the node is heard again: over a keeper that is made anew, over a

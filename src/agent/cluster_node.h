@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/agent/event_desk.h"
 #include "src/agent/label_worker.h"
 #include "src/agent/rule_watch.h"
 #include "src/base/event_loop.h"
@@ -15,7 +16,6 @@
 #include "src/config/node_config.h"
 #include "src/device/snapshot.h"
 #include "src/kube/cluster.h"
-#include "src/kube/event_recorder.h"
 #include "src/labels/gpu_hold.h"
 #include "src/labels/gpu_labels.h"
 #include "src/node/keeper.h"
@@ -49,6 +49,9 @@ class ClusterNode {
   void SetNoConfig();
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetFacts(node::ChainFacts facts);
+
+  // Writes an event on this node or one of its pods; nothing is written without a cluster.
+  void Tell(kube::Event event);
 
   // The kubelet's GPUs are another plugin's: ours must register none.
   bool stands_back() const;
@@ -92,8 +95,7 @@ class ClusterNode {
 
   std::string api_problem_;
   std::unique_ptr<kube::Cluster> cluster_;
-  std::unique_ptr<kube::Client> event_client_;
-  std::unique_ptr<kube::EventRecorder> events_;
+  std::unique_ptr<EventDesk> events_;
   std::unique_ptr<node::Keeper> keeper_;
   std::unique_ptr<node::ObjectWriter> object_;
   std::unique_ptr<RuleWatch> rules_;

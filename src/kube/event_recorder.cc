@@ -42,10 +42,10 @@ std::string Cut(std::string_view text, size_t limit) {
 }
 
 // What makes events the same; the note does not.
-using EventKey = std::tuple<bool, std::string, std::string, ObjectReference>;
+using EventKey = std::tuple<bool, std::string, std::string, std::string, ObjectReference>;
 
 EventKey KeyOfEvent(const Event& event) {
-  return {event.is_warning, event.reason, event.action, event.regarding};
+  return {event.is_warning, event.reason, event.action, event.subject, event.regarding};
 }
 
 struct Kept {

@@ -27,6 +27,9 @@ struct Event {
   std::string action{};  // what was done or looked at: "Verifying", at most 128 characters
   std::string note{};    // for people, cut at 1024 bytes
   ObjectReference regarding{};
+  // What of the object it is about, a GPU of a node say; not sent. Events that differ in it are
+  // told apart, each with its own note.
+  std::string subject{};
 };
 
 struct EventRecorderOptions {
@@ -35,10 +38,10 @@ struct EventRecorderOptions {
   size_t max_kept = 256;                      // different events; past it the new ones are dropped
 };
 
-// Lives on the loop's thread. One event for all that differ in their note only: repetitions within
-// six minutes make it a series. Each kind of event about an object may be written 25 times at once,
-// and then once in five minutes; what comes faster is counted. What the server can not take now is
-// kept and tried again for half an hour; what it forbids is dropped.
+// Lives on the loop's thread. One event for all that differ in nothing but their note: repetitions
+// within six minutes make it a series. Each kind of event about an object may be written 25 times
+// at once, and then once in five minutes; what comes faster is counted. What the server can not
+// take now is kept and tried again for half an hour; what it forbids is dropped.
 class EventRecorder {
  public:
   // All of them outlive the recorder. A client of its own keeps events from standing in the way.

@@ -64,6 +64,18 @@ class EventRecorderTest : public ::testing::Test {
   EventRecorder recorder_{loop_, client_, random_, {.instance = "n1", .max_kept = 3}};
 };
 
+TEST_F(EventRecorderTest, TellsSubjectsOfOneObjectApart) {
+  Event first = Bad("GPU 0 is sick");
+  first.subject = "GPU 0";
+  Event second = Bad("GPU 1 is sick");
+  second.subject = "GPU 1";
+  recorder_.Record(first);
+  recorder_.Record(second);
+  recorder_.Record(first);
+  Pass(seconds(1));
+  EXPECT_EQ(posts_, 2);
+}
+
 TEST_F(EventRecorderTest, WritesAnEvent) {
   recorder_.Record(Bad());
   Pass(milliseconds(0));

@@ -278,7 +278,7 @@ void Keeper::TellOwners() {
 }
 
 void Keeper::Tell(NodeEvent event) {
-  event.uid = seen_ ? seen_->uid : "";
+  event.uid = node_uid();
   KGPU_LOG(kInfo, "node event", {"reason", event.reason}, {"note", event.note});
   handlers_.tell(event);
 }

@@ -86,6 +86,8 @@ class Keeper {
   const Owners& owners() const { return owners_; }
   const std::set<Owner>& told() const { return told_; }
   NodeReport report() const;
+  // Of the Node object, for events on it; empty: it was not seen.
+  std::string node_uid() const { return seen_ ? seen_->uid : std::string(); }
 
  private:
   void StartWatch();

@@ -1,0 +1,22 @@
+// What people are told of a GPU's health by events: on the node, and on the pods that use the
+// device. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/device/snapshot.h"
+#include "src/health/happening.h"
+#include "src/kube/event_recorder.h"
+#include "src/pods/pod_map.h"
+
+namespace kgpu::agent {
+
+// The node's own event first, where there is one; its uid is not known here. A fault of a program
+// is told to its pod only: the one whose process the driver names, or else all that use the device.
+// What is only seen once more is told to nobody again.
+std::vector<kube::Event> HealthEvents(const health::Happening& news,
+                                      const device::Snapshot& snapshot, const pods::PodMap& pods,
+                                      const std::string& node);
+
+}  // namespace kgpu::agent
