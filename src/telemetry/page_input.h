@@ -47,6 +47,7 @@ struct PodUse {
 struct PageInput {
   device::SnapshotPtr snapshot;
   device::SampleSetPtr samples;
+  device::SampleSetPtr previous;  // the round before: what flows is the difference
   pods::PodMapPtr pods;
   std::shared_ptr<const HealthNumbers> health;
   std::shared_ptr<const std::vector<PodUse>> usage;

@@ -1,0 +1,321 @@
+#include "src/telemetry/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "src/base/strings.h"
+#include "src/telemetry/series.h"
+#include "src/telemetry/test_node.h"
+
+namespace kgpu::telemetry {
+namespace {
+
+using metrics::Format;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Render(const PageInput& input, NameSets names = NameSets::All()) {
+  return RenderPage(input, names, Format::kText, {});
+}
+
+// The value of the one sample that begins with `series`, "" when there is none.
+std::string ValueOf(const std::string& page, const std::string& series) {
+  const size_t begin = page.find("\n" + series + " ");
+  if (begin == page.npos) {
+    return "";
+  }
+  const size_t value = begin + series.size() + 2;
+  return page.substr(value, page.find('\n', value) - value);
+}
+
+// Changes of a test on what is shared elsewhere.
+device::Snapshot& SnapshotOf(PageInput& input) {
+  auto copy = std::make_shared<device::Snapshot>(*input.snapshot);
+  device::Snapshot& snapshot = *copy;
+  input.snapshot = std::move(copy);
+  return snapshot;
+}
+device::SampleSet& SamplesOf(PageInput& input) {
+  auto copy = std::make_shared<device::SampleSet>(*input.samples);
+  device::SampleSet& samples = *copy;
+  input.samples = std::move(copy);
+  return samples;
+}
+pods::PodMap& PodsOf(PageInput& input) {
+  auto copy = std::make_shared<pods::PodMap>(*input.pods);
+  pods::PodMap& pods = *copy;
+  input.pods = std::move(copy);
+  return pods;
+}
+
+constexpr char kGpu[] =
+    "gpu=\"0\",uuid=\"GPU-00000000-0000-4000-8000-000000000000\",model=\"H100-80GB-HBM3\","
+    "pci_bus_id=\"0000:07:00.0\"";
+constexpr char kDcgmGpu[] =
+    "gpu=\"0\",UUID=\"GPU-00000000-0000-4000-8000-000000000000\","
+    "pci_bus_id=\"00000000:07:00.0\",device=\"nvidia0\",modelName=\"NVIDIA H100 80GB HBM3\"";
+constexpr char kDcgmNode[] = "Hostname=\"gpu-node-17\",DCGM_FI_DRIVER_VERSION=\"550.54.15\"";
+constexpr char kGkeGpu[] =
+    "make=\"nvidia\",accelerator_id=\"GPU-00000000-0000-4000-8000-000000000000\","
+    "model=\"NVIDIA H100 80GB HBM3\"";
+
+TEST(RenderTest, WritesGpusInBaseUnits) {
+  const std::string page = Render(TestNode(1, 0), {NameSet::kKgpu});
+  const auto value = [&](const std::string& name, const std::string& more = "") {
+    return ValueOf(page, fmt::format("{}{{{}{}}}", name, kGpu, more));
+  };
+  EXPECT_EQ(value("kgpu_gpu_utilization_ratio"), "0.87");
+  EXPECT_EQ(value("kgpu_gpu_memory_utilization_ratio"), "0.07");
+  EXPECT_EQ(value("kgpu_gpu_memory_used_bytes"), "42949672960");
+  EXPECT_EQ(value("kgpu_gpu_power_watts"), "512.25");
+  EXPECT_EQ(value("kgpu_gpu_energy_joules_total"), "123456.789");
+  EXPECT_EQ(value("kgpu_gpu_clock_hertz", ",clock=\"memory\""), "2619000000");
+  EXPECT_EQ(value("kgpu_gpu_throttled", ",reason=\"power_cap\""), "1");
+  EXPECT_EQ(value("kgpu_gpu_throttled", ",reason=\"idle\""), "0");
+  EXPECT_EQ(value("kgpu_gpu_throttled_seconds_total", ",cause=\"power\""), "1.5");
+  EXPECT_EQ(value("kgpu_gpu_ecc_errors_total", ",type=\"corrected\",since=\"ever\""), "12");
+  EXPECT_EQ(value("kgpu_gpu_row_remap_pending"), "1");
+  EXPECT_EQ(value("kgpu_gpu_memory_banks", ",spare_rows=\"all\""), "640");
+  EXPECT_EQ(value("kgpu_gpu_nvlink_errors_total", ",link=\"17\",type=\"crc_flit\""), "1");
+  EXPECT_EQ(value("kgpu_gpu_fan_speed_ratio", ",fan=\"1\""), "0.31");
+  EXPECT_EQ(value("kgpu_gpu_sm_active_ratio"), "0.4");
+  EXPECT_EQ(value("kgpu_gpu_healthy"), "1");
+}
+
+TEST(RenderTest, WritesDcgmsLabelsAndUnits) {
+  PageInput input = TestNode(1, 0);
+  PodsOf(input).devices = {{.resource = "nvidia.com/gpu",
+                            .device_id = TestGpuUuid(0).str(),
+                            .user = {"ns", "pod", "main", ""}}};
+  const std::string page = Render(input, {NameSet::kDcgm});
+  const std::string labels =
+      fmt::format("{},{},container=\"main\",namespace=\"ns\",pod=\"pod\"", kDcgmGpu, kDcgmNode);
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_FB_USED{{{}}}", labels)), "40960");
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_GPU_UTIL{{{}}}", labels)), "87");
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{{}}}", labels)),
+            "123456789");
+  EXPECT_THAT(page, HasSubstr("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"));
+}
+
+TEST(RenderTest, WritesGkesNames) {
+  PageInput input = TestNode(1, 0);
+  PodsOf(input).devices = {{.resource = "nvidia.com/gpu",
+                            .device_id = TestGpuUuid(0).str(),
+                            .user = {"ns", "pod", "main", ""}}};
+  const std::string page = Render(input, {NameSet::kGke});
+  const std::string user = "namespace=\"ns\",pod=\"pod\",container=\"main\"";
+  EXPECT_EQ(ValueOf(page, fmt::format("duty_cycle{{{},{}}}", user, kGkeGpu)), "85.5");
+  EXPECT_EQ(ValueOf(page, fmt::format("memory_used{{{},{}}}", user, kGkeGpu)), "42949672960");
+  EXPECT_EQ(ValueOf(page, fmt::format("request{{{},resource_name=\"nvidia.com/gpu\"}}", user)),
+            "1");
+  EXPECT_EQ(ValueOf(page, fmt::format("duty_cycle_gpu_node{{{}}}", kGkeGpu)), "85.5");
+  EXPECT_EQ(ValueOf(page, fmt::format("memory_total_gpu_node{{{}}}", kGkeGpu)), "85899345920");
+}
+
+TEST(RenderTest, ContainersThatShareAGpuHaveTheirOwnValuesInEverySet) {
+  const std::string page = Render(TestNode(1, 2));
+  const std::string kgpu_user =
+      "namespace=\"team-1\",pod=\"trainer-1-7d9f8b6c5d-x0001\",container=\"worker\"";
+  const std::string dcgm_user =
+      "container=\"worker\",namespace=\"team-1\",pod=\"trainer-1-7d9f8b6c5d-x0001\"";
+  EXPECT_EQ(
+      ValueOf(page, fmt::format("kgpu_container_memory_used_bytes{{{},{}}}", kGpu, kgpu_user)),
+      "537919488");
+  EXPECT_EQ(
+      ValueOf(page, fmt::format("kgpu_container_sm_utilization_ratio{{{},{}}}", kGpu, kgpu_user)),
+      "0.05");
+  EXPECT_EQ(
+      ValueOf(page, fmt::format("DCGM_FI_DEV_FB_USED{{{},{},{}}}", kDcgmGpu, kDcgmNode, dcgm_user)),
+      "513");
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_FB_USED{{{},{}}}", kDcgmGpu, kDcgmNode)),
+            "40960");
+  EXPECT_EQ(ValueOf(page, fmt::format("memory_used{{{},{}}}", kgpu_user, kGkeGpu)), "537919488");
+  EXPECT_EQ(ValueOf(page, fmt::format("duty_cycle{{{},{}}}", kgpu_user, kGkeGpu)), "5");
+}
+
+TEST(RenderTest, APodThatGoesTakesItsSeriesAlong) {
+  PageInput input = TestNode(1, 2);
+  EXPECT_THAT(Render(input), HasSubstr("x0001"));
+  pods::PodMap& pods = PodsOf(input);
+  pods.devices.pop_back();
+  pods.processes.erase(1001);
+  SamplesOf(input).gpus[0].processes.pop_back();
+  EXPECT_THAT(Render(input), Not(HasSubstr("x0001")));
+}
+
+void AddMig(PageInput& input) {
+  device::Gpu& gpu = SnapshotOf(input).gpus[0];
+  gpu.mig_mode = device::MigMode{.is_enabled = true};
+  device::GpuSample& sample = SamplesOf(input).gpus[0];
+  sample.utilization = {};
+  for (unsigned i = 0; i < 2; ++i) {
+    device::MigDevice mig;
+    mig.uuid = TestMigUuid(0, i);
+    mig.gpu_instance = 3;
+    mig.compute_instance = i;
+    mig.profile = "1c.2g.20gb";
+    gpu.mig_devices.push_back(mig);
+    sample.migs.push_back({.uuid = mig.uuid,
+                           .gpu_instance = 3,
+                           .compute_instance = i,
+                           .memory = TestMemory(20, 5),
+                           .profiling = TestProfiling()});
+  }
+}
+
+TEST(RenderTest, MigDevicesHaveTheirOwnSeries) {
+  PageInput input = TestNode(1, 0);
+  AddMig(input);
+  PodsOf(input).devices = {{.resource = "nvidia.com/mig-1c.2g.20gb",
+                            .device_id = TestMigUuid(0, 0).str(),
+                            .user = {"ns", "pod", "main", ""}}};
+  const std::string page = Render(input);
+  EXPECT_EQ(ValueOf(page, fmt::format("kgpu_mig_memory_used_bytes{{{},mig_uuid=\"{}\","
+                                      "mig_profile=\"1c.2g.20gb\",gpu_instance=\"3\","
+                                      "compute_instance=\"0\",namespace=\"ns\",pod=\"pod\","
+                                      "container=\"main\"}}",
+                                      kGpu, TestMigUuid(0, 0).str())),
+            "5368709120");
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_FB_USED{{{},GPU_I_PROFILE=\"1c.2g.20gb\","
+                                      "GPU_I_ID=\"3\",{},container=\"main\",namespace=\"ns\","
+                                      "pod=\"pod\"}}",
+                                      kDcgmGpu, kDcgmNode)),
+            "5120");
+  EXPECT_THAT(page, Not(HasSubstr("kgpu_gpu_utilization_ratio")));
+  EXPECT_THAT(page, Not(HasSubstr("\nduty_cycle{")));
+}
+
+// No two samples of a page may have the same name and labels: Prometheus would drop one.
+void ExpectDistinct(const std::string& page) {
+  std::set<std::string> seen;
+  std::set<std::string> families;
+  for (const std::string_view line : Split(page, '\n')) {
+    if (line.starts_with("# TYPE ")) {
+      EXPECT_TRUE(families.insert(std::string(line)).second) << line;
+    } else if (!line.empty() && !line.starts_with('#')) {
+      EXPECT_TRUE(seen.insert(std::string(line.substr(0, line.rfind(' ')))).second) << line;
+    }
+  }
+}
+
+TEST(RenderTest, NoTwoSamplesAreAlike) {
+  PageInput input = TestNode(2, 12);
+  AddMig(input);
+  ExpectDistinct(Render(input));
+}
+
+TEST(RenderTest, TwoComputeInstancesThatDcgmCanNotTellApartAreOneThere) {
+  PageInput input = TestNode(1, 0);
+  AddMig(input);
+  ExpectDistinct(Render(input));
+}
+
+TEST(RenderTest, ShowsHealthOfTheGpusThatAreThere) {
+  PageInput input = TestNode(1, 0);
+  SnapshotOf(input).gpus[0].health = {
+      .is_healthy = false, .reason = "Xid79", .message = "It fell off the bus."};
+  HealthNumbers numbers;
+  numbers.xids = {
+      {.gpu = TestGpuUuid(0), .xid = 13, .count = 4, .last = TestTime()},
+      {.gpu = TestGpuUuid(0), .xid = 79, .count = 1, .last = TestTime() + std::chrono::seconds(1)},
+      {.gpu = TestGpuUuid(7), .xid = 48, .count = 1, .last = TestTime()}};
+  numbers.faults = {
+      {.gpu = TestGpuUuid(0), .rule = "Xid79", .action = "reboot", .raised = 1, .is_open = true}};
+  input.health = std::make_shared<const HealthNumbers>(numbers);
+  const std::string page = Render(input);
+  EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_healthy{{{}}}", kGpu)), "0");
+  EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_xids_total{{{},xid=\"13\"}}", kGpu)), "4");
+  EXPECT_EQ(
+      ValueOf(page, fmt::format("kgpu_gpu_fault{{{},rule=\"Xid79\",action=\"reboot\"}}", kGpu)),
+      "1");
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_XID_ERRORS{{{},{}}}", kDcgmGpu, kDcgmNode)),
+            "79");
+  EXPECT_THAT(page, Not(HasSubstr("xid=\"48\"")));
+}
+
+TEST(RenderTest, WhatTheDriverDoesNotTellIsAbsent) {
+  PageInput input = TestNode(1, 0);
+  device::SampleSet& samples = SamplesOf(input);
+  samples.gpus[0] = {};
+  samples.gpus[0].uuid = TestGpuUuid(0);
+  const std::string page = Render(input);
+  EXPECT_THAT(page, Not(HasSubstr("kgpu_gpu_power")));
+  EXPECT_THAT(page, Not(HasSubstr("DCGM_FI_DEV_FB")));
+  EXPECT_THAT(page, HasSubstr("kgpu_gpu_healthy{"));
+}
+
+TEST(RenderTest, AnEmptyInputIsAnEmptyPage) {
+  EXPECT_EQ(Render({}), "");
+}
+
+TEST(RenderTest, TellsNvLinkTrafficOfDcgmAsTheRateBetweenTwoRounds) {
+  PageInput input = TestNode(1, 0);
+  auto previous = std::make_shared<device::SampleSet>(*input.samples);
+  for (device::NvLinkSample& link : previous->gpus[0].nvlinks) {
+    link.sent_bytes = 0;
+  }
+  SamplesOf(input).begun = previous->begun + std::chrono::seconds(10);
+  input.previous = previous;
+  EXPECT_EQ(ValueOf(Render(input), fmt::format("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{{{},{}}}",
+                                               kDcgmGpu, kDcgmNode)),
+            "1800");
+}
+
+TEST(RenderTest, LeavesOutWhatIsExcluded) {
+  const std::vector<std::string> exclude = {"kgpu_*_bytes", "DCGM_FI_DEV_FB_USED"};
+  const std::string page = RenderPage(TestNode(1, 1), NameSets::All(), Format::kText, exclude);
+  EXPECT_THAT(page, Not(HasSubstr("kgpu_gpu_memory_used_bytes")));
+  EXPECT_THAT(page, Not(HasSubstr("DCGM_FI_DEV_FB_USED")));
+  EXPECT_THAT(page, HasSubstr("DCGM_FI_DEV_FB_FREE"));
+  EXPECT_THAT(page, HasSubstr("kgpu_gpu_nvlink_sent_bytes_total"));
+}
+
+TEST(RenderTest, ShowsTheLargestProcessesOnly) {
+  const std::string page = Render(TestNode(1, 100), {NameSet::kKgpu});
+  EXPECT_THAT(page, HasSubstr("pid=\"1099\""));
+  EXPECT_THAT(page, Not(HasSubstr("pid=\"1000\"")));
+  EXPECT_THAT(page, HasSubstr("x0000\""));
+}
+
+TEST(RenderTest, EscapesWhatOthersNamed) {
+  PageInput input = TestNode(1, 0);
+  SnapshotOf(input).gpus[0].name = "a\"b\\c\nd";
+  EXPECT_THAT(Render(input), HasSubstr(R"(modelName="a\"b\\c\nd")"));
+}
+
+TEST(FitsPatternTest, TakesStarsForAnyLetters) {
+  EXPECT_TRUE(FitsPattern("kgpu_gpu_power_watts", "kgpu_gpu_power_watts"));
+  EXPECT_TRUE(FitsPattern("kgpu_gpu_power_watts", "*"));
+  EXPECT_TRUE(FitsPattern("kgpu_gpu_power_watts", "kgpu_*_watts"));
+  EXPECT_TRUE(FitsPattern("kgpu_gpu_power_watts", "*gpu*watts*"));
+  EXPECT_TRUE(FitsPattern("aab", "*ab"));
+  EXPECT_FALSE(FitsPattern("kgpu_gpu_power_watts", "gpu_*"));
+  EXPECT_FALSE(FitsPattern("kgpu_gpu_power_watts", "kgpu_*_bytes"));
+  EXPECT_FALSE(FitsPattern("kgpu_gpu_power_watts", "kgpu_gpu_power"));
+  EXPECT_FALSE(FitsPattern("kgpu", ""));
+}
+
+TEST(SeriesTableTest, EveryNameIsLegalUniqueAndExplained) {
+  std::set<std::string_view> names;
+  for (const SeriesGroup& group : AllSeries()) {
+    for (const Series& series : group.series) {
+      EXPECT_TRUE(names.insert(series.name).second) << series.name << " is there twice";
+      EXPECT_EQ(series.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789_"),
+                series.name.npos)
+          << series.name;
+      EXPECT_TRUE(series.help.ends_with(".")) << series.name;
+      const bool is_ours = group.set == NameSet::kKgpu;
+      if (is_ours) {
+        EXPECT_EQ(series.type == metrics::Type::kCounter, series.name.ends_with("_total"))
+            << series.name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::telemetry
