@@ -14,9 +14,11 @@
 #include "src/agent/front.h"
 #include "src/agent/injector.h"
 #include "src/agent/memory.h"
+#include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/runtime_watch.h"
 #include "src/agent/views.h"
+#include "src/agent/web.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
 #include "src/inject/capability.h"
@@ -107,7 +109,10 @@ class AgentImpl final : public Agent {
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
         front_(loop, {.state = [this] { return state(); },
-                      .metrics = [this](const auto& /*request*/) { return Metrics(); },
+                      .metrics =
+                          [this](const http::Request& request) {
+                            return Metrics(request, ConfiguredNames());
+                          },
                       .version = options_.version}),
         injector_(std::move(injector)),
         config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
@@ -116,7 +121,14 @@ class AgentImpl final : public Agent {
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
-                 [this] { OnCluster(); }) {}
+                 [this] { OnCluster(); }),
+        own_root_(*sys::Root::Open("/")),
+        doors_(loop, own_root_,
+               {.other =
+                    [this](const http::Request& request) { return AnswerPublic(request, state()); },
+                .page = [this](const http::Request& request,
+                               telemetry::NameSets names) { return Metrics(request, names); },
+                .client = [this] { return cluster_.review_client(); }}) {}
 
   ~AgentImpl() override {
     // A look at the host that hangs ends the process: what the kubelet sees goes before.
@@ -135,7 +147,7 @@ class AgentImpl final : public Agent {
     MakePlugin();
     ShowRemembered();
     Prepare();
-    OpenAddress();
+    OpenDoors();
     if (in_force_) {
       cluster_.SetConfig(*in_force_);
     } else {
@@ -149,11 +161,7 @@ class AgentImpl final : public Agent {
 
  private:
   void MakePlugin();
-  void OpenAddress() {
-    const std::string configured =
-        in_force_ ? in_force_->http.address : config::HttpConfig().address;
-    front_.SetAddress(options_.http_address.value_or(configured));
-  }
+  void OpenDoors();
   void ShowRemembered();
   void Prepare();
   void RememberSoon();
@@ -168,7 +176,8 @@ class AgentImpl final : public Agent {
   void Decide();
   void Show();
   void OnCluster();
-  http::Response Metrics() const;
+  telemetry::NameSets ConfiguredNames() const;
+  http::Response Metrics(const http::Request& request, telemetry::NameSets names) const;
   void TellSoon();
   void Tell();
 
@@ -196,7 +205,9 @@ class AgentImpl final : public Agent {
   TimerId tell_timer_ = TimerId::kNone;
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
   ClusterNode cluster_;
-  std::string memory_;  // as written last
+  const sys::Root own_root_;  // of this process, not of the host
+  MetricsFront doors_;        // below the cluster, which it asks about tokens
+  std::string memory_;        // as written last
 };
 
 void AgentImpl::MakePlugin() {
@@ -277,7 +288,7 @@ void AgentImpl::OnConfig() {
   in_force_ = config_.config();
   cluster_.SetConfig(*in_force_);
   inventory_.SetHoldDown(options_.hold_down.value_or(in_force_->health.hold_down));
-  OpenAddress();
+  OpenDoors();
   roster_.Forget();
   if (is_injection_new) {
     injected_.reset();
@@ -373,7 +384,22 @@ void AgentImpl::OnCluster() {
   Show();
 }
 
-http::Response AgentImpl::Metrics() const {
+void AgentImpl::OpenDoors() {
+  const config::NodeConfig config = in_force_ ? *in_force_ : config::DefaultNodeConfig();
+  doors_.SetConfig(options_.http_address.value_or(config.http.address), config.metrics);
+}
+
+telemetry::NameSets AgentImpl::ConfiguredNames() const {
+  telemetry::NameSets names;
+  for (const config::NameSet name :
+       in_force_ ? in_force_->metrics.names : config::MetricsConfig().names) {
+    names.Add(name);
+  }
+  return names;
+}
+
+http::Response AgentImpl::Metrics(const http::Request& /*request*/,
+                                  telemetry::NameSets /*names*/) const {
   http::Response response;
   response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   response.body = OwnMetrics(state(), OwnUse(), options_.version);
@@ -412,6 +438,7 @@ AgentState AgentImpl::state() const {
     state.injection_problem = std::string(Message(answering_.injection->plan_status));
     state.cdi_problem = std::string(Message(answering_.injection->cdi));
   }
+  state.doors = doors_.doors();
   state.node = cluster_.report();
   state.label_problems = cluster_.label_problems();
   if (stands_back_) {

@@ -249,6 +249,14 @@ void ClusterNode::Decide() {
   }
 }
 
+kube::Client* ClusterNode::review_client() {
+  if (!review_client_ && cluster_) {
+    review_client_ = cluster_->NewClient(
+        {.gate = {.burst = 20, .max_waiting = 64}, .user_agent = "kgpu/" + options_.version});
+  }
+  return review_client_.get();
+}
+
 node::NodeReport ClusterNode::report() const {
   if (keeper_) {
     return keeper_->report();

@@ -53,6 +53,9 @@ class ClusterNode {
   // Writes an event on this node or one of its pods; nothing is written without a cluster.
   void Tell(kube::Event event);
 
+  // To ask about tokens with, at a rate of its own; null while there is no cluster. The node
+  // outlives its use.
+  kube::Client* review_client();
   // The kubelet's GPUs are another plugin's: ours must register none.
   bool stands_back() const;
   node::NodeReport report() const;
@@ -95,6 +98,7 @@ class ClusterNode {
 
   std::string api_problem_;
   std::unique_ptr<kube::Cluster> cluster_;
+  std::unique_ptr<kube::Client> review_client_;
   std::unique_ptr<EventDesk> events_;
   std::unique_ptr<node::Keeper> keeper_;
   std::unique_ptr<node::ObjectWriter> object_;

@@ -1,8 +1,7 @@
-// The agent's doors: agent.sock for the CLI, an address for probes and Prometheus.
+// The agent's door to this host: agent.sock, for the CLI.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "src/agent/state.h"
@@ -25,28 +24,18 @@ class Front {
  public:
   // `loop` outlives the front.
   Front(EventLoop& loop, FrontDesk desk);
-  ~Front();
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
   // Makes `run_dir` and listens on agent.sock in it: also what keeps a second agent away. Errors:
   // AlreadyExists (another agent answers there), PermissionDenied, FailedPrecondition.
   Status OpenLocal(const std::string& run_dir);
-  // Serves `address` from now on, "" none. An address that can not be had now is tried again.
-  void SetAddress(const std::string& address);
 
  private:
-  http::Response AnswerOnSocket(const http::Request& request) const;
-  http::Response AnswerOnAddress(const http::Request& request) const;
-  void OpenPublic();
+  http::Response Answer(const http::Request& request) const;
 
-  EventLoop& loop_;
   const FrontDesk desk_;
-  http::Server local_;
-  std::unique_ptr<http::Server> public_;
-  std::string address_;
-  std::string problem_;  // logged last
-  TimerId retry_ = TimerId::kNone;
+  http::Server server_;
 };
 
 }  // namespace kgpu::agent

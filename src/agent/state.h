@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/agent/metrics_front.h"
 #include "src/base/clock.h"
 #include "src/config/node_config.h"
 #include "src/cri/runtime_facts.h"
@@ -28,6 +29,7 @@ struct AgentState {
   std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
   std::string injection_problem;                  // why containers can get nothing; empty: they can
   std::string cdi_problem;                  // why our CDI specs are not there; empty: they are
+  std::vector<Door> doors;                  // where probes and metrics are served
   node::NodeReport node;                    // what the cluster is told of this node
   std::vector<std::string> label_problems;  // with the mend
   std::string plugin_owner;                 // whose plugin serves this kubelet's GPUs; empty: ours

@@ -66,6 +66,14 @@ json::object ResourceJson(const AgentState& state, const pools::Resource& resour
   return object;
 }
 
+void AddDoors(const AgentState& state, std::string& text) {
+  for (const Door& door : state.doors) {
+    text +=
+        fmt::format("metrics   {}://{}: {}{}{}\n", door.has_tls ? "https" : "http", door.address,
+                    NamesOf(door.names), door.problem.empty() ? "" : ": ", door.problem);
+  }
+}
+
 // What the cluster is told of this node; `kgpu node status` has all of it.
 void AddNode(const AgentState& state, std::string& text) {
   if (!state.node.node.empty()) {
@@ -103,6 +111,7 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.cdi_problem.empty()) {
     text += fmt::format("CDI       {}\n", state.cdi_problem);
   }
+  AddDoors(state, text);
   AddNode(state, text);
 }
 
@@ -124,6 +133,14 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
                                       {"reason", state.delivery->reason}};
   }
   object["cdiProblem"] = state.cdi_problem;
+  json::array doors;
+  for (const Door& door : state.doors) {
+    doors.push_back(json::object{{"address", door.address},
+                                 {"names", NamesOf(door.names)},
+                                 {"tls", door.has_tls},
+                                 {"problem", door.problem}});
+  }
+  object["metrics"] = std::move(doors);
   object["node"] =
       json::object{{"name", state.node.node}, {"obstacle", node::Obstacle(state.node)}};
   object["pluginOwner"] = state.plugin_owner;

@@ -44,6 +44,11 @@ inline AgentState TestState() {
   endpoint.registrations = 1;
   endpoint.counts = {.allocations = 5, .failed_allocations = 1, .preferences = 6, .lists_sent = 2};
   state.endpoints.push_back(std::move(endpoint));
+  state.doors = {{.address = "127.0.0.1:9401", .names = {config::NameSet::kKgpu}},
+                 {.address = ":9400",
+                  .names = {config::NameSet::kDcgm},
+                  .has_tls = true,
+                  .problem = "another program listens there"}};
   plugin::Delivery delivery;
   delivery.strategies = {config::DeviceListStrategy::kCdiCri};
   delivery.reason = "containerd 2.1.4: reads CDI unless told not to";

@@ -41,7 +41,8 @@ bool IsMetricsRead(const http::Request& request) {
 }
 
 http::Response AnswerPublic(const http::Request& request, const AgentState& state) {
-  if (request.path != "/healthz" && request.path != "/readyz" && request.path != "/metrics") {
+  if (request.path != "/healthz" && request.path != "/health" && request.path != "/readyz" &&
+      request.path != "/metrics") {
     return http::UnknownPath(request);
   }
   if (!IsRead(request)) {

@@ -13,7 +13,8 @@ inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 
 // GET or HEAD of /metrics: answered elsewhere, by pages that are ready.
 bool IsMetricsRead(const http::Request& request);
-// On the network: /healthz, /readyz; 405 for the rest of /metrics.
+// On the network: /healthz (also /health, as DCGM's exporter has it), /readyz; 405 for the rest of
+// /metrics.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state);
 // On agent.sock: those, and /v1/status, /v1/devices and /v1/node with ?output=table, json or yaml.
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,

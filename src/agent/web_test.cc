@@ -27,6 +27,7 @@ http::Request Get(std::string target) {
 
 TEST(WebTest, IsHealthyWhileTheLoopTurns) {
   EXPECT_EQ(AnswerPublic(Get("/healthz"), AgentState()).code, 200);
+  EXPECT_EQ(AnswerPublic(Get("/health"), AgentState()).code, 200);
 }
 
 TEST(WebTest, IsReadyWhenPodsCanGetGpus) {
