@@ -25,6 +25,7 @@ struct ServeFlags {
   std::string runtime = "none";
   std::string rootfs;
   std::vector<std::string> cdi_folders;
+  std::string host;
   int ready_fd = -1;
 };
 
@@ -56,6 +57,8 @@ void AddServeFlags(CLI::App& verb, ServeFlags& flags) {
                   "folder of CDI specs, may be repeated, a later one wins (default: /etc/cdi and "
                   "/var/run/cdi)")
       ->allow_extra_args(false);
+  verb.add_option("--host", flags.host,
+                  "simulated host whose var/log/pods gets the folders of the pods");
 }
 
 StatusOr<ServeOptions> OptionsOf(const ServeFlags& flags, const std::string& folder) {
@@ -73,6 +76,9 @@ StatusOr<ServeOptions> OptionsOf(const ServeFlags& flags, const std::string& fol
   if (options.cdi_folders.empty()) {
     options.cdi_folders = {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)};
   }
+  if (!flags.host.empty()) {
+    ASSIGN_OR_RETURN(options.host, simhost::AbsoluteFolder(flags.host));
+  }
   options.ready_fd = flags.ready_fd;
   return options;
 }
@@ -88,6 +94,9 @@ std::vector<std::string> Argv(const ServeFlags& flags, const ServeOptions& optio
   }
   for (const std::string& folder : options.cdi_folders) {
     argv.insert(argv.end(), {"--cdi-dir", folder});
+  }
+  if (!options.host.empty()) {
+    argv.insert(argv.end(), {"--host", options.host});
   }
   return argv;
 }

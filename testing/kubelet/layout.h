@@ -16,6 +16,8 @@ struct Layout {
   std::string pod_resources() const { return root + "/pod-resources"; }
   std::string kubelet_socket() const { return device_plugins() + "/kubelet.sock"; }
   std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
+  // Of the container runtime.
+  std::string cri_socket() const { return root + "/cri.sock"; }
   std::string checkpoint() const { return device_plugins() + "/kubelet_internal_checkpoint"; }
 };
 

@@ -242,7 +242,7 @@ StatusOr<std::string> OciConfigText(const OciRequest& request, const sys::Root& 
       {"annotations", std::move(annotations)},
       {"mounts", builder.Mounts()},
       {"hooks", builder.hooks},
-      {"linux", json::object{{"cgroupsPath", fmt::format("/kgpu-sim-{}", request.id)},
+      {"linux", json::object{{"cgroupsPath", request.cgroup},
                              {"namespaces", NamespacesJson()},
                              {"devices", builder.devices},
                              {"resources", json::object{{"devices", builder.rules}}}}}};

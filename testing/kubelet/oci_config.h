@@ -12,7 +12,7 @@
 namespace kgpu::kubelet {
 
 struct OciRequest {
-  std::string id;  // also the name of its cgroup
+  std::string cgroup;  // "/kubepods/…"
   std::string hostname;
   std::vector<std::string> args;
   std::vector<std::string> env;  // of the pod's spec, "NAME=value"

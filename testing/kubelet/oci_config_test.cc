@@ -36,7 +36,7 @@ class OciConfigTest : public ::testing::Test {
   }
 
   sys::Root host_ = sys::Root::Open("/").value();
-  OciRequest request_{.id = "id",
+  OciRequest request_{.cgroup = "/kubepods/box",
                       .hostname = "pod",
                       .args = {"/bin/true"},
                       .env = {},

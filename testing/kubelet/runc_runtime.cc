@@ -16,6 +16,7 @@
 #include "testing/kubelet/cdi_resolver.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/oci_config.h"
+#include "testing/kubelet/pod_cgroup.h"
 #include "testing/kubelet/runc_container.h"
 #include "testing/kubelet/text_file.h"
 
@@ -94,7 +95,7 @@ std::unique_ptr<RuncContainer> RuncRuntime::State::NewContainer(const std::strin
 
 Status RuncRuntime::State::MakeBundle(const ContainerConfig& config) const {
   ASSIGN_OR_RETURN(const sys::Root host, sys::Root::Open("/"));
-  OciRequest request{.id = config.id,
+  OciRequest request{.cgroup = CgroupOf(config.pod_uid, config.id),
                      .hostname = config.pod,
                      .args = ArgsOf(config),
                      .env = config.env,
@@ -130,6 +131,8 @@ void RuncRuntime::State::Forget(const std::string& id) {
   // What runc leaves behind when its own process is killed.
   fs::remove_all(fmt::format("{}/runc/{}", options.folder, id), error);
   fs::remove_all(FolderOf(id), error);
+  // An id begins with the pod's UID.
+  RemovePodCgroup(std::string_view(id).substr(0, id.find('_')));
   if (error) {
     KGPU_LOG(kWarning, "container's folder stays", {"folder", FolderOf(id)},
              {"reason", error.message()});

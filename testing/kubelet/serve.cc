@@ -9,8 +9,11 @@
 #include "src/base/status_macros.h"
 #include "src/sys/atomic_file.h"
 #include "testing/kubelet/control_socket.h"
+#include "testing/kubelet/cri_server.h"
 #include "testing/kubelet/node.h"
 #include "testing/kubelet/null_runtime.h"
+#include "testing/kubelet/pod_cgroup.h"
+#include "testing/kubelet/pod_logs.h"
 #include "testing/kubelet/runc_runtime.h"
 #include "testing/kubelet/service.h"
 #include "testing/kubelet/state_file.h"
@@ -59,6 +62,34 @@ void Adopt(World& world, NullRuntime& runtime) {
   }
 }
 
+// The containers as the runtime itself would tell of them.
+std::vector<CriContainer> Containers(World& world) {
+  std::vector<CriContainer> containers;
+  for (const Pod* pod : world.pods.All()) {
+    for (const ContainerStatus& status : pod->status.containers) {
+      if (!status.id.empty()) {
+        containers.push_back({.id = RuntimeId(status.id),
+                              .name_space = pod->spec.name_space,
+                              .pod = pod->spec.name,
+                              .pod_uid = pod->spec.uid,
+                              .container = status.name,
+                              .is_running = status.state == ContainerState::kRunning});
+      }
+    }
+  }
+  return containers;
+}
+
+void ShowLogs(const ServeOptions& options, World& world) {
+  if (options.host.empty()) {
+    return;
+  }
+  if (const Status shown = ShowPodLogs(options.host + "/var/log/pods", world.pods.All());
+      !shown.ok()) {
+    KGPU_LOG(kWarning, "folders of logs are not kept", {"reason", Message(shown)});
+  }
+}
+
 }  // namespace
 
 Status ClaimKubeletFolder(const std::string& folder) {
@@ -95,8 +126,12 @@ Status ServeKubelet(const ServeOptions& options) {
   node.OnChange([&] {
     keeper.Changed();
     service.Changed();
+    ShowLogs(options, node.world());
   });
   RETURN_IF_ERROR(node.StartKubelet());
+  ASSIGN_OR_RETURN(const std::unique_ptr<CriServer> runtime_socket,
+                   CriServer::Start(*loop, node.world().layout.cri_socket(),
+                                    [&node] { return Containers(node.world()); }));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<ControlServer> control,
       ControlServer::Start(*loop, fmt::format("{}/{}", options.folder, kControlSocket),

@@ -16,6 +16,7 @@ struct ServeOptions {
   std::string runtime = "none";  // "none" or "runc"
   std::string rootfs;            // runc: the file system of every container
   std::vector<std::string> cdi_folders;
+  std::string host;   // whose var/log/pods gets the folders of the pods; empty: none
   int ready_fd = -1;  // gets one byte once plugins and verbs can connect
 };
 

@@ -8,7 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
@@ -128,6 +130,27 @@ Status SaveTexts(const std::string& folder, const ProfileTexts& texts,
   return OkStatus();
 }
 
+// The processes on the GPUs of `state` that this machine has, by pid: whoever looks for their
+// containers finds their cgroups. The others are made up.
+std::vector<ProcessView> ProcessesOn(const sim::SimState& state) {
+  std::set<uint32_t> pids;
+  for (uint32_t slot = 0; slot < state.gpu_count; ++slot) {
+    for (const sim::SimProcess& process : state.gpus[slot].processes) {
+      if (process.pid != 0) {
+        pids.insert(process.pid);
+      }
+    }
+  }
+  std::vector<ProcessView> processes;
+  for (const uint32_t pid : pids) {
+    if (auto text = ReadFileAt(fmt::format("/proc/{}/cgroup", pid), sys::kDefaultReadLimit);
+        text.ok()) {
+      processes.push_back({.pid = pid, .cgroup = *std::move(text)});
+    }
+  }
+  return processes;
+}
+
 int RemoveEntry(const char* path, const struct stat*, int, struct FTW*) {
   return remove(path);
 }
@@ -232,6 +255,7 @@ StatusOr<WriteReport> HostFolder::Show(const sim::SimState& state) {
   RETURN_IF_ERROR(LoadLibrary());
   HostView view = ViewOf(profile_, settings_, state);
   view.nvml_library = nvml_library_;
+  view.processes = ProcessesOn(state);
   if (shown_ && shown_->view == view) {
     return WriteReport{};
   }

@@ -55,6 +55,16 @@ TEST_F(HostFolderTest, WritesOnlyWhatAChangeShows) {
   EXPECT_EQ(lost->removed, 0U);
 }
 
+TEST_F(HostFolderTest, ShowsTheCgroupOfAProcessThatThisMachineHas) {
+  const std::string file = fmt::format("proc/{}/cgroup", getpid());
+  ASSERT_OK(sim::ApplyCommand(*state_, fmt::format("process 0 {} 64", getpid())));
+  ASSERT_OK(host_->Show(*state_));
+  EXPECT_TRUE(Exists(file));
+  ASSERT_OK(sim::ApplyCommand(*state_, fmt::format("process-end 0 {}", getpid())));
+  ASSERT_OK(host_->Show(*state_));
+  EXPECT_FALSE(Exists(file));
+}
+
 TEST_F(HostFolderTest, LooksAgainWhenTheTreeIsNotAsItWasLeft) {
   std::filesystem::remove_all(host_->At("sys"));
   ASSERT_OK(sim::ApplyCommand(*state_, "lose 2"));

@@ -65,6 +65,13 @@ struct GpuView {
   bool operator==(const GpuView&) const = default;
 };
 
+// A process on a GPU that runs on this machine.
+struct ProcessView {
+  uint32_t pid = 0;
+  std::string cgroup;  // text of its /proc/<pid>/cgroup
+  bool operator==(const ProcessView&) const = default;
+};
+
 struct HostView {
   Distro distro = Distro::kDebian;
   Arch arch = Arch::kX86_64;
@@ -78,6 +85,7 @@ struct HostView {
   std::string library_version;  // empty: no user space driver is installed
   bool is_nouveau = false;      // the nouveau module holds the GPUs
   std::vector<GpuView> gpus;    // on the bus, by minor
+  std::vector<ProcessView> processes;
   Companions companions;
   // The bytes of libnvidia-ml.so; null: a stub stands in its place.
   std::shared_ptr<const std::string> nvml_library;

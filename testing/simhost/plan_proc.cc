@@ -211,6 +211,9 @@ void PlanProc(const HostView& host, Tree& tree) {
     AddModuleFiles(host, tree);
     AddCapabilities(host, tree);
   }
+  for (const ProcessView& process : host.processes) {
+    tree.File(fmt::format("proc/{}/cgroup", process.pid), process.cgroup, 0444);
+  }
 }
 
 }  // namespace kgpu::simhost

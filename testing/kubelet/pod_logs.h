@@ -1,0 +1,16 @@
+// The kubelet's folders of logs, by whose names agents know pods: /var/log/pods.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "testing/kubelet/pod.h"
+
+namespace kgpu::kubelet {
+
+// Makes `folder` hold one "<namespace>_<pod>_<uid>/<container>" for each container that has been
+// started, and nothing else. Errors: as ErrnoStatus.
+Status ShowPodLogs(const std::string& folder, const std::vector<Pod*>& pods);
+
+}  // namespace kgpu::kubelet

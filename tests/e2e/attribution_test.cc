@@ -1,0 +1,194 @@
+// Two real containers share one simulated GPU: which process is whose.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/strings.h"
+#include "src/pods/watch.h"
+#include "testing/kubelet/sample_plugin.h"
+#include "testing/status_matchers.h"
+#include "tests/e2e/container.h"
+#include "tests/e2e/program.h"
+#include "tests/e2e/sim_host.h"
+
+namespace kgpu::e2e {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::SizeIs;
+
+constexpr const char* kResource = "nvidia.com/gpu";
+constexpr const char* kGpu = "GPU-00000000-0000-0000-0000-000000000001";
+constexpr const char* kSleep = "sleep 1000 & trap exit TERM; while :; do sleep 100 & wait; done";
+
+class AttributionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!WhyNoContainers().empty()) {
+      GTEST_SKIP() << WhyNoContainers();
+    }
+    if (!CanMakeDevices()) {
+      GTEST_SKIP() << "devices can not be made here";
+    }
+    host_ = std::make_unique<SimHost>("4xT4");
+    bench_ = std::make_unique<ContainerBench>(ContainerBench::Image::kDebianLike);
+    ASSERT_EQ(Run({"start", "--scale", "0.02", "--runtime", "runc", "--rootfs", bench_->rootfs(),
+                   "--cdi-dir", bench_->cdi_dir(), "--host", host_->path()})
+                  .code,
+              0);
+    RegisterReplicas();
+  }
+  ~AttributionTest() override {
+    if (bench_ != nullptr) {
+      (void)Run({"stop", "--pods"});
+    }
+  }
+
+  // Two replicas of one GPU.
+  void RegisterReplicas() {
+    std::vector<kubelet::Device> replicas;
+    for (const int replica : {0, 1}) {
+      replicas.push_back({.id = fmt::format("{}::{}", kGpu, replica),
+                          .health = kubelet::kHealthy,
+                          .numa_nodes = {0}});
+    }
+    plugin_ = std::make_unique<kubelet::SamplePlugin>(
+        kubelet::SamplePlugin::Options{.socket_path = folder() + "/device-plugins/gpu.sock",
+                                       .resource = kResource,
+                                       .devices = replicas},
+        kubelet::SamplePlugin::Behaviour{});
+    ASSERT_OK(plugin_->Register(folder() + "/device-plugins/kubelet.sock"));
+    ASSERT_EQ(Run({"wait", "--resource", kResource, "--allocatable", "2"}).code, 0);
+  }
+  Result Run(std::vector<std::string> words) const {
+    std::vector<std::string> argv = {"kgpu-sim", "kubelet"};
+    words.insert(words.begin() + 1, folder());
+    argv.insert(argv.end(), words.begin(), words.end());
+    return RunProgram(std::move(argv));
+  }
+  std::string folder() const { return bench_->dir().At("kubelet"); }
+
+  // A pod with one slot; the PID of its container's first process.
+  uint32_t StartPod(const std::string& name) {
+    const std::string count = fmt::format("{}=1", kResource);
+    EXPECT_EQ(Run({"pod", name, "--resource", count, "--command", kSleep}).code, 0);
+    EXPECT_EQ(Run({"wait", "--pod", name, "--phase", "Running"}).code, 0) << Run({"status"}).out;
+    return NewestPid();
+  }
+  // Of the container that was not there before.
+  uint32_t NewestPid() {
+    const std::string containers = folder() + "/.kgpu-sim/containers";
+    for (const auto& entry : std::filesystem::directory_iterator(containers)) {
+      const std::string name = entry.path().filename().string();
+      if (known_.insert(name).second) {
+        const TempDir& dir = bench_->dir();
+        const std::string pid =
+            dir.ReadFile(fmt::format("kubelet/.kgpu-sim/containers/{}/pid", name));
+        return static_cast<uint32_t>(ParseUint(Trim(pid)).value_or(0));
+      }
+    }
+    ADD_FAILURE() << "no new container";
+    return 0;
+  }
+
+  void StartWatch(std::vector<std::string> runtimes) {
+    root_ = std::make_unique<sys::Root>(sys::Root::Open(host_->path()).value());
+    watch_ = std::make_unique<pods::Watch>(
+        *loop_, *root_,
+        pods::WatchOptions{.pod_resources_socket = folder() + "/pod-resources/kubelet.sock",
+                           .runtime_sockets = std::move(runtimes),
+                           .every = milliseconds(100)},
+        [](const pods::PodMapPtr&) {});
+  }
+  // The processes of `pids` use the GPU: the driver's list, and the host's /proc.
+  void Use(const std::vector<uint32_t>& pids) {
+    auto samples = std::make_shared<device::SampleSet>();
+    device::GpuSample& gpu = samples->gpus.emplace_back();
+    gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+    for (const uint32_t pid : pids) {
+      host_->Inject("process", {"0", "--pid", std::to_string(pid), "--memory", "1Gi"});
+      gpu.processes.emplace_back().pid = pid;
+    }
+    watch_->OnSample(samples);
+  }
+  bool RunUntil(const std::function<bool(const pods::PodMap&)>& condition) {
+    const SteadyTime limit = loop_->clock().Now() + std::chrono::seconds(30);
+    std::function<void()> look = [&] {
+      if (condition(*watch_->current()) || loop_->clock().Now() > limit) {
+        loop_->Quit();
+      } else {
+        loop_->After(milliseconds(10), look);
+      }
+    };
+    loop_->Post(look);
+    loop_->Run();
+    return condition(*watch_->current());
+  }
+  std::string PodOf(uint32_t pid) const {
+    const auto& processes = watch_->current()->processes;
+    const auto found = processes.find(pid);
+    return found == processes.end()
+               ? "nobody"
+               : fmt::format("{}/{}", found->second.pod, found->second.container);
+  }
+
+  std::unique_ptr<SimHost> host_;
+  std::unique_ptr<ContainerBench> bench_;
+  std::unique_ptr<kubelet::SamplePlugin> plugin_;
+  std::set<std::string> known_;
+  std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
+  std::unique_ptr<sys::Root> root_;
+  std::unique_ptr<pods::Watch> watch_;
+};
+
+TEST_F(AttributionTest, EachProcessIsItsPods) {
+  const uint32_t first = StartPod("a");
+  const uint32_t second = StartPod("b");
+  StartWatch({folder() + "/cri.sock"});
+  const uint32_t own = static_cast<uint32_t>(getpid());
+  Use({first, second, own});
+  ASSERT_TRUE(RunUntil([](const pods::PodMap& map) {
+    return map.devices.size() == 2 && map.processes.size() == 2;
+  })) << watch_->current()->problem;
+  EXPECT_EQ(PodOf(first), "a/main");
+  EXPECT_EQ(PodOf(second), "b/main");
+  EXPECT_EQ(PodOf(own), "nobody");
+  EXPECT_THAT(pods::UsersOf(*watch_->current(), kGpu), SizeIs(2));
+  EXPECT_NE(watch_->current()->processes.at(first).pod_uid, "");
+}
+
+TEST_F(AttributionTest, APodThatVanishesIsGoneWithItsDevice) {
+  const uint32_t first = StartPod("a");
+  (void)StartPod("b");
+  StartWatch({folder() + "/cri.sock"});
+  Use({first});
+  ASSERT_TRUE(RunUntil([](const pods::PodMap& map) { return map.devices.size() == 2; }));
+  ASSERT_EQ(Run({"delete", "b"}).code, 0);
+  ASSERT_TRUE(RunUntil([](const pods::PodMap& map) { return map.devices.size() == 1; }));
+  EXPECT_EQ(watch_->current()->devices[0].user.pod, "a");
+  EXPECT_EQ(PodOf(first), "a/main");
+}
+
+TEST_F(AttributionTest, TheFoldersOfLogsNameThePodsWhereNoRuntimeAnswers) {
+  const uint32_t first = StartPod("a");
+  const uint32_t second = StartPod("b");
+  StartWatch({});
+  Use({first, second});
+  ASSERT_TRUE(RunUntil([](const pods::PodMap& map) { return map.processes.size() == 2; }));
+  EXPECT_EQ(PodOf(first), "a/main");
+  EXPECT_EQ(PodOf(second), "b/main");
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
