@@ -13,6 +13,7 @@
 #include "src/agent/config_source.h"
 #include "src/agent/front.h"
 #include "src/agent/injector.h"
+#include "src/agent/measurements.h"
 #include "src/agent/memory.h"
 #include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
@@ -101,6 +102,12 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
           .booted = node::BootTime(host).value_or(WallTime())};
 }
 
+MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host) {
+  return {.kubelet_dir = options.kubelet_dir,
+          .runtime_sockets = RuntimeSockets(options, host),
+          .hostname = options.node_name};
+}
+
 class AgentImpl final : public Agent {
  public:
   AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
@@ -111,7 +118,7 @@ class AgentImpl final : public Agent {
         front_(loop, {.state = [this] { return state(); },
                       .metrics =
                           [this](const http::Request& request) {
-                            return Metrics(request, ConfiguredNames());
+                            return measurements_.Answer(request, ConfiguredNames());
                           },
                       .version = options_.version}),
         injector_(std::move(injector)),
@@ -120,14 +127,21 @@ class AgentImpl final : public Agent {
         remembered_(Recall(options_, config_.config())),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
+        measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
+                      {.own_series =
+                           [this](metrics::Exposition& page) {
+                             WriteOwnMetrics(state(), OwnUse(), options_.version, page);
+                           }}),
         cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
                  [this] { OnCluster(); }),
         own_root_(*sys::Root::Open("/")),
         doors_(loop, own_root_,
                {.other =
                     [this](const http::Request& request) { return AnswerPublic(request, state()); },
-                .page = [this](const http::Request& request,
-                               telemetry::NameSets names) { return Metrics(request, names); },
+                .page =
+                    [this](const http::Request& request, telemetry::NameSets names) {
+                      return measurements_.Answer(request, names);
+                    },
                 .client = [this] { return cluster_.review_client(); }}) {}
 
   ~AgentImpl() override {
@@ -140,6 +154,7 @@ class AgentImpl final : public Agent {
   }
 
   Status Run() {
+    inventory_.OnSample([this](const auto& samples) { measurements_.SetSamples(samples); });
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
     // Before any socket of ours is made: a second agent must not touch the first one's.
     RETURN_IF_ERROR(front_.OpenLocal(options_.run_dir));
@@ -150,6 +165,7 @@ class AgentImpl final : public Agent {
     OpenDoors();
     if (in_force_) {
       cluster_.SetConfig(*in_force_);
+      Measure();
     } else {
       cluster_.SetNoConfig();
     }
@@ -162,6 +178,7 @@ class AgentImpl final : public Agent {
  private:
   void MakePlugin();
   void OpenDoors();
+  void Measure();
   void ShowRemembered();
   void Prepare();
   void RememberSoon();
@@ -177,7 +194,6 @@ class AgentImpl final : public Agent {
   void Show();
   void OnCluster();
   telemetry::NameSets ConfiguredNames() const;
-  http::Response Metrics(const http::Request& request, telemetry::NameSets names) const;
   void TellSoon();
   void Tell();
 
@@ -204,6 +220,7 @@ class AgentImpl final : public Agent {
   TimerId remember_timer_ = TimerId::kNone;
   TimerId tell_timer_ = TimerId::kNone;
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
+  Measurements measurements_;
   ClusterNode cluster_;
   const sys::Root own_root_;  // of this process, not of the host
   MetricsFront doors_;        // below the cluster, which it asks about tokens
@@ -252,6 +269,11 @@ void AgentImpl::Prepare() {
   }
 }
 
+void AgentImpl::Measure() {
+  inventory_.SetSampling(in_force_->metrics.every);
+  measurements_.SetConfig(*in_force_);
+}
+
 void AgentImpl::RememberSoon() {
   if (remember_timer_ == TimerId::kNone) {
     remember_timer_ = loop_.After(kRememberDelay, [this] {
@@ -287,6 +309,7 @@ void AgentImpl::OnConfig() {
   }
   in_force_ = config_.config();
   cluster_.SetConfig(*in_force_);
+  Measure();
   inventory_.SetHoldDown(options_.hold_down.value_or(in_force_->health.hold_down));
   OpenDoors();
   roster_.Forget();
@@ -301,6 +324,7 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   snapshot_ = snapshot;
   loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
   Assign();
+  measurements_.SetSnapshot(snapshot);
   TellSoon();
 }
 
@@ -396,14 +420,6 @@ telemetry::NameSets AgentImpl::ConfiguredNames() const {
     names.Add(name);
   }
   return names;
-}
-
-http::Response AgentImpl::Metrics(const http::Request& /*request*/,
-                                  telemetry::NameSets /*names*/) const {
-  http::Response response;
-  response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-  response.body = OwnMetrics(state(), OwnUse(), options_.version);
-  return response;
 }
 
 void AgentImpl::TellSoon() {

@@ -8,14 +8,17 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/metrics/exposition.h"
 #include "src/sys/root.h"
+#include "src/telemetry/own_series.h"
 
 namespace kgpu::agent {
 namespace {
 
 using metrics::Exposition;
-using metrics::Type;
+
+void Begin(const telemetry::Series& series, Exposition& page) {
+  page.Family(series.name, series.type, series.help, series.unit);
+}
 
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
@@ -35,25 +38,22 @@ uint64_t ResidentBytes() {
 }
 
 void AddAgent(const AgentState& state, std::string_view version, Exposition& page) {
-  page.Family("kgpu_build_info", Type::kGauge, "The version of kgpu; always 1.");
+  Begin(telemetry::Own("kgpu_build_info"), page);
   page.Sample({{"version", version}}, 1);
-  page.Family("kgpu_start_time_seconds", Type::kGauge, "When the agent started, Unix time.");
+  Begin(telemetry::Own("kgpu_start_time_seconds"), page);
   page.Sample(std::chrono::duration<double>(state.started.time_since_epoch()).count());
   std::string why;
-  page.Family("kgpu_ready", Type::kGauge,
-              "Whether pods can get GPUs: configured, driver ready, every resource registered.");
+  Begin(telemetry::Own("kgpu_ready"), page);
   page.Sample(IsReady(state, &why) ? 1 : 0);
-  page.Family("kgpu_config_ok", Type::kGauge,
-              "Whether the configuration in force is what its file says.");
+  Begin(telemetry::Own("kgpu_config_ok"), page);
   page.Sample(state.has_config && state.config_problem.empty() ? 1 : 0);
-  page.Family("kgpu_driver_ready", Type::kGauge, "Whether NVIDIA's library answers.");
+  Begin(telemetry::Own("kgpu_driver_ready"), page);
   page.Sample(state.snapshot && state.snapshot->driver.state == device::DriverState::kReady ? 1
                                                                                             : 0);
 }
 
 void AddResources(const AgentState& state, Exposition& page) {
-  page.Family("kgpu_resource_devices", Type::kGauge,
-              "Devices of a resource as the kubelet counts them, by health.");
+  Begin(telemetry::Own("kgpu_resource_devices"), page);
   for (const pools::Resource& resource : state.assignment.resources) {
     const auto healthy = std::ranges::count_if(
         resource.slots, [](const pools::Slot& slot) { return slot.health.is_healthy; });
@@ -61,44 +61,42 @@ void AddResources(const AgentState& state, Exposition& page) {
     page.Sample({{"resource", resource.name}, {"health", "unhealthy"}},
                 static_cast<double>(resource.slots.size()) - static_cast<double>(healthy));
   }
-  page.Family("kgpu_unassigned_devices", Type::kGauge, "Devices that no pool takes.");
+  Begin(telemetry::Own("kgpu_unassigned_devices"), page);
   page.Sample(static_cast<double>(state.assignment.unassigned.size()));
 }
 
 void AddEndpoints(const AgentState& state, Exposition& page) {
-  page.Family("kgpu_resource_registered", Type::kGauge,
-              "Whether the kubelet reads the resource's list of devices.");
+  Begin(telemetry::Own("kgpu_resource_registered"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}},
                 endpoint.state == plugin::EndpointState::kRegistered ? 1 : 0);
   }
-  page.Family("kgpu_registrations_total", Type::kCounter,
-              "Registrations with the kubelet, by outcome.");
+  Begin(telemetry::Own("kgpu_registrations_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}, {"result", "ok"}},
                 static_cast<double>(endpoint.registrations));
     page.Sample({{"resource", endpoint.resource}, {"result", "failed"}},
                 static_cast<double>(endpoint.failed_registrations));
   }
-  page.Family("kgpu_allocations_total", Type::kCounter, "Answers to Allocate, by outcome.");
+  Begin(telemetry::Own("kgpu_allocations_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}, {"result", "ok"}},
                 static_cast<double>(endpoint.counts.allocations));
     page.Sample({{"resource", endpoint.resource}, {"result", "refused"}},
                 static_cast<double>(endpoint.counts.failed_allocations));
   }
-  page.Family("kgpu_lists_sent_total", Type::kCounter, "Lists of devices sent to the kubelet.");
+  Begin(telemetry::Own("kgpu_lists_sent_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}}, static_cast<double>(endpoint.counts.lists_sent));
   }
 }
 
 void AddProcess(const ProcessUse& use, Exposition& page) {
-  page.Family("process_cpu_seconds_total", Type::kCounter, "getrusage: user and system time.");
+  Begin(telemetry::Own("process_cpu_seconds_total"), page);
   page.Sample(use.cpu_seconds);
-  page.Family("process_resident_memory_bytes", Type::kGauge, "/proc/self/statm.");
+  Begin(telemetry::Own("process_resident_memory_bytes"), page);
   page.Sample(static_cast<double>(use.resident_bytes));
-  page.Family("process_open_fds", Type::kGauge, "/proc/self/fd.");
+  Begin(telemetry::Own("process_open_fds"), page);
   page.Sample(static_cast<double>(use.open_fds));
 }
 
@@ -118,13 +116,18 @@ ProcessUse OwnUse() {
   return use;
 }
 
-std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version) {
-  Exposition page;
+void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version,
+                     metrics::Exposition& page) {
   AddAgent(state, version, page);
   AddResources(state, page);
   AddEndpoints(state, page);
   AddProcess(use, page);
-  return page.text();
+}
+
+std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version) {
+  Exposition page;
+  WriteOwnMetrics(state, use, version, page);
+  return page.Take();
 }
 
 }  // namespace kgpu::agent

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/agent/state.h"
+#include "src/metrics/exposition.h"
 
 namespace kgpu::agent {
 
@@ -18,7 +19,10 @@ struct ProcessUse {
 
 ProcessUse OwnUse();
 
-// The whole page.
+// The families of telemetry::kOwnSeries.
+void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version,
+                     metrics::Exposition& page);
+// The same as a page of text.
 std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version);
 
 }  // namespace kgpu::agent

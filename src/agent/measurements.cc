@@ -1,0 +1,98 @@
+#include "src/agent/measurements.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A round of samples sets off a look at the processes it tells of: pages wait for that, and for
+// other news of the same moment.
+constexpr milliseconds kRenderDelay{50};
+// Rounds of samples that may be missed before their values are no longer shown.
+constexpr int kStaleRounds = 3;
+
+}  // namespace
+
+Measurements::Measurements(EventLoop& loop, const sys::Root& host, MeasurementsOptions options,
+                           MeasurementsSources sources)
+    : loop_(loop),
+      sources_(std::move(sources)),
+      pods_(loop, host,
+            {.pod_resources_socket = options.kubelet_dir + "/pod-resources/kubelet.sock",
+             .runtime_sockets = std::move(options.runtime_sockets)},
+            [this](const pods::PodMapPtr&) { RenderSoon(); }),
+      pages_(loop.clock(), {.own = sources_.own_series}) {
+  input_.hostname = std::move(options.hostname);
+}
+
+Measurements::~Measurements() {
+  loop_.CancelTimer(render_timer_);
+}
+
+void Measurements::SetConfig(const config::NodeConfig& config) {
+  pods_.SetEvery(config.metrics.every);
+  pages_.SetStale(config.metrics.every * kStaleRounds);
+  pages_.SetExclude(config.metrics.exclude);
+}
+
+void Measurements::SetSnapshot(const device::SnapshotPtr& snapshot) {
+  input_.snapshot = snapshot;
+  RenderSoon();
+}
+
+void Measurements::SetSamples(const device::SampleSetPtr& samples) {
+  input_.samples = samples;
+  pods_.OnSample(samples);
+  RenderSoon();
+}
+
+void Measurements::SetHealth(const health::Overview& health) {
+  auto numbers = std::make_shared<telemetry::HealthNumbers>();
+  const health::Counters& counters = health.counters;
+  for (const health::Counters::Xid& xid : counters.xids) {
+    const auto last = std::ranges::find_if(counters.last_xids, [&](const auto& entry) {
+      return entry.gpu == xid.gpu && entry.xid == xid.xid;
+    });
+    numbers->xids.push_back({.gpu = xid.gpu,
+                             .xid = xid.xid,
+                             .count = xid.count,
+                             .last = last == counters.last_xids.end() ? WallTime() : last->when});
+  }
+  for (const health::Counters::Fault& fault : counters.faults) {
+    const auto open = std::ranges::find_if(health.open, [&](const health::OpenFault& entry) {
+      return entry.scope.gpu == fault.gpu && entry.rule == fault.rule;
+    });
+    const bool is_open = open != health.open.end();
+    numbers->faults.push_back({.gpu = fault.gpu,
+                               .rule = fault.rule,
+                               .action = std::string(is_open ? health::ToString(open->action) : ""),
+                               .raised = fault.raised,
+                               .is_open = is_open});
+  }
+  input_.health = std::move(numbers);
+  RenderSoon();
+}
+
+http::Response Measurements::Answer(const http::Request& request, telemetry::NameSets names) {
+  return pages_.Answer(request, names);
+}
+
+void Measurements::RenderSoon() {
+  if (render_timer_ == TimerId::kNone) {
+    render_timer_ = loop_.After(kRenderDelay, [this] {
+      render_timer_ = TimerId::kNone;
+      Render();
+    });
+  }
+}
+
+void Measurements::Render() {
+  input_.pods = pods_.current();
+  pages_.Set(input_);
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,69 @@
+// What the GPUs do and for whom: takes rounds of samples, the kubelet's list of who has which
+// device, and the snapshot; keeps the pages of series that Prometheus reads and the account of who
+// had how much.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/config/node_config.h"
+#include "src/device/sample.h"
+#include "src/device/snapshot.h"
+#include "src/health/happening.h"
+#include "src/http/message.h"
+#include "src/metrics/exposition.h"
+#include "src/pods/watch.h"
+#include "src/sys/root.h"
+#include "src/telemetry/page_book.h"
+
+namespace kgpu::agent {
+
+struct MeasurementsOptions {
+  std::string kubelet_dir;  // a path of this process
+  std::vector<std::string> runtime_sockets;
+  std::string hostname;  // the node's name, as Kubernetes has it
+};
+
+// What is asked for when it is needed.
+struct MeasurementsSources {
+  std::function<void(metrics::Exposition&)> own_series;  // of the agent about itself
+};
+
+// Lives on the loop's thread.
+class Measurements {
+ public:
+  // `loop` and `host` outlive it.
+  Measurements(EventLoop& loop, const sys::Root& host, MeasurementsOptions options,
+               MeasurementsSources sources);
+  ~Measurements();
+  Measurements(const Measurements&) = delete;
+  Measurements& operator=(const Measurements&) = delete;
+
+  void SetConfig(const config::NodeConfig& config);
+  void SetSnapshot(const device::SnapshotPtr& snapshot);
+  void SetSamples(const device::SampleSetPtr& samples);
+  void SetHealth(const health::Overview& health);
+  // A device has just been given to a container.
+  void LookAtPods() { pods_.Refresh(); }
+
+  // A page of series. GET or HEAD of any path.
+  http::Response Answer(const http::Request& request, telemetry::NameSets names);
+  // Who has which device; never null.
+  const pods::PodMapPtr& pods() const { return pods_.current(); }
+
+ private:
+  void RenderSoon();
+  void Render();
+
+  EventLoop& loop_;
+  const MeasurementsSources sources_;
+  pods::Watch pods_;
+  telemetry::PageBook pages_;
+  telemetry::PageInput input_;
+  TimerId render_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::agent
