@@ -23,6 +23,12 @@ http::Response Ready(const AgentState& state) {
   return IsReady(state, &why) ? http::TextResponse(200, "ok") : http::TextResponse(503, why);
 }
 
+}  // namespace
+
+StatusOr<report::OutputFormat> FormatOf(const http::Request& request) {
+  return report::ParseOutputFormat(request.QueryValue("output").value_or("json"));
+}
+
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
                      const std::string& table, bool is_well) {
   http::Response response = format == report::OutputFormat::kTable
@@ -33,8 +39,6 @@ http::Response Shown(report::OutputFormat format, const boost::json::value& valu
   response.headers.Add(kExitCodeHeader, is_well ? kWell : kUnwell);
   return response;
 }
-
-}  // namespace
 
 bool IsMetricsRead(const http::Request& request) {
   return request.path == "/metrics" && IsRead(request);
@@ -59,7 +63,7 @@ http::Response AnswerLocal(const http::Request& request, const AgentState& state
   if (!IsRead(request)) {
     return http::WrongMethod(request, "GET, HEAD");
   }
-  const auto format = report::ParseOutputFormat(request.QueryValue("output").value_or("json"));
+  const auto format = FormatOf(request);
   if (!format.ok()) {
     return http::TextResponse(400, Message(format.status()));
   }

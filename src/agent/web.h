@@ -1,15 +1,26 @@
 // What the agent answers over HTTP: pure functions of its state.
 #pragma once
 
+#include <boost/json/fwd.hpp>
+
+#include <string>
 #include <string_view>
 
 #include "src/agent/state.h"
+#include "src/base/status.h"
 #include "src/http/message.h"
+#include "src/report/format.h"
 
 namespace kgpu::agent {
 
 // Header of answers that a verb prints: the exit code it then ends with.
 inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
+
+// The form that ?output= asks for, else JSON. Errors: InvalidArgument.
+StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
+// `value` or `table`, whichever the form is; the verb that prints it ends with 0 or 7.
+http::Response Shown(report::OutputFormat format, const boost::json::value& value,
+                     const std::string& table, bool is_well);
 
 // GET or HEAD of /metrics: answered elsewhere, by pages that are ready.
 bool IsMetricsRead(const http::Request& request);

@@ -1,0 +1,212 @@
+#include "src/agent/health_desk.h"
+
+#include <boost/json/value.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "src/agent/health_events.h"
+#include "src/agent/web.h"
+#include "src/base/log.h"
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/report/health_view.h"
+
+namespace kgpu::agent {
+namespace {
+
+using health::Happening;
+using health::HappeningKind;
+
+std::string_view TitleOf(const Happening& news) {
+  switch (news.kind) {
+    case HappeningKind::kRaised:
+      return news.is_unhealthy ? "GPU fault" : "GPU warning";
+    case HappeningKind::kSeen:
+      return "GPU sign";
+    case HappeningKind::kCleared:
+      return "GPU fault is over";
+    case HappeningKind::kHeld:
+      return "GPU is held back";
+  }
+  return "GPU sign";
+}
+
+// KGPU_LOG takes its level as a word of the source.
+void WriteNews(const Happening& news, uint64_t left_out) {
+  const std::string gpu = news.gpu ? news.gpu->str() : "unknown";
+  const std::string_view title = TitleOf(news);
+  const auto fields = [&](LogLevel level) {
+    WriteLog(level, title,
+             {{"gpu", gpu},
+              {"fault", news.rule},
+              {"mend", health::ToString(news.action)},
+              {"source", health::ToString(news.source)},
+              {"count", news.count},
+              {"message", news.message},
+              {"detail", news.detail},
+              {"linesLeftOut", left_out}});
+  };
+  LogLevel level = LogLevel::kInfo;
+  if (news.kind == HappeningKind::kHeld || news.kind == HappeningKind::kRaised) {
+    level = news.is_unhealthy ? LogLevel::kError : LogLevel::kWarning;
+  }
+  if (IsLogged(level)) {
+    fields(level);
+  }
+}
+
+http::Response Refused(const Status& status) {
+  const int code = status.code() == StatusCode::kNotFound             ? 404
+                   : status.code() == StatusCode::kInvalidArgument    ? 400
+                   : status.code() == StatusCode::kFailedPrecondition ? 409
+                                                                      : 503;
+  return http::TextResponse(code, Message(status));
+}
+
+StatusOr<health::JournalFilter> FilterOf(const http::Request& request,
+                                         const device::Snapshot& snapshot) {
+  health::JournalFilter filter;
+  if (const auto gpu = request.QueryValue("gpu")) {
+    ASSIGN_OR_RETURN(filter.gpu, FindGpu(snapshot, *gpu));
+  }
+  if (const auto since = request.QueryValue("since")) {
+    const auto ms = ParseUint(*since);
+    if (!ms || *ms > uint64_t{1} << 42U) {
+      return InvalidArgument("since: \"{}\" must be milliseconds since 1970",
+                             Printable(*since, 40));
+    }
+    filter.since = WallTime(std::chrono::milliseconds(*ms));
+  }
+  return filter;
+}
+
+}  // namespace
+
+StatusOr<device::GpuUuid> FindGpu(const device::Snapshot& snapshot, std::string_view text) {
+  if (auto uuid = device::GpuUuid::Parse(text); uuid.ok()) {
+    return uuid;
+  }
+  const auto pci = device::PciBusId::Parse(text);
+  const auto index = ParseUint(text);
+  if (!pci.ok() && !index) {
+    return InvalidArgument("\"{}\" names no GPU: give its UUID (GPU-…), index or PCI address",
+                           Printable(text, 60));
+  }
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    if ((pci.ok() && gpu.pci == *pci) || (index && gpu.index == *index)) {
+      return gpu.uuid;
+    }
+  }
+  return NotFound("there is no GPU {}: kgpu devices lists them", Printable(text, 60));
+}
+
+HealthDesk::HealthDesk(EventLoop& loop, DiskWorker& disk, HealthDeskOptions options,
+                       HealthDeskPeers peers)
+    : loop_(loop),
+      options_(std::move(options)),
+      peers_(std::move(peers)),
+      journal_(loop, disk, options_.journal),
+      log_budget_(options_.log),
+      snapshot_(std::make_shared<const device::Snapshot>()),
+      pods_(std::make_shared<const pods::PodMap>()) {
+}
+
+HealthDesk::~HealthDesk() {
+  loop_.CancelTimer(timer_);
+  for (const Happening& news : waiting_) {
+    journal_.Add(health::EntryOf(news));
+  }
+}
+
+void HealthDesk::OnHappening(const Happening& news) {
+  if (waiting_.size() >= options_.max_waiting) {
+    waiting_.pop_front();
+  }
+  waiting_.push_back(news);
+  if (timer_ == TimerId::kNone) {
+    timer_ = loop_.After(options_.delay, [this] {
+      timer_ = TimerId::kNone;
+      HandleAll();
+    });
+  }
+}
+
+void HealthDesk::HandleAll() {
+  for (const Happening& news : std::exchange(waiting_, {})) {
+    Handle(news);
+  }
+}
+
+void HealthDesk::Handle(const Happening& news) {
+  Log(news);
+  journal_.Add(health::EntryOf(news));
+  for (kube::Event& event : HealthEvents(news, *snapshot_, *pods_, options_.node)) {
+    peers_.tell(std::move(event));
+  }
+}
+
+void HealthDesk::Log(const Happening& news) {
+  if (log_budget_.Take(loop_.clock().Now())) {
+    WriteNews(news, log_budget_.TakeLeftOut());
+  }
+}
+
+bool HealthDesk::Answer(const http::Request& request, const Send& send) {
+  if (request.path == "/v1/health/clear") {
+    send(request.method == "POST" ? Clear(request) : http::WrongMethod(request, "POST"));
+  } else if (request.path != "/v1/health" && request.path != "/v1/health/history") {
+    return false;
+  } else if (request.method != "GET" && request.method != "HEAD") {
+    send(http::WrongMethod(request, "GET, HEAD"));
+  } else if (request.path == "/v1/health") {
+    send(Report(request));
+  } else {
+    History(request, send);
+  }
+  return true;
+}
+
+http::Response HealthDesk::Report(const http::Request& request) const {
+  const auto format = FormatOf(request);
+  if (!format.ok()) {
+    return Refused(format.status());
+  }
+  const report::HealthReport report{
+      .snapshot = snapshot_, .overview = peers_.overview(), .journal_problem = journal_.problem()};
+  return Shown(*format, report::HealthJson(report), report::HealthTable(report),
+               report::IsHealthy(report));
+}
+
+http::Response HealthDesk::Clear(const http::Request& request) const {
+  const auto gpu = FindGpu(*snapshot_, request.QueryValue("gpu").value_or(""));
+  Status status = gpu.status();
+  if (status.ok()) {
+    status = peers_.clear(*gpu);
+  }
+  if (!status.ok()) {
+    return Refused(status);
+  }
+  KGPU_LOG(kInfo, "faults are cleared by hand", {"gpu", gpu->str()});
+  return http::TextResponse(
+      200, fmt::format("{}: its faults are cleared; a new sign of them counts as new", gpu->str()));
+}
+
+void HealthDesk::History(const http::Request& request, const Send& send) {
+  const auto format = FormatOf(request);
+  const auto filter = FilterOf(request, *snapshot_);
+  if (!format.ok() || !filter.ok()) {
+    return send(Refused(format.ok() ? filter.status() : format.status()));
+  }
+  // What is still on its way to the journal belongs to it.
+  if (timer_ != TimerId::kNone) {
+    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    HandleAll();
+  }
+  journal_.Read(*filter, [send, format = *format](const StatusOr<health::JournalText>& text) {
+    send(text.ok() ? Shown(format, report::HistoryJson(*text), report::HistoryTable(*text), true)
+                   : Refused(text.status()));
+  });
+}
+
+}  // namespace kgpu::agent

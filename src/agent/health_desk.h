@@ -1,0 +1,85 @@
+// What becomes of news about the GPUs' health: a log line, an entry in the journal, events on the
+// node and on pods; and who asks is answered.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "src/agent/disk_worker.h"
+#include "src/agent/journal_keeper.h"
+#include "src/agent/log_budget.h"
+#include "src/base/event_loop.h"
+#include "src/base/status.h"
+#include "src/device/snapshot.h"
+#include "src/health/happening.h"
+#include "src/http/message.h"
+#include "src/kube/event_recorder.h"
+#include "src/pods/pod_map.h"
+
+namespace kgpu::agent {
+
+struct HealthDeskOptions {
+  JournalKeeperOptions journal;
+  std::string node;  // its name in the cluster
+  // What the kubelet is told comes first.
+  std::chrono::milliseconds delay{20};
+  size_t max_waiting = 256;  // news within `delay`; past it the oldest are left out
+  LogBudget::Options log{};
+};
+
+// Whom the desk asks and tells.
+struct HealthDeskPeers {
+  std::function<void(kube::Event)> tell{};
+  std::function<health::Overview()> overview{};
+  // Ends every fault of a GPU, as health::Book::Clear does.
+  std::function<Status(const device::GpuUuid&)> clear{};
+};
+
+// Lives on the loop's thread.
+class HealthDesk {
+ public:
+  // `loop` and `disk` outlive the desk; the peers are called until it goes.
+  HealthDesk(EventLoop& loop, DiskWorker& disk, HealthDeskOptions options, HealthDeskPeers peers);
+  ~HealthDesk();
+  HealthDesk(const HealthDesk&) = delete;
+  HealthDesk& operator=(const HealthDesk&) = delete;
+
+  // Takes it and does nothing yet: it may come from the midst of anything.
+  void OnHappening(const health::Happening& news);
+  void SetSnapshot(device::SnapshotPtr snapshot) { snapshot_ = std::move(snapshot); }
+  void SetPods(pods::PodMapPtr pods) { pods_ = std::move(pods); }
+
+  using Send = std::function<void(http::Response)>;
+  // Answers /v1/health, /v1/health/history and /v1/health/clear, now or later; false: it is another
+  // path. For agent.sock only.
+  bool Answer(const http::Request& request, const Send& send);
+
+ private:
+  void HandleAll();
+  void Handle(const health::Happening& news);
+  void Log(const health::Happening& news);
+  http::Response Report(const http::Request& request) const;
+  http::Response Clear(const http::Request& request) const;
+  void History(const http::Request& request, const Send& send);
+
+  EventLoop& loop_;
+  const HealthDeskOptions options_;
+  HealthDeskPeers peers_;
+  JournalKeeper journal_;
+  LogBudget log_budget_;
+  device::SnapshotPtr snapshot_;
+  pods::PodMapPtr pods_;
+  std::deque<health::Happening> waiting_;
+  TimerId timer_ = TimerId::kNone;
+};
+
+// The GPU that `text` names: by UUID, index or PCI address. A UUID need not be in the snapshot.
+// Errors: InvalidArgument (it is none of the three), NotFound.
+StatusOr<device::GpuUuid> FindGpu(const device::Snapshot& snapshot, std::string_view text);
+
+}  // namespace kgpu::agent

@@ -1,0 +1,200 @@
+#include "src/agent/health_desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/agent/web.h"
+#include "src/base/log.h"
+#include "src/health/test_happening.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using health::Happening;
+using health::HappeningKind;
+using health::TestGpu;
+using health::TestXid;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class HealthDeskTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SetLogSink([this](LogLevel, std::string_view line) { log_.emplace_back(line); });
+    auto loop = EpollLoop::Create();
+    ASSERT_OK(loop);
+    loop_ = *std::move(loop);
+    disk_ = std::make_unique<DiskWorker>(*loop_,
+                                         DiskWorkerOptions{.stop_limit = std::chrono::minutes(1)});
+    HealthDeskOptions options;
+    options.journal.folder = dir_.At("state");
+    options.node = "n1";
+    options.delay = milliseconds(0);
+    options.log = {.burst = 5, .every = std::chrono::hours(1)};
+    desk_ = std::make_unique<HealthDesk>(
+        *loop_, *disk_, options,
+        HealthDeskPeers{.tell =
+                            [this](const kube::Event& event) {
+                              told_.push_back(event.regarding.name + "/" + event.reason);
+                            },
+                        .overview = [this] { return overview_; },
+                        .clear =
+                            [this](const device::GpuUuid& gpu) {
+                              cleared_.push_back(gpu.str());
+                              return clear_status_;
+                            }});
+    auto snapshot = std::make_shared<device::Snapshot>();
+    snapshot->driver.state = device::DriverState::kReady;
+    device::Gpu& gpu = snapshot->gpus.emplace_back();
+    gpu.uuid = TestGpu(0);
+    gpu.pci = {.domain = 0, .bus = 7, .device = 0, .function = 0};
+    desk_->SetSnapshot(snapshot);
+  }
+  void TearDown() override {
+    desk_.reset();
+    disk_.reset();
+    SetLogSink({});
+  }
+
+  http::Response Ask(const std::string& path, const std::string& query = "",
+                     const std::string& method = "GET") {
+    http::Request request{.method = method, .path = path, .query = query};
+    std::optional<http::Response> answer;
+    EXPECT_TRUE(desk_->Answer(request, [&](http::Response response) {
+      answer = std::move(response);
+      loop_->Quit();
+    }));
+    if (!answer) {
+      loop_->Run();
+    }
+    return answer.value_or(http::Response{});
+  }
+  std::string History(const std::string& query = "output=table") {
+    return Ask("/v1/health/history", query).body;
+  }
+
+  TempDir dir_;
+  std::vector<std::string> log_;
+  std::vector<std::string> told_;
+  std::vector<std::string> cleared_;
+  Status clear_status_;
+  health::Overview overview_;
+  std::unique_ptr<EpollLoop> loop_;
+  std::unique_ptr<DiskWorker> disk_;
+  std::unique_ptr<HealthDesk> desk_;
+};
+
+TEST_F(HealthDeskTest, NewsIsLoggedKeptAndTold) {
+  desk_->OnHappening(TestXid(0));
+  EXPECT_THAT(log_, IsEmpty()) << "nothing is done in the midst of the news";
+  EXPECT_THAT(History(), HasSubstr("raised  Xid79"));
+  ASSERT_THAT(log_, SizeIs(1));
+  EXPECT_THAT(log_[0], AllOf(HasSubstr("GPU fault"), HasSubstr("Xid79"), HasSubstr("reboot")));
+  EXPECT_THAT(told_, ElementsAre("n1/GPUUnhealthy"));
+}
+
+TEST_F(HealthDeskTest, PodsOfTheDeviceAreTold) {
+  auto pods = std::make_shared<pods::PodMap>();
+  pods->devices = {
+      {.resource = "nvidia.com/gpu",
+       .device_id = TestGpu(0).str(),
+       .user = {.pod_namespace = "ml", .pod = "train", .container = "c", .pod_uid = "u"}}};
+  desk_->SetPods(pods);
+  desk_->OnHappening(TestXid(0));
+  desk_->OnHappening(TestXid(0, HappeningKind::kCleared));
+  History();
+  EXPECT_THAT(told_, ElementsAre("n1/GPUUnhealthy", "train/GPUUnhealthy", "n1/GPURecovered",
+                                 "train/GPURecovered"));
+}
+
+TEST_F(HealthDeskTest, LogLinesAreFewHoweverMuchHappens) {
+  for (int i = 0; i < 100; ++i) {
+    desk_->OnHappening(TestXid(0, HappeningKind::kSeen, i));
+  }
+  History();
+  EXPECT_THAT(log_, SizeIs(5));
+}
+
+TEST_F(HealthDeskTest, WaitingNewsIsBounded) {
+  for (int i = 0; i < 100'000; ++i) {
+    desk_->OnHappening(TestXid(0, HappeningKind::kSeen, i));
+  }
+  const std::string history = History();
+  EXPECT_EQ(std::ranges::count(history, '\n'), 1 + 256);
+}
+
+TEST_F(HealthDeskTest, ShowsWhatIsOpen) {
+  health::OpenFault& fault = overview_.open.emplace_back();
+  fault.scope.gpu = TestGpu(0);
+  fault.rule = "RowRemapPending";
+  const http::Response response = Ask("/v1/health", "output=table");
+  EXPECT_EQ(response.code, 200);
+  EXPECT_THAT(response.body, HasSubstr("RowRemapPending"));
+  EXPECT_EQ(response.headers.Find(kExitCodeHeader), "0") << "the device may be handed out";
+  EXPECT_EQ(Ask("/v1/health", "output=odd").code, 400);
+  EXPECT_EQ(Ask("/v1/health", "", "POST").code, 405);
+}
+
+TEST_F(HealthDeskTest, HistoryIsSelectedByTimeAndGpu) {
+  desk_->OnHappening(TestXid(0));
+  desk_->OnHappening(TestXid(1));
+  EXPECT_THAT(History("output=table&gpu=0"), Not(HasSubstr(TestGpu(1).str())));
+  EXPECT_THAT(History("output=table&gpu=" + TestGpu(1).str()), HasSubstr(TestGpu(1).str()));
+  EXPECT_THAT(History("output=table&since=4000000000000"), HasSubstr("Nothing has happened"));
+  EXPECT_EQ(Ask("/v1/health/history", "since=yesterday").code, 400);
+  EXPECT_EQ(Ask("/v1/health/history", "gpu=7").code, 404);
+}
+
+TEST_F(HealthDeskTest, ClearIsADeedAndNamesTheGpu) {
+  EXPECT_EQ(Ask("/v1/health/clear", "gpu=0").code, 405);
+  const http::Response response = Ask("/v1/health/clear", "gpu=0000:07:00.0", "POST");
+  EXPECT_EQ(response.code, 200) << response.body;
+  EXPECT_THAT(cleared_, ElementsAre(TestGpu(0).str()));
+  EXPECT_THAT(response.body, HasSubstr(TestGpu(0).str()));
+  EXPECT_EQ(Ask("/v1/health/clear", "gpu=3", "POST").code, 404);
+  EXPECT_EQ(Ask("/v1/health/clear", "", "POST").code, 400);
+  clear_status_ = NotFound("no such GPU");
+  EXPECT_EQ(Ask("/v1/health/clear", "gpu=0", "POST").code, 404);
+}
+
+TEST_F(HealthDeskTest, OtherPathsAreOthersBusiness) {
+  EXPECT_FALSE(desk_->Answer({.path = "/v1/status"}, [](const http::Response&) { FAIL(); }));
+}
+
+TEST_F(HealthDeskTest, NewsOfTheLastMomentIsKept) {
+  desk_->OnHappening(TestXid(0));
+  desk_.reset();
+  disk_.reset();
+  EXPECT_THAT(dir_.ReadFile("state/health.journal"), HasSubstr("Xid79"));
+}
+
+TEST(FindGpuTest, TakesUuidIndexAndPciAddress) {
+  device::Snapshot snapshot;
+  device::Gpu& gpu = snapshot.gpus.emplace_back();
+  gpu.uuid = TestGpu(5);
+  gpu.index = 3;
+  gpu.pci = {.domain = 0, .bus = 7, .device = 0, .function = 0};
+  for (const char* text : {"3", "0000:07:00.0", "GPU-00000000-0000-0000-0000-000000000005"}) {
+    const auto found = FindGpu(snapshot, text);
+    ASSERT_OK(found);
+    EXPECT_EQ(*found, TestGpu(5));
+  }
+  EXPECT_OK(FindGpu(snapshot, TestGpu(9).str()));
+  EXPECT_THAT(FindGpu(snapshot, "4"), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(FindGpu(snapshot, "all"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace kgpu::agent

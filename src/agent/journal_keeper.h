@@ -1,0 +1,50 @@
+// Keeps the journal of the GPUs' health: what is to be written waits while the disk is busy, full
+// or not there.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/agent/disk_worker.h"
+#include "src/base/event_loop.h"
+#include "src/health/journal.h"
+
+namespace kgpu::agent {
+
+struct JournalKeeperOptions {
+  std::string folder;
+  std::string boot_id;  // empty: not known, boots are not noted
+  health::Journal::Limits limits{};
+  // Entries that wait for the disk. Past it those that tell of something seen once more go first,
+  // then the oldest.
+  size_t max_waiting = 1000;
+  std::chrono::milliseconds retry{60'000};
+};
+
+// Lives on the loop's thread; files are touched on the worker's.
+class JournalKeeper {
+ public:
+  // Notes in the journal that the host was started, if this boot is not in it yet. `loop` and
+  // `disk` outlive the keeper.
+  JournalKeeper(EventLoop& loop, DiskWorker& disk, JournalKeeperOptions options);
+  // What waits is still given to the worker.
+  ~JournalKeeper();
+  JournalKeeper(const JournalKeeper&) = delete;
+  JournalKeeper& operator=(const JournalKeeper&) = delete;
+
+  void Add(health::JournalEntry entry);
+  // What `filter` selects of the file, and of what waits to be written to it. Errors: as
+  // Journal::Read; ResourceExhausted (the disk is behind).
+  void Read(health::JournalFilter filter, std::function<void(StatusOr<health::JournalText>)> done);
+  // Why news is not kept, with the mend; empty: it is.
+  std::string problem() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::agent

@@ -1,0 +1,137 @@
+#include "src/agent/journal_keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/health/test_happening.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using health::EntryOf;
+using health::HappeningKind;
+using health::JournalEntry;
+using health::TestGpu;
+using health::TestXid;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class JournalKeeperTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    SetLogSink([this](LogLevel, std::string_view line) { log_ += std::string(line) + "\n"; });
+    auto loop = EpollLoop::Create();
+    ASSERT_OK(loop);
+    loop_ = *std::move(loop);
+    options_.folder = dir_.At("state");
+    options_.retry = milliseconds(1);
+    disk_ = std::make_unique<DiskWorker>(*loop_,
+                                         DiskWorkerOptions{.stop_limit = std::chrono::minutes(1)});
+    Start();
+  }
+  void TearDown() override {
+    keeper_.reset();
+    disk_.reset();
+    SetLogSink({});
+  }
+  void Start() {
+    keeper_.reset();
+    keeper_ = std::make_unique<JournalKeeper>(*loop_, *disk_, options_);
+  }
+  // All of it, once what is on its way is written.
+  std::vector<JournalEntry> Read(const health::JournalFilter& filter = {}) {
+    std::vector<JournalEntry> entries;
+    keeper_->Read(filter, [&](const StatusOr<health::JournalText>& text) {
+      EXPECT_OK(text);
+      entries = text.ok() ? text->entries : entries;
+      loop_->Quit();
+    });
+    loop_->Run();
+    return entries;
+  }
+  // Lets the loop run until `problem` is, or is not, told.
+  void RunUntilProblem(bool is_told) {
+    while (keeper_->problem().empty() == is_told) {
+      loop_->After(milliseconds(1), [this] { loop_->Quit(); });
+      loop_->Run();
+    }
+  }
+  std::string Bytes() const { return dir_.ReadFile("state/health.journal"); }
+
+  TempDir dir_;
+  std::string log_;
+  JournalKeeperOptions options_;
+  std::unique_ptr<EpollLoop> loop_;
+  std::unique_ptr<DiskWorker> disk_;
+  std::unique_ptr<JournalKeeper> keeper_;
+};
+
+TEST_F(JournalKeeperTest, WhatIsAddedIsThereAfterARestart) {
+  keeper_->Add(EntryOf(TestXid(0)));
+  keeper_->Add(EntryOf(TestXid(1)));
+  Start();
+  EXPECT_THAT(Read(), ElementsAre(EntryOf(TestXid(0)), EntryOf(TestXid(1))));
+}
+
+TEST_F(JournalKeeperTest, WhatIsOnItsWayIsReadToo) {
+  for (int i = 0; i < 10; ++i) {
+    keeper_->Add(EntryOf(TestXid(0, HappeningKind::kRaised, i)));
+    EXPECT_THAT(Read(), SizeIs(i + 1));
+  }
+  EXPECT_THAT(Read({.since = {}, .gpu = TestGpu(1)}), IsEmpty());
+}
+
+TEST_F(JournalKeeperTest, EachBootIsNotedOnce) {
+  options_.boot_id = "one";
+  Start();
+  Start();
+  EXPECT_THAT(Read(), SizeIs(1));
+  keeper_->Add(EntryOf(TestXid(0)));
+  options_.boot_id = "two";
+  Start();
+  const std::vector<JournalEntry> entries = Read();
+  ASSERT_THAT(entries, SizeIs(3));
+  EXPECT_EQ(entries[0].boot_id, "one");
+  EXPECT_EQ(entries[2].boot_id, "two");
+}
+
+TEST_F(JournalKeeperTest, AFolderThatCanNotBeWrittenIsToldOnceAndTriedAgain) {
+  dir_.WriteFile("state", "in the way");
+  keeper_->Add(EntryOf(TestXid(0)));
+  RunUntilProblem(true);
+  EXPECT_THAT(keeper_->problem(), HasSubstr(options_.folder));
+  keeper_->Add(EntryOf(TestXid(1)));
+  EXPECT_EQ(std::remove(dir_.At("state").c_str()), 0);
+  RunUntilProblem(false);
+  EXPECT_THAT(Read(), SizeIs(2));
+  EXPECT_EQ(log_.find("is not kept"), log_.rfind("is not kept"));
+}
+
+TEST_F(JournalKeeperTest, WhatWaitsIsBoundedAndRepeatsGoFirst) {
+  dir_.WriteFile("state", "in the way");
+  options_.max_waiting = 3;
+  options_.retry = std::chrono::hours(1);
+  Start();
+  keeper_->Add(EntryOf(TestXid(0)));
+  RunUntilProblem(true);
+  for (int i = 0; i < 10; ++i) {
+    keeper_->Add(EntryOf(TestXid(1, HappeningKind::kSeen, i)));
+  }
+  keeper_->Add(EntryOf(TestXid(2)));
+  EXPECT_EQ(std::remove(dir_.At("state").c_str()), 0);
+  EXPECT_THAT(Read(), ElementsAre(EntryOf(TestXid(0)), EntryOf(TestXid(1, HappeningKind::kSeen, 9)),
+                                  EntryOf(TestXid(2))));
+}
+
+}  // namespace
+}  // namespace kgpu::agent
