@@ -8,7 +8,6 @@
 namespace kgpu::labels {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -166,10 +166,12 @@ TEST(GpuLabelsTest, ModesThatDifferAreUnknown) {
 
 TEST(GpuLabelsTest, TellsTheCliqueThatAllAreIn) {
   device::Snapshot snapshot = A100s(3);
-  snapshot.gpus[0].fabric = device::FabricId{.cluster_uuid = "6b67-1", .clique_id = 7};
-  snapshot.gpus[1].fabric = snapshot.gpus[0].fabric;
+  device::FabricId fabric{.cluster_uuid = "6b67-1", .clique_id = 7};
+  snapshot.gpus[0].fabric = fabric;
+  snapshot.gpus[1].fabric = fabric;
   EXPECT_THAT(LabelsOf(snapshot), Contains(Pair("nvidia.com/gpu.clique", "6b67-1.7")));
-  snapshot.gpus[1].fabric->clique_id = 8;
+  fabric.clique_id = 8;
+  snapshot.gpus[1].fabric = fabric;
   EXPECT_THAT(LabelsOf(snapshot), Not(Contains(Key("nvidia.com/gpu.clique"))));
 }
 

@@ -128,11 +128,10 @@ Status MatchExpression::CompileBounds() {
 }
 
 std::string MatchExpression::Text() const {
-  const std::string name(ToString(op_));
   if (values_.empty()) {
-    return name;
+    return std::string(ToString(op_));
   }
-  return fmt::format("{} {}{}", name, Printable(Join(values_, ", "), 80),
+  return fmt::format("{} {}{}", ToString(op_), Printable(Join(values_, ", "), 80),
                      are_versions_ ? " (versions)" : "");
 }
 
