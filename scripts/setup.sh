@@ -2,7 +2,8 @@
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
 #   scripts/setup.sh --test     and kubectl and the container engines of the tests; on a host with
-#                               systemd their packages start their services
+#                               systemd their packages start their services. Prometheus is only
+#                               unpacked, into build/prometheus: nobody wants its service
 #   scripts/setup.sh --ci       and what .ci/run needs besides: clang 19, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
 set -euo pipefail
@@ -32,6 +33,29 @@ case ${1:-} in
     ;;
   *) die "usage: scripts/setup.sh [--test | --ci]" ;;
 esac
+
+# The archive's programs, without installing them: as an installed package it would run at once, and
+# with every boot.
+unpack_prometheus() {
+  local top=$kgpu_top/build/prometheus
+  if [ -x /usr/bin/prometheus ] && [ -x /usr/bin/promtool ]; then return; fi
+  if [ -x "$top/usr/bin/prometheus" ]; then return; fi
+  step "unpacking prometheus into build/prometheus"
+  rm -rf "$top.new"
+  mkdir -p "$top.new"
+  (
+    cd "$top.new"
+    apt-get download -q -o APT::Sandbox::User=root prometheus >&2 || {
+      as_root apt-get update -q >&2
+      apt-get download -q -o APT::Sandbox::User=root prometheus >&2
+    }
+    dpkg-deb -x prometheus_*.deb .
+    rm -f prometheus_*.deb
+  )
+  rm -rf "$top"
+  mv "$top.new" "$top"
+}
+[ $# = 0 ] || unpack_prometheus
 
 # Packages that dpkg does not know at all are not in its answer: they are missing too.
 # shellcheck disable=SC2016  # dpkg-query expands it, not the shell

@@ -1,0 +1,207 @@
+// What is shipped for Prometheus and Grafana: it asks only for what exists, and says one thing in
+// both of its forms.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "src/base/strings.h"
+#include "src/doc/doc.h"
+#include "src/sys/root.h"
+#include "src/telemetry/series.h"
+#include "testing/status_matchers.h"
+#include "tests/monitoring/promql_names.h"
+
+namespace kgpu::monitoring {
+namespace {
+
+namespace json = boost::json;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+json::value Read(const std::string& name) {
+  const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/deploy/monitoring");
+  EXPECT_OK(root.status());
+  const auto text = root->ReadFile(name);
+  EXPECT_OK(text.status());
+  const auto tree = doc::Parse(
+      text.value_or(""), name.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml, name);
+  EXPECT_OK(tree.status());
+  return tree.ok() ? *tree : json::value();
+}
+
+std::string TextOf(const json::value& value) {
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+// Calls `found` with each value below `value` that has one of those keys.
+void ForEach(const json::value& value, const std::set<std::string_view>& keys,
+             const std::function<void(const json::value&)>& found) {
+  if (value.is_array()) {
+    for (const json::value& item : value.get_array()) {
+      ForEach(item, keys, found);
+    }
+  } else if (value.is_object()) {
+    for (const auto& [key, item] : value.get_object()) {
+      if (keys.contains(std::string_view(key.data(), key.size()))) {
+        found(item);
+      }
+      ForEach(item, keys, found);
+    }
+  }
+}
+
+std::set<std::string> TextsOf(const json::value& value, std::string_view key) {
+  std::set<std::string> texts;
+  ForEach(value, {key}, [&](const json::value& item) { texts.insert(TextOf(item)); });
+  return texts;
+}
+
+// All that can be asked for: what we serve, what the rules record, what Prometheus adds.
+class Known {
+ public:
+  Known() : series_{"up"} {
+    for (const telemetry::SeriesGroup& group : telemetry::AllSeries()) {
+      for (const telemetry::Series& series : group.series) {
+        series_.insert(std::string(series.name));
+        for (const std::string_view label : Split(series.labels, ',')) {
+          labels_.insert(std::string(Trim(label)));
+        }
+      }
+    }
+    series_.merge(TextsOf(Read("rules.yaml"), "record"));
+  }
+  const std::set<std::string>& series() const { return series_; }
+  const std::set<std::string>& labels() const { return labels_; }
+
+ private:
+  std::set<std::string> series_;
+  std::set<std::string> labels_{
+      "gpu",         "uuid",      "model",     "pci_bus_id",      "mig_uuid",
+      "mig_profile", "node",      "namespace", "gpu_instance",    "pod",
+      "instance",    "container", "job",       "compute_instance"};
+};
+
+void ExpectKnown(const Known& known, const std::string& expression) {
+  const PromqlNames names = NamesOfExpression(expression);
+  EXPECT_THAT(known.series(), IsSupersetOf(names.series)) << expression;
+  EXPECT_THAT(known.labels(), IsSupersetOf(names.labels)) << expression;
+}
+
+TEST(MonitoringRulesTest, AskForWhatExists) {
+  const Known known;
+  const std::set<std::string> expressions = TextsOf(Read("rules.yaml"), "expr");
+  EXPECT_GT(expressions.size(), 20U);
+  for (const std::string& expression : expressions) {
+    ExpectKnown(known, expression);
+  }
+}
+
+TEST(MonitoringRulesTest, TheOperatorsAreTheSame) {
+  EXPECT_EQ(Read("prometheusrule.yaml").at("spec").at("groups"), Read("rules.yaml").at("groups"));
+}
+
+TEST(MonitoringRulesTest, EveryAlertIsTestedAndSaysWhatToDo) {
+  const std::set<std::string> tested = TextsOf(Read("rules_test.yaml"), "alertname");
+  const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/docs");
+  ASSERT_OK(root.status());
+  const std::string page = root->ReadFile("monitoring.md").value_or("");
+  const json::value rules = Read("rules.yaml");
+  for (const json::value& group : rules.at("groups").as_array()) {
+    for (const json::value& rule : group.at("rules").as_array()) {
+      if (!rule.as_object().contains("alert")) {
+        continue;
+      }
+      const std::string name = TextOf(rule.at("alert"));
+      EXPECT_THAT(tested, Contains(name));
+      EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", name)));
+      EXPECT_THAT((std::set<std::string>{"critical", "warning", "info"}),
+                  Contains(TextOf(rule.at("labels").at("severity"))))
+          << name;
+      EXPECT_NE(TextOf(rule.at("annotations").at("summary")), "") << name;
+      EXPECT_NE(TextOf(rule.at("annotations").at("description")), "") << name;
+    }
+  }
+}
+
+class MonitoringDashboardTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  const json::value dashboard_ = Read(fmt::format("grafana/{}.json", GetParam()));
+};
+
+TEST_P(MonitoringDashboardTest, AsksForWhatExists) {
+  // Queries of panels, and those of variables ("definition").
+  const Known known;
+  size_t count = 0;
+  ForEach(dashboard_, {"expr", "definition"}, [&](const json::value& expression) {
+    ++count;
+    ExpectKnown(known, TextOf(expression));
+  });
+  EXPECT_GT(count, 8U);
+}
+
+TEST_P(MonitoringDashboardTest, UsesVariablesThatItHas) {
+  std::set<std::string> variables = {"__range", "__rate_interval"};
+  for (const json::value& variable : dashboard_.at("templating").at("list").as_array()) {
+    variables.insert(TextOf(variable.at("name")));
+  }
+  ForEach(dashboard_, {"expr", "definition"}, [&](const json::value& expression) {
+    const std::string text = TextOf(expression);
+    for (size_t at = text.find('$'); at != std::string::npos; at = text.find('$', at + 1)) {
+      const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
+      EXPECT_THAT(variables, Contains(text.substr(at + 1, end - at - 1))) << text;
+    }
+  });
+  ForEach(dashboard_, {"uid"}, [&](const json::value& uid) {
+    EXPECT_THAT((std::set<std::string>{GetParam(), "${datasource}"}), Contains(TextOf(uid)));
+  });
+}
+
+TEST_P(MonitoringDashboardTest, ItsPanelsDoNotOverlap) {
+  std::set<std::string> ids;
+  std::set<std::pair<int64_t, int64_t>> taken;
+  for (const json::value& panel : dashboard_.at("panels").as_array()) {
+    EXPECT_TRUE(ids.insert(TextOf(panel.at("id"))).second);
+    const json::value& place = panel.at("gridPos");
+    for (int64_t x = 0; x < place.at("w").as_int64(); ++x) {
+      for (int64_t y = 0; y < place.at("h").as_int64(); ++y) {
+        EXPECT_TRUE(
+            taken.emplace(place.at("x").as_int64() + x, place.at("y").as_int64() + y).second)
+            << TextOf(panel.at("title"));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MonitoringDashboardTest,
+                         ::testing::Values("kgpu-cluster", "kgpu-node", "kgpu-use"),
+                         [](const auto& name) {
+                           std::string text = name.param;
+                           std::erase(text, '-');
+                           return text;
+                         });
+
+// Grafana's dashboard 12239, which most who run DCGM's exporter have.
+TEST(MonitoringForeignTest, DashboardsOfDcgmFindTheirSeries) {
+  const Known known;
+  EXPECT_THAT(known.series(),
+              IsSupersetOf({"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE",
+                            "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED",
+                            "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}));
+}
+
+// Series without a pod must not get the agent's: every scrape takes the agent's labels away.
+TEST(MonitoringScrapeTest, NoMonitorGivesSeriesTheAgentsOwnPod) {
+  const json::value pods = Read("podmonitor.yaml").at("spec").at("podMetricsEndpoints").at(0);
+  EXPECT_EQ(pods.at("honorLabels"), true);
+  EXPECT_EQ(TextOf(pods.at("relabelings").at(2).at("regex")), "namespace|pod|container|endpoint");
+}
+
+}  // namespace
+}  // namespace kgpu::monitoring
