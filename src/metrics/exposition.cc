@@ -136,9 +136,11 @@ void Exposition::SampleOf(std::string_view labels, std::initializer_list<Label> 
     before = ',';
   }
   for (const Label& label : more) {
-    text_ += before;
-    AppendLabel(label, text_);
-    before = ',';
+    if (!label.second.empty()) {
+      text_ += before;
+      AppendLabel(label, text_);
+      before = ',';
+    }
   }
   text_ += before == ',' ? "} " : " ";
   AppendValue(value, text_);

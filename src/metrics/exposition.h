@@ -21,8 +21,8 @@ enum class Format : uint8_t { kText, kOpenMetrics };
 
 using Label = std::pair<std::string_view, std::string_view>;
 
-// `a="b",c="d"` with its values escaped: labels that many samples share are written once. A label
-// without a value is left out, which to Prometheus is the same.
+// `a="b",c="d"` with its values escaped: labels that many samples share are written once. Here as
+// everywhere, a label without a value is left out, which to Prometheus is the same.
 std::string LabelText(std::initializer_list<Label> labels);
 
 // One family after the other, each with all its samples. Names are ours and legal; label values

@@ -1,5 +1,6 @@
 // DCGM_FI_*: names, types, units and labels as NVIDIA's DCGM exporter has them.
 // Source: the exporter's lists of counters; dcgm_fields.h.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -41,13 +42,9 @@ void CollectLastXid(const GpuView& view, Values& out) {
   if (view.health == nullptr) {
     return;
   }
-  const XidCount* last = nullptr;
-  for (const XidCount& xid : view.health->xids) {
-    if (xid.gpu == view.gpu->uuid && (last == nullptr || xid.last > last->last)) {
-      last = &xid;
-    }
-  }
-  out.Put(last == nullptr ? 0 : static_cast<double>(last->xid));
+  const auto& last = view.health->counters.last_xids;
+  const auto found = std::ranges::find(last, view.gpu->uuid, &health::Counters::LastXid::gpu);
+  out.Put(found == last.end() ? 0 : static_cast<double>(found->xid));
 }
 
 // The sum over all links; nothing where no link tells it.

@@ -29,13 +29,25 @@ void CollectHealthy(const GpuView& view, Values& out) {
   out.Put(view.gpu->health.is_healthy ? 1 : 0);
 }
 
+// `number` as a label; "" leaves it out.
+std::string NumberOrNone(const std::optional<unsigned>& number) {
+  return number ? fmt::format("{}", *number) : std::string();
+}
+
 void CollectOpenFaults(const GpuView& view, Values& out) {
   if (view.health == nullptr) {
     return;
   }
-  for (const FaultCount& fault : view.health->faults) {
-    if (fault.is_open && fault.gpu == view.gpu->uuid) {
-      out.Put({{"rule", fault.rule}, {"action", fault.action}}, 1);
+  for (const health::OpenFault& fault : view.health->open) {
+    if (fault.scope.gpu == view.gpu->uuid) {
+      out.Put({{"rule", fault.rule},
+               {"class", ToString(fault.fault_class)},
+               {"action", ToString(fault.action)},
+               {"effect", fault.is_unhealthy ? "unhealthy" : "warning"},
+               {"held", fault.is_held ? "yes" : "no"},
+               {"gpu_instance", NumberOrNone(fault.scope.gpu_instance)},
+               {"compute_instance", NumberOrNone(fault.scope.compute_instance)}},
+              1);
     }
   }
 }
@@ -44,7 +56,7 @@ void CollectFaults(const GpuView& view, Values& out) {
   if (view.health == nullptr) {
     return;
   }
-  for (const FaultCount& fault : view.health->faults) {
+  for (const health::Counters::Fault& fault : view.health->counters.faults) {
     if (fault.gpu == view.gpu->uuid) {
       out.Put({{"rule", fault.rule}}, static_cast<double>(fault.raised));
     }
@@ -55,7 +67,7 @@ void CollectXids(const GpuView& view, Values& out) {
   if (view.health == nullptr) {
     return;
   }
-  for (const XidCount& xid : view.health->xids) {
+  for (const health::Counters::Xid& xid : view.health->counters.xids) {
     if (xid.gpu == view.gpu->uuid) {
       out.Put({{"xid", fmt::format("{}", xid.xid)}}, static_cast<double>(xid.count));
     }

@@ -187,6 +187,18 @@ void CollectPodsKnown(const PageViews& views, Values& out) {
   }
 }
 
+void CollectUnknownXids(const PageViews& views, Values& out) {
+  if (views.input().health) {
+    out.Put(static_cast<double>(views.input().health->counters.xids_of_unknown_gpu));
+  }
+}
+
+void CollectKernelLog(const PageViews& views, Values& out) {
+  if (views.input().health) {
+    out.Put(views.input().health->kernel_log_problem.empty() ? 1 : 0);
+  }
+}
+
 constexpr std::array kNode = {
     Series{"kgpu_driver_info",
            kInfo,
@@ -206,6 +218,18 @@ constexpr std::array kNode = {
            "seconds",
            "",
            {.node = &CollectTaken}},
+    Series{"kgpu_xids_of_unknown_gpu_total",
+           kCounter,
+           "XIDs that did not say of which GPU, since the agent counts. NVML, and the kernel log.",
+           "",
+           "",
+           {.node = &CollectUnknownXids}},
+    Series{"kgpu_kernel_log_ok",
+           kGauge,
+           "Whether the kernel log is read for XIDs, or is not wanted. /dev/kmsg.",
+           "",
+           "",
+           {.node = &CollectKernelLog}},
     Series{"kgpu_pods_known",
            kGauge,
            "Whether it is known which container has which device. The kubelet's pod resources, "

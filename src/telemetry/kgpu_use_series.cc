@@ -1,6 +1,7 @@
 // kgpu_gpu_*: how much a GPU does, and what that costs it.
 #include <array>
 
+#include "src/nvml/throttle.h"
 #include "src/telemetry/follow.h"
 #include "src/telemetry/series_tables.h"
 
@@ -51,15 +52,19 @@ void CollectSlowdownTime(const GpuView& view, Values& out) {
   out.Put({{"cause", "thermal"}}, view.sample->thermal_violation_ns, kNano);
 }
 
-// Source: nvml.h, nvmlClocksEventReason…
 struct Reason {
   uint64_t bit;
   std::string_view name;
 };
-constexpr std::array kReasons = {
-    Reason{0x01, "idle"},     Reason{0x02, "application_clocks"}, Reason{0x04, "power_cap"},
-    Reason{0x08, "hardware"}, Reason{0x10, "sync_boost"},         Reason{0x20, "software_thermal"},
-    Reason{0x40, "thermal"},  Reason{0x80, "power_brake"},        Reason{0x100, "display_clock"}};
+constexpr std::array kReasons = {Reason{nvml::kThrottleIdle, "idle"},
+                                 Reason{nvml::kThrottleApplication, "application_clocks"},
+                                 Reason{nvml::kThrottlePowerCap, "power_cap"},
+                                 Reason{nvml::kThrottleHwSlowdown, "hardware"},
+                                 Reason{nvml::kThrottleSyncBoost, "sync_boost"},
+                                 Reason{nvml::kThrottleSwThermal, "software_thermal"},
+                                 Reason{nvml::kThrottleHwThermal, "thermal"},
+                                 Reason{nvml::kThrottlePowerBrake, "power_brake"},
+                                 Reason{nvml::kThrottleDisplayClock, "display_clock"}};
 
 void CollectReasons(const GpuView& view, Values& out) {
   if (!view.sample->throttle_reasons) {

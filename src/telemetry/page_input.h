@@ -9,30 +9,10 @@
 #include "src/base/clock.h"
 #include "src/device/sample.h"
 #include "src/device/snapshot.h"
+#include "src/health/happening.h"
 #include "src/pods/pod_map.h"
 
 namespace kgpu::telemetry {
-
-struct XidCount {
-  device::GpuUuid gpu;
-  uint64_t xid = 0;
-  uint64_t count = 0;  // since the agent counts
-  WallTime last{};
-};
-
-struct FaultCount {
-  device::GpuUuid gpu;
-  std::string rule;    // "Xid79", "RowRemapPending"
-  std::string action;  // "reset-gpu": what mends it
-  uint64_t raised = 0;
-  bool is_open = false;
-};
-
-// What health counts. Of GPUs that are gone it may still tell: they are not shown.
-struct HealthNumbers {
-  std::vector<XidCount> xids;
-  std::vector<FaultCount> faults;
-};
 
 // What one pod has had of GPUs since it is counted.
 struct PodUse {
@@ -49,7 +29,7 @@ struct PageInput {
   device::SampleSetPtr samples;
   device::SampleSetPtr previous;  // the round before: what flows is the difference
   pods::PodMapPtr pods;
-  std::shared_ptr<const HealthNumbers> health;
+  std::shared_ptr<const health::Overview> health;
   std::shared_ptr<const std::vector<PodUse>> usage;
   std::string hostname;  // the node's name, as Kubernetes has it
 };

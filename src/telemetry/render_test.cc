@@ -217,20 +217,24 @@ TEST(RenderTest, ShowsHealthOfTheGpusThatAreThere) {
   PageInput input = TestNode(1, 0);
   SnapshotOf(input).gpus[0].health = {
       .is_healthy = false, .reason = "Xid79", .message = "It fell off the bus."};
-  HealthNumbers numbers;
-  numbers.xids = {
-      {.gpu = TestGpuUuid(0), .xid = 13, .count = 4, .last = TestTime()},
-      {.gpu = TestGpuUuid(0), .xid = 79, .count = 1, .last = TestTime() + std::chrono::seconds(1)},
-      {.gpu = TestGpuUuid(7), .xid = 48, .count = 1, .last = TestTime()}};
-  numbers.faults = {
-      {.gpu = TestGpuUuid(0), .rule = "Xid79", .action = "reboot", .raised = 1, .is_open = true}};
-  input.health = std::make_shared<const HealthNumbers>(numbers);
+  health::Overview health;
+  health.counters.xids = {{.gpu = TestGpuUuid(0), .xid = 13, .count = 4},
+                          {.gpu = TestGpuUuid(0), .xid = 79, .count = 1},
+                          {.gpu = TestGpuUuid(7), .xid = 48, .count = 1}};
+  health.counters.last_xids = {{.gpu = TestGpuUuid(0), .xid = 79, .when = TestTime()}};
+  health.counters.faults = {{.gpu = TestGpuUuid(0), .rule = "Xid79", .raised = 3}};
+  health.open = {{.scope = {.gpu = TestGpuUuid(0)},
+                  .rule = "Xid79",
+                  .fault_class = health::FaultClass::kBus,
+                  .action = health::Action::kReboot}};
+  input.health = std::make_shared<const health::Overview>(health);
   const std::string page = Render(input);
   EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_healthy{{{}}}", kGpu)), "0");
   EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_xids_total{{{},xid=\"13\"}}", kGpu)), "4");
-  EXPECT_EQ(
-      ValueOf(page, fmt::format("kgpu_gpu_fault{{{},rule=\"Xid79\",action=\"reboot\"}}", kGpu)),
-      "1");
+  EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_fault{{{},rule=\"Xid79\",class=\"bus\",action="
+                                      "\"reboot\",effect=\"unhealthy\",held=\"no\"}}",
+                                      kGpu)),
+            "1");
   EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_XID_ERRORS{{{},{}}}", kDcgmGpu, kDcgmNode)),
             "79");
   EXPECT_THAT(page, Not(HasSubstr("xid=\"48\"")));

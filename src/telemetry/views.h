@@ -26,7 +26,7 @@ struct GpuView {
   const device::GpuSample* sample = nullptr;    // of an unsampled GPU: one that has no value
   const device::GpuSample* previous = nullptr;  // of the round before; null: there is none
   double seconds = 0;                           // between the two
-  const HealthNumbers* health = nullptr;        // null: not known
+  const health::Overview* health = nullptr;     // null: not known
   Owner owner{};
   Labels labels{};
 };
