@@ -12,6 +12,7 @@
 #include "src/cli/config.h"
 #include "src/cli/devices.h"
 #include "src/cli/labels.h"
+#include "src/cli/metrics.h"
 #include "src/cli/node.h"
 #include "src/cli/output.h"
 #include "src/cli/require.h"
@@ -96,6 +97,7 @@ int Run(int argc, char** argv) {
   AddStatusVerb(verbs);
   AddDevicesVerb(verbs);
   AddLabelsVerb(verbs);
+  AddMetricsVerb(verbs);
   AddNodeVerbs(verbs);
   AddCdiVerbs(verbs);
   AddConfigVerbs(verbs);

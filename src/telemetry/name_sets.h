@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 
+#include "src/base/status.h"
 #include "src/config/node_config.h"
 
 namespace kgpu::telemetry {
@@ -32,5 +34,11 @@ class NameSets {
 
   uint8_t bits_ = 0;
 };
+
+// "kgpu", "dcgm", "gke".
+std::string_view ToString(NameSet set);
+
+// "kgpu,dcgm,gke": words between commas. Errors: InvalidArgument naming `what` and the words.
+StatusOr<NameSets> ParseNames(std::string_view what, std::string_view text);
 
 }  // namespace kgpu::telemetry

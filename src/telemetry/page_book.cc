@@ -138,7 +138,7 @@ class PageBook::Impl {
 
   // Of what ends this page.
   const OwnText& Own(const Page& page) {
-    const bool has_own = page.names.Has(NameSet::kKgpu) && options_.own;
+    const bool has_own = (page.names.Has(NameSet::kKgpu) || page.names.empty()) && options_.own;
     OwnText& own = own_.at((has_own ? 2U : 0U) + static_cast<unsigned>(page.wanted.format));
     if (own.version != 0 && (!has_own || clock_.Now() - own.made < kOwnAge)) {
       return own;
@@ -185,6 +185,15 @@ void PageBook::Set(PageInput input) {
 
 http::Response PageBook::Answer(const http::Request& request, NameSets names) {
   return impl_->Answer(request, names);
+}
+
+http::Response PageBook::AnswerAsked(const http::Request& request, NameSets usual) {
+  const auto asked = request.QueryValue("names");
+  if (!asked) {
+    return Answer(request, usual);
+  }
+  const auto names = ParseNames("names", *asked);
+  return names.ok() ? Answer(request, *names) : http::TextResponse(400, Message(names.status()));
 }
 
 }  // namespace kgpu::telemetry

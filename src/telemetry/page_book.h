@@ -22,8 +22,8 @@ struct PageBookOptions {
   std::chrono::milliseconds stale{45'000};
   // Series that are left out: names, where "*" stands for any letters.
   std::vector<std::string> exclude{};
-  // Writes the agent's series about itself: they end every page that has NameSet::kKgpu. Called for
-  // a scrape, at most once a second; may be empty.
+  // Writes the agent's series about itself: they end every page that has NameSet::kKgpu, and are
+  // all of a page without names. Called for a scrape, at most once a second; may be empty.
   std::function<void(metrics::Exposition&)> own{};
 };
 
@@ -46,6 +46,8 @@ class PageBook {
   // GET or HEAD of a page with the series of `names`; the path is the caller's business.
   // Prometheus text or OpenMetrics as Accept says, gzip as Accept-Encoding says.
   http::Response Answer(const http::Request& request, NameSets names);
+  // The same for those who may choose: the sets of the query ("?names=kgpu,dcgm"), or else `usual`.
+  http::Response AnswerAsked(const http::Request& request, NameSets usual);
 
  private:
   class Impl;

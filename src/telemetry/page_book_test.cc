@@ -94,6 +94,23 @@ TEST_F(PageBookTest, ForeignNamesComeWithoutTheAgentsOwn) {
   EXPECT_THAT(page, Not(HasSubstr("kgpu_")));
 }
 
+TEST_F(PageBookTest, APageWithoutNamesIsTheAgentsOwn) {
+  Set(100);
+  EXPECT_EQ(Page(NameSets()), "# HELP kgpu_calls h\n# TYPE kgpu_calls gauge\nkgpu_calls 1\n");
+}
+
+TEST_F(PageBookTest, TakesNamesFromTheQueryOfThoseWhoMayChoose) {
+  Set(100);
+  http::Request request = Get();
+  EXPECT_THAT(TextOf(book_.AnswerAsked(request, {NameSet::kGke})), HasSubstr("_gpu_node"));
+  request.query = "names=dcgm";
+  const std::string page = TextOf(book_.AnswerAsked(request, {NameSet::kGke}));
+  EXPECT_THAT(page, HasSubstr("DCGM_FI_DEV_POWER_USAGE"));
+  EXPECT_THAT(page, Not(HasSubstr("_gpu_node")));
+  request.query = "names=dgcm";
+  EXPECT_EQ(book_.AnswerAsked(request, {NameSet::kGke}).code, 400);
+}
+
 TEST_F(PageBookTest, SpeaksOpenMetricsWhereItIsAskedFor) {
   Set(100);
   const http::Response response =

@@ -1,0 +1,19 @@
+// Who uses the GPUs, found once.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/device/sample.h"
+#include "src/pods/pod_map.h"
+#include "src/sys/root.h"
+
+namespace kgpu::cli {
+
+// What the kubelet of `kubelet_dir` (a path of this process) says of devices, and which container
+// each process of `samples` is in. What can not be had within some seconds is told in its problem.
+// Errors: an event loop can not be had.
+StatusOr<pods::PodMapPtr> FindPods(const sys::Root& host, const std::string& kubelet_dir,
+                                   const device::SampleSetPtr& samples);
+
+}  // namespace kgpu::cli
