@@ -118,7 +118,7 @@ class AgentImpl final : public Agent {
         front_(loop, {.state = [this] { return state(); },
                       .metrics =
                           [this](const http::Request& request) {
-                            return measurements_.Answer(request, ConfiguredNames());
+                            return measurements_.AnswerAsked(request, ConfiguredNames());
                           },
                       .version = options_.version}),
         injector_(std::move(injector)),

@@ -1,6 +1,5 @@
 #include "src/agent/measurements.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -51,34 +50,16 @@ void Measurements::SetSamples(const device::SampleSetPtr& samples) {
 }
 
 void Measurements::SetHealth(const health::Overview& health) {
-  auto numbers = std::make_shared<telemetry::HealthNumbers>();
-  const health::Counters& counters = health.counters;
-  for (const health::Counters::Xid& xid : counters.xids) {
-    const auto last = std::ranges::find_if(counters.last_xids, [&](const auto& entry) {
-      return entry.gpu == xid.gpu && entry.xid == xid.xid;
-    });
-    numbers->xids.push_back({.gpu = xid.gpu,
-                             .xid = xid.xid,
-                             .count = xid.count,
-                             .last = last == counters.last_xids.end() ? WallTime() : last->when});
-  }
-  for (const health::Counters::Fault& fault : counters.faults) {
-    const auto open = std::ranges::find_if(health.open, [&](const health::OpenFault& entry) {
-      return entry.scope.gpu == fault.gpu && entry.rule == fault.rule;
-    });
-    const bool is_open = open != health.open.end();
-    numbers->faults.push_back({.gpu = fault.gpu,
-                               .rule = fault.rule,
-                               .action = std::string(is_open ? health::ToString(open->action) : ""),
-                               .raised = fault.raised,
-                               .is_open = is_open});
-  }
-  input_.health = std::move(numbers);
+  input_.health = std::make_shared<const health::Overview>(health);
   RenderSoon();
 }
 
 http::Response Measurements::Answer(const http::Request& request, telemetry::NameSets names) {
   return pages_.Answer(request, names);
+}
+
+http::Response Measurements::AnswerAsked(const http::Request& request, telemetry::NameSets usual) {
+  return pages_.AnswerAsked(request, usual);
 }
 
 void Measurements::RenderSoon() {

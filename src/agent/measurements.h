@@ -51,6 +51,8 @@ class Measurements {
 
   // A page of series. GET or HEAD of any path.
   http::Response Answer(const http::Request& request, telemetry::NameSets names);
+  // The same with the sets that the query names, if it does.
+  http::Response AnswerAsked(const http::Request& request, telemetry::NameSets usual);
   // Who has which device; never null.
   const pods::PodMapPtr& pods() const { return pods_.current(); }
 
