@@ -142,10 +142,25 @@ Answer RunXid(SimState& state, Arguments& args) {
   ASSIGN_OR_RETURN(const uint32_t slot, args.Gpu());
   ASSIGN_OR_RETURN(const uint32_t xid, args.Number("XID"));
   XidTarget target;
-  ASSIGN_OR_RETURN(target.gpu_instance, args.NumberOr("GPU instance", kUnsupported));
-  ASSIGN_OR_RETURN(target.compute_instance, args.NumberOr("compute instance", kUnsupported));
+  if (args.Peek() != "times") {
+    ASSIGN_OR_RETURN(target.gpu_instance, args.NumberOr("GPU instance", kUnsupported));
+  }
+  if (args.Peek() != "times") {
+    ASSIGN_OR_RETURN(target.compute_instance, args.NumberOr("compute instance", kUnsupported));
+  }
+  uint32_t times = 1;
+  if (args.Peek() == "times") {
+    args.OptionalWord();
+    ASSIGN_OR_RETURN(times, args.Number("times"));
+  }
   RETURN_IF_ERROR(args.End());
-  return Done(InjectXid(state, slot, xid, target));
+  if (times < 1 || times > kMaxEvents) {
+    return InvalidArgument("xid: times: {} must be 1 to {}", times, kMaxEvents);
+  }
+  for (uint32_t i = 0; i < times; ++i) {
+    RETURN_IF_ERROR(InjectXid(state, slot, xid, target));
+  }
+  return std::string();
 }
 
 Answer RunEcc(SimState& state, Arguments& args) {
@@ -334,6 +349,18 @@ Answer RunProcess(SimState& state, Arguments& args) {
   return Done(AddProcess(state, slot, process));
 }
 
+Answer RunProcessUtil(SimState& state, Arguments& args) {
+  SimProcess load = {};
+  ASSIGN_OR_RETURN(const uint32_t slot, args.Gpu());
+  ASSIGN_OR_RETURN(load.pid, args.Number("pid"));
+  ASSIGN_OR_RETURN(load.sm_util, args.Number("SM percent"));
+  ASSIGN_OR_RETURN(load.mem_util, args.NumberOr("memory percent", 0));
+  ASSIGN_OR_RETURN(load.enc_util, args.NumberOr("encoder percent", 0));
+  ASSIGN_OR_RETURN(load.dec_util, args.NumberOr("decoder percent", 0));
+  RETURN_IF_ERROR(args.End());
+  return Done(SetProcessUtil(state, slot, load));
+}
+
 Answer RunProcessEnd(SimState& state, Arguments& args) {
   ASSIGN_OR_RETURN(const uint32_t slot, args.Gpu());
   ASSIGN_OR_RETURN(const uint32_t pid, args.Number("pid"));
@@ -403,6 +430,7 @@ constexpr Verb kVerbs[] = {
     {"ci-create", RunCiCreate},
     {"ci-destroy", RunCiDestroy},
     {"process", RunProcess},
+    {"process-util", RunProcessUtil},
     {"process-end", RunProcessEnd},
     {"util", RunUtil},
     {"temp", RunTemp},

@@ -1,7 +1,7 @@
 // The text commands that change the simulated driver, one line each; `kgpu-sim` and the simulated
 // libraries send them to the state server. GPU is an NVML index, a UUID or a PCI address; "all"
 // where it says so.
-//   xid GPU N [GI [CI]]                  lose GPU                     heal GPU|all
+//   xid GPU N [GI [CI]] [times K]        lose GPU                     heal GPU|all
 //   ecc GPU corrected|uncorrected N [LOCATION]     LOCATION: a number, "dram", "sram", "l2", …
 //   hang GPU|all [FUNCTION]              slow GPU|all MILLISECONDS [FUNCTION]
 //   unload                               load [VERSION [CUDA]]        CUDA: "12.2"
@@ -9,7 +9,8 @@
 //   mig-mode GPU on|off                  mig-create GPU PROFILE [START]   mig-destroy GPU [GI]
 //   gi-create GPU PROFILE_ID [START]     gi-destroy GPU GI
 //   ci-create GPU GI CI_PROFILE          ci-destroy GPU GI CI
-//   process GPU PID MIB [compute|graphics [NAME [SM% [GI [CI]]]]]     process-end GPU PID
+//   process GPU PID MIB [compute|graphics|mps [NAME [SM% [GI [CI]]]]] process-end GPU PID
+//   process-util GPU PID SM% [MEMORY% [ENCODER% [DECODER%]]]
 //   util GPU PERCENT [MEMORY_PERCENT]    temp GPU CELSIUS             throttle GPU REASON|BITS|off
 //   nvlink GPU LINK                      set GPU FIELD VALUE
 // Only the server answers `clients` (a line "PID UID" for each connection) and `reload` (takes the

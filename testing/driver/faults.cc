@@ -70,6 +70,7 @@ void HealGpu(SimState& state, uint32_t slot) {
   SimGpu& gpu = state.gpus[slot];
   gpu.is_lost = 0;
   gpu.reset_required = 0;
+  gpu.recovery_action = 0;
   gpu.last_xid = 0;
   gpu.throttle_reasons = 0;
   gpu.remap.is_pending = 0;
@@ -229,6 +230,26 @@ Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process) {
   }
   *place = process;
   return OkStatus();
+}
+
+Status SetProcessUtil(SimState& state, uint32_t slot, const SimProcess& load) {
+  RETURN_IF_ERROR(CheckSlot(state, slot));
+  const uint32_t most = std::max({load.sm_util, load.mem_util, load.enc_util, load.dec_util});
+  if (most > 100) {
+    return InvalidArgument("utilisation: {} must be 0 to 100 percent", most);
+  }
+  bool is_found = false;
+  for (SimProcess& process : state.gpus[slot].processes) {
+    if (load.pid != 0 && process.pid == load.pid) {
+      process.sm_util = load.sm_util;
+      process.mem_util = load.mem_util;
+      process.enc_util = load.enc_util;
+      process.dec_util = load.dec_util;
+      is_found = true;
+    }
+  }
+  return is_found ? OkStatus()
+                  : NotFound("pid: {} does not use GPU {}", load.pid, state.gpus[slot].uuid);
 }
 
 Status RemoveProcess(SimState& state, uint32_t slot, uint32_t pid) {

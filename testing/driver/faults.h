@@ -48,6 +48,9 @@ Status Load(SimState& state, std::string_view version, uint32_t cuda);
 // Adds the process, or replaces the one with its pid and kind. Errors: InvalidArgument, NotFound
 // (no such GPU or compute instance), ResourceExhausted (slots or memory).
 Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process);
+// Takes the four utilisations, in percent, of `load` for the process of its pid. Errors: NotFound,
+// InvalidArgument.
+Status SetProcessUtil(SimState& state, uint32_t slot, const SimProcess& load);
 // Errors: NotFound.
 Status RemoveProcess(SimState& state, uint32_t slot, uint32_t pid);
 

@@ -8,6 +8,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/nvml/abi.h"
+#include "testing/driver/counters.h"
 
 namespace kgpu::sim {
 
@@ -40,6 +41,7 @@ void ForgetVolatile(SimGpu& gpu) {
   gpu.ecc.mode = gpu.ecc.pending_mode;
   gpu.last_xid = 0;
   gpu.throttle_reasons = 0;
+  ForgetCounters(gpu);
   std::fill(std::begin(gpu.processes), std::end(gpu.processes), SimProcess{});
 }
 

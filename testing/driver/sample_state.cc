@@ -66,8 +66,7 @@ void FillLimits(SimGpu& gpu) {
                .minimum_limit = 100000,
                .maximum_limit = 400000,
                .is_management_capable = 1,
-               .energy_mj = 5000000,
-               .energy_since_ns = 0};
+               .energy_mj = 5000000};
   gpu.clocks = {.current = {210, 210, 1593, 585},
                 .maximum = {1410, 1410, 1593, 1290},
                 .application = {1275, 1275, 1593, kUnsupported},
@@ -84,7 +83,9 @@ void FillLimits(SimGpu& gpu) {
               .width_max = 16,
               .replay_counter = 0,
               .tx_kib_s = 100,
-              .rx_kib_s = 200};
+              .rx_kib_s = 200,
+              .tx_bytes = 0,
+              .rx_bytes = 0};
   gpu.ecc.is_capable = gpu.ecc.mode = gpu.ecc.pending_mode = gpu.ecc.default_mode = 1;
   gpu.remap.is_capable = 1;
   gpu.remap.histogram[0] = 640;
@@ -147,6 +148,8 @@ void Join(SimState& state) {
       end.remote = state.gpus[1 - slot].pci;
       end.remote_link = link;
       end.speed_mbps = 25000;
+      end.tx_kib = 1000 + link;
+      end.rx_kib = 2000 + link;
     }
   }
 }

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "testing/driver/command.h"
+#include "testing/driver/counters.h"
+#include "testing/driver/gpus.h"
 #include "testing/driver/shared_state.h"
 #include "testing/driver/state_file.h"
 
@@ -52,8 +55,9 @@ StateServer::StateServer(EventLoop& loop, ServerOptions options, std::unique_ptr
 StatusOr<std::unique_ptr<StateServer>> StateServer::Create(EventLoop& loop, ServerOptions options) {
   ASSIGN_OR_RETURN(auto state, LoadState(options.root));
   ASSIGN_OR_RETURN(auto shared, SharedState::Create());
-  shared->Write(*state);
   std::unique_ptr<StateServer> server(new StateServer(loop, std::move(options), std::move(state)));
+  server->SettleCounters(*server->state_);
+  shared->Write(*server->state_);
   server->shared_ = std::move(shared);
   RETURN_IF_ERROR(server->Listen());
   return server;
@@ -205,10 +209,32 @@ StatusOr<std::string> StateServer::Execute(std::string_view command_line) {
     return std::string();
   }
   auto next = CopyOf(*state_);
+  SettleCounters(*next);
   ASSIGN_OR_RETURN(std::string answer,
                    options_.apply ? options_.apply(*next, command) : ApplyCommand(*next, command));
+  SettleCounters(*next);  // of GPUs that have come
   RETURN_IF_ERROR(Publish(std::move(next)));
   return answer;
+}
+
+// Before a rate changes, so that what came until now is counted by the old one.
+void StateServer::SettleCounters(SimState& state) const {
+  if (!options_.counts_on) {
+    return;
+  }
+  timespec time = {};
+  (void)clock_gettime(CLOCK_BOOTTIME, &time);
+  const uint64_t now = static_cast<uint64_t>(time.tv_sec) * kNanosecondsPerSecond +
+                       static_cast<uint64_t>(time.tv_nsec);
+  for (const uint32_t slot : PresentGpus(state)) {
+    SimGpu& gpu = state.gpus[slot];
+    // Nothing counts without a driver, nor over a boot of the machine.
+    if (state.driver.is_loaded == 0 || gpu.settled_ns == 0 || gpu.settled_ns > now) {
+      gpu.settled_ns = now;
+    } else {
+      Settle(gpu, now);
+    }
+  }
 }
 
 Status StateServer::Replace(const SimState& next) {

@@ -24,6 +24,8 @@ struct ServerOptions {
   // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
   // follow. Its error is told to whoever sent the command.
   std::function<Status(const SimState& before, const SimState& now)> on_change = {};
+  // Energy, traffic and the like count on from the start of the server, instead of standing still.
+  bool counts_on = false;
   // What a command does to a copy of the state; unset: ApplyCommand. For hosts with more verbs.
   std::function<StatusOr<std::string>(SimState& state, std::string_view line)> apply = {};
 };
@@ -68,6 +70,7 @@ class StateServer {
   void Read(int fd);
   bool Answer(Client& client, const Frame& frame);
   std::string AnswerCommand(const Client& client, std::string_view command_line);
+  void SettleCounters(SimState& state) const;
   Status Publish(std::unique_ptr<SimState> next);
   void DeliverEvents(uint64_t since);
   bool Send(Client& client, uint32_t type, std::string_view payload, int passed_fd = -1);

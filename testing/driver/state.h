@@ -12,7 +12,7 @@
 namespace kgpu::sim {
 
 inline constexpr uint64_t kStateMagic = 0x6174735370676bULL;  // "kgpSsta"
-inline constexpr uint32_t kStateLayout = 2;  // rises with every change of a layout below
+inline constexpr uint32_t kStateLayout = 3;  // rises with every change of a layout below
 inline constexpr uint32_t kMaxEvents = 256;
 
 // Where the state server listens below the simulated host's root (nvidia-persistenced's place), and

@@ -56,6 +56,8 @@ struct SimNvLink {
   uint32_t remote_link;
   uint32_t speed_mbps;  // MB/s of one direction: 25000 on A100
   uint64_t errors[4];   // by NVML_NVLINK_ERROR_DL_*: replay, recovery, CRC flit, CRC data
+  uint64_t tx_kib;      // sent, and received, at SimGpu::settled_ns
+  uint64_t rx_kib;
 };
 
 // Counters by NVML_MEMORY_LOCATION_*: 0 L1, 1 L2, 2 device memory, 3 register file, 4 texture
@@ -120,9 +122,7 @@ struct SimPower {  // milliwatts
   uint32_t minimum_limit;
   uint32_t maximum_limit;
   uint32_t is_management_capable;
-  uint64_t energy_mj;  // millijoules since the driver was loaded, at energy_since_ns
-  uint64_t
-      energy_since_ns;  // CLOCK_BOOTTIME; `usage` is added up from then on. 0: energy stands still
+  uint64_t energy_mj;  // millijoules since the driver was loaded, at SimGpu::settled_ns
 };
 
 struct SimTemperature {  // degrees Celsius
@@ -143,6 +143,22 @@ struct SimPcie {
   uint32_t replay_counter;
   uint32_t tx_kib_s;  // KB/s as NVML counts them
   uint32_t rx_kib_s;
+  uint64_t tx_bytes;  // sent, and received, at SimGpu::settled_ns
+  uint64_t rx_bytes;
+};
+
+// What GPM counters say, in percent. kUnsupported: what follows from the utilisation.
+struct SimGpm {
+  uint32_t is_capable;  // Hopper and newer
+  uint32_t graphics;
+  uint32_t sm;
+  uint32_t occupancy;
+  uint32_t tensor;
+  uint32_t fp64;
+  uint32_t fp32;
+  uint32_t fp16;
+  uint32_t dram;
+  uint32_t padding;
 };
 
 struct SimUtilization {  // percent
@@ -220,6 +236,16 @@ struct SimGpu {
   SimMig mig;
   SimKnob knobs[kMaxKnobs];
   SimProcess processes[kMaxProcesses];
+  SimGpm gpm;
+  // Counters are right at this moment and count on from it, by the rates of now; see counters.h.
+  // CLOCK_BOOTTIME; 0: they stand still.
+  uint64_t settled_ns;
+  uint64_t power_violation_ns;
+  uint64_t thermal_violation_ns;
+  uint32_t nvlink_tx_kib_s;  // of each active link
+  uint32_t nvlink_rx_kib_s;
+  uint32_t recovery_action;  // nvmlDeviceGpuRecoveryAction_t
+  uint32_t padding;
   uint32_t last_xid;        // 0: none since the driver was loaded or healed
   uint32_t reset_required;  // 1: only a GPU reset (Heal) brings it back
 };

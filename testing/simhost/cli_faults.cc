@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "src/base/status_macros.h"
 #include "testing/simhost/cli.h"
@@ -18,11 +20,17 @@ struct FaultFlags {
   std::string gpu = "all";
   std::string call;
   uint32_t xid = 0;
+  uint32_t times = 1;
+  std::string only;
+  std::string gpu_instance;
+  std::string compute_instance = "0";
   uint64_t single = 0;
   uint64_t dual = 0;
   uint32_t milliseconds = 0;
   uint32_t gpu_percent = 0;
   uint32_t memory_percent = 0;
+  uint32_t encoder_percent = 0;
+  uint32_t decoder_percent = 0;
   uint32_t celsius = 0;
   uint32_t link = 0;
   uint64_t errors = 0;
@@ -64,16 +72,38 @@ CLI::Option* AddGpu(CLI::App* verb, const FlagsPtr& flags) {
   return verb->add_option("GPU", flags->gpu, "index, UUID or PCI address");
 }
 
+// One command makes at most as many events as the driver keeps; a client may still miss some when
+// it reads slower than they come.
+constexpr uint32_t kXidsPerCommand = 200;
+
+Deed XidDeed(const FaultFlags& f) {
+  const std::string_view verb = f.only == "driver"       ? "xid-driver"
+                                : f.only == "kernel-log" ? "xid-kernel-log"
+                                                         : "xid";
+  Deed deed;
+  for (uint32_t left = f.times; left > 0;) {
+    const uint32_t now = std::min(left, kXidsPerCommand);
+    deed.commands.push_back(fmt::format("{} {} {}{} times {}", verb, f.gpu, f.xid,
+                                        f.gpu_instance.empty() ? "" : " " + f.gpu_instance, now));
+    left -= now;
+  }
+  deed.told = f.times == 1 ? fmt::format("GPU {}: XID {}", f.gpu, f.xid)
+                           : fmt::format("GPU {}: XID {}, {} times", f.gpu, f.xid, f.times);
+  return deed;
+}
+
 void AddXid(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb = AddVerb(app, context, "xid",
                            "the driver reports XID CODE on GPU (`lose` does what 79 stands for)",
-                           flags, [](const FaultFlags& f) -> StatusOr<Deed> {
-                             return Deed{{fmt::format("xid {} {}", f.gpu, f.xid)},
-                                         fmt::format("GPU {}: XID {}", f.gpu, f.xid)};
-                           });
+                           flags, [](const FaultFlags& f) -> StatusOr<Deed> { return XidDeed(f); });
   AddGpu(verb, flags)->required();
   verb->add_option("CODE", flags->xid, "1 to 999")->required()->check(CLI::Range(1, 999));
+  verb->add_option("--times", flags->times, "so often, as fast as it goes")
+      ->check(CLI::Range(1, 1'000'000));
+  verb->add_option("--only", flags->only, "told by the driver, or in the kernel's log, alone")
+      ->check(CLI::IsMember({"driver", "kernel-log"}));
+  verb->add_option("--gi", flags->gpu_instance, "of this GPU instance");
 }
 
 void AddEcc(CLI::App& app, CliContext& context) {
@@ -142,26 +172,42 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
   slow->add_option("--call", slowed->call, "only this NVML function");
 }
 
+StatusOr<Deed> ProcessDeed(const FaultFlags& f) {
+  if (f.is_end) {
+    return Deed{{fmt::format("process-end {} {}", f.gpu, f.pid)},
+                fmt::format("GPU {}: process {} ended", f.gpu, f.pid)};
+  }
+  ASSIGN_OR_RETURN(const uint64_t mebi, ParseMebi(f.memory, "--memory"));
+  const std::string_view kind = f.kind == "G" ? "graphics" : f.kind == "M" ? "mps" : "compute";
+  const std::string instance =
+      f.gpu_instance.empty() ? "" : fmt::format(" {} {}", f.gpu_instance, f.compute_instance);
+  return Deed{{fmt::format("process {} {} {} {} {} {}{}", f.gpu, f.pid, mebi, kind,
+                           f.name.empty() ? "simulated" : f.name, f.gpu_percent, instance),
+               fmt::format("process-util {} {} {} {} {} {}", f.gpu, f.pid, f.gpu_percent,
+                           f.memory_percent, f.encoder_percent, f.decoder_percent)},
+              fmt::format("GPU {}: process {} uses {} MiB", f.gpu, f.pid, mebi)};
+}
+
 void AddProcess(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb =
-      AddVerb(app, context, "process", "a process uses GPU, or ends", flags,
-              [](const FaultFlags& f) -> StatusOr<Deed> {
-                if (f.is_end) {
-                  return Deed{{fmt::format("process-end {} {}", f.gpu, f.pid)},
-                              fmt::format("GPU {}: process {} ended", f.gpu, f.pid)};
-                }
-                ASSIGN_OR_RETURN(const uint64_t mebi, ParseMebi(f.memory, "--memory"));
-                return Deed{{fmt::format("process {} {} {} {} {}", f.gpu, f.pid, mebi,
-                                         f.kind == "G" ? "graphics" : "compute", f.name)},
-                            fmt::format("GPU {}: process {} uses {} MiB", f.gpu, f.pid, mebi)};
-              });
+      AddVerb(app, context, "process", "a process uses GPU, or ends", flags, &ProcessDeed);
   AddGpu(verb, flags)->required();
   verb->add_option("--pid", flags->pid, "process id")->required();
   verb->add_option("--memory", flags->memory, "device memory: 512, 512Mi, 20Gi (MiB when bare)");
-  verb->add_option("--type", flags->kind, "C compute, G graphics")
-      ->check(CLI::IsMember({"C", "G"}));
+  verb->add_option("--type", flags->kind, "C compute, G graphics, M client of MPS")
+      ->check(CLI::IsMember({"C", "G", "M"}));
   verb->add_option("--name", flags->name, "program name without blanks");
+  verb->add_option("--sm", flags->gpu_percent, "how much it uses the GPU, in percent")
+      ->check(CLI::Range(0, 100));
+  verb->add_option("--mem", flags->memory_percent, "device memory's bandwidth, in percent")
+      ->check(CLI::Range(0, 100));
+  verb->add_option("--enc", flags->encoder_percent, "encoder, in percent")
+      ->check(CLI::Range(0, 100));
+  verb->add_option("--dec", flags->decoder_percent, "decoder, in percent")
+      ->check(CLI::Range(0, 100));
+  verb->add_option("--gi", flags->gpu_instance, "id of the GPU instance it runs on");
+  verb->add_option("--ci", flags->compute_instance, "id of the compute instance there");
   verb->add_flag("--end", flags->is_end, "the process ends");
 }
 

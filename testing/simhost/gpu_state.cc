@@ -42,6 +42,10 @@ bool IsAmpereOrNewer(const sim::SimGpu& gpu) {
   return gpu.architecture != kUnsupported && gpu.architecture > kTuringCode;
 }
 
+bool IsHopperOrNewer(const sim::SimGpu& gpu) {
+  return gpu.architecture != kUnsupported && gpu.architecture >= nvml::kArchHopper;
+}
+
 void FillPci(const GpuModel& model, const GpuPlace& place, sim::SimGpu& gpu) {
   gpu.pci.domain = place.pci.domain;
   gpu.pci.bus = place.pci.bus;
@@ -156,6 +160,19 @@ void FillMig(const GpuModel& model, sim::SimMig& mig) {
   }
 }
 
+void FillGpm(sim::SimGpu& gpu) {
+  gpu.gpm = {.is_capable = IsHopperOrNewer(gpu) ? 1U : 0U,
+             .graphics = kUnsupported,
+             .sm = kUnsupported,
+             .occupancy = kUnsupported,
+             .tensor = kUnsupported,
+             .fp64 = kUnsupported,
+             .fp32 = kUnsupported,
+             .fp16 = kUnsupported,
+             .dram = kUnsupported,
+             .padding = 0};
+}
+
 uint64_t SupportedEvents(const GpuModel& model) {
   uint64_t events = nvml::kEventPState | nvml::kEventXidCritical | nvml::kEventClock;
   if (!model.Lacks(Feature::kEcc)) {
@@ -221,6 +238,7 @@ void FillGpu(const GpuModel& model, const GpuPlace& place, sim::SimGpu& gpu) {
   }
   gpu.fabric_state = kUnsupported;
   FillMig(model, gpu.mig);
+  FillGpm(gpu);
 }
 
 }  // namespace kgpu::simhost

@@ -1,6 +1,8 @@
 #include "testing/simhost/host_command.h"
 
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status_macros.h"
@@ -69,11 +71,37 @@ StatusOr<std::string> CountLinkErrors(sim::SimState& state, const Line& words) {
   return std::string();
 }
 
+constexpr std::string_view kXidKernelLog = "xid-kernel-log";
+constexpr std::string_view kXidDriver = "xid-driver";
+
+std::string Xid(std::string_view arguments) {
+  return fmt::format("xid {}", arguments);
+}
+
+// The events are made on a copy, and told by the log alone.
+StatusOr<std::string> XidInKernelLog(KernelLog& kernel_log, const sim::SimState& state,
+                                     std::string_view arguments) {
+  const auto after = std::make_unique<sim::SimState>(state);
+  ASSIGN_OR_RETURN(std::string answer, sim::ApplyCommand(*after, Xid(arguments)));
+  kernel_log.Tell(state, *after);
+  return answer;
+}
+
 }  // namespace
 
-StatusOr<std::string> ApplyHostCommand(const HostFolder& host, sim::SimState& state,
-                                       std::string_view line) {
+StatusOr<std::string> ApplyHostCommand(const HostFolder& host, KernelLog& kernel_log,
+                                       sim::SimState& state, std::string_view line) {
   const Line words = Words(line);
+  if (!words.empty() && words[0] == kXidKernelLog) {
+    return XidInKernelLog(kernel_log, state, line.substr(kXidKernelLog.size()));
+  }
+  if (!words.empty() && words[0] == kXidDriver) {
+    const auto answer = sim::ApplyCommand(state, Xid(line.substr(kXidDriver.size())));
+    if (answer.ok()) {
+      kernel_log.SkipNext();
+    }
+    return answer;
+  }
   if (words.size() == 2 && words[0] == "add-model") {
     return AddModel(host, state, words);
   }

@@ -4,6 +4,8 @@
 //   library VERSION         the user space files are of VERSION from now on
 //   show                    nothing changes but what host.json says
 //   nvlink GPU LINK up      nvlink GPU LINK errors N
+//   xid-kernel-log GPU N [GI [CI]] [times K]       xid, but only as lines of the kernel's log
+//   xid-driver GPU N [GI [CI]] [times K]           xid, but without a line there
 #pragma once
 
 #include <string>
@@ -12,12 +14,13 @@
 #include "src/base/status.h"
 #include "testing/driver/state.h"
 #include "testing/simhost/host_folder.h"
+#include "testing/simhost/kernel_log.h"
 
 namespace kgpu::simhost {
 
 // Applies one line to `state`; the answer says what was made. Errors: as ApplyCommand; `state` is
 // then untouched.
-StatusOr<std::string> ApplyHostCommand(const HostFolder& host, sim::SimState& state,
-                                       std::string_view line);
+StatusOr<std::string> ApplyHostCommand(const HostFolder& host, KernelLog& kernel_log,
+                                       sim::SimState& state, std::string_view line);
 
 }  // namespace kgpu::simhost

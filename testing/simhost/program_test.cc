@@ -1,4 +1,5 @@
 // kgpu-sim as its users run it: the real program, a folder of the test's own.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -76,7 +77,8 @@ TEST_F(ProgramTest, FaultsShowInTheStatusUntilHealed) {
   for (const std::string words :
        {"xid H 3 48", "ecc H 2 --double 2", "hang H 4 --call nvmlDeviceGetTemperature", "slow H 20",
         "nvlink H 5 3 --down", "temp H 1 60", "util H 1 --gpu 90 --memory 40",
-        "throttle H 6 hw-thermal", "process H 1 --pid 4242 --memory 20Gi",
+        "throttle H 6 hw-thermal", "process H 1 --pid 4242 --memory 20Gi --sm 40 --mem 10",
+        "xid H 3 48 --times 450", "xid H 7 74 --only driver",
         "process H 1 --pid 4242 --end", "lose H 0000:07:00.0"}) {
     std::string full = words;
     const Outcome done = Sim(full.replace(full.find('H'), 1, host_));
@@ -91,6 +93,24 @@ TEST_F(ProgramTest, FaultsShowInTheStatusUntilHealed) {
   ASSERT_EQ(Sim("heal " + host_).code, 0);
   EXPECT_THAT(Sim("status " + host_).text, AllOf(Not(HasSubstr("XID")), Not(HasSubstr("hangs")),
                                                  Not(HasSubstr("down")), Not(HasSubstr("lost"))));
+}
+
+TEST_F(ProgramTest, TheKernelLogTellsXids) {
+  Create("--profile 8xA100-SXM4-80GB");
+  const std::string path = host_ + "/dev/kmsg";
+  const int log = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(log, 0) << path;
+  ASSERT_EQ(Sim("xid " + host_ + " 2 74 --only driver").code, 0);
+  ASSERT_EQ(Sim("xid " + host_ + " 2 48 --only kernel-log").code, 0);
+  ASSERT_EQ(Sim("lose " + host_ + " 3").code, 0);
+  std::string text(65536, '\0');
+  const ssize_t size = read(log, text.data(), text.size());
+  close(log);
+  ASSERT_GT(size, 0);
+  text.resize(static_cast<size_t>(size));
+  EXPECT_THAT(text, AllOf(HasSubstr("): 48, pid="), HasSubstr("GPU has fallen off the bus."),
+                          Not(HasSubstr("): 74,"))));
+  EXPECT_THAT(Sim("status " + host_).text, AllOf(HasSubstr("XID 74"), Not(HasSubstr("XID 48"))));
 }
 
 TEST_F(ProgramTest, TheTreeFollowsTheDriver) {

@@ -13,6 +13,7 @@
 #include "testing/simhost/host_command.h"
 #include "testing/simhost/host_folder.h"
 #include "testing/simhost/host_lock.h"
+#include "testing/simhost/kernel_log.h"
 
 namespace kgpu::simhost {
 namespace {
@@ -36,14 +37,18 @@ Status Serve(const std::string& folder, int ready_fd) {
   RETURN_IF_ERROR(WritePid(lock));
   RETURN_IF_ERROR(PrepareState(host));
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  KernelLog kernel_log(host.At("dev/kmsg"));
+  RETURN_IF_ERROR(kernel_log.Make());
   sim::ServerOptions options;
   options.root = host.path();
-  options.on_change = [&host](const sim::SimState&, const sim::SimState& now) {
+  options.counts_on = true;
+  options.on_change = [&](const sim::SimState& before, const sim::SimState& now) {
+    kernel_log.Tell(before, now);
     RETURN_IF_ERROR(host.ReloadSettings());
     return host.Show(now).status();
   };
-  options.apply = [&host](sim::SimState& state, std::string_view line) {
-    return ApplyHostCommand(host, state, line);
+  options.apply = [&](sim::SimState& state, std::string_view line) {
+    return ApplyHostCommand(host, kernel_log, state, line);
   };
   ASSIGN_OR_RETURN(const std::unique_ptr<sim::StateServer> server,
                    sim::StateServer::Create(*loop, options));

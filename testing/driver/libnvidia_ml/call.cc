@@ -119,6 +119,12 @@ uint64_t NowUs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
+uint64_t NowBootNs() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 Return CheckHandle(Device device, Target& target) {
   SessionRef session;
   if (!session) {

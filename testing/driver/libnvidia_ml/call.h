@@ -40,7 +40,8 @@ const SimComputeInstance* FindComputeInstance(const SimGpu& gpu, uint32_t gpu_in
 // The index by which NVML names the GPU in `slot`, or kNoSlot.
 uint32_t IndexOfSlot(const Session& session, uint32_t slot);
 
-uint64_t NowUs();  // since 1970
+uint64_t NowUs();      // since 1970
+uint64_t NowBootNs();  // CLOCK_BOOTTIME
 
 // A function that names no GPU: `read` is called with the session and the state.
 template <typename Read>

@@ -1,4 +1,5 @@
 // Clocks, performance states and what holds them down.
+#include "testing/driver/counters.h"
 #include "testing/driver/libnvidia_ml/call.h"
 
 namespace kgpu::sim {
@@ -183,11 +184,15 @@ KGPU_NVML nvmlDeviceGetSupportedClocksEventReasons(Device device, uint64_t* reas
                   [](const SimGpu& gpu) { return gpu.supported_throttle_reasons; });
 }
 
-// How long the clocks were held down is not simulated: never.
+// Policies besides power and heat never hold the clocks down.
 KGPU_NVML nvmlDeviceGetViolationStatus(Device device, int32_t policy, nvml::ViolationTime* time) {
   return GpuCall("nvmlDeviceGetViolationStatus", device, time != nullptr && policy >= 0,
-                 [&](const SimGpu&) {
-                   *time = {.reference_ns = NowUs() * 1000, .violation_ns = 0};
+                 [&](const SimGpu& gpu) {
+                   if (gpu.throttle_reasons == kUnsupported64) {
+                     return kErrorNotSupported;
+                   }
+                   *time = {.reference_ns = NowUs() * 1000,
+                            .violation_ns = ViolationNs(gpu, policy, NowBootNs())};
                    return kSuccess;
                  });
 }

@@ -1,4 +1,5 @@
 // nvmlDeviceGetFieldValues: single values by number.
+#include "testing/driver/counters.h"
 #include "testing/driver/libnvidia_ml/call.h"
 #include "testing/driver/libnvidia_ml/ecc.h"
 
@@ -53,6 +54,12 @@ enum Field : uint32_t {
   kFieldPowerRequested = 192,
   kFieldResetlessMig = 184,
 };
+
+// NVML_FI_DEV_NVLINK_THROUGHPUT_RAW_*: with protocol; the same here.
+constexpr uint32_t kFieldNvLinkRawTx = 140;
+constexpr uint32_t kFieldNvLinkRawRx = 141;
+// The scope that means all links.
+constexpr uint32_t kAllLinks = 0xffffffffU;
 
 bool IsBetween(uint32_t id, uint32_t first, uint32_t last) {
   return id >= first && id <= last;
@@ -166,6 +173,25 @@ Return LinkErrorField(const SimGpu& gpu, FieldValue& field) {
                                  : kErrorNotSupported;
 }
 
+bool IsTrafficField(uint32_t id) {
+  return IsBetween(id, kFieldNvLinkDataTx, kFieldNvLinkRawRx);
+}
+
+Return LinkTraffic(const SimGpu& gpu, FieldValue& field) {
+  bool is_sent = field.field_id == kFieldNvLinkDataTx || field.field_id == kFieldNvLinkRawTx;
+  uint64_t now = NowBootNs();
+  uint64_t total = 0;
+  bool is_found = false;
+  for (uint32_t i = 0; i < gpu.nvlink_count && i < kMaxNvLinks; ++i) {
+    const SimNvLink& link = gpu.nvlinks[i];
+    if (link.exists != 0 && (field.scope_id == kAllLinks || field.scope_id == i)) {
+      total += is_sent ? LinkTxKib(gpu, link, now) : LinkRxKib(gpu, link, now);
+      is_found = true;
+    }
+  }
+  return is_found ? PutLong(field, total) : kErrorInvalidArgument;
+}
+
 uint32_t LinksToSwitches(const SimGpu& gpu) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < gpu.nvlink_count && i < kMaxNvLinks; ++i) {
@@ -223,6 +249,9 @@ Return LinkField(const SimGpu& gpu, FieldValue& field) {
   if (id == kFieldSwitchLinks) {
     return PutUint(field, LinksToSwitches(gpu));
   }
+  if (IsTrafficField(id)) {
+    return LinkTraffic(gpu, field);
+  }
   if (IsBetween(id, kFieldLinkErrorsFirst, kFieldLinkErrorsLast) ||
       IsBetween(id, kFieldLinkErrorsMoreFirst, kFieldLinkErrorsMoreLast)) {
     return LinkErrorField(gpu, field);
@@ -234,7 +263,7 @@ Return LinkField(const SimGpu& gpu, FieldValue& field) {
 }
 
 bool IsLinkField(uint32_t id) {
-  return IsBetween(id, kFieldLinkErrorsFirst, kFieldLinkErrorsLast) ||
+  return IsTrafficField(id) || IsBetween(id, kFieldLinkErrorsFirst, kFieldLinkErrorsLast) ||
          IsBetween(id, kFieldLinkSpeedFirst, kFieldLinkCount) ||
          IsBetween(id, kFieldLinkErrorsMoreFirst, kFieldLinkErrorsMoreLast) ||
          IsBetween(id, kFieldLinkSpeedMoreFirst, kFieldLinkSpeedMoreLast) ||
@@ -254,7 +283,7 @@ Return PowerField(const SimGpu& gpu, FieldValue& field) {
     case kFieldPowerRequested:
       return PutUint(field, gpu.power.limit);
     case kFieldEnergyToo:
-      return PutLong(field, gpu.power.energy_mj);
+      return PutLong(field, EnergyMj(gpu, NowBootNs()));
     default:
       return PutUint(field, gpu.power.usage);
   }
@@ -265,7 +294,7 @@ Return OtherField(const SimGpu& gpu, FieldValue& field) {
     case kFieldMemoryTemperature:
       return PutUint(field, gpu.temperature.memory);
     case kFieldEnergy:
-      return PutLong(field, gpu.power.energy_mj);
+      return PutLong(field, EnergyMj(gpu, NowBootNs()));
     case kFieldPcieReplay:
       return PutUint(field, gpu.pcie.replay_counter);
     case kFieldPcieReplayRollover:
@@ -278,8 +307,45 @@ Return OtherField(const SimGpu& gpu, FieldValue& field) {
   }
 }
 
-Return ReadField(const SimGpu& gpu, FieldValue& field) {
+// The number before the first dot of the driver's version.
+uint32_t MajorVersion(const SimState& state) {
+  uint32_t major = 0;
+  for (char digit : state.driver.version) {
+    if (digit < '0' || digit > '9' || major > 9999) {
+      break;
+    }
+    major = major * 10 + static_cast<uint32_t>(digit - '0');
+  }
+  return major;
+}
+
+constexpr uint32_t kFirstWithPcieCounters = 565;
+constexpr uint32_t kFirstWithRecoveryAction = 570;
+
+// Fields that older drivers do not know.
+Return NewerField(const SimState& state, const SimGpu& gpu, FieldValue& field) {
+  bool is_known =
+      MajorVersion(state) >=
+      (field.field_id == kFieldRecoveryAction ? kFirstWithRecoveryAction : kFirstWithPcieCounters);
+  if (!is_known) {
+    return kErrorNotSupported;
+  }
+  if (field.field_id == kFieldRecoveryAction) {
+    bool is_plain_reset = gpu.recovery_action == 0 && gpu.reset_required != 0;
+    return PutUint(field, is_plain_reset ? uint32_t{nvml::kRecoveryGpuReset} : gpu.recovery_action);
+  }
+  if (gpu.pcie.tx_kib_s == kUnsupported) {
+    return kErrorNotSupported;
+  }
+  return PutLong(field, field.field_id == kFieldPcieTxBytes ? PcieTxBytes(gpu, NowBootNs())
+                                                            : PcieRxBytes(gpu, NowBootNs()));
+}
+
+Return ReadField(const SimState& state, const SimGpu& gpu, FieldValue& field) {
   uint32_t id = field.field_id;
+  if (id == kFieldPcieTxBytes || id == kFieldPcieRxBytes || id == kFieldRecoveryAction) {
+    return NewerField(state, gpu, field);
+  }
   if (IsBetween(id, kFieldEccCurrent, kFieldEccLastLocation)) {
     return EccField(gpu, field);
   }
@@ -291,7 +357,11 @@ Return ReadField(const SimGpu& gpu, FieldValue& field) {
     return LinkField(gpu, field);
   }
   if (IsBetween(id, kFieldPerfPolicyFirst, kFieldPerfPolicyLast)) {
-    return PutLong(field, 0);
+    if (gpu.throttle_reasons == kUnsupported64) {
+      return kErrorNotSupported;
+    }
+    auto policy = static_cast<int32_t>(id - kFieldPerfPolicyFirst);
+    return PutLong(field, ViolationNs(gpu, policy, NowBootNs()));
   }
   if (IsBetween(id, kFieldRemappedCorrected, kFieldRemapFailed)) {
     return RemapField(gpu, field);
@@ -307,17 +377,26 @@ constexpr int32_t kMaxFields = 4096;
 }  // namespace
 
 KGPU_NVML nvmlDeviceGetFieldValues(Device device, int32_t count, FieldValue* values) {
-  return GpuCall("nvmlDeviceGetFieldValues", device,
-                 values != nullptr && count > 0 && count <= kMaxFields, [&](const SimGpu& gpu) {
-                   auto now = static_cast<int64_t>(NowUs());
-                   for (int32_t i = 0; i < count; ++i) {
-                     FieldValue& field = values[i];
-                     field.timestamp_us = now;
-                     field.latency_us = 0;
-                     field.nvml_return = ReadField(gpu, field);
-                   }
-                   return kSuccess;
-                 });
+  Target target;
+  Return checked =
+      CheckArguments(values != nullptr && count > 0 && count <= kMaxFields, device, target);
+  if (checked != kSuccess) {
+    return checked;
+  }
+  return SlotCall("nvmlDeviceGetFieldValues", target.slot,
+                  [&](const Session&, const SimState& state) {
+                    if (target.is_mig) {
+                      return kErrorNotSupported;
+                    }
+                    auto now = static_cast<int64_t>(NowUs());
+                    for (int32_t i = 0; i < count; ++i) {
+                      FieldValue& field = values[i];
+                      field.timestamp_us = now;
+                      field.latency_us = 0;
+                      field.nvml_return = ReadField(state, state.gpus[target.slot], field);
+                    }
+                    return kSuccess;
+                  });
 }
 
 }  // namespace kgpu::sim

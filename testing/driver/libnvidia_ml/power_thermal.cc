@@ -1,4 +1,5 @@
 // Power, temperature, fans, PCIe link, and the switches of a GPU.
+#include "testing/driver/counters.h"
 #include "testing/driver/libnvidia_ml/call.h"
 #include "testing/driver/libnvidia_ml/change.h"
 
@@ -44,7 +45,7 @@ KGPU_NVML nvmlDeviceGetPowerManagementMode(Device device, nvml::EnableState* mod
 
 KGPU_NVML nvmlDeviceGetTotalEnergyConsumption(Device device, uint64_t* millijoules) {
   return GetValue("nvmlDeviceGetTotalEnergyConsumption", device, millijoules,
-                  [](const SimGpu& gpu) { return gpu.power.energy_mj; });
+                  [](const SimGpu& gpu) { return EnergyMj(gpu, NowBootNs()); });
 }
 
 KGPU_NVML nvmlDeviceGetPowerSource(Device device, uint32_t* source) {

@@ -179,7 +179,8 @@ KGPU_NVML nvmlDeviceGetProcessUtilization(Device device, nvml::ProcessUtilizatio
     }
     bool is_any = false;
     for (const SimProcess& process : gpu.processes) {
-      if (process.pid == 0 || now <= last_seen_us) {
+      // The driver counts the work of MPS clients as their server's.
+      if (process.pid == 0 || process.kind == kMps || now <= last_seen_us) {
         continue;
       }
       is_any = true;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -152,6 +153,139 @@ TEST_F(SimulatedGpuTest, SaysNotSupportedWhereTheModelLacksAValue) {
                 "nvmlDeviceGetFieldValues", gpu_, 1, &field)),
             nvml::kSuccess);
   EXPECT_EQ(field.nvml_return, nvml::kErrorNotSupported);
+}
+
+TEST_F(SimulatedGpuTest, TellsWhatEveryLinkHasCarried) {
+  Start(2);
+  server_.Change([](SimState& state) { state.gpus[0].nvlinks[3].tx_kib = 77; });
+  nvml::FieldValue fields[3] = {};
+  fields[0].field_id = nvml::kFieldNvLinkDataTx;
+  fields[0].scope_id = 3;
+  fields[1].field_id = nvml::kFieldNvLinkDataRx;
+  fields[1].scope_id = 0xffffffffU;
+  fields[2].field_id = nvml::kFieldNvLinkDataTx;
+  fields[2].scope_id = 12;
+  ASSERT_EQ(
+      library_.Call<nvml::DeviceGetFieldValuesFn>("nvmlDeviceGetFieldValues", gpu_, 3, &fields[0]),
+      nvml::kSuccess);
+  EXPECT_EQ(fields[0].value.ulong, 77U);
+  EXPECT_EQ(fields[1].value.ulong, 12U * 2000 + 66);
+  EXPECT_EQ(fields[2].nvml_return, nvml::kErrorInvalidArgument);
+}
+
+TEST_F(SimulatedGpuTest, DoesNotKnowFieldsOfNewerDrivers) {
+  Start(1);
+  const auto ask = [&](uint32_t id) {
+    nvml::FieldValue field{};
+    field.field_id = id;
+    EXPECT_EQ(
+        library_.Call<nvml::DeviceGetFieldValuesFn>("nvmlDeviceGetFieldValues", gpu_, 1, &field),
+        nvml::kSuccess);
+    return field;
+  };
+  EXPECT_EQ(ask(nvml::kFieldRecoveryAction).nvml_return, nvml::kErrorNotSupported);
+  EXPECT_EQ(ask(nvml::kFieldPcieTxBytes).nvml_return, nvml::kErrorNotSupported);
+}
+
+namespace {
+
+// Metrics between two samples that were just taken.
+std::vector<nvml::GpmMetric> Metrics(const SimulatedLibrary& library, Device gpu,
+                                     std::vector<uint32_t> ids) {
+  nvml::GpmSample samples[2] = {};
+  auto metrics = std::make_unique<nvml::GpmMetrics>();
+  for (nvml::GpmSample& sample : samples) {
+    EXPECT_EQ(library.Call<nvml::GpmSampleAllocFn>("nvmlGpmSampleAlloc", &sample), nvml::kSuccess);
+    EXPECT_EQ(library.Call<nvml::GpmSampleGetFn>("nvmlGpmSampleGet", gpu, sample), nvml::kSuccess);
+  }
+  metrics->version = nvml::kGpmMetricsVersion;
+  metrics->count = static_cast<uint32_t>(ids.size());
+  metrics->older = samples[0];
+  metrics->newer = samples[1];
+  for (size_t i = 0; i < ids.size(); ++i) {
+    metrics->metrics[i].id = ids[i];
+  }
+  EXPECT_EQ(library.Call<nvml::GpmMetricsGetFn>("nvmlGpmMetricsGet", metrics.get()),
+            nvml::kSuccess);
+  for (nvml::GpmSample sample : samples) {
+    EXPECT_EQ(library.Call<nvml::GpmSampleFreeFn>("nvmlGpmSampleFree", sample), nvml::kSuccess);
+  }
+  return {metrics->metrics, metrics->metrics + ids.size()};
+}
+
+}  // namespace
+
+TEST_F(SimulatedGpuTest, HasGpmMetricsFromHopperOn) {
+  Start(1);
+  nvml::GpmSupport support{.version = nvml::kGpmSupportVersion, .is_supported = 7};
+  const auto ask = [&] {
+    return library_.Call<nvml::GpmQueryDeviceSupportFn>("nvmlGpmQueryDeviceSupport", gpu_,
+                                                        &support);
+  };
+  EXPECT_EQ(ask(), nvml::kSuccess);
+  EXPECT_EQ(support.is_supported, 0U);
+  server_.Change([](SimState& state) {
+    SimGpu& gpu = state.gpus[0];
+    gpu.utilization.gpu = 40;
+    gpu.gpm = {.is_capable = 1,
+               .graphics = kUnsupported,
+               .sm = 75,
+               .occupancy = kUnsupported,
+               .tensor = 12,
+               .fp64 = 0,
+               .fp32 = 0,
+               .fp16 = 0,
+               .dram = 0,
+               .padding = 0};
+  });
+  EXPECT_EQ(ask(), nvml::kSuccess);
+  EXPECT_EQ(support.is_supported, 1U);
+  const auto metrics = Metrics(library_, gpu_,
+                               {nvml::kGpmGraphicsUtil, nvml::kGpmSmUtil, nvml::kGpmSmOccupancy,
+                                nvml::kGpmAnyTensorUtil, 90});
+  EXPECT_EQ(metrics[0].value, 40);
+  EXPECT_EQ(metrics[1].value, 75);
+  EXPECT_EQ(metrics[2].value, 20);
+  EXPECT_EQ(metrics[3].value, 12);
+  EXPECT_EQ(metrics[4].nvml_return, nvml::kErrorNotSupported);
+}
+
+TEST_F(SimulatedGpuTest, GpmNeedsTwoTakenSamplesOfOneGpu) {
+  Start(1);
+  server_.Change([](SimState& state) { state.gpus[0].gpm.is_capable = 1; });
+  nvml::GpmSample sample = nullptr;
+  ASSERT_EQ(library_.Call<nvml::GpmSampleAllocFn>("nvmlGpmSampleAlloc", &sample), nvml::kSuccess);
+  auto metrics = std::make_unique<nvml::GpmMetrics>();
+  metrics->version = nvml::kGpmMetricsVersion;
+  metrics->older = metrics->newer = sample;
+  const auto ask = [&] {
+    return library_.Call<nvml::GpmMetricsGetFn>("nvmlGpmMetricsGet", metrics.get());
+  };
+  EXPECT_EQ(ask(), nvml::kErrorInvalidArgument);
+  EXPECT_EQ(library_.Call<nvml::GpmMigSampleGetFn>("nvmlGpmMigSampleGet", gpu_, 3U, sample),
+            nvml::kErrorInvalidArgument);
+  EXPECT_EQ(library_.Call<nvml::GpmSampleGetFn>("nvmlGpmSampleGet", gpu_, sample), nvml::kSuccess);
+  EXPECT_EQ(ask(), nvml::kErrorInvalidArgument);
+  EXPECT_EQ(library_.Call<nvml::GpmSampleFreeFn>("nvmlGpmSampleFree", sample), nvml::kSuccess);
+}
+
+TEST_F(SimulatedGpuTest, ClientsOfMpsHaveNoUtilizationOfTheirOwn) {
+  Start(1);
+  server_.Change([](SimState& state) {
+    state.gpus[0].processes[0].pid = 41;
+    state.gpus[0].processes[0].kind = kCompute;
+    state.gpus[0].processes[0].sm_util = 30;
+    state.gpus[0].processes[1].pid = 42;
+    state.gpus[0].processes[1].kind = kMps;
+    state.gpus[0].processes[1].sm_util = 50;
+  });
+  nvml::ProcessUtilizationSample samples[4] = {};
+  uint32_t count = 4;
+  EXPECT_EQ(library_.Call<nvml::DeviceGetProcessUtilizationFn>(
+                "nvmlDeviceGetProcessUtilization", gpu_, &samples[0], &count, uint64_t{0}),
+            nvml::kSuccess);
+  ASSERT_EQ(count, 1U);
+  EXPECT_EQ(samples[0].pid, 41U);
 }
 
 TEST_F(SimulatedGpuTest, LosesOnlyTheLostGpu) {
