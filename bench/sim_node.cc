@@ -94,8 +94,13 @@ void SimNode::Forget() const {
 }
 
 std::vector<std::string> SimNode::Agent() const {
-  return {kBin + "/kgpu",   "agent",   "--host-root", host(),    "--engine-root", "/",
-          "--kubelet-dir",  kubelet(), "--run-dir",   run_dir(), "--config",      dir_.At("config"),
+  return {kBin + "/kgpu",   "agent",
+          "--host-root",    host(),
+          "--engine-root",  "/",
+          "--kubelet-dir",  kubelet(),
+          "--run-dir",      run_dir(),
+          "--state-dir",    dir_.At("state"),
+          "--config",       dir_.At("config"),
           "--http-address", "off"};
 }
 

@@ -84,7 +84,7 @@ health: {holdDown: 500ms}
 END
 mkdir "$work/cdi"
 mark=$(date +%s%N)
-"$bin/kgpu" agent "${host_flags[@]}" --kubelet-dir "$work/kubelet" --run-dir "$work/run" \
+"$bin/kgpu" agent "${host_flags[@]}" --kubelet-dir "$work/kubelet" --run-dir "$work/run" --state-dir "$work/state" \
   --cdi-dir "$cdi_dir" --config "$work/config.yaml" --http-address off 2>"$work/agent.log" &
 agent=$!
 make_rootfs "$work/rootfs" "$bin/kgpu" "$bin/kgpu-probe"

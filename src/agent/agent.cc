@@ -11,7 +11,9 @@
 #include "src/agent/chain_facts.h"
 #include "src/agent/cluster_node.h"
 #include "src/agent/config_source.h"
+#include "src/agent/disk_worker.h"
 #include "src/agent/front.h"
+#include "src/agent/health_desk.h"
 #include "src/agent/injector.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
@@ -108,6 +110,11 @@ MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys
           .hostname = options.node_name};
 }
 
+HealthDeskOptions HealthDeskOptionsOf(const AgentOptions& options) {
+  return {.journal = {.folder = options.state_dir, .boot_id = ReadBootId(options.boot_id_file)},
+          .node = options.node_name};
+}
+
 class AgentImpl final : public Agent {
  public:
   AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
@@ -116,6 +123,12 @@ class AgentImpl final : public Agent {
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
         front_(loop, {.state = [this] { return state(); },
+                      .others =
+                          [this](const http::Request& request, const http::Responder& responder) {
+                            return health_.Answer(request, [responder](http::Response response) {
+                              responder.Send(std::move(response));
+                            });
+                          },
                       .metrics =
                           [this](const http::Request& request) {
                             return measurements_.AnswerAsked(request, ConfiguredNames());
@@ -125,6 +138,11 @@ class AgentImpl final : public Agent {
         config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
                 !options_.config_file.empty(), [this] { OnConfig(); }),
         remembered_(Recall(options_, config_.config())),
+        disk_(loop),
+        health_(loop, disk_, HealthDeskOptionsOf(options_),
+                {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
+                 .overview = [] { return health::Overview(); },
+                 .clear = [](const device::GpuUuid&) { return OkStatus(); }}),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
@@ -204,6 +222,8 @@ class AgentImpl final : public Agent {
   std::unique_ptr<Injector> injector_;
   ConfigSource config_;
   Remembered remembered_;
+  DiskWorker disk_;
+  HealthDesk health_;
   inventory::Inventory inventory_;
   RuntimeWatch runtime_;
 
@@ -322,6 +342,7 @@ void AgentImpl::OnConfig() {
 
 void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   snapshot_ = snapshot;
+  health_.SetSnapshot(snapshot);
   loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
   Assign();
   measurements_.SetSnapshot(snapshot);

@@ -17,7 +17,9 @@ constexpr mode_t kSocketMode = 0660;
 Front::Front(EventLoop& loop, FrontDesk desk)
     : desk_(std::move(desk)),
       server_(loop, [this](const http::Request& request, const http::Responder& responder) {
-        responder.Send(Answer(request));
+        if (!desk_.others(request, responder)) {
+          responder.Send(Answer(request));
+        }
       }) {
 }
 

@@ -14,6 +14,8 @@ namespace kgpu::agent {
 // Who answers, asked for each request.
 struct FrontDesk {
   std::function<AgentState()> state;
+  // What others on agent.sock answer, now or later; false: it is a path of ours.
+  std::function<bool(const http::Request&, const http::Responder&)> others;
   // A page of series; the path has been looked at.
   std::function<http::Response(const http::Request&)> metrics;
   std::string version;

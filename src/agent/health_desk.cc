@@ -90,7 +90,7 @@ StatusOr<device::GpuUuid> FindGpu(const device::Snapshot& snapshot, std::string_
   const auto pci = device::PciBusId::Parse(text);
   const auto index = ParseUint(text);
   if (!pci.ok() && !index) {
-    return InvalidArgument("\"{}\" names no GPU: give its UUID (GPU-…), index or PCI address",
+    return InvalidArgument("\"{}\" names no GPU: give its UUID, index or PCI address",
                            Printable(text, 60));
   }
   for (const device::Gpu& gpu : snapshot.gpus) {

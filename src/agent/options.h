@@ -16,6 +16,7 @@ struct AgentOptions {
   std::string cdi_folder = "/var/run/cdi";       // below the host root
   std::string boot_id_file = "/proc/sys/kernel/random/boot_id";
   std::string run_dir = "/run/kgpu";         // agent.sock and what outlives a restart
+  std::string state_dir = "/var/lib/kgpu";   // what outlives a reboot
   std::vector<std::string> runtime_sockets;  // empty: the usual ones below the host root
   std::optional<std::string> http_address;   // wins over the configuration; "" is off
   std::string version;

@@ -13,6 +13,7 @@
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/signals.h"
+#include "src/cli/state_dir.h"
 #include "src/cli/version.h"
 
 namespace kgpu::cli {
@@ -79,6 +80,7 @@ void AddAgentVerb(VerbRegistrar& verbs) {
       ->envname("KGPU_RUN_DIR")
       ->type_name("DIR")
       ->capture_default_str();
+  AddStateDirOption(*verb, options->agent.state_dir);
   verb->add_option("--cdi-dir", options->agent.cdi_folder, "Folder of the host for our CDI specs")
       ->type_name("DIR")
       ->capture_default_str();

@@ -1,9 +1,11 @@
 #include "src/cli/ask_agent.h"
 
 #include <CLI/CLI.hpp>
+#include <iterator>
 #include <string_view>
 
 #include "src/agent/web.h"
+#include "src/base/ascii.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/cli/output.h"
@@ -24,6 +26,37 @@ std::string_view NameOf(report::OutputFormat format) {
   return "json";
 }
 
+constexpr std::string_view kNoAgent =
+    "no agent answers (start one with `kgpu agent`, or name its --run-dir)";
+
+Status Refusal(const std::string& socket, const http::Response& response) {
+  const std::string text(Trim(Printable(Trim(response.body), 400)));
+  switch (response.code) {
+    case 400:
+      return InvalidArgument("{}", text);
+    case 404:
+      return NotFound("{}", text);
+    case 409:
+      return FailedPrecondition("{}", text);
+    default:
+      return Unavailable("{}: the agent answers {}: {}", socket, response.code, text);
+  }
+}
+
+StatusOr<ExitCode> PrintAnswer(const std::string& run_dir, const http::Request& request) {
+  const std::string socket = run_dir + "/agent.sock";
+  const StatusOr<http::Response> response = http::Fetch(socket, request);
+  if (!response.ok()) {
+    return Annotate(response.status(), "{}", kNoAgent);
+  }
+  if (response->code != 200) {
+    return Refusal(socket, *response);
+  }
+  RETURN_IF_ERROR(PrintOut(response->body));
+  const auto code = ParseUint(response->headers.Find(agent::kExitCodeHeader).value_or("0"));
+  return code == 0U ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
 }  // namespace
 
 void AddRunDirOption(CLI::App& verb, std::string& run_dir) {
@@ -36,20 +69,32 @@ void AddRunDirOption(CLI::App& verb, std::string& run_dir) {
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
                                   report::OutputFormat format) {
   http::Request request;
-  request.target = fmt::format("{}?output={}", path, NameOf(format));
-  const std::string socket = run_dir + "/agent.sock";
-  const StatusOr<http::Response> response = http::Fetch(socket, request);
-  if (!response.ok()) {
-    return Annotate(response.status(),
-                    "no agent answers (start one with `kgpu agent`, or name its --run-dir)");
+  const bool has_query = path.find('?') != std::string::npos;
+  request.target = fmt::format("{}{}output={}", path, has_query ? '&' : '?', NameOf(format));
+  return PrintAnswer(run_dir, request);
+}
+
+StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path) {
+  http::Request request;
+  request.method = "POST";
+  request.target = path;
+  return PrintAnswer(run_dir, request);
+}
+
+bool IsNoAgent(const Status& status) {
+  return Message(status).starts_with(kNoAgent);
+}
+
+std::string EscapeQuery(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (IsAlphanumeric(c) || c == '-' || c == '.' || c == '_') {
+      escaped += c;
+    } else {
+      fmt::format_to(std::back_inserter(escaped), "%{:02X}", static_cast<unsigned char>(c));
+    }
   }
-  if (response->code != 200) {
-    return Unavailable("{}: the agent answers {}: {}", socket, response->code,
-                       Printable(response->body, 200));
-  }
-  RETURN_IF_ERROR(PrintOut(response->body));
-  const auto code = ParseUint(response->headers.Find(agent::kExitCodeHeader).value_or("0"));
-  return code == 0U ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return escaped;
 }
 
 }  // namespace kgpu::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "src/base/status.h"
 #include "src/cli/exit_code.h"
@@ -19,9 +20,18 @@ inline constexpr char kRunDir[] = "/run/kgpu";
 void AddRunDirOption(CLI::App& verb, std::string& run_dir);
 
 // Prints what agent.sock in `run_dir` answers to `path`, in the form asked for, and gives the exit
-// code it answers with. Errors: NotFound, Unavailable (no agent runs, with the mend),
-// PermissionDenied.
+// code it answers with. `path` may have a query. Errors: NotFound, Unavailable (no agent runs, with
+// the mend), PermissionDenied; InvalidArgument, NotFound, FailedPrecondition (what it says).
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
                                   report::OutputFormat format);
+
+// The same for a request that changes something.
+StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path);
+
+// Whether no agent was reached, as against one that refused.
+bool IsNoAgent(const Status& status);
+
+// `text` as a value in a query.
+std::string EscapeQuery(std::string_view text);
 
 }  // namespace kgpu::cli

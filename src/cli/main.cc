@@ -11,6 +11,7 @@
 #include "src/cli/completion.h"
 #include "src/cli/config.h"
 #include "src/cli/devices.h"
+#include "src/cli/health.h"
 #include "src/cli/labels.h"
 #include "src/cli/metrics.h"
 #include "src/cli/node.h"
@@ -83,6 +84,7 @@ void Describe(CLI::App& app) {
       "  kgpu devices                       what GPUs are there, and are they well?\n"
       "  kgpu agent                         hand them to the pods of this node\n"
       "  kgpu status                        what does the agent do, and why not more?\n"
+      "  kgpu health                        is a GPU sick, why, and what mends it?\n"
       "  kgpu cdi generate                  make them available to containers\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
       "  kgpu runtime configure --dry-run   let docker, containerd, CRI-O hand them out: a diff\n"
@@ -96,6 +98,7 @@ int Run(int argc, char** argv) {
   AddAgentVerb(verbs);
   AddStatusVerb(verbs);
   AddDevicesVerb(verbs);
+  AddHealthVerbs(verbs);
   AddLabelsVerb(verbs);
   AddMetricsVerb(verbs);
   AddNodeVerbs(verbs);

@@ -107,10 +107,22 @@ class AgentClusterTest : public ::testing::Test {
 
   void StartAgent(const std::string& config = "") {
     host_->dir().WriteFile("config.yaml", "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n" + config);
-    std::vector<std::string> argv = {
-        ProgramPath("kgpu"), "agent",          "--kubelet-dir", At("kubelet"), "--run-dir",
-        At("run"),           "--http-address", "off",           "--config",    At("config.yaml"),
-        "--kubeconfig",      At("kubeconfig"), "--node",        "n1"};
+    std::vector<std::string> argv = {ProgramPath("kgpu"),
+                                     "agent",
+                                     "--kubelet-dir",
+                                     At("kubelet"),
+                                     "--run-dir",
+                                     At("run"),
+                                     "--state-dir",
+                                     At("state"),
+                                     "--http-address",
+                                     "off",
+                                     "--config",
+                                     At("config.yaml"),
+                                     "--kubeconfig",
+                                     At("kubeconfig"),
+                                     "--node",
+                                     "n1"};
     for (const std::string& flag : host_->flags()) {
       argv.push_back(flag);
     }

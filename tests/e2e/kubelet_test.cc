@@ -169,8 +169,10 @@ class AgentContainerTest : public KubeletContainerTest {
   void Prepare() override {
     host_ = std::make_unique<SimHost>("4xT4");
     Start();
-    std::vector<std::string> argv = {"kgpu",           "agent",     "--kubelet-dir",
-                                     folder(),         "--run-dir", host_->dir().At("run"),
+    std::vector<std::string> argv = {"kgpu",           "agent",
+                                     "--kubelet-dir",  folder(),
+                                     "--run-dir",      host_->dir().At("run"),
+                                     "--state-dir",    host_->dir().At("state"),
                                      "--http-address", "off"};
     for (const std::string& flag : host_->flags()) {
       argv.push_back(flag);

@@ -58,10 +58,12 @@ AgentNode::AgentNode(const Options& options) : host_(options.profile) {
 }
 
 void AgentNode::StartAgent() {
-  std::vector<std::string> argv = {
-      "kgpu",           "agent",   "--kubelet-dir", kubelet_root(),
-      "--run-dir",      run_dir(), "--config",      host_.dir().At("config.yaml"),
-      "--http-address", "off"};
+  std::vector<std::string> argv = {"kgpu",           "agent",
+                                   "--kubelet-dir",  kubelet_root(),
+                                   "--run-dir",      run_dir(),
+                                   "--state-dir",    state_dir(),
+                                   "--config",       host_.dir().At("config.yaml"),
+                                   "--http-address", "off"};
   for (std::string& flag : host_.flags()) {
     argv.push_back(std::move(flag));
   }

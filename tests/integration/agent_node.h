@@ -34,6 +34,7 @@ class AgentNode {
   e2e::SimHost& host() { return host_; }
   std::string kubelet_root() const { return host_.dir().At("kubelet"); }
   std::string run_dir() const { return host_.dir().At("run"); }
+  std::string state_dir() const { return host_.dir().At("state"); }
   std::string cdi_folder() const { return host_.path() + "/run/cdi"; }
 
   void StartAgent();

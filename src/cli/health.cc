@@ -1,0 +1,151 @@
+#include "src/cli/health.h"
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "src/base/clock.h"
+#include "src/base/status_macros.h"
+#include "src/cli/ask_agent.h"
+#include "src/cli/host_options.h"
+#include "src/cli/observe.h"
+#include "src/cli/output.h"
+#include "src/cli/since.h"
+#include "src/cli/state_dir.h"
+#include "src/health/journal.h"
+#include "src/report/health_view.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct Options {
+  HostOptions host;
+  std::string output = "table";
+  std::string run_dir = kRunDir;
+  std::string state_dir = kStateDir;
+  std::string since = "7d";
+  std::string gpu;
+  bool is_direct = false;
+};
+
+// Whether the agent of this node can be asked: it watches the host that is meant.
+bool IsAgentMeant(const Options& options) {
+  const HostOptions& host = options.host;
+  return !options.is_direct && host.host_root.empty() && host.driver_root.empty() &&
+         host.nvml_library.empty();
+}
+
+StatusOr<ExitCode> Show(const Options& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  if (IsAgentMeant(options)) {
+    // It knows what happened; a look at the driver shows what is.
+    StatusOr<ExitCode> answer = PrintFromAgent(options.run_dir, "/v1/health", format);
+    if (answer.ok() || !IsNoAgent(answer.status())) {
+      return answer;
+    }
+  }
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  report::HealthReport report;
+  ASSIGN_OR_RETURN(report.snapshot, TakeSnapshot(options.host, root));
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                               ? report::HealthTable(report)
+                               : Render(report::HealthJson(report), format)));
+  return report::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+// Without an agent the file speaks: after a crash, or when the agent was taken off.
+StatusOr<ExitCode> PrintJournal(const Options& options, WallTime since, OutputFormat format) {
+  health::JournalFilter filter{.since = since, .gpu = {}};
+  if (!options.gpu.empty()) {
+    auto gpu = device::GpuUuid::Parse(options.gpu);
+    if (!gpu.ok()) {
+      return InvalidArgument("--gpu: no agent answers, who would know \"{}\": name it by its UUID",
+                             options.gpu);
+    }
+    filter.gpu = *std::move(gpu);
+  }
+  ASSIGN_OR_RETURN(health::JournalText journal, health::Journal(options.state_dir, {}).Read());
+  journal.entries = health::Select(std::move(journal.entries), filter);
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                               ? report::HistoryTable(journal)
+                               : Render(report::HistoryJson(journal), format)));
+  return ExitCode::kOk;
+}
+
+StatusOr<ExitCode> History(const Options& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const WallTime since, ParseSince(options.since, RealClock().WallNow()));
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(since.time_since_epoch()).count();
+  std::string path = fmt::format("/v1/health/history?since={}", ms);
+  if (!options.gpu.empty()) {
+    path += "&gpu=" + EscapeQuery(options.gpu);
+  }
+  StatusOr<ExitCode> answer = PrintFromAgent(options.run_dir, path, format);
+  if (answer.ok() || !IsNoAgent(answer.status())) {
+    return answer;
+  }
+  return PrintJournal(options, since, format);
+}
+
+StatusOr<ExitCode> Clear(const Options& options) {
+  return PostToAgent(options.run_dir, "/v1/health/clear?gpu=" + EscapeQuery(options.gpu));
+}
+
+void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = health.add_subcommand(
+      "history",
+      "Print what happened to the GPUs' health, oldest first, over restarts and reboots");
+  verb->footer(
+      "Read from the agent, or from its journal where no agent runs.\n\n"
+      "  kgpu health history --since 24h\n"
+      "  kgpu health history --gpu 3 --output json | jq '.entries[] | select(.kind == "
+      "\"raised\")'");
+  AddSinceOption(*verb, options->since, "How far back to look: 90m, 24h, 7d");
+  verb->add_option("--gpu", options->gpu, "Of this GPU only: UUID, index or PCI address")
+      ->type_name("GPU");
+  AddOutputOption(*verb, options->output);
+  AddRunDirOption(*verb, options->run_dir);
+  AddStateDirOption(*verb, options->state_dir);
+  verbs.OnRun(*verb, [options] { return History(*options); });
+}
+
+void AddClearVerb(CLI::App& health, VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = health.add_subcommand(
+      "clear", "Take it that a GPU is well again: ends its faults, also those held back");
+  verb->footer(
+      "For a device that failed too often to be trusted by itself, once its cause is mended.\n"
+      "A fault that is still there is news again at once.\n\n"
+      "  kgpu health clear 3");
+  verb->add_option("GPU", options->gpu, "UUID, index or PCI address")->required();
+  AddRunDirOption(*verb, options->run_dir);
+  verbs.OnRun(*verb, [options] { return Clear(*options); });
+}
+
+}  // namespace
+
+void AddHealthVerbs(VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "health", "Show how the GPUs are, what is wrong with them, and what mends it");
+  verb->footer(
+      "Exits 0 when every device may be handed out, 7 when one may not or the driver is silent.\n\n"
+      "  kgpu health\n"
+      "  kgpu health history --since 24h\n"
+      "  kgpu health clear 3           trust a GPU again that failed too often");
+  AddOutputOption(*verb, options->output);
+  verb->add_flag("--direct", options->is_direct,
+                 "Ask the driver, also where an agent runs (which knows what happened before)");
+  AddRunDirOption(*verb, options->run_dir);
+  AddHostOptions(*verb, options->host);
+  verbs.OnRun(*verb, [options] { return Show(*options); });
+  AddHistoryVerb(*verb, verbs);
+  AddClearVerb(*verb, verbs);
+}
+
+}  // namespace kgpu::cli
