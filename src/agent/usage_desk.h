@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/agent/disk_worker.h"
 #include "src/base/event_loop.h"
 #include "src/config/node_config.h"
 #include "src/device/sample.h"
@@ -20,10 +21,10 @@ namespace kgpu::agent {
 // Lives on the loop's thread.
 class UsageDesk {
  public:
-  // What is counted is kept in `folder`, which is made: "/var/lib/kgpu/usage". `loop` outlives the
-  // desk.
-  UsageDesk(EventLoop& loop, std::string folder);
-  // Writes what is not yet in the file.
+  // What is counted is kept in `folder`, which is made: "/var/lib/kgpu/usage". `loop` and `disk`
+  // outlive the desk.
+  UsageDesk(EventLoop& loop, DiskWorker& disk, std::string folder);
+  // Has what is not yet in the file written.
   ~UsageDesk();
   UsageDesk(const UsageDesk&) = delete;
   UsageDesk& operator=(const UsageDesk&) = delete;

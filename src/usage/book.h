@@ -1,0 +1,77 @@
+// Counts what pods have of the GPUs, from one round of samples to the next, and keeps it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/usage/ledger.h"
+#include "src/usage/meter.h"
+#include "src/usage/store.h"
+
+namespace kgpu::usage {
+
+// Lives on the loop's thread. Lengths of time are steady; the wall clock only says in which hour
+// they are put, so that a clock that jumps invents and loses nothing.
+class Book {
+ public:
+  // Does the write where disks may be waited for, in the order of the calls, and calls `done` on
+  // the loop. False: it is not taken now.
+  using Writer = std::function<bool(LedgerWrite write, std::function<void(const Status&)> done)>;
+
+  // What earlier processes kept in `folder` is loaded.
+  Book(std::string folder, Writer writer);
+  Book(const Book&) = delete;
+  Book& operator=(const Book&) = delete;
+
+  void SetRetention(std::chrono::days retention) { retention_ = retention; }
+  // The next round starts anew: what came before it is not counted (the counting was switched off).
+  void Pause() { has_round_ = false; }
+  // Counts the time since the round before, five minutes at most: what was not measured is not
+  // known. Writes what is due.
+  void Count(const MeterInput& input);
+  // Writes everything: before the end.
+  void Flush();
+
+  const Ledger& ledger() const { return all_; }
+  // Of the pods that have something now: what they have had since this process counts.
+  const std::map<PodName, Amounts>& current() const { return current_; }
+  // Of the files; empty: none.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  void Add(const Rates& rates, double seconds, Hour hour);
+  void WatchClock(SteadyTime now, WallTime wall);
+  void WriteWhatIsDue(SteadyTime now, WallTime wall);
+  void WriteAll();
+  void OnAllWritten(const Status& status);
+  void WriteRecent();
+  void Note(const Status& status);
+
+  const std::string folder_;
+  const Writer writer_;
+  uint64_t generation_ = 0;  // of the newest file of everything
+  Ledger all_;
+  Ledger recent_;  // what is not in that file
+  Ledger later_;   // what has come since the write in progress was begun
+  bool is_writing_all_ = false;
+  std::map<PodName, Amounts> current_;
+  std::chrono::days retention_{35};
+  std::string problem_;
+
+  bool has_round_ = false;
+  SteadyTime round_{};
+  bool has_clock_ = false;
+  SteadyTime clock_steady_{};
+  WallTime clock_wall_{};
+  SteadyTime trusted_{};  // since when the wall clock has gone as the steady one does
+  SteadyTime recent_written_{};
+  SteadyTime all_written_{};
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // answers of the writer may come late
+};
+
+}  // namespace kgpu::usage

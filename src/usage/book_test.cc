@@ -1,0 +1,224 @@
+#include "src/usage/book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::usage {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+
+// A pod that has one GPU all the time, and a disk that can be full or slow.
+class BookTest : public ::testing::Test {
+ protected:
+  BookTest() {
+    pods_.devices = {{.resource = "nvidia.com/gpu",
+                      .device_id = kGpu,
+                      .user = {.pod_namespace = "ml", .pod = "a", .container = "main"}}};
+    Restart();
+  }
+  // What was counted after the last write is lost, as when the process is killed.
+  void Restart() {
+    waiting_.clear();
+    book_ = std::make_unique<Book>(
+        dir_.At("usage"), [this](LedgerWrite write, std::function<void(const Status&)> done) {
+          if (is_slow_) {
+            waiting_.emplace_back(std::move(write), std::move(done));
+          } else {
+            done(is_full_ ? ResourceExhausted("the disk is full") : write.Do());
+          }
+          return true;
+        });
+  }
+  void FinishWrites() {
+    for (const auto& [write, done] : std::exchange(waiting_, {})) {
+      done(write.Do());
+    }
+  }
+  void Round(std::chrono::nanoseconds later) {
+    samples_.begun += later;
+    samples_.taken += std::chrono::duration_cast<WallTime::duration>(later);
+    book_->Count(
+        {.snapshot = snapshot_, .samples = samples_, .pods = pods_, .assignment = assignment_});
+  }
+  void Rounds(std::chrono::nanoseconds length) {
+    for (std::chrono::nanoseconds at{0}; at < length; at += seconds(15)) {
+      Round(seconds(15));
+    }
+  }
+  double Counted() const {
+    double sum = 0;
+    book_->ledger().ForEach(
+        [&sum](Hour, const PodName&, const Amounts& amounts) { sum += amounts.gpu_seconds; });
+    return sum;
+  }
+
+  TempDir dir_;
+  bool is_full_ = false;
+  bool is_slow_ = false;
+  std::vector<std::pair<LedgerWrite, std::function<void(const Status&)>>> waiting_;
+  device::Snapshot snapshot_;
+  device::SampleSet samples_{.version = 1,
+                             .begun = SteadyTime(hours(5)),
+                             .taken = WallTime(seconds(1'700'000'000)),
+                             .gpus = {}};
+  pods::PodMap pods_;
+  pools::Assignment assignment_;
+  std::unique_ptr<Book> book_;
+};
+
+TEST_F(BookTest, CountsFromRoundToRound) {
+  Round(seconds(0));
+  EXPECT_EQ(Counted(), 0);
+  Round(seconds(15));
+  Round(seconds(10));
+  EXPECT_EQ(Counted(), 25);
+  EXPECT_EQ(book_->current().at({"ml", "a"}).gpu_seconds, 25);
+}
+
+TEST_F(BookTest, APodThatIsGoneIsNoLongerCurrent) {
+  Rounds(minutes(1));
+  pods_.devices.clear();
+  Round(seconds(15));
+  EXPECT_THAT(book_->current(), IsEmpty());
+  EXPECT_EQ(Counted(), 45);
+}
+
+TEST_F(BookTest, TimeThatWasNotMeasuredIsNotCounted) {
+  Round(seconds(0));
+  Round(hours(3));
+  EXPECT_EQ(Counted(), 300);
+}
+
+TEST_F(BookTest, APauseIsNotCounted) {
+  Round(seconds(0));
+  book_->Pause();
+  Round(seconds(60));
+  Round(seconds(15));
+  EXPECT_EQ(Counted(), 15);
+}
+
+TEST_F(BookTest, AClockThatJumpsInventsAndLosesNothing) {
+  Rounds(minutes(10));
+  const double before = Counted();
+  samples_.taken -= hours(24 * 365);
+  Round(seconds(15));
+  samples_.taken += hours(24 * 365 * 40);
+  Round(seconds(15));
+  samples_.taken -= hours(24 * 365 * 39);
+  Rounds(minutes(50));
+  EXPECT_THAT(Counted(), DoubleNear(before + 30 + 3000, 1e-6));
+  // With the wrong clock the hour came to its end: nothing old was forgotten by it.
+  EXPECT_EQ(book_->ledger().hours(), 4U);
+}
+
+TEST_F(BookTest, OldHoursAreForgottenByATrustedClock) {
+  book_->SetRetention(std::chrono::days(1));
+  Rounds(hours(2));
+  samples_.taken += hours(48);
+  Rounds(minutes(59));
+  EXPECT_GT(book_->ledger().hours(), 2U);
+  Rounds(hours(2));
+  Hour oldest = Hour::max();
+  book_->ledger().ForEach(
+      [&oldest](Hour hour, const PodName&, const Amounts&) { oldest = std::min(oldest, hour); });
+  EXPECT_GT(oldest, std::chrono::floor<hours>(samples_.taken) - hours(25));
+}
+
+TEST_F(BookTest, AKilledProcessLosesAMinuteAtMost) {
+  Rounds(minutes(10));
+  const double before = Counted();
+  Restart();
+  EXPECT_GE(Counted(), before - 75);
+  EXPECT_EQ(book_->problem(), "");
+}
+
+TEST_F(BookTest, AnEndInOrderLosesNothingHoweverOften) {
+  for (int i = 0; i < 5; ++i) {
+    Rounds(minutes(3));
+    book_->Flush();
+    const double before = Counted();
+    Restart();
+    EXPECT_THAT(Counted(), DoubleNear(before, 0.01));
+  }
+}
+
+TEST_F(BookTest, NothingIsCountedTwiceOverManyWritesAndKills) {
+  double lost = 0;
+  for (int i = 0; i < 20; ++i) {
+    Rounds(minutes(23));
+    const double before = Counted();
+    Restart();
+    EXPECT_LE(Counted(), before + 0.01);
+    lost += before - Counted();
+  }
+  EXPECT_LE(lost, 20 * 75);
+}
+
+TEST_F(BookTest, AFullDiskForgetsNothingOnceThereIsRoom) {
+  is_full_ = true;
+  Rounds(hours(3));
+  EXPECT_THAT(book_->problem(), HasSubstr("full"));
+  is_full_ = false;
+  Rounds(minutes(2));
+  EXPECT_EQ(book_->problem(), "");
+  const double before = Counted();
+  Restart();
+  EXPECT_GE(Counted(), before - 75);
+}
+
+TEST_F(BookTest, WhatComesWhileTheDiskIsSlowIsKeptToo) {
+  Rounds(hours(1));
+  is_slow_ = true;
+  Rounds(minutes(5));
+  ASSERT_FALSE(waiting_.empty());
+  FinishWrites();
+  is_slow_ = false;
+  Rounds(minutes(3));
+  const double before = Counted();
+  Restart();
+  EXPECT_GE(Counted(), before - 75);
+  EXPECT_LE(Counted(), before + 0.01);
+}
+
+TEST_F(BookTest, TheEndWhileAWriteIsInProgressLosesNothing) {
+  Rounds(minutes(59));
+  is_slow_ = true;
+  Rounds(minutes(5));
+  book_->Flush();
+  const double before = Counted();
+  FinishWrites();
+  is_slow_ = false;
+  Restart();
+  EXPECT_THAT(Counted(), DoubleNear(before, 0.01));
+}
+
+TEST_F(BookTest, ADamagedFileIsPutAside) {
+  Rounds(hours(2));
+  dir_.WriteFile("usage/ledger", "noise");
+  Restart();
+  EXPECT_THAT(book_->problem(), HasSubstr("no file of usage"));
+  EXPECT_EQ(dir_.ReadFile("usage/ledger.bad"), "noise");
+  Rounds(minutes(5));
+  EXPECT_EQ(book_->problem(), "");
+}
+
+}  // namespace
+}  // namespace kgpu::usage

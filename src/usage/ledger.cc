@@ -1,0 +1,132 @@
+#include "src/usage/ledger.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace kgpu::usage {
+namespace {
+
+PodName OthersOf(const PodName& pod) {
+  return {.pod_namespace = pod.pod_namespace, .pod = std::string(kOther)};
+}
+
+PodName AllOthers() {
+  return {.pod_namespace = std::string(kOther), .pod = std::string(kOther)};
+}
+
+}  // namespace
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  gpu_seconds += other.gpu_seconds;
+  busy_gpu_seconds += other.busy_gpu_seconds;
+  gib_seconds += other.gib_seconds;
+  return *this;
+}
+
+uint32_t Ledger::IndexOf(const PodName& pod) {
+  const auto [place, is_new] = index_.try_emplace(pod, static_cast<uint32_t>(names_.size()));
+  if (is_new) {
+    names_.push_back(&place->first);
+  }
+  return place->second;
+}
+
+void Ledger::AddTo(Entries& entries, const PodName& pod, const Amounts& amounts) {
+  const uint32_t name = IndexOf(pod);
+  const auto found = std::ranges::find(entries, name, &Entry::name);
+  if (found == entries.end()) {
+    entries.push_back({.name = name, .amounts = amounts});
+  } else {
+    found->amounts += amounts;
+  }
+}
+
+void Ledger::Add(Hour hour, const PodName& pod, const Amounts& amounts) {
+  Entries& entries = hours_[hour];
+  const auto known = index_.find(pod);
+  const bool is_here = known != index_.end() &&
+                       std::ranges::find(entries, known->second, &Entry::name) != entries.end();
+  if (is_here || entries.size() < kMostPodsOfAnHour) {
+    AddTo(entries, pod, amounts);
+  } else {
+    AddTo(entries, entries.size() < 2 * kMostPodsOfAnHour ? OthersOf(pod) : AllOthers(), amounts);
+  }
+  if (hours_.size() > kMostHours) {
+    hours_.erase(hours_.begin());
+  }
+  if (names_.size() > kMostPods) {
+    FoldPods();
+  }
+}
+
+void Ledger::Add(const Ledger& other) {
+  other.ForEach(
+      [this](Hour hour, const PodName& pod, const Amounts& amounts) { Add(hour, pod, amounts); });
+}
+
+// Keeps the half of the pods that had the most, by name.
+void Ledger::FoldPods() {
+  std::vector<std::pair<double, uint32_t>> totals(names_.size());
+  for (uint32_t name = 0; name < totals.size(); ++name) {
+    totals[name].second = name;
+  }
+  for (const auto& [hour, entries] : hours_) {
+    for (const Entry& entry : entries) {
+      totals[entry.name].first += entry.amounts.gpu_seconds + entry.amounts.busy_gpu_seconds;
+    }
+  }
+  std::ranges::sort(totals, std::ranges::greater());
+  std::vector<PodName> becomes(names_.size());
+  std::set<PodName> others;
+  for (size_t rank = 0; rank < totals.size(); ++rank) {
+    const uint32_t name = totals[rank].second;
+    PodName other = OthersOf(*names_[name]);
+    if (rank < kMostPods / 2) {
+      becomes[name] = *names_[name];
+    } else if (others.contains(other) || others.size() < kMostPods / 4) {
+      others.insert(other);
+      becomes[name] = std::move(other);
+    } else {
+      becomes[name] = AllOthers();
+    }
+  }
+  Ledger folded;
+  for (const auto& [hour, entries] : hours_) {
+    Entries& kept = folded.hours_[hour];
+    for (const Entry& entry : entries) {
+      folded.AddTo(kept, becomes[entry.name], entry.amounts);
+    }
+  }
+  *this = std::move(folded);
+}
+
+void Ledger::Trim(Hour oldest) {
+  const auto end = hours_.lower_bound(oldest);
+  if (end == hours_.begin()) {
+    return;
+  }
+  hours_.erase(hours_.begin(), end);
+  Ledger kept;
+  for (const auto& [hour, entries] : hours_) {
+    Entries& copied = kept.hours_[hour];
+    for (const Entry& entry : entries) {
+      kept.AddTo(copied, *names_[entry.name], entry.amounts);
+    }
+  }
+  *this = std::move(kept);
+}
+
+void Ledger::ForEach(const Visitor& visit) const {
+  ForEachBetween(Hour::min(), Hour::max(), visit);
+}
+
+void Ledger::ForEachBetween(Hour from, Hour to, const Visitor& visit) const {
+  for (auto hour = hours_.lower_bound(from); hour != hours_.end() && hour->first <= to; ++hour) {
+    for (const Entry& entry : hour->second) {
+      visit(hour->first, *names_[entry.name], entry.amounts);
+    }
+  }
+}
+
+}  // namespace kgpu::usage

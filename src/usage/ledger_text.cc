@@ -1,0 +1,160 @@
+#include "src/usage/ledger_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+
+// kgpu-usage 1 GENERATION
+// hour N                            hours since 1970; what follows is of it
+// use NAMESPACE POD GPU BUSY GIB    seconds; "=" for the namespace or pod of the line before
+// end LINES
+
+namespace kgpu::usage {
+namespace {
+
+constexpr std::string_view kMagic = "kgpu-usage";
+constexpr size_t kLongestName = 253;  // of Kubernetes
+constexpr double kMostAmount = 1e12;
+// Year 5138: far from where sums of hours overflow.
+constexpr uint64_t kLastHour = 27'777'777;
+
+std::string_view Shorter(const std::string& name, const std::string& before) {
+  return name == before ? std::string_view("=") : std::string_view(name);
+}
+
+std::optional<double> ParseAmount(std::string_view text) {
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole && amount >= 0 && amount <= kMostAmount ? std::optional(amount) : std::nullopt;
+}
+
+bool IsName(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestName &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+class Reader {
+ public:
+  StatusOr<LedgerFile> Read(std::string_view text) {
+    const std::vector<std::string_view> lines = Split(text, '\n');
+    for (const std::string_view line : lines) {
+      if (is_ended_) {
+        if (!line.empty()) {
+          return Wrong("nothing may follow \"end\"");
+        }
+        continue;
+      }
+      ++number_;
+      RETURN_IF_ERROR(Take(Words(line)));
+    }
+    if (!is_ended_) {
+      return Wrong("the end is missing: the file is torn");
+    }
+    return std::move(file_);
+  }
+
+ private:
+  using Line = std::vector<std::string_view>;
+
+  Status Wrong(std::string_view what) const {
+    return InvalidArgument("line {}: {}", number_, what);
+  }
+
+  Status Take(const Line& words) {
+    if (number_ == 1) {
+      return TakeHead(words);
+    }
+    if (words.size() == 2 && words[0] == "hour") {
+      return TakeHour(words[1]);
+    }
+    if (words.size() == 6 && words[0] == "use") {
+      return TakeUse(words);
+    }
+    if (words.size() == 2 && words[0] == "end" && ParseUint(words[1]) == number_) {
+      is_ended_ = true;
+      return OkStatus();
+    }
+    return Wrong("is none of hour, use, end");
+  }
+
+  Status TakeHead(const Line& words) {
+    const bool is_ours = words.size() == 3 && words[0] == kMagic && words[1] == "1";
+    const auto generation = is_ours ? ParseUint(words[2]) : std::optional<uint64_t>();
+    if (!generation) {
+      return Wrong("no file of usage");
+    }
+    file_.generation = *generation;
+    return OkStatus();
+  }
+
+  Status TakeHour(std::string_view text) {
+    const auto hour = ParseUint(text);
+    if (!hour || *hour > kLastHour) {
+      return Wrong("no hour");
+    }
+    hour_ = Hour(std::chrono::hours(static_cast<int64_t>(*hour)));
+    return OkStatus();
+  }
+
+  Status TakeUse(const Line& words) {
+    const auto gpu = ParseAmount(words[3]);
+    const auto busy = ParseAmount(words[4]);
+    const auto gib = ParseAmount(words[5]);
+    if (words[1] != "=") {
+      pod_.pod_namespace = words[1];
+    }
+    if (words[2] != "=") {
+      pod_.pod = words[2];
+    }
+    if (!hour_ || !gpu || !busy || !gib || !IsName(pod_.pod_namespace) || !IsName(pod_.pod)) {
+      return Wrong("no use of an hour");
+    }
+    file_.ledger.Add(*hour_, pod_,
+                     {.gpu_seconds = *gpu, .busy_gpu_seconds = *busy, .gib_seconds = *gib});
+    return OkStatus();
+  }
+
+  LedgerFile file_;
+  uint64_t number_ = 0;
+  bool is_ended_ = false;
+  std::optional<Hour> hour_;
+  PodName pod_;
+};
+
+}  // namespace
+
+std::string PrintLedger(uint64_t generation, const Ledger& ledger) {
+  std::string text = fmt::format("{} 1 {}\n", kMagic, generation);
+  uint64_t lines = 1;
+  std::optional<Hour> at;
+  PodName before;
+  ledger.ForEach([&](Hour hour, const PodName& pod, const Amounts& amounts) {
+    if (at != hour) {
+      fmt::format_to(std::back_inserter(text), "hour {}\n", hour.time_since_epoch().count());
+      at = hour;
+      ++lines;
+    }
+    fmt::format_to(std::back_inserter(text), "use {} {} {:.3f} {:.3f} {:.3f}\n",
+                   Shorter(pod.pod_namespace, before.pod_namespace), Shorter(pod.pod, before.pod),
+                   std::min(amounts.gpu_seconds, kMostAmount),
+                   std::min(amounts.busy_gpu_seconds, kMostAmount),
+                   std::min(amounts.gib_seconds, kMostAmount));
+    before = pod;
+    ++lines;
+  });
+  fmt::format_to(std::back_inserter(text), "end {}\n", lines + 1);
+  return text;
+}
+
+StatusOr<LedgerFile> ParseLedger(std::string_view text) {
+  return Reader().Read(text);
+}
+
+}  // namespace kgpu::usage

@@ -1,0 +1,23 @@
+// The form in which a ledger is kept in a file: lines of text that end with a count, so that a torn
+// file is known as one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/usage/ledger.h"
+
+namespace kgpu::usage {
+
+struct LedgerFile {
+  uint64_t generation = 0;
+  Ledger ledger{};
+};
+
+std::string PrintLedger(uint64_t generation, const Ledger& ledger);
+// Errors: InvalidArgument "line N: …".
+StatusOr<LedgerFile> ParseLedger(std::string_view text);
+
+}  // namespace kgpu::usage

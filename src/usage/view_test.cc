@@ -1,0 +1,81 @@
+#include "src/usage/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "src/report/format.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::usage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// 2023-11-14T22:13:20Z.
+constexpr WallTime kNow{std::chrono::seconds(1'700'000'000)};
+
+Hour Ago(int hours) {
+  return std::chrono::floor<std::chrono::hours>(kNow) - std::chrono::hours(hours);
+}
+
+class UsageViewTest : public ::testing::Test {
+ protected:
+  UsageViewTest() {
+    ledger_.Add(Ago(0), {"ml", "a"}, {3600, 1800, 7200});
+    ledger_.Add(Ago(2), {"ml", "b"}, {7200, 0, 0});
+    ledger_.Add(Ago(30), {"web", "c"}, {36'000, 0, 0});
+  }
+  Ledger ledger_;
+};
+
+TEST_F(UsageViewTest, ListsPodsOfTheTimeAskedFor) {
+  const UsageQuery query{.now = kNow};
+  EXPECT_EQ(UsageTable(UsageRows(ledger_, query), query),
+            "Since 2023-11-13T22:00:00Z\n"
+            "NAMESPACE  POD  GPU-HOURS  BUSY  OF IT  GIB-HOURS\n"
+            "ml         b    2.00       0.00  0%     0.00\n"
+            "ml         a    1.00       0.50  50%    2.00\n"
+            "total      -    3.00       0.50  17%    2.00\n");
+}
+
+TEST_F(UsageViewTest, SumsNamespaces) {
+  const UsageQuery query{.now = kNow, .since = std::chrono::days(7), .by = GroupBy::kNamespace};
+  EXPECT_THAT(UsageRows(ledger_, query), ElementsAre(UsageRow{{"web", ""}, {36'000, 0, 0}},
+                                                     UsageRow{{"ml", ""}, {10'800, 1800, 7200}}));
+}
+
+TEST_F(UsageViewTest, HoursOfAWrongClockAreNotShown) {
+  ledger_.Add(Ago(-1000), {"ml", "future"}, {1, 1, 1});
+  const UsageQuery query{.now = kNow};
+  EXPECT_EQ(UsageRows(ledger_, query).size(), 2U);
+}
+
+TEST_F(UsageViewTest, IsJsonForPrograms) {
+  const UsageQuery query{.now = kNow, .since = std::chrono::hours(1)};
+  EXPECT_EQ(boost::json::serialize(UsageJson(UsageRows(ledger_, query), query)),
+            R"({"since":"2023-11-14T21:00:00Z","usage":[{"namespace":"ml","pod":"a",)"
+            R"("gpuSeconds":3.6E3,"busyGpuSeconds":1.8E3,"gibSeconds":7.2E3}],)"
+            R"("total":{"gpuSeconds":3.6E3,"busyGpuSeconds":1.8E3,"gibSeconds":7.2E3}})");
+}
+
+TEST(ParseSinceTest, TakesDaysToo) {
+  EXPECT_THAT(ParseSince("--since", "7d"), IsOkAndHolds(std::chrono::days(7)));
+  EXPECT_THAT(ParseSince("--since", "90m"), IsOkAndHolds(std::chrono::minutes(90)));
+  for (const char* wrong : {"", "d", "401d", "-1d", "yesterday"}) {
+    EXPECT_THAT(ParseSince("--since", wrong),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("--since")))
+        << wrong;
+  }
+}
+
+TEST(ParseGroupByTest, NamesTheWords) {
+  EXPECT_THAT(ParseGroupBy("--by", "pod"), IsOkAndHolds(GroupBy::kPod));
+  EXPECT_THAT(ParseGroupBy("--by", "node"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("pod or namespace")));
+}
+
+}  // namespace
+}  // namespace kgpu::usage
