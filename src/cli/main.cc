@@ -20,6 +20,7 @@
 #include "src/cli/runtime.h"
 #include "src/cli/sim.h"
 #include "src/cli/status.h"
+#include "src/cli/usage.h"
 #include "src/cli/verb.h"
 #include "src/cli/version.h"
 
@@ -97,6 +98,7 @@ int Run(int argc, char** argv) {
   VerbRegistrar verbs(app);
   AddAgentVerb(verbs);
   AddStatusVerb(verbs);
+  AddUsageVerb(verbs);
   AddDevicesVerb(verbs);
   AddHealthVerbs(verbs);
   AddLabelsVerb(verbs);

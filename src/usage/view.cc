@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -48,10 +49,11 @@ Amounts SumOf(const std::vector<UsageRow>& rows) {
   return sum;
 }
 
+// Whole seconds: a double would be printed with an exponent.
 json::object AmountsJson(const Amounts& amounts) {
-  return {{"gpuSeconds", amounts.gpu_seconds},
-          {"busyGpuSeconds", amounts.busy_gpu_seconds},
-          {"gibSeconds", amounts.gib_seconds}};
+  return {{"gpuSeconds", std::llround(amounts.gpu_seconds)},
+          {"busyGpuSeconds", std::llround(amounts.busy_gpu_seconds)},
+          {"gibSeconds", std::llround(amounts.gib_seconds)}};
 }
 
 std::string TimeText(Hour hour) {

@@ -57,8 +57,8 @@ TEST_F(UsageViewTest, IsJsonForPrograms) {
   const UsageQuery query{.now = kNow, .since = std::chrono::hours(1)};
   EXPECT_EQ(boost::json::serialize(UsageJson(UsageRows(ledger_, query), query)),
             R"({"since":"2023-11-14T21:00:00Z","usage":[{"namespace":"ml","pod":"a",)"
-            R"("gpuSeconds":3.6E3,"busyGpuSeconds":1.8E3,"gibSeconds":7.2E3}],)"
-            R"("total":{"gpuSeconds":3.6E3,"busyGpuSeconds":1.8E3,"gibSeconds":7.2E3}})");
+            R"("gpuSeconds":3600,"busyGpuSeconds":1800,"gibSeconds":7200}],)"
+            R"("total":{"gpuSeconds":3600,"busyGpuSeconds":1800,"gibSeconds":7200}})");
 }
 
 TEST(ParseSinceTest, TakesDaysToo) {

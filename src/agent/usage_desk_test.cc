@@ -1,0 +1,97 @@
+#include "src/agent/usage_desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+
+class UsageDeskTest : public ::testing::Test {
+ protected:
+  UsageDeskTest() {
+    pods_.devices = {{.resource = "nvidia.com/gpu",
+                      .device_id = kGpu,
+                      .user = {.pod_namespace = "ml", .pod = "train", .container = "main"}}};
+    samples_.begun = loop_->clock().Now();
+    samples_.taken = loop_->clock().WallNow();
+    Open();
+  }
+  void Open() {
+    disk_ = std::make_unique<DiskWorker>(*loop_);
+    desk_ = std::make_unique<UsageDesk>(*loop_, *disk_, dir_.At("state/usage"));
+  }
+  void Close() {
+    desk_.reset();
+    disk_.reset();  // does what was posted
+  }
+  void Round(seconds later) {
+    samples_.begun += later;
+    desk_->OnSample({}, samples_, pods_, {});
+  }
+  http::Response Ask(const std::string& query, const std::string& method = "GET") const {
+    http::Request request;
+    request.method = method;
+    request.target = "/v1/usage" + query;
+    EXPECT_OK(http::SplitTarget(request));
+    return desk_->Answer(request);
+  }
+
+  TempDir dir_;
+  std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
+  device::SampleSet samples_;
+  pods::PodMap pods_;
+  std::unique_ptr<DiskWorker> disk_;
+  std::unique_ptr<UsageDesk> desk_;
+};
+
+TEST_F(UsageDeskTest, TellsSeriesAndPeopleTheSame) {
+  Round(seconds(0));
+  EXPECT_EQ(desk_->pods(), nullptr);
+  Round(seconds(36));
+  ASSERT_NE(desk_->pods(), nullptr);
+  ASSERT_THAT(*desk_->pods(), SizeIs(1));
+  EXPECT_EQ(desk_->pods()->front().pod, "train");
+  EXPECT_EQ(desk_->pods()->front().gpu_seconds, 36);
+  EXPECT_THAT(Ask("?output=table").body, HasSubstr("ml         train  0.01"));
+  EXPECT_THAT(Ask("?by=namespace").body, HasSubstr(R"("gpuSeconds": 36)"));
+}
+
+TEST_F(UsageDeskTest, RemembersOverARestart) {
+  Round(seconds(0));
+  Round(seconds(100));
+  Close();
+  Open();
+  EXPECT_THAT(Ask("").body, HasSubstr(R"("gpuSeconds": 100)"));
+  EXPECT_EQ(desk_->problem(), "");
+}
+
+TEST_F(UsageDeskTest, CountsNothingWhileItIsSwitchedOff) {
+  desk_->SetConfig({.enabled = false});
+  Round(seconds(0));
+  Round(seconds(100));
+  EXPECT_EQ(desk_->pods(), nullptr);
+  EXPECT_EQ(Ask("").code, 404);
+}
+
+TEST_F(UsageDeskTest, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_EQ(Ask("?since=yesterday").code, 400);
+  EXPECT_EQ(Ask("?by=node").code, 400);
+  EXPECT_EQ(Ask("?output=xml").code, 400);
+  EXPECT_EQ(Ask("", "POST").code, 405);
+}
+
+}  // namespace
+}  // namespace kgpu::agent
