@@ -20,6 +20,7 @@
 #include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/runtime_watch.h"
+#include "src/agent/usage_desk.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/base/log.h"
@@ -125,6 +126,10 @@ class AgentImpl final : public Agent {
         front_(loop, {.state = [this] { return state(); },
                       .others =
                           [this](const http::Request& request, const http::Responder& responder) {
+                            if (request.path == "/v1/usage") {
+                              responder.Send(usage_.Answer(request));
+                              return true;
+                            }
                             return health_.Answer(request, [responder](http::Response response) {
                               responder.Send(std::move(response));
                             });
@@ -143,6 +148,7 @@ class AgentImpl final : public Agent {
                 {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
                  .overview = [] { return health::Overview(); },
                  .clear = [](const device::GpuUuid&) { return OkStatus(); }}),
+        usage_(loop, disk_, options_.state_dir + "/usage"),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
@@ -172,7 +178,7 @@ class AgentImpl final : public Agent {
   }
 
   Status Run() {
-    inventory_.OnSample([this](const auto& samples) { measurements_.SetSamples(samples); });
+    inventory_.OnSample([this](const auto& samples) { OnSamples(samples); });
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
     // Before any socket of ours is made: a second agent must not touch the first one's.
     RETURN_IF_ERROR(front_.OpenLocal(options_.run_dir));
@@ -203,6 +209,7 @@ class AgentImpl final : public Agent {
   void Remember();
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
+  void OnSamples(const device::SampleSetPtr& samples);
   void OnRuntime();
   void Assign();
   void ArmExpiry();
@@ -224,6 +231,7 @@ class AgentImpl final : public Agent {
   Remembered remembered_;
   DiskWorker disk_;
   HealthDesk health_;
+  UsageDesk usage_;
   inventory::Inventory inventory_;
   RuntimeWatch runtime_;
 
@@ -292,6 +300,7 @@ void AgentImpl::Prepare() {
 void AgentImpl::Measure() {
   inventory_.SetSampling(in_force_->metrics.every);
   measurements_.SetConfig(*in_force_);
+  usage_.SetConfig(in_force_->usage);
 }
 
 void AgentImpl::RememberSoon() {
@@ -347,6 +356,14 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   Assign();
   measurements_.SetSnapshot(snapshot);
   TellSoon();
+}
+
+void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
+  measurements_.SetSamples(samples);
+  if (snapshot_) {
+    usage_.OnSample(*snapshot_, *samples, *measurements_.pods(), assignment_);
+    measurements_.SetUsage(usage_.pods());
+  }
 }
 
 void AgentImpl::OnRuntime() {

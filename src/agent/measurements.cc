@@ -49,6 +49,11 @@ void Measurements::SetSamples(const device::SampleSetPtr& samples) {
   RenderSoon();
 }
 
+void Measurements::SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage) {
+  input_.usage = std::move(usage);
+  RenderSoon();
+}
+
 void Measurements::SetHealth(const health::Overview& health) {
   input_.health = std::make_shared<const health::Overview>(health);
   RenderSoon();

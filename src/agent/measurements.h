@@ -45,6 +45,7 @@ class Measurements {
   void SetConfig(const config::NodeConfig& config);
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetSamples(const device::SampleSetPtr& samples);
+  void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
   void SetHealth(const health::Overview& health);
   // A device has just been given to a container.
   void LookAtPods() { pods_.Refresh(); }
