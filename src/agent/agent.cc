@@ -147,6 +147,7 @@ class AgentImpl final : public Agent {
         health_(loop, disk_, HealthDeskOptionsOf(options_),
                 {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
                  .overview = [] { return health::Overview(); },
+                 .pods = [this] { return measurements_.pods(); },
                  .clear = [](const device::GpuUuid&) { return OkStatus(); }}),
         usage_(loop, disk_, options_.state_dir + "/usage"),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),

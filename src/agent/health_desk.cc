@@ -108,8 +108,7 @@ HealthDesk::HealthDesk(EventLoop& loop, DiskWorker& disk, HealthDeskOptions opti
       peers_(std::move(peers)),
       journal_(loop, disk, options_.journal),
       log_budget_(options_.log),
-      snapshot_(std::make_shared<const device::Snapshot>()),
-      pods_(std::make_shared<const pods::PodMap>()) {
+      snapshot_(std::make_shared<const device::Snapshot>()) {
 }
 
 HealthDesk::~HealthDesk() {
@@ -141,7 +140,7 @@ void HealthDesk::HandleAll() {
 void HealthDesk::Handle(const Happening& news) {
   Log(news);
   journal_.Add(health::EntryOf(news));
-  for (kube::Event& event : HealthEvents(news, *snapshot_, *pods_, options_.node)) {
+  for (kube::Event& event : HealthEvents(news, *snapshot_, *peers_.pods(), options_.node)) {
     peers_.tell(std::move(event));
   }
 }

@@ -36,6 +36,7 @@ struct HealthDeskOptions {
 struct HealthDeskPeers {
   std::function<void(kube::Event)> tell{};
   std::function<health::Overview()> overview{};
+  std::function<pods::PodMapPtr()> pods{};  // never null
   // Ends every fault of a GPU, as health::Book::Clear does.
   std::function<Status(const device::GpuUuid&)> clear{};
 };
@@ -52,7 +53,6 @@ class HealthDesk {
   // Takes it and does nothing yet: it may come from the midst of anything.
   void OnHappening(const health::Happening& news);
   void SetSnapshot(device::SnapshotPtr snapshot) { snapshot_ = std::move(snapshot); }
-  void SetPods(pods::PodMapPtr pods) { pods_ = std::move(pods); }
 
   using Send = std::function<void(http::Response)>;
   // Answers /v1/health, /v1/health/history and /v1/health/clear, now or later; false: it is another
@@ -73,7 +73,6 @@ class HealthDesk {
   JournalKeeper journal_;
   LogBudget log_budget_;
   device::SnapshotPtr snapshot_;
-  pods::PodMapPtr pods_;
   std::deque<health::Happening> waiting_;
   TimerId timer_ = TimerId::kNone;
 };

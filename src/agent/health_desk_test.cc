@@ -50,6 +50,7 @@ class HealthDeskTest : public ::testing::Test {
                               told_.push_back(event.regarding.name + "/" + event.reason);
                             },
                         .overview = [this] { return overview_; },
+                        .pods = [this] { return pods_; },
                         .clear =
                             [this](const device::GpuUuid& gpu) {
                               cleared_.push_back(gpu.str());
@@ -91,6 +92,7 @@ class HealthDeskTest : public ::testing::Test {
   std::vector<std::string> cleared_;
   Status clear_status_;
   health::Overview overview_;
+  pods::PodMapPtr pods_ = std::make_shared<const pods::PodMap>();
   std::unique_ptr<EpollLoop> loop_;
   std::unique_ptr<DiskWorker> disk_;
   std::unique_ptr<HealthDesk> desk_;
@@ -111,7 +113,7 @@ TEST_F(HealthDeskTest, PodsOfTheDeviceAreTold) {
       {.resource = "nvidia.com/gpu",
        .device_id = TestGpu(0).str(),
        .user = {.pod_namespace = "ml", .pod = "train", .container = "c", .pod_uid = "u"}}};
-  desk_->SetPods(pods);
+  pods_ = pods;
   desk_->OnHappening(TestXid(0));
   desk_->OnHappening(TestXid(0, HappeningKind::kCleared));
   History();
