@@ -3,21 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
-
 #include <boost/json.hpp>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "src/doc/doc.h"
-#include "src/http/client.h"
 #include "src/sys/unix_socket.h"
 #include "testing/status_matchers.h"
+#include "tests/e2e/cluster_fixture.h"
 #include "tests/e2e/program.h"
-#include "tests/e2e/sim_host.h"
 
 namespace kgpu::e2e {
 namespace {
@@ -29,149 +22,7 @@ using ::testing::Not;
 constexpr const char* kProduct = "nvidia.com/gpu.product";
 constexpr const char* kModel = "feature.node.kubernetes.io/cpu-model.vendor_id";
 
-class AgentClusterTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
-    }
-    host_ = std::make_unique<SimHost>("4xT4");
-    server_ = std::make_unique<Background>(std::vector<std::string>{
-        ProgramPath("kgpu-sim"), "apiserver", "--kubeconfig-out", At("kubeconfig")});
-    ASSERT_TRUE(server_->WaitFor("serving on http://"));
-    const std::string& out = server_->out();
-    const size_t begin = out.find("http://") + 7;
-    address_ = out.substr(begin, out.find('\n', begin) - begin);
-    Ask("POST", "/api/v1/nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
-  }
-
-  std::string At(const std::string& path) const { return host_->dir().At(path); }
-
-  std::string Ask(const std::string& method, const std::string& target, const std::string& body,
-                  const std::string& type = "application/json") const {
-    http::Request request{.method = method, .target = target, .body = body};
-    request.headers.Add("Content-Type", type);
-    const auto answer = http::Fetch(address_, request);
-    EXPECT_OK(answer);
-    EXPECT_LT(answer.ok() ? answer->code : 0, 300) << (answer.ok() ? answer->body : "");
-    return answer.ok() ? answer->body : std::string();
-  }
-  void Merge(const std::string& target, const std::string& body) const {
-    Ask("PATCH", target, body, "application/merge-patch+json");
-  }
-
-  json::value Node() const {
-    auto node = doc::Parse(Ask("GET", "/api/v1/nodes/n1", ""), doc::Format::kJson, "node");
-    EXPECT_OK(node);
-    return node.ok() ? *node : json::value(json::object());
-  }
-  static std::string TextAt(const json::value& value, std::initializer_list<const char*> path) {
-    const json::value* at = &value;
-    for (const char* key : path) {
-      at = at->is_object() ? at->as_object().if_contains(key) : nullptr;
-      if (at == nullptr) {
-        return "";
-      }
-    }
-    return at->is_string() ? at->as_string().c_str() : json::serialize(*at);
-  }
-  std::string Label(const char* key) const { return TextAt(Node(), {"metadata", "labels", key}); }
-  std::string Condition(const std::string& type = "GPUReady") const {
-    const json::value node = Node();
-    const json::value* status = node.as_object().if_contains("status");
-    const json::value* conditions =
-        status == nullptr ? nullptr : status->as_object().if_contains("conditions");
-    if (conditions == nullptr) {
-      return "";
-    }
-    for (const json::value& condition : conditions->as_array()) {
-      if (TextAt(condition, {"type"}) == type) {
-        return fmt::format("{} {}", TextAt(condition, {"status"}), TextAt(condition, {"reason"}));
-      }
-    }
-    return "";
-  }
-  // Asks the server again whenever it says that the node has changed, at most 30 s.
-  bool WaitForNode(const std::function<bool()>& condition) const {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > until) {
-        return false;
-      }
-      // The watch ends with the next change, or after a second.
-      http::Request watch{.target = "/api/v1/nodes?watch=1&timeoutSeconds=1"};
-      (void)http::Fetch(address_, watch);
-    }
-    return true;
-  }
-
-  void StartAgent(const std::string& config = "") {
-    host_->dir().WriteFile("config.yaml", "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n" + config);
-    std::vector<std::string> argv = {ProgramPath("kgpu"),
-                                     "agent",
-                                     "--kubelet-dir",
-                                     At("kubelet"),
-                                     "--run-dir",
-                                     At("run"),
-                                     "--state-dir",
-                                     At("state"),
-                                     "--http-address",
-                                     "off",
-                                     "--config",
-                                     At("config.yaml"),
-                                     "--kubeconfig",
-                                     At("kubeconfig"),
-                                     "--node",
-                                     "n1"};
-    for (const std::string& flag : host_->flags()) {
-      argv.push_back(flag);
-    }
-    agent_ = std::make_unique<Background>(argv);
-  }
-  Result NodeStatus() const {
-    return RunProgram({"kgpu", "node", "status", "--run-dir", At("run")});
-  }
-
-  // The kubelet's part of the Node object.
-  void Count(int gpus) const {
-    Merge("/api/v1/nodes/n1/status",
-          fmt::format(R"({{"status":{{"capacity":{{"nvidia.com/gpu":"{0}"}},)"
-                      R"("allocatable":{{"nvidia.com/gpu":"{0}"}}}}}})",
-                      gpus));
-  }
-  void StartKubelet() {
-    const Result result = RunProgram({"kgpu-sim", "kubelet", "start", At("kubelet")});
-    ASSERT_EQ(result.code, 0) << result.err;
-    has_kubelet_ = true;
-  }
-  void TearDown() override {
-    agent_.reset();
-    if (has_kubelet_) {
-      RunProgram({"kgpu-sim", "kubelet", "stop", At("kubelet")});
-    }
-  }
-  // Writes of the agent that the server counted.
-  std::string Writes() const {
-    const auto counters =
-        doc::Parse(Ask("GET", "/stub/counters", ""), doc::Format::kJson, "counters");
-    std::string writes;
-    for (const json::value& row : counters->as_array()) {
-      const std::string verb = TextAt(row, {"verb"});
-      if (TextAt(row, {"userAgent"}) == "kgpu" &&
-          (verb == "apply" || verb == "patch" || verb == "create" || verb == "update")) {
-        writes +=
-            fmt::format("{} {} {}\n", verb, TextAt(row, {"resource"}), TextAt(row, {"requests"}));
-      }
-    }
-    return writes;
-  }
-
-  std::unique_ptr<SimHost> host_;
-  std::unique_ptr<Background> server_;
-  std::unique_ptr<Background> agent_;
-  std::string address_;
-  bool has_kubelet_ = false;
-};
+using AgentClusterTest = ClusterFixture;
 
 TEST_F(AgentClusterTest, TheNodeIsReadyWhenEveryLinkIs) {
   Merge("/api/v1/nodes/n1",
