@@ -31,6 +31,10 @@ std::string AtPort(const std::string& address, int port) {
   return fmt::format("{}:{}", host, port);
 }
 
+bool IsLoopback(std::string_view address) {
+  return address.starts_with("127.") || address.starts_with("[::1]");
+}
+
 // Which names each address has.
 std::map<std::string, NameSets> WantedDoors(const std::string& address,
                                             const config::MetricsConfig& metrics) {
@@ -153,10 +157,6 @@ void MetricsFront::SetGuards(const config::MetricsConfig& metrics) {
     check_ = tokens.ok() ? *std::move(tokens) : nullptr;
   }
   is_locked_ = auth_.by != config::TokenBy::kNobody && check_ == nullptr;
-  if (auth_.by != config::TokenBy::kNobody && certificate_ == nullptr) {
-    KGPU_LOG(kWarning, "tokens travel in the clear",
-             {"mend", "set metrics.tls, or serve loopback addresses alone"});
-  }
 }
 
 void MetricsFront::Open(OpenDoor& door) {
@@ -165,6 +165,11 @@ void MetricsFront::Open(OpenDoor& door) {
     door.problem.clear();
     KGPU_LOG(kInfo, "metrics are served", {"address", door.address}, {"names", NamesOf(door.names)},
              {"tls", certificate_ != nullptr});
+    if (auth_.by != config::TokenBy::kNobody && certificate_ == nullptr &&
+        !IsLoopback(door.wanted)) {
+      KGPU_LOG(kWarning, "tokens travel in the clear", {"address", door.address},
+               {"mend", "set metrics.tls"});
+    }
     return;
   }
   door.server.reset();
