@@ -11,6 +11,7 @@ scripts/setup.sh
 scripts/build.sh release --all
 printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
 build/release/bench/spine-bench "${1:-20}"
+build/release/bench/sample-bench
 build/release/bench/policy-bench
 build/release/bench/fleet-bench
 build/release/bench/rules-bench
