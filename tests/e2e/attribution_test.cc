@@ -32,14 +32,12 @@ constexpr const char* kResource = "nvidia.com/gpu";
 constexpr const char* kGpu = "GPU-00000000-0000-0000-0000-000000000001";
 constexpr const char* kSleep = "sleep 1000 & trap exit TERM; while :; do sleep 100 & wait; done";
 
-class AttributionTest : public ::testing::Test {
+// A simulated host beside a kubelet of real containers, with two slots of one GPU to give.
+class TwoSlots : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!WhyNoContainers().empty()) {
       GTEST_SKIP() << WhyNoContainers();
-    }
-    if (!CanMakeDevices()) {
-      GTEST_SKIP() << "devices can not be made here";
     }
     host_ = std::make_unique<SimHost>("4xT4");
     bench_ = std::make_unique<ContainerBench>(ContainerBench::Image::kDebianLike);
@@ -47,30 +45,16 @@ class AttributionTest : public ::testing::Test {
                    "--cdi-dir", bench_->cdi_dir(), "--host", host_->path()})
                   .code,
               0);
-    RegisterReplicas();
+    StartPlugin();
+    ASSERT_EQ(Run({"wait", "--resource", kResource, "--allocatable", "2"}).code, 0);
   }
-  ~AttributionTest() override {
+  ~TwoSlots() override {
     if (bench_ != nullptr) {
       (void)Run({"stop", "--pods"});
     }
   }
+  virtual void StartPlugin() = 0;
 
-  // Two replicas of one GPU.
-  void RegisterReplicas() {
-    std::vector<kubelet::Device> replicas;
-    for (const int replica : {0, 1}) {
-      replicas.push_back({.id = fmt::format("{}::{}", kGpu, replica),
-                          .health = kubelet::kHealthy,
-                          .numa_nodes = {0}});
-    }
-    plugin_ = std::make_unique<kubelet::SamplePlugin>(
-        kubelet::SamplePlugin::Options{.socket_path = folder() + "/device-plugins/gpu.sock",
-                                       .resource = kResource,
-                                       .devices = replicas},
-        kubelet::SamplePlugin::Behaviour{});
-    ASSERT_OK(plugin_->Register(folder() + "/device-plugins/kubelet.sock"));
-    ASSERT_EQ(Run({"wait", "--resource", kResource, "--allocatable", "2"}).code, 0);
-  }
   Result Run(std::vector<std::string> words) const {
     std::vector<std::string> argv = {"kgpu-sim", "kubelet"};
     words.insert(words.begin() + 1, folder());
@@ -102,6 +86,28 @@ class AttributionTest : public ::testing::Test {
     return 0;
   }
 
+  std::unique_ptr<SimHost> host_;
+  std::unique_ptr<ContainerBench> bench_;
+  std::set<std::string> known_;
+};
+
+// The watch by itself, beside a plugin that gives out replicas.
+class AttributionTest : public TwoSlots {
+ protected:
+  void StartPlugin() override {
+    std::vector<kubelet::Device> replicas;
+    for (const int replica : {0, 1}) {
+      replicas.push_back({.id = fmt::format("{}::{}", kGpu, replica),
+                          .health = kubelet::kHealthy,
+                          .numa_nodes = {0}});
+    }
+    plugin_ = std::make_unique<kubelet::SamplePlugin>(
+        kubelet::SamplePlugin::Options{.socket_path = folder() + "/device-plugins/gpu.sock",
+                                       .resource = kResource,
+                                       .devices = replicas},
+        kubelet::SamplePlugin::Behaviour{});
+    ASSERT_OK(plugin_->Register(folder() + "/device-plugins/kubelet.sock"));
+  }
   void StartWatch(std::vector<std::string> runtimes) {
     root_ = std::make_unique<sys::Root>(sys::Root::Open(host_->path()).value());
     watch_ = std::make_unique<pods::Watch>(
@@ -143,10 +149,7 @@ class AttributionTest : public ::testing::Test {
                : fmt::format("{}/{}", found->second.pod, found->second.container);
   }
 
-  std::unique_ptr<SimHost> host_;
-  std::unique_ptr<ContainerBench> bench_;
   std::unique_ptr<kubelet::SamplePlugin> plugin_;
-  std::set<std::string> known_;
   std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
   std::unique_ptr<sys::Root> root_;
   std::unique_ptr<pods::Watch> watch_;
@@ -188,6 +191,101 @@ TEST_F(AttributionTest, TheFoldersOfLogsNameThePodsWhereNoRuntimeAnswers) {
   ASSERT_TRUE(RunUntil([](const pods::PodMap& map) { return map.processes.size() == 2; }));
   EXPECT_EQ(PodOf(first), "a/main");
   EXPECT_EQ(PodOf(second), "b/main");
+}
+
+// The whole agent: what the driver tells becomes the series and the account of each pod.
+class SharedGpuTest : public TwoSlots {
+ protected:
+  ~SharedGpuTest() override { agent_.reset(); }
+
+  void StartPlugin() override {
+    host_->dir().WriteFile("config.yaml",
+                           "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
+                           "pools: [{devices: {index: 0}, share: {by: time, replicas: 2}}]\n"
+                           "metrics: {every: 1s, names: [kgpu, dcgm, gke],\n"
+                           "          listen: {dcgm: \"\", gke: \"\"}}\n");
+    std::vector<std::string> argv = {"kgpu",
+                                     "agent",
+                                     "--kubelet-dir",
+                                     folder(),
+                                     "--run-dir",
+                                     host_->dir().At("run"),
+                                     "--state-dir",
+                                     host_->dir().At("state"),
+                                     "--http-address",
+                                     "off",
+                                     "--config",
+                                     host_->dir().At("config.yaml"),
+                                     "--runtime-socket",
+                                     folder() + "/cri.sock"};
+    for (const std::string& flag : host_->flags()) {
+      argv.push_back(flag);
+    }
+    agent_ = std::make_unique<Background>(argv);
+  }
+  std::string Page() const {
+    return RunProgram(
+               {"kgpu", "metrics", "--names", "kgpu,dcgm,gke", "--run-dir", host_->dir().At("run")})
+        .out;
+  }
+  // Of the page, the value of `series` that has `label`.
+  static std::string Value(const std::string& page, const std::string& series,
+                           const std::string& label) {
+    for (const std::string_view line : Split(page, '\n')) {
+      if (line.starts_with(series + "{") && line.find(label) != std::string_view::npos) {
+        return std::string(line.substr(line.rfind(' ') + 1));
+      }
+    }
+    return "absent";
+  }
+  bool WaitForPage(const std::function<bool(const std::string&)>& condition,
+                   std::chrono::seconds limit) const {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition(Page())) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void Use(uint32_t pid, const char* memory, const char* percent) {
+    host_->Inject("process",
+                  {"0", "--pid", std::to_string(pid), "--memory", memory, "--sm", percent});
+  }
+
+  std::unique_ptr<Background> agent_;
+};
+
+TEST_F(SharedGpuTest, MemoryAndUtilisationAreEachPodsOwnAndGoWithIt) {
+  const uint32_t first = StartPod("a");
+  const uint32_t second = StartPod("b");
+  Use(first, "1Gi", "30");
+  Use(second, "3Gi", "50");
+  Use(static_cast<uint32_t>(getpid()), "2Gi", "10");
+  const bool is_shown = WaitForPage(
+      [](const std::string& page) {
+        return Value(page, "kgpu_container_memory_used_bytes", "pod=\"a\"") == "1073741824" &&
+               Value(page, "kgpu_container_memory_used_bytes", "pod=\"b\"") == "3221225472" &&
+               Value(page, "kgpu_container_sm_utilization_ratio", "pod=\"a\"") == "0.3" &&
+               Value(page, "kgpu_container_sm_utilization_ratio", "pod=\"b\"") == "0.5" &&
+               Value(page, "kgpu_pod_gpu_seconds_total", "pod=\"a\"") != "absent";
+      },
+      std::chrono::seconds(30));
+  ASSERT_TRUE(is_shown) << Page();
+
+  ASSERT_EQ(Run({"delete", "b"}).code, 0);
+  const auto deleted = std::chrono::steady_clock::now();
+  EXPECT_TRUE(WaitForPage(
+      [](const std::string& page) { return page.find("pod=\"b\"") == std::string::npos; },
+      std::chrono::seconds(10)));
+  const auto gone = std::chrono::steady_clock::now() - deleted;
+  // For people: how long depends on how busy the machine is; a period is a second.
+  RecordProperty("gone_after_ms", static_cast<int>(gone / milliseconds(1)));
+  EXPECT_NE(Value(Page(), "kgpu_container_memory_used_bytes", "pod=\"a\""), "absent");
+
+  const Result usage =
+      RunProgram({"kgpu", "usage", "--run-dir", host_->dir().At("run"), "--since", "1h"});
+  EXPECT_THAT(usage.out, ::testing::ContainsRegex("default +a .*\ndefault +b ")) << usage.err;
 }
 
 }  // namespace
