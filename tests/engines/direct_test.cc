@@ -62,7 +62,6 @@ class DirectTest : public ::testing::TestWithParam<std::string> {
     const auto edits = kubelet::ResolveCdi(cdi::ReadFolders(*host_root, {"/run/cdi"}), names);
     EXPECT_OK(edits);
     kubelet::OciRequest request;
-    request.id = "kgpu-direct";
     request.hostname = "direct";
     request.args = {"/bin/sh", "/report"};
     request.env = {"PATH=/bin:/usr/bin"};
