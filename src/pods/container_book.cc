@@ -17,11 +17,11 @@ void ContainerBook::Learn(const std::vector<cri::ContainerFacts>& containers) {
   running_.clear();
   has_runtime_ = true;
   for (const cri::ContainerFacts& facts : containers) {
-    by_id_[facts.id] = {.pod_namespace = facts.pod_namespace,
-                        .pod = facts.pod,
-                        .container = facts.container,
-                        .pod_uid = facts.pod_uid};
     if (facts.is_running) {
+      by_id_[facts.id] = {.pod_namespace = facts.pod_namespace,
+                          .pod = facts.pod,
+                          .container = facts.container,
+                          .pod_uid = facts.pod_uid};
       running_[{facts.pod_namespace, facts.pod}] = facts.pod_uid;
     }
   }
@@ -30,6 +30,7 @@ void ContainerBook::Learn(const std::vector<cri::ContainerFacts>& containers) {
 Status ContainerBook::LearnFromLogs(const sys::Root& host) {
   ASSIGN_OR_RETURN(const std::vector<std::string> folders, host.ListDir(kLogs));
   by_uid_.clear();
+  logged_.clear();
   for (const std::string& folder : folders) {
     // None of the three may have an underscore.
     const std::vector<std::string_view> parts = Split(folder, '_');
@@ -38,6 +39,7 @@ Status ContainerBook::LearnFromLogs(const sys::Root& host) {
     }
     Pod& pod = by_uid_[std::string(parts[2])];
     pod.name = {std::string(parts[0]), std::string(parts[1])};
+    logged_[pod.name] = parts[2];
     pod.containers =
         host.ListDir(fmt::format("{}/{}", kLogs, folder)).value_or(std::vector<std::string>());
   }
@@ -71,8 +73,12 @@ bool ContainerBook::IsKnown(const std::vector<CgroupPlace>& places) const {
 }
 
 std::string ContainerBook::UidOf(const PodName& pod) const {
-  const auto found = running_.find(pod);
-  return found == running_.end() ? std::string() : found->second;
+  for (const auto* uids : {&running_, &logged_}) {
+    if (const auto found = uids->find(pod); found != uids->end()) {
+      return found->second;
+    }
+  }
+  return "";
 }
 
 bool ContainerBook::IsRunning(const PodName& pod) const {

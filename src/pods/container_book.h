@@ -22,7 +22,8 @@ using PodName = std::pair<std::string, std::string>;
 
 class ContainerBook {
  public:
-  // The runtime's whole list: what was known before is forgotten.
+  // The runtime's whole list: what was known before is forgotten. Containers that do not run have
+  // no processes.
   void Learn(const std::vector<cri::ContainerFacts>& containers);
   // The kubelet's folders: var/log/pods/<namespace>_<pod>_<uid>/<container>/ below `host`. Errors:
   // NotFound, PermissionDenied.
@@ -35,7 +36,7 @@ class ContainerBook {
   bool has_runtime() const { return has_runtime_; }
   // Whether the runtime itself has told of one of `places`.
   bool IsKnown(const std::vector<CgroupPlace>& places) const;
-  // Of the pod whose containers run now; empty: not known.
+  // Of the pod whose containers run now, or that has logs; empty: not known.
   std::string UidOf(const PodName& pod) const;
   bool IsRunning(const PodName& pod) const;
 
@@ -47,7 +48,8 @@ class ContainerBook {
 
   std::map<std::string, Container> by_id_;  // of the runtime
   std::map<std::string, Pod> by_uid_;       // of the folders
-  std::map<PodName, std::string> running_;  // → uid
+  std::map<PodName, std::string> running_;  // → uid, of the runtime
+  std::map<PodName, std::string> logged_;   // → uid, of the folders
   bool has_runtime_ = false;
 };
 

@@ -80,14 +80,19 @@ std::optional<Container> OnlyUser(const SeenProcess& process, const UsersByDevic
   return found.size() == 1 ? std::optional(*found.begin()) : std::nullopt;
 }
 
-// Whether a process that is in no container we know may be in one of a pod's.
-bool MayBeOfAPod(const SeenProcess& process, const ContainerBook& book) {
+// Whether a process that is in no container we know may be one of `user`. What the runtime does not
+// know is not a pod's, or no longer: a process that the driver holds may outlive its pod.
+bool MayBeOf(const Container& user, const SeenProcess& process, const ContainerBook& book) {
   if (!process.places) {
     return true;
   }
-  return std::ranges::any_of(*process.places, [&book](const CgroupPlace& place) {
-    return !place.pod_uid.empty() || !book.has_runtime();
-  });
+  if (process.places->empty() || book.has_runtime()) {
+    return false;
+  }
+  return user.pod_uid.empty() ||
+         std::ranges::any_of(*process.places, [&user](const CgroupPlace& place) {
+           return place.pod_uid.empty() || place.pod_uid == user.pod_uid;
+         });
 }
 
 std::optional<Container> OwnerOf(const SeenProcess& process, const ContainerBook& book,
@@ -95,7 +100,8 @@ std::optional<Container> OwnerOf(const SeenProcess& process, const ContainerBook
   std::optional<Container> owner =
       process.places ? book.Find(*process.places) : std::optional<Container>();
   if (!owner) {
-    return MayBeOfAPod(process, book) ? OnlyUser(process, users, nullptr) : std::nullopt;
+    owner = OnlyUser(process, users, nullptr);
+    return owner && MayBeOf(*owner, process, book) ? owner : std::nullopt;
   }
   if (owner->container.empty()) {
     if (const auto only = OnlyUser(process, users, &*owner)) {

@@ -91,6 +91,23 @@ TEST_F(JoinTest, AnUnknownContainerOfAPodIsTheOnlyUserOfItsGpu) {
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
+TEST_F(JoinTest, AProcessThatOutlivesItsPodIsNotTheNextPods) {
+  Give(kGpu, InMl("a"));
+  book_.Learn({Facts("ida", "a"), Facts("idb", "b", false)});
+  processes_ = {In(10, {"uid-b", "idb"})};
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
+TEST_F(JoinTest, ByTheLogsTooAProcessThatOutlivesItsPodIsNobodys) {
+  const TempDir dir;
+  dir.MakeDir("var/log/pods/ml_a_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  ASSERT_OK(book_.LearnFromLogs(host));
+  Give(kGpu, InMl("a"));
+  processes_ = {In(10, {"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "idb"})};
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
 TEST_F(JoinTest, AProcessThatCanNotBeSeenIsTheOnlyUsersOfItsGpu) {
   Give(kGpu, InMl("a"));
   processes_ = {{.pid = 10, .devices = {kGpu}, .places = std::nullopt}};

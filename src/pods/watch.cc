@@ -75,6 +75,7 @@ class Watch::Impl {
 
   std::vector<SeenProcess> processes_;
   ContainerBook book_;
+  bool is_book_old_ = false;
   std::string runtime_problem_;
   std::set<std::string> asked_;  // what the last question was for
   milliseconds runtime_pause_ = kRuntimeFirst;
@@ -133,6 +134,8 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
     failures_ = 0;
     list_problem_.clear();
     listed_ = now;
+    // A pod that is gone has taken its containers along.
+    is_book_old_ = is_book_old_ || !std::ranges::includes(*uses, uses_);
     uses_ = *std::move(uses);
   } else {
     if (++failures_ == 1) {
@@ -166,13 +169,14 @@ void Watch::Impl::OnSample(const device::SampleSetPtr& samples) {
 // Asks at once for what is new; what was asked for in vain waits for its turn.
 void Watch::Impl::ConsiderRuntime() {
   const std::set<std::string> unknown = UnknownTo(Input());
-  const bool is_new = !std::ranges::includes(asked_, unknown);
+  const bool is_new = is_book_old_ || !std::ranges::includes(asked_, unknown);
   if (question_ != nullptr || (runtime_timer_ != TimerId::kNone && !is_new)) {
     return;
   }
-  if (unknown.empty() && uses_.empty()) {
+  if (unknown.empty() && uses_.empty() && !is_book_old_) {
     return;  // nobody has a GPU
   }
+  is_book_old_ = false;
   runtime_pause_ = is_new ? kRuntimeFirst : std::min(runtime_pause_ * 2, kRuntimeLast);
   asked_ = unknown;
   loop_.CancelTimer(std::exchange(runtime_timer_, TimerId::kNone));
