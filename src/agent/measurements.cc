@@ -1,6 +1,8 @@
 #include "src/agent/measurements.h"
 
 #include <chrono>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace kgpu::agent {
@@ -13,6 +15,27 @@ using std::chrono::milliseconds;
 constexpr milliseconds kRenderDelay{50};
 // Rounds of samples that may be missed before their values are no longer shown.
 constexpr int kStaleRounds = 3;
+
+using UsePtr = std::shared_ptr<const std::vector<telemetry::PodUse>>;
+
+// The account is as of the last round of samples: pods that have gone since then are left out.
+UsePtr OfPods(const UsePtr& usage, const pods::PodMap& map) {
+  if (!usage) {
+    return nullptr;
+  }
+  std::set<std::pair<std::string_view, std::string_view>> there;
+  for (const pods::DeviceUse& use : map.devices) {
+    there.emplace(use.user.pod_namespace, use.user.pod);
+  }
+  for (const auto& [pid, container] : map.processes) {
+    there.emplace(container.pod_namespace, container.pod);
+  }
+  auto kept = std::make_shared<std::vector<telemetry::PodUse>>(*usage);
+  std::erase_if(*kept, [&there](const telemetry::PodUse& use) {
+    return !there.contains({use.pod_namespace, use.pod});
+  });
+  return kept;
+}
 
 }  // namespace
 
@@ -50,7 +73,7 @@ void Measurements::SetSamples(const device::SampleSetPtr& samples) {
 }
 
 void Measurements::SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage) {
-  input_.usage = std::move(usage);
+  usage_ = std::move(usage);
   RenderSoon();
 }
 
@@ -78,6 +101,7 @@ void Measurements::RenderSoon() {
 
 void Measurements::Render() {
   input_.pods = pods_.current();
+  input_.usage = OfPods(usage_, *input_.pods);
   pages_.Set(input_);
 }
 

@@ -66,6 +66,7 @@ class Measurements {
   pods::Watch pods_;
   telemetry::PageBook pages_;
   telemetry::PageInput input_;
+  std::shared_ptr<const std::vector<telemetry::PodUse>> usage_;
   TimerId render_timer_ = TimerId::kNone;
 };
 
