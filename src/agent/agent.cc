@@ -25,6 +25,7 @@
 #include "src/agent/web.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
+#include "src/config/health_switches.h"
 #include "src/inject/capability.h"
 #include "src/inventory/inventory.h"
 #include "src/node/host_facts.h"
@@ -50,13 +51,20 @@ constexpr std::chrono::milliseconds kTellDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
+health::Settings HealthOf(const AgentOptions& options, health::Settings settings) {
+  settings.hold_down = options.hold_down.value_or(settings.hold_down);
+  for (const std::string& note : config::ApplyHealthSwitches(options.environment, settings)) {
+    KGPU_LOG(kInfo, "health is changed by the environment", {"note", note});
+  }
+  return settings;
+}
+
 inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,
                                                const Remembered& remembered) {
   inventory::InventoryOptions inventory;
   inventory.probe_path = options.probe_path;
   inventory.nvml_library = options.nvml_library;
-  inventory.hold_down = options.hold_down.value_or(config ? config->health.hold_down
-                                                          : config::HealthConfig().hold_down);
+  inventory.health = HealthOf(options, config ? config->health : config::HealthConfig());
   inventory.known_faults = remembered.faults;
   return inventory;
 }
@@ -144,11 +152,12 @@ class AgentImpl final : public Agent {
                 !options_.config_file.empty(), [this] { OnConfig(); }),
         remembered_(Recall(options_, config_.config())),
         disk_(loop),
-        health_(loop, disk_, HealthDeskOptionsOf(options_),
-                {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
-                 .overview = [] { return health::Overview(); },
-                 .pods = [this] { return measurements_.pods(); },
-                 .clear = [](const device::GpuUuid&) { return OkStatus(); }}),
+        health_(
+            loop, disk_, HealthDeskOptionsOf(options_),
+            {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
+             .overview = [this] { return inventory_.health(); },
+             .pods = [this] { return measurements_.pods(); },
+             .clear = [this](const device::GpuUuid& gpu) { return inventory_.ClearHealth(gpu); }}),
         usage_(loop, disk_, options_.state_dir + "/usage"),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
@@ -179,6 +188,7 @@ class AgentImpl final : public Agent {
   }
 
   Status Run() {
+    inventory_.OnHappening([this](const health::Happening& news) { health_.OnHappening(news); });
     inventory_.OnSample([this](const auto& samples) { OnSamples(samples); });
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
     // Before any socket of ours is made: a second agent must not touch the first one's.
@@ -314,7 +324,7 @@ void AgentImpl::RememberSoon() {
 }
 
 void AgentImpl::Remember() {
-  std::string text = PrintMemory(KeyOf(options_, in_force_), assignment_, *snapshot_);
+  std::string text = PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health().open);
   if (text == memory_) {
     return;
   }
@@ -340,7 +350,7 @@ void AgentImpl::OnConfig() {
   in_force_ = config_.config();
   cluster_.SetConfig(*in_force_);
   Measure();
-  inventory_.SetHoldDown(options_.hold_down.value_or(in_force_->health.hold_down));
+  inventory_.SetHealth(HealthOf(options_, in_force_->health));
   OpenDoors();
   roster_.Forget();
   if (is_injection_new) {
@@ -360,6 +370,7 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
 }
 
 void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
+  measurements_.SetHealth(inventory_.health());
   measurements_.SetSamples(samples);
   if (snapshot_) {
     usage_.OnSample(*snapshot_, *samples, *measurements_.pods(), assignment_);

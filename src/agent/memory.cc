@@ -3,6 +3,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -15,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr char kName[] = "the agent's memory";
 
 std::string Text(const json::object& object, std::string_view key) {
@@ -40,29 +42,65 @@ std::optional<unsigned> Number(const json::object& object, std::string_view key)
   return static_cast<unsigned>(*number);
 }
 
-json::object FaultJson(const device::GpuUuid& gpu, std::optional<unsigned> gpu_instance,
-                       const device::Health& health) {
-  json::object fault{{"gpu", gpu.str()}, {"reason", health.reason}, {"message", health.message}};
-  if (gpu_instance) {
-    fault["gpuInstance"] = *gpu_instance;
-  }
-  return fault;
+uint64_t Count(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains({key.data(), key.size()});
+  const int64_t* number = value == nullptr ? nullptr : value->if_int64();
+  return number == nullptr || *number < 0 ? 0 : static_cast<uint64_t>(*number);
 }
 
-json::array FaultsJson(const device::Snapshot& snapshot) {
-  json::array faults;
-  for (const device::Gpu& gpu : snapshot.gpus) {
-    if (!gpu.health.is_healthy) {
-      faults.push_back(FaultJson(gpu.uuid, std::nullopt, gpu.health));
+bool IsTrue(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains({key.data(), key.size()});
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+int64_t Milliseconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+WallTime TimeOf(const json::object& object, std::string_view key) {
+  return WallTime(std::chrono::milliseconds(Count(object, key)));
+}
+
+// Warnings come back by themselves.
+json::array FaultsJson(std::span<const health::OpenFault> faults) {
+  json::array array;
+  for (const health::OpenFault& fault : faults) {
+    if (!fault.is_unhealthy) {
       continue;
     }
-    for (const device::MigDevice& mig : gpu.mig_devices) {
-      if (!mig.health.is_healthy) {
-        faults.push_back(FaultJson(gpu.uuid, mig.gpu_instance, mig.health));
-      }
+    json::object entry{{"gpu", fault.scope.gpu.str()},
+                       {"rule", fault.rule},
+                       {"message", fault.message},
+                       {"detail", fault.detail},
+                       {"first", Milliseconds(fault.first)},
+                       {"last", Milliseconds(fault.last)},
+                       {"count", static_cast<int64_t>(fault.count)},
+                       {"held", fault.is_held}};
+    if (fault.scope.gpu_instance) {
+      entry["gpuInstance"] = *fault.scope.gpu_instance;
     }
+    if (fault.scope.compute_instance) {
+      entry["computeInstance"] = *fault.scope.compute_instance;
+    }
+    array.push_back(std::move(entry));
   }
-  return faults;
+  return array;
+}
+
+std::optional<health::OpenFault> ParseFault(const json::object& entry) {
+  const auto gpu = device::GpuUuid::Parse(Text(entry, "gpu"));
+  if (!gpu.ok()) {
+    return std::nullopt;
+  }
+  return health::OpenFault{
+      .scope = {*gpu, Number(entry, "gpuInstance"), Number(entry, "computeInstance")},
+      .rule = Text(entry, "rule"),
+      .is_held = IsTrue(entry, "held"),
+      .message = Text(entry, "message"),
+      .detail = Text(entry, "detail"),
+      .first = TimeOf(entry, "first"),
+      .last = TimeOf(entry, "last"),
+      .count = Count(entry, "count")};
 }
 
 pools::Resource ParseResource(const json::object& object) {
@@ -80,8 +118,7 @@ pools::Resource ParseResource(const json::object& object) {
     slot.gpu = *gpu;
     slot.replica = Number(*device, "replica").value_or(0);
     slot.numa_node = Number(*device, "numa");
-    const json::value* healthy = device->if_contains("healthy");
-    slot.health.is_healthy = healthy != nullptr && healthy->is_bool() && healthy->get_bool();
+    slot.health.is_healthy = IsTrue(*device, "healthy");
     if (!slot.health.is_healthy) {
       slot.health.reason = Text(*device, "reason");
       slot.health.message = Text(*device, "message");
@@ -119,7 +156,7 @@ std::string ReadBootId(const std::string& path) {
 }
 
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
-                        const device::Snapshot& snapshot) {
+                        std::span<const health::OpenFault> faults) {
   json::array resources;
   for (const pools::Resource& resource : assignment.resources) {
     json::array slots;
@@ -132,7 +169,7 @@ std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignmen
                                             {"bootId", key.boot_id},
                                             {"config", key.config},
                                             {"resources", std::move(resources)},
-                                            {"faults", FaultsJson(snapshot)}};
+                                            {"faults", FaultsJson(faults)}};
   return doc::PrintLine(document) + "\n";
 }
 
@@ -142,25 +179,21 @@ StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key) {
   if (object == nullptr || Number(*object, "version") != kVersion) {
     return InvalidArgument("{} is of another version", kName);
   }
-  if (key.boot_id.empty() || Text(*object, "bootId") != key.boot_id ||
-      Text(*object, "config") != key.config) {
-    return FailedPrecondition("{} is of another boot or configuration", kName);
+  if (key.boot_id.empty() || Text(*object, "bootId") != key.boot_id) {
+    return FailedPrecondition("{} is of another boot", kName);
   }
   Remembered remembered;
+  const bool is_same_config = Text(*object, "config") == key.config;
   for (const json::value& entry : List(*object, "resources")) {
-    if (const json::object* resource = entry.if_object()) {
+    const json::object* resource = entry.if_object();
+    if (resource != nullptr && is_same_config) {
       remembered.assignment.resources.push_back(ParseResource(*resource));
     }
   }
   for (const json::value& entry : List(*object, "faults")) {
-    const json::object* fault = entry.if_object();
-    const auto gpu = device::GpuUuid::Parse(fault == nullptr ? "" : Text(*fault, "gpu"));
-    if (gpu.ok()) {
-      remembered.faults.push_back({.gpu = *gpu,
-                                   .gpu_instance = Number(*fault, "gpuInstance"),
-                                   .health = {.is_healthy = false,
-                                              .reason = Text(*fault, "reason"),
-                                              .message = Text(*fault, "message")}});
+    const json::object* object_of_fault = entry.if_object();
+    if (auto fault = object_of_fault == nullptr ? std::nullopt : ParseFault(*object_of_fault)) {
+      remembered.faults.push_back(*std::move(fault));
     }
   }
   return remembered;

@@ -3,21 +3,20 @@
 // answer. Faults are kept too, so that a restart heals nothing.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/device/snapshot.h"
-#include "src/inventory/inventory.h"
+#include "src/health/happening.h"
 #include "src/pools/assignment.h"
 
 namespace kgpu::agent {
 
 struct Remembered {
   pools::Assignment assignment;  // its resources only
-  std::vector<inventory::KnownFault> faults;
+  std::vector<health::OpenFault> faults;
 };
 
 // Which start may use it: the boot, and the configuration in force.
@@ -32,9 +31,9 @@ std::string ReadBootId(const std::string& path);
 
 // The text of the file.
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
-                        const device::Snapshot& snapshot);
-// Errors: InvalidArgument (not such a file), FailedPrecondition (of another boot or
-// configuration).
+                        std::span<const health::OpenFault> faults);
+// Of another configuration only the faults are remembered. Errors: InvalidArgument (not such a
+// file), FailedPrecondition (of another boot).
 StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key);
 
 }  // namespace kgpu::agent

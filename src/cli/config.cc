@@ -12,10 +12,12 @@
 #include "src/base/strings.h"
 #include "src/cli/assignment_view.h"
 #include "src/cli/config_file.h"
+#include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
 #include "src/config/gke_config.h"
+#include "src/config/health_switches.h"
 #include "src/config/node_config.h"
 #include "src/config/nvidia_config.h"
 #include "src/pools/assignment.h"
@@ -100,10 +102,15 @@ StatusOr<ExitCode> RunConvert(const ConvertOptions& options) {
     return InvalidArgument("{}: is a NodeConfig already: \"kgpu config check {}\" checks it",
                            text.name, options.file);
   }
-  ASSIGN_OR_RETURN(const config::Converted converted,
+  ASSIGN_OR_RETURN(config::Converted converted,
                    dialect == config::Dialect::kGke
                        ? config::ConvertGkeConfig(text.text, text.name)
                        : config::ConvertNvidiaConfig(text.text, text.name));
+  // Both plugins take what counts against a device from their environment.
+  for (const std::string& note :
+       config::ApplyHealthSwitches(Environment(), converted.config.health)) {
+    PrintNote(note);
+  }
   for (const config::Note& note : converted.notes) {
     PrintNote(note.text);
   }

@@ -53,7 +53,7 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
   ASSIGN_OR_RETURN(inventory::InventoryOptions inventory_options, InventoryOptionsOf(options));
-  inventory_options.hold_down = watch.hold_down;
+  inventory_options.health.hold_down = watch.hold_down;
   inventory_options.is_live = watch.is_live;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/config/foreign_reader.h"
+#include "src/config/health_switches.h"
 #include "src/config/selector_text.h"
 
 namespace kgpu::config {
@@ -14,6 +16,8 @@ constexpr std::array<std::string_view, 4> kKeys = {
     "GPUPartitionSize", "GPUSharingConfig", "MaxTimeSharedClientsPerGPU", "HealthCriticalXid"};
 constexpr std::array<std::string_view, 2> kSharingKeys = {"GPUSharingStrategy",
                                                           "MaxSharedClientsPerGPU"};
+
+constexpr uint64_t kMostXid = 999'999'999;
 
 class Converter {
  public:
@@ -52,10 +56,21 @@ class Converter {
     } else if (name == "MaxTimeSharedClientsPerGPU") {
       old_clients_ = ReadClients(field);
     } else {
-      notes_.Add(Fate::kNotTranslated, field,
-                 "kgpu judges XIDs by a table of its own, and trusts a device again once it is "
-                 "found well");
+      ReadCriticalXids(field);
     }
+  }
+
+  void ReadCriticalXids(const Node& field) {
+    std::vector<uint64_t> xids;
+    field.ForEachItem([&xids](const Node& item) {
+      if (const auto xid = item.Number(1, kMostXid)) {
+        xids.push_back(*xid);
+      }
+    });
+    SetCriticalXids(xids, config_.health);
+    notes_.Add(Fate::kTranslated, field,
+               "health.rules: of all XIDs only these and 48 count; a device is trusted again once "
+               "it is found well");
   }
 
   void ReadPartition(const Node& field) {

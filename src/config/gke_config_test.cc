@@ -22,11 +22,14 @@ TEST(GkeConfigTest, PartitionsAreMigDevicesCalledGpu) {
   wanted.pools.front().devices.mig_profiles = {"1g.5gb"};
   wanted.pools.front().share = {
       .by = ShareBy::kTime, .replicas = 3, .multiple = MultipleSlots::kRefuse};
+  wanted.health.rules["Xid*"] = {.is_unhealthy = false};
+  wanted.health.rules["Xid48"] = {.is_unhealthy = true};
+  wanted.health.rules["Xid79"] = {.is_unhealthy = true};
   EXPECT_EQ(converted->config, wanted);
   ASSERT_THAT(converted->notes, SizeIs(4));
   EXPECT_THAT(converted->notes[0].text,
               HasSubstr("gpu_config.json:1:2: GPUPartitionSize: translated: "));
-  EXPECT_EQ(converted->notes[1].fate, Fate::kNotTranslated);
+  EXPECT_EQ(converted->notes[1].fate, Fate::kTranslated);
   EXPECT_THAT(converted->notes[3].text,
               HasSubstr("GPUSharingConfig.MaxSharedClientsPerGPU: translated: share.replicas: 3"));
 }

@@ -12,6 +12,7 @@
 #include "src/base/status.h"
 #include "src/config/selector.h"
 #include "src/doc/doc.h"
+#include "src/health/settings.h"
 
 namespace kgpu::config {
 
@@ -83,10 +84,8 @@ struct PluginConfig {
   bool operator==(const PluginConfig&) const = default;
 };
 
-struct HealthConfig {
-  std::chrono::milliseconds hold_down{60'000};
-  bool operator==(const HealthConfig&) const = default;
-};
+// Its defaults stand with the rules that it changes.
+using HealthConfig = health::Settings;
 
 struct HttpConfig {
   std::string address = "127.0.0.1:9401";  // "" switches it off; ":9401" is every address

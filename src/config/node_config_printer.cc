@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/duration.h"
+#include "src/config/health_reader.h"
 #include "src/config/node_config.h"
 #include "src/config/selector_reader.h"
 #include "src/config/words.h"
@@ -143,7 +144,7 @@ std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
   fields["pools"] = std::move(pools);
   fields["migStrategy"] = WordOf<MigStrategy>(kMigStrategyWords, config.mig);
   fields["plugin"] = PluginTree(config.plugin);
-  fields["health"] = json::object{{"holdDown", FormatDuration(config.health.hold_down)}};
+  fields["health"] = HealthTree(config.health);
   fields["http"] = json::object{{"address", config.http.address}};
   fields["metrics"] = MetricsTree(config.metrics);
   fields["usage"] = json::object{{"enabled", config.usage.enabled},

@@ -7,6 +7,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/config/foreign.h"
+#include "src/config/health_reader.h"
 #include "src/config/labels_reader.h"
 #include "src/config/metrics_reader.h"
 #include "src/config/node_config.h"
@@ -28,7 +29,6 @@ constexpr std::array<std::string_view, 3> kShareKeys = {"by", "replicas", "multi
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
                                                          "sharedPolicy",        "registration",
                                                          "cdiAnnotationPrefix", "capabilities"};
-constexpr std::array<std::string_view, 1> kHealthKeys = {"holdDown"};
 constexpr std::array<std::string_view, 1> kHttpKeys = {"address"};
 
 // Each is a socket and a watch of the kubelet's.
@@ -94,8 +94,7 @@ class Reader {
     } else if (name == "plugin") {
       ReadPlugin(field);
     } else if (name == "health") {
-      field.ForEachField(kHealthKeys,
-                         [this](std::string_view, const Node& item) { ReadHoldDown(item); });
+      ReadHealth(field, problems_, config_.health);
     } else if (name == "metrics") {
       ReadMetrics(field, problems_, config_.metrics);
     } else if (name == "usage") {
@@ -230,10 +229,6 @@ class Reader {
     if (!strategies.empty()) {
       out = std::move(strategies);
     }
-  }
-
-  void ReadHoldDown(const Node& field) {
-    Set(config_.health.hold_down, ReadDuration(field, problems_));
   }
 
   // A resource is one thing to the kubelet: its slots are all shared in one way.

@@ -145,6 +145,11 @@ plugin:
   capabilities: compute,utility
 health:
   holdDown: 1m
+  flapLimit:
+    times: 3
+    within: 1h
+  kernelLog: true
+  every: 30s
 http:
   address: "127.0.0.1:9401"
 metrics:

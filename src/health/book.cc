@@ -275,32 +275,39 @@ void Book::Restore(const OpenFault& fault) {
                             .is_held = fault.is_held});
 }
 
+// What can be seen of a GPU at any time, and not only when it happens.
+bool Book::IsVisible(const FaultRecord& record) {
+  return record.rule.is_standing || record.rule.is_certain;
+}
+
 // A measurement of the same kind of trouble keeps a fault open: an XID of the memory is not over
-// while a row of it waits to be replaced.
+// while a row of it waits to be replaced. So does a GPU that does not answer.
 bool Book::IsOver(const GpuFaults& faults, const FaultRecord& record) const {
   const SteadyTime due = DueOf(record);
   if (!record.is_fault() || record.is_held || faults.good_read < due ||
       (is_measured_ && faults.measured < due)) {
     return false;
   }
-  return record.rule.is_standing ||
-         std::ranges::none_of(faults.records, [&](const FaultRecord& other) {
-           return other.rule.is_standing && other.rule.fault_class == record.rule.fault_class;
+  return IsVisible(record) || std::ranges::none_of(faults.records, [&](const FaultRecord& other) {
+           return other.is_fault() && !other.is_held && IsVisible(other) &&
+                  (other.rule.is_certain || other.rule.fault_class == record.rule.fault_class);
          });
 }
 
 bool Book::TryClear(const device::GpuUuid& gpu, GpuFaults& faults) {
   bool has_changed = false;
-  // What stands goes first, then what it kept.
-  for (const bool is_standing : {true, false}) {
-    std::erase_if(faults.records, [&](const FaultRecord& record) {
-      if (record.rule.is_standing != is_standing || !IsOver(faults, record)) {
-        return false;
+  std::vector<FaultRecord>& records = faults.records;
+  // What can be seen goes first, then what it kept.
+  for (const bool is_visible : {true, false}) {
+    for (auto record = records.begin(); record != records.end();) {
+      if (IsVisible(*record) != is_visible || !IsOver(faults, *record)) {
+        ++record;
+        continue;
       }
-      Emit(HappeningKind::kCleared, gpu, record, record.count);
-      has_changed |= record.rule.is_unhealthy;
-      return true;
-    });
+      has_changed |= record->rule.is_unhealthy;
+      Emit(HappeningKind::kCleared, gpu, *record, record->count);
+      record = records.erase(record);
+    }
   }
   return has_changed;
 }

@@ -72,6 +72,7 @@ class Book {
   void SeenAgain(const Key& key, FaultRecord& record, const Sign& sign);
   void Raise(const Key& key, GpuFaults& faults, FaultRecord& record);
   static bool MakeRoom(std::vector<FaultRecord>& records);
+  static bool IsVisible(const FaultRecord& record);
   bool IsOver(const GpuFaults& faults, const FaultRecord& record) const;
   bool TryClear(const device::GpuUuid& gpu, GpuFaults& faults);
   void Emit(HappeningKind kind, const Key& key, const FaultRecord& record, uint64_t count) const;

@@ -10,7 +10,7 @@
 #include "src/host/driver_files.h"
 #include "src/inventory/assemble.h"
 #include "src/inventory/driver_status.h"
-#include "src/inventory/health.h"
+#include "src/inventory/health_keeper.h"
 #include "src/inventory/reader.h"
 #include "src/inventory/sampler.h"
 #include "src/inventory/triggers.h"
@@ -50,6 +50,16 @@ probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
   return client;
 }
 
+// One look needs neither the kernel's news nor measurements.
+health::Settings HealthOf(const InventoryOptions& options) {
+  health::Settings settings = options.health;
+  if (!options.is_live) {
+    settings.kernel_log = false;
+    settings.every = milliseconds(0);
+  }
+  return settings;
+}
+
 // What of a GPU decides whether the driver can list it: its address, its kernel driver, its node.
 std::set<std::string> Fingerprints(const HostView& view, const sys::Root& host) {
   std::set<std::string> fingerprints;
@@ -72,17 +82,24 @@ class Inventory::Impl {
       : loop_(loop),
         root_(root),
         options_(std::move(options)),
-        book_(options_.hold_down),
+        health_(loop, root.host, HealthOf(options_),
+                {.show = [this] { ShowVerdicts(); },
+                 .look = [this] { LookIn(milliseconds(0)); },
+                 .look_closely = [this] { LookIn(kLookAfterTrouble); },
+                 .measure = [this] { sampler_.Hurry(); }}),
         current_(std::make_shared<const Snapshot>()),
         client_(loop, ClientOptionsOf(options_), [this] { return FindLibrary(); },
                 {.on_up = [this] { OnUp(); },
                  .on_down = [this](const probe::Down& down) { OnDown(down); },
                  .on_event = [this](const probe::Event& event) { OnEvent(event); },
                  .on_abandoned = [this] { OnAbandoned(); }}),
-        sampler_(loop, client_) {}
+        sampler_(loop, client_) {
+    sampler_.SetListener([this](const device::SampleSetPtr& samples) { OnSamples(samples); });
+    SetSampling(milliseconds(0));
+  }
 
   ~Impl() {
-    for (const TimerId timer : {view_timer_, look_timer_, check_timer_, patience_timer_}) {
+    for (const TimerId timer : {view_timer_, look_timer_, patience_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -91,29 +108,31 @@ class Inventory::Impl {
 
   void Start(Listener listener);
   void Refresh();
-  void SetHoldDown(milliseconds hold_down) {
-    book_.SetHoldDown(hold_down);
-    ArmCheck();
+  void SetHealth(health::Settings settings) {
+    health_.SetSettings(std::move(settings));
+    SetSampling(sampling_);
   }
+  void SetSampling(milliseconds every);
+  void OnSample(SampleListener listener) { sample_listener_ = std::move(listener); }
   SnapshotPtr current() const { return current_; }
-  Sampler& sampler() { return sampler_; }
+  device::SampleSetPtr samples() const { return sampler_.newest(); }
+  HealthKeeper& health() { return health_; }
 
  private:
   StatusOr<std::string> FindLibrary() const;
   void OnUp();
   void OnDown(const probe::Down& down);
   void OnEvent(const probe::Event& event);
-  void OnXid(const probe::Event& event);
   void OnAbandoned();
   void OnPoll();
-  void Fault(const probe::Event& event, std::string reason, std::string message);
   void LookIn(milliseconds delay);
   void Look();
   void OnRead(const ReadOutcome& outcome);
   void WatchNewGpus();
   bool HasNewGpu() const;
   void Take(const Reading& reading);
-  void ArmCheck();
+  void OnSamples(const device::SampleSetPtr& samples);
+  void ShowVerdicts();
   void ShowReady();
   void ShowDown();
   void Publish(Snapshot next);
@@ -122,7 +141,9 @@ class Inventory::Impl {
   const host::DriverRoot& root_;
   InventoryOptions options_;
   Listener listener_;
-  HealthBook book_;
+  HealthKeeper health_;
+  SampleListener sample_listener_;
+  milliseconds sampling_{0};  // as asked for by others than health
   SnapshotPtr current_;
   std::unique_ptr<Triggers> triggers_;
 
@@ -144,7 +165,6 @@ class Inventory::Impl {
   TimerId view_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;
   SteadyTime look_due_{};
-  TimerId check_timer_ = TimerId::kNone;
   TimerId patience_timer_ = TimerId::kNone;
   probe::Client client_;  // its listener uses the members above
   Sampler sampler_;
@@ -163,9 +183,6 @@ StatusOr<std::string> Inventory::Impl::FindLibrary() const {
 
 void Inventory::Impl::Start(Listener listener) {
   listener_ = std::move(listener);
-  for (const KnownFault& fault : options_.known_faults) {
-    book_.NoteEvent(fault.gpu, fault.gpu_instance, fault.health, loop_.clock().Now());
-  }
   // Before the probe's own deadline of the same length: a cold driver is starting, not hung.
   patience_timer_ = loop_.After(options_.start_deadline, [this] {
     patience_timer_ = TimerId::kNone;
@@ -180,6 +197,7 @@ void Inventory::Impl::Start(Listener listener) {
     }
   });
   client_.Start();  // before the rest: the probe works while we go on
+  health_.Start(options_.known_faults);
   if (options_.is_live) {
     triggers_ = std::make_unique<Triggers>(
         loop_, root_.host,
@@ -260,48 +278,32 @@ void Inventory::Impl::OnEvent(const probe::Event& event) {
   if (event.result != nvml::kSuccess) {
     return LookIn(kLookAfterTrouble);
   }
-  switch (event.type) {
-    case nvml::kEventXidCritical:
-      return OnXid(event);
-    case nvml::kEventDoubleBitEcc:
-      return Fault(event, "EccDoubleBit",
-                   "A memory error could not be corrected: drain the node and reset the GPU.");
-    case nvml::kEventGpuUnavailable:
-      return Fault(event, "GpuUnavailable",
-                   "The driver gave the GPU up: read dmesg, reset the GPU or restart the host.");
-    case nvml::kEventSingleBitEcc:
-      return;
-    case nvml::kEventMigConfig:
-      return triggers_ ? triggers_->LookRepeatedly() : LookIn(milliseconds(0));
-    default:
-      return LookIn(milliseconds(0));
+  if (health_.OnEvent(event)) {
+    return;
+  }
+  if (event.type == nvml::kEventMigConfig && triggers_) {
+    return triggers_->LookRepeatedly();
+  }
+  LookIn(milliseconds(0));
+}
+
+void Inventory::Impl::OnSamples(const device::SampleSetPtr& samples) {
+  health_.OnSamples(*samples);
+  if (sample_listener_) {
+    sample_listener_(samples);
   }
 }
 
-void Inventory::Impl::OnXid(const probe::Event& event) {
-  const XidVerdict verdict = JudgeXid(event.data);
-  if (verdict.is_fault) {
-    Fault(event, fmt::format("Xid{}", event.data), verdict.message);
-  } else {
-    KGPU_LOG(kInfo, "XID of a program", {"xid", event.data},
-             {"gpu", event.uuid ? event.uuid->str() : "unknown"});
+// Of all who want samples the one who wants them most often decides.
+void Inventory::Impl::SetSampling(milliseconds every) {
+  sampling_ = every;
+  const milliseconds own = health_.settings().every;
+  const bool is_either_off = every == milliseconds(0) || own == milliseconds(0);
+  const milliseconds least = is_either_off ? std::max(every, own) : std::min(every, own);
+  if (least == milliseconds(0)) {
+    health_.StopMeasuring();
   }
-}
-
-void Inventory::Impl::Fault(const probe::Event& event, std::string reason, std::string message) {
-  KGPU_LOG(kError, "GPU fault", {"gpu", event.uuid ? event.uuid->str() : "unknown"},
-           {"reason", reason}, {"message", message});
-  if (event.uuid) {
-    book_.NoteEvent(
-        *event.uuid, event.gpu_instance,
-        {.is_healthy = false, .reason = std::move(reason), .message = std::move(message)},
-        loop_.clock().Now());
-    if (!down_) {
-      ShowReady();
-    }
-    ArmCheck();
-  }
-  LookIn(kLookAfterTrouble);
+  sampler_.SetEvery(least);
 }
 
 void Inventory::Impl::LookIn(milliseconds delay) {
@@ -352,7 +354,7 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
   ShowReady();
   sampler_.SetGpus(known_);
   WatchNewGpus();
-  ArmCheck();
+  health_.ArmCheck();
   if (is_read_wanted_) {
     LookIn(milliseconds(0));
   }
@@ -368,12 +370,13 @@ void Inventory::Impl::Take(const Reading& reading) {
   Listed listed = ListGpus(reading, view_, root_.host);
   const std::vector<Gpu> before = std::move(known_);
   known_ = MergeKnown(before, listed, view_);
+  health_.SetGpus(known_);
   for (const Gpu& gpu : known_) {
     if (const auto fault = listed.faults.find(gpu.uuid); fault != listed.faults.end()) {
-      book_.NoteBadRead(gpu.uuid, fault->second, loop_.clock().Now());
+      health_.NoteBadRead(gpu.uuid, fault->second);
       watched_.erase(gpu.uuid);  // its handle may be another one when it comes back
     } else {
-      book_.NoteGoodRead(gpu.uuid, reading.begun);
+      health_.NoteGoodRead(gpu.uuid, reading.begun);
       if (watched_.insert(gpu.uuid).second && !reading.has_registered_events) {
         unwatched_.push_back(gpu.index);
       }
@@ -381,7 +384,6 @@ void Inventory::Impl::Take(const Reading& reading) {
   }
   for (const Gpu& gpu : before) {
     if (std::ranges::find(known_, gpu.uuid, &Gpu::uuid) == known_.end()) {
-      book_.Forget(gpu.uuid);
       watched_.erase(gpu.uuid);
     }
   }
@@ -409,20 +411,11 @@ void Inventory::Impl::WatchNewGpus() {
   }
 }
 
-// Looks again when a fault's hold-down is over.
-void Inventory::Impl::ArmCheck() {
-  loop_.CancelTimer(std::exchange(check_timer_, TimerId::kNone));
-  const auto next = book_.NextCheck();
-  if (!next) {
-    return;
+void Inventory::Impl::ShowVerdicts() {
+  // Otherwise the next read shows them, with the GPUs they are of.
+  if (driver_.state == device::DriverState::kReady && !down_) {
+    ShowReady();
   }
-  // Never in a tight circle: a fault that is due but stays was seen again a moment ago.
-  const auto delay =
-      std::max<std::chrono::nanoseconds>(*next - loop_.clock().Now(), milliseconds(1));
-  check_timer_ = loop_.After(delay, [this] {
-    check_timer_ = TimerId::kNone;
-    Look();
-  });
 }
 
 void Inventory::Impl::ShowReady() {
@@ -430,7 +423,7 @@ void Inventory::Impl::ShowReady() {
   next.driver = driver_;
   next.gpus = known_;
   for (Gpu& gpu : next.gpus) {
-    book_.Apply(gpu);
+    health_.Apply(gpu);
   }
   next.unmanaged = Unmanaged(view_, known_, "", root_.host);
   next.companions = view_.companions;
@@ -447,6 +440,7 @@ void Inventory::Impl::ShowDown() {
   if (view_.is_pci_readable) {
     std::erase_if(known_, [&](const Gpu& gpu) { return !view_.Shows(gpu.pci); });
   }
+  health_.OnDown(*down_, driver_.reason);
   Snapshot next;
   next.driver = driver_;
   next.gpus = known_;
@@ -488,18 +482,27 @@ void Inventory::Refresh() {
   impl_->Refresh();
 }
 
-void Inventory::SetHoldDown(milliseconds hold_down) {
-  impl_->SetHoldDown(hold_down);
+void Inventory::SetHealth(health::Settings settings) {
+  impl_->SetHealth(std::move(settings));
+}
+void Inventory::OnHappening(health::HappeningListener listener) {
+  impl_->health().SetListener(std::move(listener));
+}
+health::Overview Inventory::health() const {
+  return impl_->health().overview();
+}
+Status Inventory::ClearHealth(const device::GpuUuid& gpu) {
+  return impl_->health().Clear(gpu);
 }
 
 void Inventory::SetSampling(milliseconds every) {
-  impl_->sampler().SetEvery(every);
+  impl_->SetSampling(every);
 }
 void Inventory::OnSample(SampleListener listener) {
-  impl_->sampler().SetListener(std::move(listener));
+  impl_->OnSample(std::move(listener));
 }
 device::SampleSetPtr Inventory::samples() const {
-  return impl_->sampler().newest();
+  return impl_->samples();
 }
 
 }  // namespace kgpu::inventory

@@ -12,16 +12,11 @@
 #include "src/base/event_loop.h"
 #include "src/device/sample.h"
 #include "src/device/snapshot.h"
+#include "src/health/happening.h"
+#include "src/health/settings.h"
 #include "src/host/driver_root.h"
 
 namespace kgpu::inventory {
-
-// A fault known from before, of a GPU or of one of its GPU instances.
-struct KnownFault {
-  device::GpuUuid gpu;
-  std::optional<unsigned> gpu_instance;
-  device::Health health;
-};
 
 struct InventoryOptions {
   std::string probe_path;    // the kgpu-probe program
@@ -33,11 +28,10 @@ struct InventoryOptions {
   std::chrono::milliseconds kill_grace{1000};       // after SIGKILL, then the probe is abandoned
   std::chrono::milliseconds first_backoff{100};     // doubles up to last_backoff
   std::chrono::milliseconds last_backoff{30000};
-  // After a fault a GPU turns healthy when, this long after the last news of it, every call about
-  // it succeeds.
-  std::chrono::milliseconds hold_down{60000};
-  std::vector<KnownFault> known_faults;  // as if news of them came at the start
-  // False where one snapshot is all that is wanted: device nodes and /proc are not watched. Closing
+  health::Settings health{};
+  std::vector<health::OpenFault> known_faults{};  // as if news of them came at the start
+  // False where one snapshot is all that is wanted: device nodes and /proc are not watched, and
+  // nothing is measured for health. Closing
   // an inotify descriptor alone waits several milliseconds for an RCU grace period.
   bool is_live = true;
   std::vector<std::string> probe_environment;  // all of it, as "NAME=value"
@@ -63,8 +57,13 @@ class Inventory {
   device::SnapshotPtr current() const;
   // Looks again now instead of waiting for the slow poll.
   void Refresh();
-  // See InventoryOptions; counts for the faults of now, too.
-  void SetHoldDown(std::chrono::milliseconds hold_down);
+  // Counts for the faults of now, too.
+  void SetHealth(health::Settings settings);
+  // News of the GPUs' health, on the loop; set before Start. The snapshot follows it.
+  void OnHappening(health::HappeningListener listener);
+  health::Overview health() const;
+  // Ends every fault of the GPU, held ones too, and looks again. Errors: NotFound.
+  Status ClearHealth(const device::GpuUuid& gpu);
 
   // Measures all GPUs each `every`, the first time as soon as they are known; 0: never, as at the
   // start. May be called at any time.

@@ -35,7 +35,7 @@ class InventoryTest : public ::testing::Test {
     options_.first_backoff = milliseconds(5);
     options_.last_backoff = milliseconds(10);
     options_.kill_grace = milliseconds(50);
-    options_.hold_down = milliseconds(30);
+    options_.health.hold_down = milliseconds(30);
     options_.slow_poll = std::chrono::minutes(10);
   }
 
@@ -90,7 +90,7 @@ TEST_F(InventoryTest, PublishesNothingWhenNothingChanged) {
 }
 
 TEST_F(InventoryTest, AnXidMakesItsGpuUnhealthyAndAGoodLookAfterTheHoldDownHealsIt) {
-  options_.hold_down = milliseconds(60);
+  options_.health.hold_down = milliseconds(60);
   Start();
   ASSERT_TRUE(WaitForReady());
   control_.Set("xid 1 48 1\n");
@@ -162,7 +162,9 @@ TEST_F(InventoryTest, AHungCallMakesTheDevicesUnhealthyAndIsTriedAgain) {
   EXPECT_THAT(now().driver.reason, HasSubstr("hangs"));
   control_.Set("");
   ASSERT_TRUE(WaitForReady());
-  EXPECT_TRUE(now().gpus[0].health.is_healthy);
+  EXPECT_EQ(now().gpus[0].health.reason, "DriverUnresponsive");  // it is trusted no sooner
+  EXPECT_TRUE(WaitForHealth(0, ""));
+  EXPECT_TRUE(WaitForHealth(1, ""));
 }
 
 TEST_F(InventoryTest, ASingleCrashOfTheProbeIsNotShown) {

@@ -30,6 +30,11 @@ void Sampler::SetEvery(std::chrono::milliseconds every) {
   Arm();
 }
 
+void Sampler::Hurry() {
+  begun_.reset();
+  Arm();
+}
+
 void Sampler::SetGpus(const std::vector<device::Gpu>& gpus) {
   targets_.clear();
   for (const device::Gpu& gpu : gpus) {

@@ -31,6 +31,8 @@ class Sampler {
   // The time from the start of one round to that of the next; 0 ends sampling. A round that takes
   // longer is followed by the next at once, never overlapped.
   void SetEvery(std::chrono::milliseconds every);
+  // A round now, or after the one under way; does nothing while sampling is off.
+  void Hurry();
   // The GPUs of the probe that is up, as just read. Begins with a round now when there was none.
   void SetGpus(const std::vector<device::Gpu>& gpus);
   // The probe is gone: ends a round under way.

@@ -33,7 +33,8 @@ class SamplerTest : public ::testing::Test {
     options_.first_backoff = milliseconds(5);
     options_.last_backoff = milliseconds(10);
     options_.kill_grace = milliseconds(50);
-    options_.hold_down = milliseconds(30);
+    options_.health.hold_down = milliseconds(30);
+    options_.health.every = milliseconds(0);  // nobody wants samples but the test
     options_.slow_poll = std::chrono::minutes(10);
   }
 

@@ -41,7 +41,7 @@ enum class DownCause {
 struct Down {
   DownCause cause = DownCause::kCrashed;
   nvml::Return result = nvml::kSuccess;  // of kInitFailed
-  std::string text;                      // for people
+  std::string text{};                    // for people
   bool was_up = false;                   // answers came before
 };
 
