@@ -92,14 +92,14 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
   }
 
   void Work() {
-    while (const std::optional<Job> job = NextJob()) {
-      if (Done done = RunSafely(*job)) {
-        loop_.Post([weak = weak_from_this(), done = std::move(done)] {
-          if (const auto self = weak.lock(); self && self->is_open_) {
-            done();
-          }
-        });
-      }
+    while (std::optional<Job> job = NextJob()) {
+      Done done = RunSafely(*job);
+      // The job goes with it: what it holds may be the loop's.
+      loop_.Post([weak = weak_from_this(), job = *std::move(job), done = std::move(done)] {
+        if (const auto self = weak.lock(); done && self && self->is_open_) {
+          done();
+        }
+      });
     }
     const std::lock_guard lock(mutex_);
     has_ended_ = true;

@@ -25,6 +25,7 @@ struct DiskWorkerOptions {
 class DiskWorker {
  public:
   // What a job leaves to be done on the loop; may be empty. It is left out once the worker stops.
+  // Both are destroyed on the loop's thread: they may hold what lives there.
   using Done = std::function<void()>;
   using Job = std::function<Done()>;
 

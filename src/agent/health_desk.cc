@@ -203,8 +203,11 @@ void HealthDesk::History(const http::Request& request, const Send& send) {
     HandleAll();
   }
   journal_.Read(*filter, [send, format = *format](const StatusOr<health::JournalText>& text) {
-    send(text.ok() ? Shown(format, report::HistoryJson(*text), report::HistoryTable(*text), true)
-                   : Refused(text.status()));
+    // Thousands of lines are put together on the disk's thread.
+    auto response = std::make_shared<http::Response>(
+        text.ok() ? Shown(format, report::HistoryJson(*text), report::HistoryTable(*text), true)
+                  : Refused(text.status()));
+    return DiskWorker::Done([send, response] { send(std::move(*response)); });
   });
 }
 

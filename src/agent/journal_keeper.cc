@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/log.h"
+#include "src/base/status_macros.h"
 
 namespace kgpu::agent {
 namespace {
@@ -21,13 +22,7 @@ bool IsRepeat(const JournalEntry& entry) {
 }
 
 Status NoteBoot(const Journal& journal, const JournalEntry& boot) {
-  const auto text = journal.Read();
-  if (!text.ok()) {
-    return text.status();
-  }
-  const bool is_noted = std::ranges::any_of(text->entries, [&boot](const JournalEntry& entry) {
-    return !entry.news && entry.boot_id == boot.boot_id;
-  });
+  ASSIGN_OR_RETURN(const bool is_noted, journal.HasBoot(boot.boot_id));
   return is_noted ? OkStatus() : journal.Append({&boot, 1});
 }
 
@@ -76,18 +71,20 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
     }
   }
 
-  void Read(health::JournalFilter filter, std::function<void(StatusOr<JournalText>)> done) {
-    const bool is_taken = disk_.Post([journal = journal_, filter = std::move(filter), done,
-                                      waiting = waiting_]() -> DiskWorker::Done {
-      auto text = std::make_shared<StatusOr<JournalText>>(journal->Read());
-      if (text->ok()) {
-        std::ranges::copy(waiting, std::back_inserter((*text)->entries));
-        (*text)->entries = health::Select(std::move((*text)->entries), filter);
-      }
-      return [text, done] { done(std::move(*text)); };
-    });
+  void Read(health::JournalFilter filter, const JournalKeeper::Use& use) {
+    const bool is_taken =
+        disk_.Post([journal = journal_, filter = std::move(filter), use, waiting = waiting_] {
+          StatusOr<JournalText> text = journal->Read();
+          if (text.ok()) {
+            std::ranges::copy(waiting, std::back_inserter(text->entries));
+            text->entries = health::Select(std::move(text->entries), filter);
+          }
+          return use(std::move(text));
+        });
     if (!is_taken) {
-      done(ResourceExhausted("the disk is behind: try again"));
+      if (const DiskWorker::Done done = use(ResourceExhausted("the disk is behind: try again"))) {
+        done();
+      }
     }
   }
 
@@ -168,9 +165,8 @@ void JournalKeeper::Add(JournalEntry entry) {
   impl_->Add(std::move(entry));
 }
 
-void JournalKeeper::Read(health::JournalFilter filter,
-                         std::function<void(StatusOr<JournalText>)> done) {
-  impl_->Read(std::move(filter), std::move(done));
+void JournalKeeper::Read(health::JournalFilter filter, const Use& use) {
+  impl_->Read(std::move(filter), use);
 }
 
 std::string JournalKeeper::problem() const {

@@ -36,9 +36,11 @@ class JournalKeeper {
   JournalKeeper& operator=(const JournalKeeper&) = delete;
 
   void Add(health::JournalEntry entry);
-  // What `filter` selects of the file, and of what waits to be written to it. Errors: as
-  // Journal::Read; ResourceExhausted (the disk is behind).
-  void Read(health::JournalFilter filter, std::function<void(StatusOr<health::JournalText>)> done);
+  using Use = std::function<DiskWorker::Done(StatusOr<health::JournalText>)>;
+  // Calls `use` on the worker's thread with what `filter` selects of the file, and of what waits to
+  // be written to it; then what that returns, on the loop. Errors: as Journal::Read;
+  // ResourceExhausted (the disk is behind: `use` is called at once, from here).
+  void Read(health::JournalFilter filter, const Use& use);
   // Why news is not kept, with the mend; empty: it is.
   std::string problem() const;
 

@@ -54,7 +54,7 @@ class JournalKeeperTest : public ::testing::Test {
     keeper_->Read(filter, [&](const StatusOr<health::JournalText>& text) {
       EXPECT_OK(text);
       entries = text.ok() ? text->entries : entries;
-      loop_->Quit();
+      return DiskWorker::Done([this] { loop_->Quit(); });
     });
     loop_->Run();
     return entries;

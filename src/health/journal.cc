@@ -129,10 +129,23 @@ Status Journal::Compact(std::span<const JournalEntry> more) const {
 }
 
 StatusOr<JournalText> Journal::Read() const {
+  ASSIGN_OR_RETURN(const std::string text, ReadText());
+  return ParseJournal(text);
+}
+
+StatusOr<bool> Journal::HasBoot(std::string_view boot_id) const {
+  ASSIGN_OR_RETURN(const std::string text, ReadText());
+  const std::string line =
+      PrintJournalLine({.when = {}, .news = {}, .boot_id = std::string(boot_id)});
+  // From its kind on, which follows the time.
+  return text.find(std::string_view(line).substr(line.find(R"("kind")"))) != std::string::npos;
+}
+
+StatusOr<std::string> Journal::ReadText() const {
   const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.is_valid()) {
     if (errno == ENOENT || errno == ENOTDIR) {
-      return JournalText{};
+      return std::string();
     }
     return ErrnoStatus(errno, fmt::format("open {}", path_));
   }
@@ -146,11 +159,10 @@ StatusOr<JournalText> Journal::Read() const {
   if (!text.ok()) {
     return Annotate(text.status(), "read {}", path_);
   }
-  std::string_view lines = *text;
   if (skipped > 0) {
-    lines.remove_prefix(std::min(lines.find('\n'), lines.size()));
+    text->erase(0, std::min(text->find('\n'), text->size()));
   }
-  return ParseJournal(lines);
+  return text;
 }
 
 }  // namespace kgpu::health

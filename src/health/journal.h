@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/clock.h"
@@ -47,10 +48,15 @@ class Journal {
   Status Append(std::span<const JournalEntry> entries) const;
   // All that can be read; nothing where there is no journal yet. Errors: PermissionDenied, …
   StatusOr<JournalText> Read() const;
+  // Whether that boot is in it. Reads no entry: a full journal costs an agent that starts no
+  // memory.
+  StatusOr<bool> HasBoot(std::string_view boot_id) const;
 
   const std::string& path() const { return path_; }
 
  private:
+  // Its newest lines.
+  StatusOr<std::string> ReadText() const;
   Status AppendTo(int fd, size_t size, std::string_view text) const;
   Status Compact(std::span<const JournalEntry> more) const;
 

@@ -55,6 +55,16 @@ TEST_F(JournalTest, EntriesOutliveWhoWroteThem) {
                                                 EntryOf(TestXid(1, HappeningKind::kCleared, 60))));
 }
 
+TEST_F(JournalTest, KnowsItsBoots) {
+  const Journal journal = Open();
+  EXPECT_THAT(journal.HasBoot("one"), IsOkAndHolds(false));
+  const JournalEntry boot{.when = TestXid(0).when, .news = {}, .boot_id = "one"};
+  EXPECT_OK(journal.Append({&boot, 1}));
+  EXPECT_THAT(journal.HasBoot("one"), IsOkAndHolds(true));
+  EXPECT_THAT(journal.HasBoot("two"), IsOkAndHolds(false));
+  EXPECT_THAT(journal.HasBoot("on"), IsOkAndHolds(false));
+}
+
 TEST_F(JournalTest, ATornTailIsNotJoinedWithTheNextEntry) {
   EXPECT_OK(Open().Append(Entries({TestXid(0), TestXid(1)})));
   const std::string whole = Bytes();
