@@ -146,20 +146,19 @@ void ClusterTokens::OnAnswer(const Key& key, StatusOr<Verdict> answer) {
     KGPU_LOG(kWarning, "tokens can not be checked", {"reason", problem});
   }
   problem_ = std::move(problem);
+  Verdict verdict;
   if (answer.ok()) {
-    const bool is_allowed = answer->code == 200;
+    verdict = *std::move(answer);
+    const bool is_allowed = verdict.code == 200;
     known.said_yes = is_allowed ? std::optional(now) : std::nullopt;
     known.until = now + (is_allowed ? options_.allowed : options_.refused);
-    known.verdict = *std::move(answer);
   } else {
     known.until = now + options_.unknown;
-    known.verdict =
-        CountsUnasked(known)
-            ? Verdict()
-            : Verdict{.code = 503,
-                      .text = fmt::format("the token can not be checked: {}", problem_)};
+    if (!CountsUnasked(known)) {
+      verdict = {.code = 503, .text = fmt::format("the token can not be checked: {}", problem_)};
+    }
   }
-  const Verdict verdict = *known.verdict;
+  known.verdict = verdict;
   // Whoever is told may ask again, and change everything here.
   for (const Done& done : std::exchange(known.waiting, {})) {
     done(verdict);

@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@ namespace json = boost::json;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::StartsWith;
 
 json::value Read(const std::string& name) {
   const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/deploy/monitoring");
@@ -34,6 +36,22 @@ json::value Read(const std::string& name) {
       text.value_or(""), name.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml, name);
   EXPECT_OK(tree.status());
   return tree.ok() ? *tree : json::value();
+}
+
+// The documents of the node agent's manifest.
+json::value ReadManifest() {
+  const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/deploy/manifests");
+  EXPECT_OK(root.status());
+  const std::string text = root->ReadFile("kgpu-agent.yaml").value_or("");
+  json::array documents;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find("\n---\n", at), text.size());
+    const auto tree = doc::Parse(text.substr(at, end - at), doc::Format::kYaml, "manifest");
+    EXPECT_OK(tree.status());
+    documents.push_back(tree.ok() ? *tree : json::value());
+    at = end + 5;
+  }
+  return documents;
 }
 
 std::string TextOf(const json::value& value) {
@@ -199,8 +217,24 @@ TEST(MonitoringForeignTest, DashboardsOfDcgmFindTheirSeries) {
 // Series without a pod must not get the agent's: every scrape takes the agent's labels away.
 TEST(MonitoringScrapeTest, NoMonitorGivesSeriesTheAgentsOwnPod) {
   const json::value pods = Read("podmonitor.yaml").at("spec").at("podMetricsEndpoints").at(0);
-  EXPECT_EQ(pods.at("honorLabels"), true);
-  EXPECT_EQ(TextOf(pods.at("relabelings").at(2).at("regex")), "namespace|pod|container|endpoint");
+  const json::value service = Read("servicemonitor.yaml").at("spec").at("endpoints").at(0);
+  for (const json::value& monitor : {pods, service}) {
+    EXPECT_EQ(monitor.at("honorLabels"), true);
+    const json::value& drop = monitor.at("relabelings").at(2);
+    EXPECT_EQ(TextOf(drop.at("action")), "labeldrop");
+    EXPECT_THAT(TextOf(drop.at("regex")), StartsWith("namespace|pod|container|endpoint"));
+    EXPECT_EQ(TextOf(monitor.at("relabelings").at(0).at("targetLabel")), "node");
+  }
+}
+
+TEST(MonitoringScrapeTest, PortsHaveTheNamesOfTheManifest) {
+  std::set<std::string> ports;
+  ForEach(ReadManifest(), {"ports"},
+          [&](const json::value& list) { ports.merge(TextsOf(list, "name")); });
+  EXPECT_THAT(ports, IsSupersetOf({"metrics", "dcgm", "gke"}));
+  EXPECT_EQ(TextsOf(Read("service.yaml"), "targetPort"), ports);
+  EXPECT_EQ(TextsOf(Read("podmonitor.yaml"), "port"), std::set<std::string>{"metrics"});
+  EXPECT_EQ(TextsOf(Read("servicemonitor.yaml"), "port"), std::set<std::string>{"metrics"});
 }
 
 }  // namespace
