@@ -9,7 +9,9 @@
 
 #include "src/base/clock.h"
 #include "src/base/status_macros.h"
+#include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
+#include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -17,6 +19,7 @@
 #include "src/cli/state_dir.h"
 #include "src/health/journal.h"
 #include "src/report/health_view.h"
+#include "src/report/rules_view.h"
 
 namespace kgpu::cli {
 namespace {
@@ -127,6 +130,46 @@ void AddClearVerb(CLI::App& health, VerbRegistrar& verbs) {
   verbs.OnRun(*verb, [options] { return Clear(*options); });
 }
 
+struct RulesOptions {
+  std::string output = "table";
+  std::string config;
+};
+
+StatusOr<ExitCode> Rules(const RulesOptions& options) {
+  ASSIGN_OR_RETURN(config::NodeConfig config, ReadNodeConfig(options.config));
+  if (options.output == "markdown") {
+    RETURN_IF_ERROR(PrintOut(report::RulesMarkdown(config.health)));
+    return ExitCode::kOk;
+  }
+  const auto format = ParseOutputFormat(options.output);
+  if (!format.ok()) {
+    return InvalidArgument("--output: \"{}\" must be table, json, yaml or markdown",
+                           Printable(options.output, 40));
+  }
+  RETURN_IF_ERROR(PrintOut(*format == OutputFormat::kTable
+                               ? report::RulesTable(config.health)
+                               : Render(report::RulesJson(config.health), *format)));
+  return ExitCode::kOk;
+}
+
+void AddRulesVerb(CLI::App& health, VerbRegistrar& verbs) {
+  auto options = std::make_shared<RulesOptions>();
+  CLI::App* verb = health.add_subcommand(
+      "rules", "Print what every XID and every other sign means for a device, and what mends it");
+  verb->footer(
+      "As the configuration has it: health.rules changes each.\n\n"
+      "  kgpu health rules\n"
+      "  kgpu health rules --output json | jq '.rules[] | select(.xid == 79)'");
+  verb->add_option("--config", options->config,
+                   "The configuration (default: /etc/kgpu/config.yaml where it is there)")
+      ->type_name("FILE");
+  verb->add_option("-o,--output", options->output, "table, json, yaml or markdown")
+      ->envname("KGPU_OUTPUT")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  verbs.OnRun(*verb, [options] { return Rules(*options); });
+}
+
 }  // namespace
 
 void AddHealthVerbs(VerbRegistrar& verbs) {
@@ -137,6 +180,7 @@ void AddHealthVerbs(VerbRegistrar& verbs) {
       "Exits 0 when every device may be handed out, 7 when one may not or the driver is silent.\n\n"
       "  kgpu health\n"
       "  kgpu health history --since 24h\n"
+      "  kgpu health rules             what every XID means here\n"
       "  kgpu health clear 3           trust a GPU again that failed too often");
   AddOutputOption(*verb, options->output);
   verb->add_flag("--direct", options->is_direct,
@@ -146,6 +190,7 @@ void AddHealthVerbs(VerbRegistrar& verbs) {
   verbs.OnRun(*verb, [options] { return Show(*options); });
   AddHistoryVerb(*verb, verbs);
   AddClearVerb(*verb, verbs);
+  AddRulesVerb(*verb, verbs);
 }
 
 }  // namespace kgpu::cli

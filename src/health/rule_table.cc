@@ -49,7 +49,7 @@ constexpr std::array kNamed = {
          .limit_unit = "new errors"},
     Rule{.name = "FabricNotReady",
          .fault_class = kNvLink,
-         .action = kReboot,
+         .action = kInspect,
          .is_unhealthy = true,
          .text = "the NVLink fabric does not know the GPU yet, so CUDA does not start: start "
                  "nvidia-fabricmanager and look at its log",
