@@ -10,8 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -33,19 +31,6 @@ namespace {
 using std::chrono::steady_clock;
 
 const std::string kBench = KGPU_BENCH_DIR;
-
-// User and system time of a process in milliseconds. Source: /proc/<pid>/stat, fields 14 and 15;
-// schedstat's first number is finer (nanoseconds on the CPU), summed over threads.
-double CpuMs(pid_t pid) {
-  double total = 0;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
-    std::ifstream file(task.path() / "schedstat");
-    double nanoseconds = 0;
-    file >> nanoseconds;
-    total += nanoseconds / 1e6;
-  }
-  return total;
-}
 
 // Cold starts, starts after a crash, and exits, each next to the bare plugin's.
 void Starts(const SimNode& node, const std::string& suffix, int runs, std::vector<Row>& rows) {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "src/base/strings.h"
 #include "src/sys/root.h"
@@ -127,6 +128,17 @@ pid_t FindChild(const std::string& name, pid_t parent) {
     }
   }
   return -1;
+}
+
+double CpuMs(pid_t pid) {
+  double total = 0;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+    std::ifstream file(task.path() / "schedstat");
+    double nanoseconds = 0;
+    file >> nanoseconds;
+    total += nanoseconds / 1e6;
+  }
+  return total;
 }
 
 }  // namespace kgpu::bench

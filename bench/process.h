@@ -32,6 +32,10 @@ struct Memory {
 };
 Memory MemoryOf(pid_t pid);
 
+// User and system time of a process so far, all of its threads, in milliseconds. Source:
+// /proc/<pid>/task/*/schedstat, whose first number is in nanoseconds.
+double CpuMs(pid_t pid);
+
 // The pid of the child of `parent` whose program is called `name`, or -1.
 pid_t FindChild(const std::string& name, pid_t parent);
 

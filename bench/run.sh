@@ -20,5 +20,6 @@ build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
 build/release/bench/features-bench
 build/release/bench/labels-bench "${1:-20}"
+build/release/bench/metrics-bench
 build/release/bench/fleet-bench
 du -bh build/release/bin/kgpu build/release/bin/kgpu-probe build/release/bin/kgpu-runtime

@@ -91,7 +91,8 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   input.pods = std::move(pods);
   input.hostname = NodeName(options.node);
   const Format format = options.is_open_metrics ? Format::kOpenMetrics : Format::kText;
-  std::string page = telemetry::RenderPage(input, names, format, config.metrics.exclude);
+  std::string page = telemetry::RenderPage(
+      input, {.names = names, .format = format, .exclude = config.metrics.exclude});
   if (options.is_open_metrics) {
     page += Exposition::kEnd;
   }

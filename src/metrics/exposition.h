@@ -48,6 +48,8 @@ class Exposition {
   // the caller's to add: a page may be made of parts.
   const std::string& text() const { return text_; }
   std::string Take() { return std::move(text_); }
+  // Forgets the text so far, which somebody else has now; the family goes on.
+  void Clear() { text_.clear(); }
 
   static constexpr std::string_view kEnd = "# EOF\n";
 

@@ -26,6 +26,12 @@ std::string Decompress(const std::string& bytes) {
   return text;
 }
 
+GzipFront CompressFront(const std::string& text) {
+  GzipWriter writer;
+  writer.Add(text);
+  return writer.Finish();
+}
+
 std::string RoundTrip(const std::string& front, const std::string& rest) {
   const GzipFront compressed = CompressFront(front);
   return Decompress(compressed.bytes + CompressRest(compressed, rest));
@@ -45,6 +51,17 @@ TEST(GzipTest, OneFrontServesManyRests) {
   const GzipFront front = CompressFront("front ");
   EXPECT_EQ(Decompress(front.bytes + CompressRest(front, "1")), "front 1");
   EXPECT_EQ(Decompress(front.bytes + CompressRest(front, "2")), "front 2");
+}
+
+TEST(GzipTest, TheFrontMayComeInPieces) {
+  GzipWriter writer;
+  for (int i = 0; i < 1000; ++i) {
+    writer.Add("piece ");
+    writer.Add("");
+  }
+  const GzipFront front = writer.Finish();
+  EXPECT_EQ(front.size, 6000U);
+  EXPECT_EQ(Decompress(front.bytes + CompressRest(front, "end")).substr(5990), "ece piece end");
 }
 
 TEST(GzipTest, LargeTextsStayWhole) {

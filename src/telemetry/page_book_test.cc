@@ -132,8 +132,9 @@ TEST_F(PageBookTest, CompressesWhereItIsAskedTo) {
   EXPECT_LT(packed.size(), plain.size() / 4);
   EXPECT_EQ(packed.substr(0, 2), "\x1f\x8b");
   // Its last eight bytes: the checksum and the length of the plain text.
-  const metrics::GzipFront whole = metrics::CompressFront(plain);
-  const std::string end = metrics::CompressRest(whole, "");
+  metrics::GzipWriter writer;
+  writer.Add(plain);
+  const std::string end = metrics::CompressRest(writer.Finish(), "");
   EXPECT_EQ(packed.substr(packed.size() - 8), end.substr(end.size() - 8));
 }
 

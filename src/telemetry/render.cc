@@ -7,12 +7,7 @@
 namespace kgpu::telemetry {
 namespace {
 
-// Of one sample with its labels, roughly: a page is made in one piece of memory.
-constexpr size_t kBytesPerSample = 256;
-constexpr size_t kSeriesPerGpu = 140;
-constexpr size_t kSeriesPerMig = 24;
-constexpr size_t kSeriesPerContainer = 12;
-constexpr size_t kSeriesPerProcess = 5;
+constexpr size_t kPiece = size_t{64} << 10;
 
 template <typename View>
 void CollectAll(void (*collect)(const View&, Values&), const std::vector<View>& views, NameSet set,
@@ -42,13 +37,6 @@ void RenderSeries(const PageViews& views, const Series& series, NameSet set,
   CollectAll(series.collect.process, views.processes(), set, page);
 }
 
-size_t SizeOf(const PageViews& views) {
-  return kBytesPerSample *
-         (views.gpus().size() * kSeriesPerGpu + views.migs().size() * kSeriesPerMig +
-          views.containers().size() * kSeriesPerContainer +
-          views.processes().size() * kSeriesPerProcess);
-}
-
 }  // namespace
 
 bool FitsPattern(std::string_view name, std::string_view pattern) {
@@ -74,23 +62,32 @@ bool FitsPattern(std::string_view name, std::string_view pattern) {
   return pattern.find_first_not_of('*', pattern_at) == pattern.npos;
 }
 
-std::string RenderPage(const PageInput& input, NameSets names, metrics::Format format,
-                       std::span<const std::string> exclude) {
+void RenderPage(const PageInput& input, const PageRequest& page,
+                const std::function<void(std::string_view)>& take) {
   const PageViews views(input);
-  metrics::Exposition page(format);
-  page.Reserve(SizeOf(views));
+  metrics::Exposition text(page.format);
   for (const SeriesGroup& group : AllSeries()) {
     for (const Series& series : group.series) {
-      const bool is_wanted =
-          names.Has(group.set) && std::ranges::none_of(exclude, [&](const std::string& pattern) {
-            return FitsPattern(series.name, pattern);
-          });
+      const bool is_wanted = page.names.Has(group.set) &&
+                             std::ranges::none_of(page.exclude, [&](const std::string& pattern) {
+                               return FitsPattern(series.name, pattern);
+                             });
       if (is_wanted) {
-        RenderSeries(views, series, group.set, page);
+        RenderSeries(views, series, group.set, text);
+      }
+      if (text.text().size() >= kPiece) {
+        take(text.text());
+        text.Clear();
       }
     }
   }
-  return page.Take();
+  take(text.text());
+}
+
+std::string RenderPage(const PageInput& input, const PageRequest& page) {
+  std::string whole;
+  RenderPage(input, page, [&](std::string_view piece) { whole += piece; });
+  return whole;
 }
 
 }  // namespace kgpu::telemetry

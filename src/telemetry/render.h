@@ -1,6 +1,7 @@
 // Pages out of their input: pure.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,10 +12,18 @@
 
 namespace kgpu::telemetry {
 
-// The series of `names` but those whose name one of `exclude` fits, without the agent's own and
-// without the end of an OpenMetrics page.
-std::string RenderPage(const PageInput& input, NameSets names, metrics::Format format,
-                       std::span<const std::string> exclude);
+struct PageRequest {
+  NameSets names{};
+  metrics::Format format = metrics::Format::kText;
+  std::span<const std::string> exclude{};  // see FitsPattern
+};
+
+// The series of `page.names` but those whose name one of `page.exclude` fits, without the agent's
+// own and without the end of an OpenMetrics page.
+std::string RenderPage(const PageInput& input, const PageRequest& page);
+// The same in pieces of whole lines: a page may have a megabyte.
+void RenderPage(const PageInput& input, const PageRequest& page,
+                const std::function<void(std::string_view)>& take);
 
 // Whether `name` is `pattern`, where "*" stands for any letters, also none.
 bool FitsPattern(std::string_view name, std::string_view pattern);

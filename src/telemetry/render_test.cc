@@ -13,12 +13,11 @@
 namespace kgpu::telemetry {
 namespace {
 
-using metrics::Format;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string Render(const PageInput& input, NameSets names = NameSets::All()) {
-  return RenderPage(input, names, Format::kText, {});
+  return RenderPage(input, {.names = names});
 }
 
 // The value of the one sample that begins with `series`, "" when there is none.
@@ -270,11 +269,25 @@ TEST(RenderTest, TellsNvLinkTrafficOfDcgmAsTheRateBetweenTwoRounds) {
 
 TEST(RenderTest, LeavesOutWhatIsExcluded) {
   const std::vector<std::string> exclude = {"kgpu_*_bytes", "DCGM_FI_DEV_FB_USED"};
-  const std::string page = RenderPage(TestNode(1, 1), NameSets::All(), Format::kText, exclude);
+  const std::string page =
+      RenderPage(TestNode(1, 1), {.names = NameSets::All(), .exclude = exclude});
   EXPECT_THAT(page, Not(HasSubstr("kgpu_gpu_memory_used_bytes")));
   EXPECT_THAT(page, Not(HasSubstr("DCGM_FI_DEV_FB_USED")));
   EXPECT_THAT(page, HasSubstr("DCGM_FI_DEV_FB_FREE"));
   EXPECT_THAT(page, HasSubstr("kgpu_gpu_nvlink_sent_bytes_total"));
+}
+
+TEST(RenderTest, PiecesAreThePage) {
+  const PageInput input = TestNode(8, 110);
+  std::string page;
+  size_t pieces = 0;
+  RenderPage(input, {.names = NameSets::All()}, [&](std::string_view piece) {
+    page += piece;
+    ++pieces;
+    EXPECT_TRUE(piece.ends_with('\n'));
+  });
+  EXPECT_GT(pieces, 2U);
+  EXPECT_EQ(page, Render(input));
 }
 
 TEST(RenderTest, ShowsTheLargestProcessesOnly) {
