@@ -10,6 +10,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/measure.h"
@@ -78,7 +79,7 @@ double CpuMilliseconds(pid_t pid) {
   return static_cast<double>(time.tv_sec) * 1000 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-void AddOurs(const BusyHost& host, const Pace& pace, Samples& samples) {
+void AddOurs(const BusyHost& host, const Pace& pace, Row& row, Row& memory) {
   const host::DriverRoot root = host::OpenDriverRoot(host.path(), "", "/").value();
   const std::unique_ptr<EpollLoop> loop = EpollLoop::Create().value();
   inventory::InventoryOptions options;
@@ -97,9 +98,10 @@ void AddOurs(const BusyHost& host, const Pace& pace, Samples& samples) {
     }
     // From the end of a round to that of the next one.
     const double now = used();
-    samples.Add(now - before);
+    row.samples.Add(now - before);
     before = now;
-    if (samples.size() == pace.rounds) {
+    if (row.samples.size() == pace.rounds) {
+      memory.samples.Add(MemoryOf(probe).pss_kib);
       loop->Quit();
     }
   });
@@ -120,24 +122,31 @@ void AddFloor(const BusyHost& host, const Pace& pace, Samples& samples) {
   (void)pclose(out);
 }
 
-Row RowOf(const std::string& profile, const Pace& pace) {
+void AddRows(const std::string& profile, const Pace& pace, std::vector<Row>& rows) {
   Row row{.what = fmt::format("CPU of a round, {}", profile),
           .unit = "ms",
           .samples = {},
           .floor_name = "the same driver calls in a bare program",
           .floor = {},
           .budget = "1.6"};
+  Row memory{.what = fmt::format("PSS of kgpu-probe that measures, {}", profile),
+             .unit = "KiB",
+             .samples = {},
+             .floor_name = "-",
+             .floor = {},
+             .budget = "1024 (of 16 MiB in all)"};
   const BusyHost host(profile);
   AddFloor(host, pace, row.floor);
-  AddOurs(host, pace, row.samples);
-  return row;
+  AddOurs(host, pace, row, memory);
+  rows.push_back(std::move(row));
+  rows.push_back(std::move(memory));
 }
 
 int Run(const Pace& pace) {
   SetLogSink([](LogLevel, std::string_view) {});
   std::vector<Row> rows;
   for (const std::string profile : {"8xA100-SXM4-80GB", "8xH100-SXM5-80GB"}) {
-    rows.push_back(RowOf(profile, pace));
+    AddRows(profile, pace, rows);
   }
   (void)std::fputs(RenderRows(rows).c_str(), stdout);
   return 0;

@@ -146,13 +146,22 @@ TEST_F(SamplerTest, UtilizationIsThatSinceTheLastRound) {
 
 TEST_F(SamplerTest, ProfilingNeedsTwoRounds) {
   control_.Set("gpm\n");
-  Start();
+  Start(milliseconds(120));
   ASSERT_NE(WaitForRounds(2), nullptr);
   EXPECT_FALSE(sets_[0]->is_complete);
   EXPECT_EQ(sets_[0]->gpus[0].profiling.sm_active, std::nullopt);
   EXPECT_TRUE(sets_[1]->is_complete);
   EXPECT_EQ(sets_[1]->gpus[0].profiling.sm_active, 0.02);
   EXPECT_EQ(sets_[1]->gpus[0].profiling.fp64_active, std::nullopt);  // not of this model
+}
+
+TEST_F(SamplerTest, ProfilingOfAShortTimeIsThatOfTheTimeBefore) {
+  control_.Set("gpm\n");
+  Start();
+  ASSERT_NE(WaitFor([](const SampleSet& s) { return s.is_complete; }), nullptr);
+  EXPECT_GT(sets_.size(), 3U);  // rounds each 5 ms, which are too short
+  ASSERT_NE(WaitForRounds(sets_.size() + 1), nullptr);
+  EXPECT_EQ(sets_.back()->gpus[0].profiling.sm_active, 0.02);
 }
 
 TEST_F(SamplerTest, AFirstRoundWithoutRatesIsComplete) {

@@ -100,6 +100,8 @@ enum FieldId : uint32_t {
   kFieldRemapFailed = 145,
   kFieldPcieTxBytes = 197,  // counters, driver 565 and newer
   kFieldPcieRxBytes = 198,
+  kFieldNvLinkSentBytes = 202,  // NVLink 5 and newer; scope: link
+  kFieldNvLinkReceivedBytes = 204,
   kFieldRecoveryAction = 230,  // nvmlDeviceGpuRecoveryAction_t, driver 570 and newer
 };
 

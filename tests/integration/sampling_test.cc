@@ -121,10 +121,15 @@ TEST_F(SamplingTest, ANewDriverTellsRatesFromCountersAndWhatMendsAGpu) {
   Start("8xB200");
   host_->Inject("set", {"0", "pcie-rx-kib", "1024"});
   host_->Inject("set", {"0", "recovery-action", "2"});
+  host_->Inject("set", {"0", "nvlink-rx-kib", "4096"});
   const SampleSetPtr set = Observe();
   ASSERT_NE(set, nullptr);
   EXPECT_EQ(set->gpus[0].recovery_action, 2U);
   EXPECT_EQ(set->gpus[1].recovery_action, 0U);
+  ASSERT_EQ(set->gpus[0].nvlinks.size(), 18U);
+  const auto received = set->gpus[0].nvlinks[17].received_bytes;
+  ASSERT_TRUE(received.has_value());
+  EXPECT_GT(*received, 0U);
   const auto rate = set->gpus[0].pcie.received_bytes_per_second;
   ASSERT_TRUE(rate.has_value());
   EXPECT_NEAR(static_cast<double>(*rate), 1024.0 * 1024, 1024.0 * 400);

@@ -1,15 +1,14 @@
 #include "src/probe/child/driver.h"
 
 #include <cstring>
-#include <ctime>
+
+#include "src/probe/child/clock.h"
 
 namespace kgpu::probe::child {
 namespace {
 
 uint64_t NowMs() {
-  timespec now{};
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+  return MicrosecondsOf(CLOCK_MONOTONIC) / 1000;
 }
 
 // A library that fills a buffer to its last byte must not make us send an unterminated text.

@@ -2,8 +2,13 @@
 
 #include <cstring>
 
+#include "src/probe/child/clock.h"
+
 namespace kgpu::probe::child {
 namespace {
+
+// The hardware's counters are of no use over less.
+constexpr uint64_t kLeastApartUs = 100'000;
 
 // By ProfilingField.
 constexpr uint32_t kMetricIds[kProfilingFieldCount] = {
@@ -58,9 +63,14 @@ void Profiling::Free(Driver& driver, Pair& pair) {
   memset(&pair, 0, sizeof(pair));
 }
 
-// Takes a sample and leaves in `values` what happened since the one before. True for the first.
+// Takes a sample and leaves in `values` what happened since the one before; those of before stay
+// when that is too short ago. True while there was nothing to compare with.
 template <typename Take>
 bool Profiling::Advance(Driver& driver, Pair& pair, Take take) {
+  const uint64_t now = MicrosecondsOf(CLOCK_MONOTONIC);
+  if (pair.has_newer && now - pair.taken_us < kLeastApartUs) {
+    return !pair.has_values;
+  }
   memset(&pair.values, 0, sizeof(pair.values));
   if (pair.older == nullptr && driver.Call(nvml::kGpmSampleAlloc, &pair.older) != nvml::kSuccess) {
     pair.older = nullptr;
@@ -73,11 +83,13 @@ bool Profiling::Advance(Driver& driver, Pair& pair, Take take) {
   nvml::GpmSample const taken = pair.older;
   pair.older = pair.newer;
   pair.newer = taken;
+  pair.taken_us = now;
   if (!pair.has_newer) {
     pair.has_newer = true;
     return true;
   }
   ReadMetrics(driver, pair.older, pair.newer, &pair.values);
+  pair.has_values = true;
   return false;
 }
 

@@ -27,7 +27,9 @@ class Profiling {
     nvml::GpmSample older;
     nvml::GpmSample newer;
     bool has_newer;
-    bool is_used;  // in this round
+    bool has_values;
+    bool is_used;       // in this round
+    uint64_t taken_us;  // the newer one
     ProfilingValues values;
   };
   enum class Support : uint8_t { kUnknown, kYes, kNo };

@@ -2,19 +2,15 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
+
+#include "src/probe/child/clock.h"
+#include "src/probe/child/sampling_fields.h"
 
 namespace kgpu::probe::child {
 namespace {
 
 constexpr uint64_t kDutyPeriodUs = 10'000'000;
 constexpr uint32_t kMaxDutySamples = 512;
-
-uint64_t MicrosecondsOf(clockid_t clock) {
-  timespec now{};
-  (void)clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
-}
 
 // The GPU, or all of the driver, answers nothing more.
 bool IsGone(nvml::Return result) {
@@ -53,83 +49,6 @@ bool IntegerOf(const nvml::FieldValue& field, int64_t* value) {
       return false;
   }
 }
-
-struct WantedField {
-  uint32_t id;
-  SampleField field;
-};
-constexpr WantedField kFields[] = {
-    {nvml::kFieldEccSbeVolatileTotal, SampleField::kEccVolatileCorrected},
-    {nvml::kFieldEccDbeVolatileTotal, SampleField::kEccVolatileUncorrected},
-    {nvml::kFieldEccSbeAggregateTotal, SampleField::kEccAggregateCorrected},
-    {nvml::kFieldEccDbeAggregateTotal, SampleField::kEccAggregateUncorrected},
-    {nvml::kFieldRetiredSbe, SampleField::kRetiredSingleBit},
-    {nvml::kFieldRetiredDbe, SampleField::kRetiredDoubleBit},
-    {nvml::kFieldRetiredPending, SampleField::kRetiredPending},
-    {nvml::kFieldMemoryTemperature, SampleField::kMemoryTemperature},
-    {nvml::kFieldEnergy, SampleField::kEnergy},
-    {nvml::kFieldPcieReplay, SampleField::kPcieReplays},
-    {nvml::kFieldRemappedCorrected, SampleField::kRemapsCorrected},
-    {nvml::kFieldRemappedUncorrected, SampleField::kRemapsUncorrected},
-    {nvml::kFieldRemapPending, SampleField::kRemapPending},
-    {nvml::kFieldRemapFailed, SampleField::kRemapFailed},
-    {nvml::kFieldRecoveryAction, SampleField::kRecoveryAction},
-    // Counters here: rates are made of them.
-    {nvml::kFieldPcieTxBytes, SampleField::kPcieSent},
-    {nvml::kFieldPcieRxBytes, SampleField::kPcieReceived},
-};
-constexpr uint32_t kFieldCount = sizeof(kFields) / sizeof(kFields[0]);
-
-struct WantedUint {
-  const nvml::Function<nvml::DeviceGetUintFn>* function;
-  SampleField field;
-};
-constexpr WantedUint kUints[] = {
-    {&nvml::kDeviceGetPowerUsage, SampleField::kPower},
-    {&nvml::kDeviceGetEnforcedPowerLimit, SampleField::kPowerLimit},
-    {&nvml::kDeviceGetPerformanceState, SampleField::kPerformanceState},
-    {&nvml::kDeviceGetCurrPcieLinkGeneration, SampleField::kPcieGeneration},
-    {&nvml::kDeviceGetCurrPcieLinkWidth, SampleField::kPcieWidth},
-};
-constexpr WantedUint kConstantUints[] = {
-    {&nvml::kDeviceGetMaxPcieLinkGeneration, SampleField::kPcieMaxGeneration},
-    {&nvml::kDeviceGetMaxPcieLinkWidth, SampleField::kPcieMaxWidth},
-};
-
-struct WantedType {
-  const nvml::Function<nvml::DeviceGetTypedUintFn>* function;
-  int32_t type;
-  SampleField field;
-};
-constexpr WantedType kTyped[] = {
-    {&nvml::kDeviceGetClockInfo, nvml::kClockGraphics, SampleField::kClockGraphics},
-    {&nvml::kDeviceGetClockInfo, nvml::kClockSm, SampleField::kClockSm},
-    {&nvml::kDeviceGetClockInfo, nvml::kClockMemory, SampleField::kClockMemory},
-    {&nvml::kDeviceGetClockInfo, nvml::kClockVideo, SampleField::kClockVideo},
-};
-constexpr WantedType kConstantTyped[] = {
-    {&nvml::kDeviceGetMaxClockInfo, nvml::kClockSm, SampleField::kMaxClockSm},
-    {&nvml::kDeviceGetMaxClockInfo, nvml::kClockMemory, SampleField::kMaxClockMemory},
-    {&nvml::kDeviceGetTemperatureThreshold, nvml::kThresholdSlowdown,
-     SampleField::kTemperatureSlowdown},
-    {&nvml::kDeviceGetTemperatureThreshold, nvml::kThresholdShutdown,
-     SampleField::kTemperatureShutdown},
-    {&nvml::kDeviceGetTemperatureThreshold, nvml::kThresholdGpuMax,
-     SampleField::kTemperatureGpuMax},
-    {&nvml::kDeviceGetTemperatureThreshold, nvml::kThresholdMemoryMax,
-     SampleField::kTemperatureMemoryMax},
-};
-
-struct WantedEngine {
-  const nvml::Function<nvml::DeviceGetEngineUtilizationFn>* function;
-  SampleField field;
-};
-constexpr WantedEngine kEngines[] = {
-    {&nvml::kDeviceGetEncoderUtilization, SampleField::kEncoderUtilization},
-    {&nvml::kDeviceGetDecoderUtilization, SampleField::kDecoderUtilization},
-    {&nvml::kDeviceGetJpgUtilization, SampleField::kJpegUtilization},
-    {&nvml::kDeviceGetOfaUtilization, SampleField::kOfaUtilization},
-};
 
 }  // namespace
 

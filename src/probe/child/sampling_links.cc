@@ -12,23 +12,48 @@ void Put(LinkSampleEntry* entry, LinkField field, uint64_t value) {
   entry->values[static_cast<uint32_t>(field)] = value;
 }
 
+// Of each direction: what NVLink 4 and older count, in KiB, and what newer ones count, in bytes.
+struct Traffic {
+  nvml::FieldId kibibytes;
+  nvml::FieldId bytes;
+  LinkField field;
+};
+constexpr Traffic kTraffic[] = {
+    {nvml::kFieldNvLinkDataTx, nvml::kFieldNvLinkSentBytes, LinkField::kSentKib},
+    {nvml::kFieldNvLinkDataRx, nvml::kFieldNvLinkReceivedBytes, LinkField::kReceivedKib},
+};
+constexpr uint32_t kDirections = 2;
+constexpr uint32_t kPerLink = 2 * kDirections;
+
+bool IsThere(const nvml::FieldValue& value) {
+  return value.nvml_return == nvml::kSuccess && value.value_type != nvml::kValueDouble;
+}
+uint64_t NumberOf(const nvml::FieldValue& value) {
+  return value.value_type == nvml::kValueUint ? value.value.uint : value.value.ulong;
+}
+
 // One call for the traffic of all links.
 void ReadTraffic(Driver& driver, nvml::Device device, LinkSamplePayload* payload) {
-  nvml::FieldValue values[2 * kMaxNvLinks] = {};
-  for (uint32_t i = 0; i < payload->count; ++i) {
-    values[2 * i].field_id = nvml::kFieldNvLinkDataTx;
-    values[2 * i + 1].field_id = nvml::kFieldNvLinkDataRx;
-    values[2 * i].scope_id = values[2 * i + 1].scope_id = payload->links[i].link;
+  nvml::FieldValue values[kPerLink * kMaxNvLinks] = {};
+  const uint32_t count = kPerLink * payload->count;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Traffic& wanted = kTraffic[i % kDirections];
+    values[i].field_id = i % kPerLink < kDirections ? wanted.kibibytes : wanted.bytes;
+    values[i].scope_id = payload->links[i / kPerLink].link;
   }
-  if (payload->count == 0 ||
-      driver.Call(nvml::kDeviceGetFieldValues, device, static_cast<int32_t>(2 * payload->count),
-                  static_cast<nvml::FieldValue*>(values)) != nvml::kSuccess) {
+  if (count == 0 || driver.Call(nvml::kDeviceGetFieldValues, device, static_cast<int32_t>(count),
+                                static_cast<nvml::FieldValue*>(values)) != nvml::kSuccess) {
     return;
   }
-  for (uint32_t i = 0; i < 2 * payload->count; ++i) {
-    if (values[i].nvml_return == nvml::kSuccess && values[i].value_type != nvml::kValueDouble) {
-      Put(&payload->links[i / 2], i % 2 == 0 ? LinkField::kSentKib : LinkField::kReceivedKib,
-          values[i].value_type == nvml::kValueUint ? values[i].value.uint : values[i].value.ulong);
+  for (uint32_t link = 0; link < payload->count; ++link) {
+    for (uint32_t i = 0; i < kDirections; ++i) {
+      const nvml::FieldValue& older = values[kPerLink * link + i];
+      const nvml::FieldValue& newer = values[kPerLink * link + kDirections + i];
+      if (IsThere(older)) {
+        Put(&payload->links[link], kTraffic[i].field, NumberOf(older));
+      } else if (IsThere(newer)) {
+        Put(&payload->links[link], kTraffic[i].field, NumberOf(newer) / 1024);
+      }
     }
   }
 }

@@ -173,23 +173,35 @@ Return LinkErrorField(const SimGpu& gpu, FieldValue& field) {
                                  : kErrorNotSupported;
 }
 
-bool IsTrafficField(uint32_t id) {
-  return IsBetween(id, kFieldNvLinkDataTx, kFieldNvLinkRawRx);
+bool IsByteField(uint32_t id) {
+  return id == kFieldNvLinkSentBytes || id == kFieldNvLinkReceivedBytes;
 }
 
+bool IsTrafficField(uint32_t id) {
+  return IsBetween(id, kFieldNvLinkDataTx, kFieldNvLinkRawRx) || IsByteField(id);
+}
+
+// From NVLink 5 on links count bytes, the older ones KiB.
+constexpr uint32_t kFirstThatCountsBytes = 5;
+
 Return LinkTraffic(const SimGpu& gpu, FieldValue& field) {
-  bool is_sent = field.field_id == kFieldNvLinkDataTx || field.field_id == kFieldNvLinkRawTx;
+  bool is_bytes = IsByteField(field.field_id);
+  bool is_sent = field.field_id == kFieldNvLinkDataTx || field.field_id == kFieldNvLinkRawTx ||
+                 field.field_id == kFieldNvLinkSentBytes;
   uint64_t now = NowBootNs();
   uint64_t total = 0;
   bool is_found = false;
   for (uint32_t i = 0; i < gpu.nvlink_count && i < kMaxNvLinks; ++i) {
     const SimNvLink& link = gpu.nvlinks[i];
     if (link.exists != 0 && (field.scope_id == kAllLinks || field.scope_id == i)) {
+      if (is_bytes != (link.version >= kFirstThatCountsBytes)) {
+        return kErrorNotSupported;
+      }
       total += is_sent ? LinkTxKib(gpu, link, now) : LinkRxKib(gpu, link, now);
       is_found = true;
     }
   }
-  return is_found ? PutLong(field, total) : kErrorInvalidArgument;
+  return is_found ? PutLong(field, is_bytes ? total * 1024 : total) : kErrorInvalidArgument;
 }
 
 uint32_t LinksToSwitches(const SimGpu& gpu) {
