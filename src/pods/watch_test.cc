@@ -254,6 +254,34 @@ TEST_F(WatchTest, AKubeletThatHangsIsGivenUp) {
   EXPECT_TRUE(RunUntilDevices(1));
 }
 
+// `bytes` of ids of some other vendor, and one GPU.
+std::vector<Entry> LongList(size_t bytes) {
+  std::vector<Entry> entries = {{"a", {kGpu}}};
+  const std::string id(1000, 'x');
+  for (size_t have = 0; have < bytes; have += id.size()) {
+    entries.push_back({"other", {id}, "example.com/nic"});
+  }
+  return entries;
+}
+
+TEST_F(WatchTest, AListOfManyMegabytesIsTaken) {
+  ASSERT_OK(kubelet_->Start());
+  List(LongList(size_t{12} << 20));
+  StartRuntime();
+  StartWatch({.deadline = seconds(20)});
+  EXPECT_TRUE(RunUntilDevices(1));
+}
+
+TEST_F(WatchTest, AListPastAllBoundsIsTold) {
+  ASSERT_OK(kubelet_->Start());
+  List(LongList(size_t{17} << 20));
+  StartRuntime();
+  StartWatch({.deadline = seconds(20)});
+  EXPECT_TRUE(RunUntil([this] {
+    return watch_->current()->problem.find("larger than max") != std::string::npos;
+  })) << watch_->current()->problem;
+}
+
 TEST_F(WatchTest, TellsOfChangesOnly) {
   ASSERT_OK(kubelet_->Start());
   List({{"a", {kGpu}}});
