@@ -157,6 +157,7 @@ class AgentImpl final : public Agent {
             {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
              .overview = [this] { return inventory_.health(); },
              .pods = [this] { return measurements_.pods(); },
+             .look_at_pods = [this] { measurements_.LookAtPods(); },
              .clear = [this](const device::GpuUuid& gpu) { return inventory_.ClearHealth(gpu); }}),
         usage_(loop, disk_, options_.state_dir + "/usage"),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),

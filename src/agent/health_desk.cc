@@ -113,6 +113,7 @@ HealthDesk::HealthDesk(EventLoop& loop, DiskWorker& disk, HealthDeskOptions opti
 
 HealthDesk::~HealthDesk() {
   loop_.CancelTimer(timer_);
+  loop_.CancelTimer(late_timer_);
   for (const Happening& news : waiting_) {
     journal_.Add(health::EntryOf(news));
   }
@@ -140,8 +141,38 @@ void HealthDesk::HandleAll() {
 void HealthDesk::Handle(const Happening& news) {
   Log(news);
   journal_.Add(health::EntryOf(news));
+  Told told{.news = news, .who = {}, .due = loop_.clock().Now() + options_.look_again};
   for (kube::Event& event : HealthEvents(news, *snapshot_, *peers_.pods(), options_.node)) {
+    told.who.insert(event.regarding);
     peers_.tell(std::move(event));
+  }
+  if (news.kind == HappeningKind::kCleared || !IsPodsBusiness(news)) {
+    return;
+  }
+  if (told_.size() >= options_.max_waiting) {
+    told_.pop_front();
+  }
+  told_.push_back(std::move(told));
+  peers_.look_at_pods();
+  if (late_timer_ == TimerId::kNone) {
+    late_timer_ = loop_.After(options_.look_again, [this] { TellLate(); });
+  }
+}
+
+void HealthDesk::TellLate() {
+  late_timer_ = TimerId::kNone;
+  const SteadyTime now = loop_.clock().Now();
+  while (!told_.empty() && told_.front().due <= now) {
+    const Told told = std::move(told_.front());
+    told_.pop_front();
+    for (kube::Event& event : HealthEvents(told.news, *snapshot_, *peers_.pods(), options_.node)) {
+      if (!told.who.contains(event.regarding)) {
+        peers_.tell(std::move(event));
+      }
+    }
+  }
+  if (!told_.empty()) {
+    late_timer_ = loop_.After(told_.front().due - now, [this] { TellLate(); });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,9 @@ struct HealthDeskOptions {
   std::string node;  // its name in the cluster
   // What the kubelet is told comes first.
   std::chrono::milliseconds delay{20};
+  // A pod may have had the device for less than the list of who has what is old: the list is asked
+  // for anew, and those that are found only then are told after this time.
+  std::chrono::milliseconds look_again{2'000};
   size_t max_waiting = 256;  // news within `delay`; past it the oldest are left out
   LogBudget::Options log{};
 };
@@ -37,6 +41,7 @@ struct HealthDeskPeers {
   std::function<void(kube::Event)> tell{};
   std::function<health::Overview()> overview{};
   std::function<pods::PodMapPtr()> pods{};  // never null
+  std::function<void()> look_at_pods{};     // pods() is soon to be new
   // Ends every fault of a GPU, as health::Book::Clear does.
   std::function<Status(const device::GpuUuid&)> clear{};
 };
@@ -63,6 +68,7 @@ class HealthDesk {
   void HandleAll();
   void Handle(const health::Happening& news);
   void Log(const health::Happening& news);
+  void TellLate();
   http::Response Report(const http::Request& request) const;
   http::Response Clear(const http::Request& request) const;
   void History(const http::Request& request, const Send& send);
@@ -75,6 +81,14 @@ class HealthDesk {
   device::SnapshotPtr snapshot_;
   std::deque<health::Happening> waiting_;
   TimerId timer_ = TimerId::kNone;
+  // Faults of which pods may still have to be told, and who was.
+  struct Told {
+    health::Happening news;
+    std::set<kube::ObjectReference> who;
+    SteadyTime due;
+  };
+  std::deque<Told> told_;
+  TimerId late_timer_ = TimerId::kNone;
 };
 
 // The GPU that `text` names: by UUID, index or PCI address. A UUID need not be in the snapshot.

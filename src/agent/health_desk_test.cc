@@ -42,6 +42,7 @@ class HealthDeskTest : public ::testing::Test {
     options.journal.folder = dir_.At("state");
     options.node = "n1";
     options.delay = milliseconds(0);
+    options.look_again = milliseconds(1);
     options.log = {.burst = 5, .every = std::chrono::hours(1)};
     desk_ = std::make_unique<HealthDesk>(
         *loop_, *disk_, options,
@@ -51,6 +52,11 @@ class HealthDeskTest : public ::testing::Test {
                             },
                         .overview = [this] { return overview_; },
                         .pods = [this] { return pods_; },
+                        .look_at_pods =
+                            [this] {
+                              ++looks_;
+                              pods_ = later_pods_ ? later_pods_ : pods_;
+                            },
                         .clear =
                             [this](const device::GpuUuid& gpu) {
                               cleared_.push_back(gpu.str());
@@ -92,6 +98,8 @@ class HealthDeskTest : public ::testing::Test {
   std::vector<std::string> cleared_;
   Status clear_status_;
   health::Overview overview_;
+  int looks_ = 0;
+  pods::PodMapPtr later_pods_;  // once they are looked at again
   pods::PodMapPtr pods_ = std::make_shared<const pods::PodMap>();
   std::unique_ptr<EpollLoop> loop_;
   std::unique_ptr<DiskWorker> disk_;
@@ -107,18 +115,34 @@ TEST_F(HealthDeskTest, NewsIsLoggedKeptAndTold) {
   EXPECT_THAT(told_, ElementsAre("n1/GPUUnhealthy"));
 }
 
-TEST_F(HealthDeskTest, PodsOfTheDeviceAreTold) {
+// `pod` has GPU 0.
+pods::PodMapPtr MapWith(const std::string& pod) {
   auto pods = std::make_shared<pods::PodMap>();
-  pods->devices = {
-      {.resource = "nvidia.com/gpu",
-       .device_id = TestGpu(0).str(),
-       .user = {.pod_namespace = "ml", .pod = "train", .container = "c", .pod_uid = "u"}}};
-  pods_ = pods;
+  pods->devices = {{.resource = "nvidia.com/gpu",
+                    .device_id = TestGpu(0).str(),
+                    .user = {.pod_namespace = "ml", .pod = pod, .container = "c", .pod_uid = "u"}}};
+  return pods;
+}
+
+TEST_F(HealthDeskTest, PodsOfTheDeviceAreTold) {
+  pods_ = MapWith("train");
   desk_->OnHappening(TestXid(0));
   desk_->OnHappening(TestXid(0, HappeningKind::kCleared));
   History();
   EXPECT_THAT(told_, ElementsAre("n1/GPUUnhealthy", "train/GPUUnhealthy", "n1/GPURecovered",
                                  "train/GPURecovered"));
+}
+
+TEST_F(HealthDeskTest, APodThatIsFoundLaterIsToldLater) {
+  later_pods_ = MapWith("train");
+  desk_->OnHappening(TestXid(0));
+  while (told_.size() < 2) {
+    loop_->After(milliseconds(1), [this] { loop_->Quit(); });
+    loop_->Run();
+  }
+  EXPECT_EQ(looks_, 1);
+  EXPECT_THAT(told_, ElementsAre("n1/GPUUnhealthy", "train/GPUUnhealthy"))
+      << "the node was told, and is not told again";
 }
 
 TEST_F(HealthDeskTest, LogLinesAreFewHoweverMuchHappens) {

@@ -143,6 +143,10 @@ std::string SubjectOf(const Happening& news) {
 
 }  // namespace
 
+bool IsPodsBusiness(const Happening& news) {
+  return TextForPods(news).has_value();
+}
+
 std::vector<kube::Event> HealthEvents(const Happening& news, const device::Snapshot& snapshot,
                                       const pods::PodMap& pods, const std::string& node) {
   kube::Event event;

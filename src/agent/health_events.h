@@ -12,6 +12,9 @@
 
 namespace kgpu::agent {
 
+// Whether pods are told of it at all.
+bool IsPodsBusiness(const health::Happening& news);
+
 // The node's own event first, where there is one; its uid is not known here. A fault of a program
 // is told to its pod only: the one whose process the driver names, or else all that use the device.
 // What is only seen once more is told to nobody again.
