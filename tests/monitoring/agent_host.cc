@@ -24,6 +24,7 @@ using e2e::RunProgram;
 constexpr const char* kConfig = R"(apiVersion: kgpu.dev/v1
 kind: NodeConfig
 http: {{address: "127.0.0.1:0"}}
+health: {{holdDown: 1s}}
 metrics:
   names: [kgpu, dcgm, gke]
   every: 1s

@@ -100,6 +100,18 @@ class PrometheusTest : public ::testing::Test {
     }
   }
 
+  // Until that query has a result; the agent is asked meanwhile, so that time is not lost.
+  bool WaitFor(const std::string& query) const {
+    const auto until = steady_clock::now() + seconds(30);
+    while (prometheus_->Query(query).as_array().empty()) {
+      if (steady_clock::now() > until) {
+        return false;
+      }
+      EXPECT_EQ(host_->Page().code, 200);
+    }
+    return true;
+  }
+
   TempDir dir_;
   std::string program_;
   std::unique_ptr<AgentHost> host_;
@@ -136,6 +148,10 @@ TEST_F(PrometheusTest, ScrapesTheAgentUnderLoad) {
   // Values move.
   EXPECT_THAT(prometheus_->Value("count(changes(DCGM_FI_DEV_GPU_TEMP[1m]) > 2)"), Optional(8.0));
   EXPECT_THAT(prometheus_->Value("node:kgpu_gpu_power_watts:sum"), Optional(Ge(1.0)));
+  // Every XID of the load was counted, and told.
+  EXPECT_THAT(prometheus_->Value("sum(kgpu_gpu_xids_total{xid=\"31\"})"), Optional(Ge(8.0)));
+  EXPECT_THAT(prometheus_->Value("count(ALERTS{alertname=\"KgpuXids\", alertstate=\"firing\"})"),
+              Optional(8.0));
   // The samples were all taken, in order and once.
   EXPECT_THAT(prometheus_->log(), Not(HasSubstr("level=warn component=\"scrape manager\"")));
   EXPECT_THAT(prometheus_->log(), Not(HasSubstr("Error on ingesting")));
@@ -143,11 +159,7 @@ TEST_F(PrometheusTest, ScrapesTheAgentUnderLoad) {
 
 TEST_F(PrometheusTest, EvaluatesEveryRule) {
   // Rules are looked at a second after the first scrape.
-  const auto until = steady_clock::now() + seconds(30);
-  while (prometheus_->Query("node:kgpu_gpu_power_watts:sum").as_array().empty() &&
-         steady_clock::now() < until) {
-    EXPECT_EQ(host_->Page().code, 200);
-  }
+  EXPECT_TRUE(WaitFor("node:kgpu_gpu_power_watts:sum"));
   const json::value rules = prometheus_->Get("/api/v1/rules");
   for (const json::value& group : rules.at("groups").as_array()) {
     for (const json::value& rule : group.at("rules").as_array()) {
@@ -156,6 +168,18 @@ TEST_F(PrometheusTest, EvaluatesEveryRule) {
   }
   EXPECT_THAT(prometheus_->Query("ALERTS{severity=\"critical\", alertstate=\"firing\"}").as_array(),
               IsEmpty());
+}
+
+TEST_F(PrometheusTest, TellsOfALostGpuAndThatItIsBack) {
+  constexpr const char* kAlert =
+      R"(ALERTS{alertname="KgpuGpuFault", gpu="7", alertstate="firing"})";
+  EXPECT_TRUE(WaitFor("count(kgpu_gpu_healthy) == 8"));
+  host_->sim().Inject("lose", {"7"});
+  EXPECT_TRUE(WaitFor(kAlert));
+  EXPECT_TRUE(WaitFor(R"(kgpu_gpu_healthy{gpu="7"} == 0)"));
+  host_->sim().Inject("heal", {"7"});
+  EXPECT_TRUE(WaitFor(R"(kgpu_gpu_healthy{gpu="7"} == 1)"));
+  EXPECT_TRUE(WaitFor(fmt::format("absent({})", kAlert)));
 }
 
 }  // namespace
