@@ -1,10 +1,6 @@
 #include "src/agent/agent.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -19,16 +15,14 @@
 #include "src/agent/memory.h"
 #include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
+#include "src/agent/part_options.h"
 #include "src/agent/runtime_watch.h"
 #include "src/agent/usage_desk.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/base/log.h"
 #include "src/base/status_macros.h"
-#include "src/config/health_switches.h"
-#include "src/inject/capability.h"
 #include "src/inventory/inventory.h"
-#include "src/node/host_facts.h"
 #include "src/plugin/delivery.h"
 #include "src/plugin/device_plugin.h"
 #include "src/pools/roster.h"
@@ -37,7 +31,6 @@
 namespace kgpu::agent {
 namespace {
 
-constexpr char kMemoryFile[] = "agent-memory.json";
 // How long a list from before a restart stands for what the driver has not said yet.
 constexpr std::chrono::seconds kTrust{5};
 // Changes that follow one another are remembered together.
@@ -50,79 +43,6 @@ constexpr std::chrono::milliseconds kInjectDelay{4};
 constexpr std::chrono::milliseconds kTellDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
-
-health::Settings HealthOf(const AgentOptions& options, health::Settings settings) {
-  settings.hold_down = options.hold_down.value_or(settings.hold_down);
-  for (const std::string& note : config::ApplyHealthSwitches(options.environment, settings)) {
-    KGPU_LOG(kInfo, "health is changed by the environment", {"note", note});
-  }
-  return settings;
-}
-
-inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,
-                                               const Remembered& remembered) {
-  inventory::InventoryOptions inventory;
-  inventory.probe_path = options.probe_path;
-  inventory.nvml_library = options.nvml_library;
-  inventory.health = HealthOf(options, config ? config->health : config::HealthConfig());
-  inventory.known_faults = remembered.faults;
-  return inventory;
-}
-
-MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
-  return {.boot_id = ReadBootId(options.boot_id_file),
-          .config = config ? config::PrintNodeConfig(*config) : std::string()};
-}
-
-// What was shown before in this boot, or nothing.
-Remembered Recall(const AgentOptions& options, const ConfigPtr& config) {
-  const auto folder = sys::Root::Open(options.run_dir);
-  const auto text = folder.ok() ? folder->ReadFile(kMemoryFile) : folder.status();
-  if (!text.ok() || !config) {
-    return {};
-  }
-  return ParseMemory(*text, KeyOf(options, config)).value_or(Remembered());
-}
-
-std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host) {
-  if (!options.runtime_sockets.empty()) {
-    return options.runtime_sockets;
-  }
-  std::vector<std::string> sockets;
-  sockets.reserve(cri::kUsualSockets.size());
-  for (const std::string_view socket : cri::kUsualSockets) {
-    sockets.push_back(host.At(socket));
-  }
-  return sockets;
-}
-
-inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
-  return inject::ParseCapabilities(config.plugin.capabilities)
-      .value_or(inject::kDefaultCapabilities);
-}
-
-ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host) {
-  return {.sources = {.kubeconfig = options.kubeconfig,
-                      .context = options.context,
-                      .environment = options.environment,
-                      .ignores_home_kubeconfig = true},
-          .node_name = options.node_name,
-          .version = options.version,
-          .device_plugins = options.kubelet_dir + "/device-plugins",
-          .run_dir = options.run_dir,
-          .booted = node::BootTime(host).value_or(WallTime())};
-}
-
-MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host) {
-  return {.kubelet_dir = options.kubelet_dir,
-          .runtime_sockets = RuntimeSockets(options, host),
-          .hostname = options.node_name};
-}
-
-HealthDeskOptions HealthDeskOptionsOf(const AgentOptions& options) {
-  return {.journal = {.folder = options.state_dir, .boot_id = ReadBootId(options.boot_id_file)},
-          .node = options.node_name};
-}
 
 class AgentImpl final : public Agent {
  public:
