@@ -45,7 +45,8 @@ AgentHost::AgentHost(const std::string& metrics, const std::string& kubeconfig) 
   std::vector<std::string> argv = {ProgramPath("kgpu"), "agent",           "--kubelet-dir",
                                    At("kubelet"),       "--run-dir",       At("run"),
                                    "--config",          At("config.yaml"), "--kubeconfig",
-                                   kubeconfig,          "--node",          "n1"};
+                                   kubeconfig,          "--node",          "n1",
+                                   "--state-dir",       At("state")};
   for (const std::string& flag : host_.flags()) {
     argv.push_back(flag);
   }
