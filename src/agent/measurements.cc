@@ -13,6 +13,8 @@ using std::chrono::milliseconds;
 // A round of samples sets off a look at the processes it tells of: pages wait for that, and for
 // other news of the same moment.
 constexpr milliseconds kRenderDelay{50};
+// How often the kubelet is asked when nothing is measured.
+constexpr milliseconds kPodsAlone{30'000};
 // Rounds of samples that may be missed before their values are no longer shown.
 constexpr int kStaleRounds = 3;
 
@@ -56,7 +58,9 @@ Measurements::~Measurements() {
 }
 
 void Measurements::SetConfig(const config::NodeConfig& config) {
-  pods_.SetEvery(config.metrics.every);
+  // Events on pods need to know them too.
+  const bool is_off = config.metrics.every == milliseconds(0);
+  pods_.SetEvery(is_off ? kPodsAlone : config.metrics.every);
   pages_.SetStale(config.metrics.every * kStaleRounds);
   pages_.SetExclude(config.metrics.exclude);
 }

@@ -143,7 +143,7 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
                {"reason", Message(uses.status())});
     }
     list_problem_ = Message(uses.status());
-    if (now - listed_ > options_.stale) {
+    if (now - listed_ > options_.every + options_.stale) {
       uses_.clear();
     }
   }

@@ -22,8 +22,8 @@ struct WatchOptions {
   std::vector<std::string> runtime_sockets{};
   std::chrono::milliseconds every{15'000};    // between two looks at the kubelet's list; 0: off
   std::chrono::milliseconds deadline{3'000};  // of one call
-  // For so long a list stands when the kubelet does not answer; then nobody is known to hold a
-  // device. Longer than a restart of the kubelet, shorter than a pod's successor needs.
+  // For so long past its period a list stands when the kubelet does not answer; then nobody is
+  // known to hold a device. Longer than a restart of the kubelet.
   std::chrono::milliseconds stale{60'000};
 };
 
