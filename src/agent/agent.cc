@@ -102,6 +102,9 @@ class AgentImpl final : public Agent {
   ~AgentImpl() override {
     // A look at the host that hangs ends the process: what the kubelet sees goes before.
     plugin_.reset();
+    if (remember_timer_ != TimerId::kNone) {
+      Remember();
+    }
     for (const TimerId timer :
          {inject_timer_, expiry_timer_, trust_timer_, remember_timer_, tell_timer_}) {
       loop_.CancelTimer(timer);

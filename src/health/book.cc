@@ -89,7 +89,7 @@ void Book::SetGpus(std::span<const device::Gpu> gpus) {
   }
 }
 
-bool Book::Note(const Sign& sign) {
+Change Book::Note(const Sign& sign) {
   if (sign.gpu) {
     return NoteFor(sign.gpu, sign);
   }
@@ -98,21 +98,20 @@ bool Book::Note(const Sign& sign) {
   const Rule rule = Judge(settings_, plain);
   xids_of_unknown_gpu_ += sign.xid ? 1 : 0;
   if (gpus_.empty() || !rule.is_unhealthy) {
-    NoteFor(std::nullopt, sign);
-    return false;
+    return NoteFor(std::nullopt, sign);
   }
-  bool has_changed = false;
+  Change change = Change::kNothing;
   for (const device::GpuUuid& gpu : gpus_) {
-    has_changed |= NoteFor(gpu, sign);
+    change = std::max(change, NoteFor(gpu, sign));
   }
-  return has_changed;
+  return change;
 }
 
-bool Book::NoteFor(const Key& key, const Sign& sign) {
+Change Book::NoteFor(const Key& key, const Sign& sign) {
   auto found = faults_.find(key);
   if (found == faults_.end()) {
     if (faults_.size() >= kMaxGpus) {
-      return false;
+      return Change::kNothing;
     }
     found = faults_.emplace(key, GpuFaults{}).first;
   }
@@ -126,7 +125,7 @@ bool Book::NoteFor(const Key& key, const Sign& sign) {
     return OpenRecord(key, faults, sign);
   }
   SeenAgain(key, *record, sign);
-  return false;
+  return Change::kNothing;
 }
 
 bool Book::IsEcho(GpuFaults& faults, const Key& key, const Sign& sign) {
@@ -141,11 +140,11 @@ bool Book::IsEcho(GpuFaults& faults, const Key& key, const Sign& sign) {
 }
 
 // The other source told of this XID before: what this one knows better is added.
-bool Book::AddDetail(GpuFaults& faults, const Sign& sign) {
+Change Book::AddDetail(GpuFaults& faults, const Sign& sign) {
   const auto found = std::ranges::find_if(
       faults.records, [&](const FaultRecord& record) { return record.rule.xid == sign.xid; });
   if (found == faults.records.end() || found->source == sign.source) {
-    return false;
+    return Change::kNothing;
   }
   FaultRecord& record = *found;
   if (record.detail.empty()) {
@@ -155,11 +154,11 @@ bool Book::AddDetail(GpuFaults& faults, const Sign& sign) {
     record.pid = sign.pid;
   }
   if (record.count > 1 || record.gpu_instance || !sign.gpu_instance) {
-    return false;
+    return Change::kNothing;
   }
   record.gpu_instance = sign.gpu_instance;
   record.compute_instance = sign.compute_instance;
-  return record.rule.is_unhealthy;
+  return record.rule.is_unhealthy ? Change::kVerdict : Change::kNothing;
 }
 
 bool Book::MakeRoom(std::vector<FaultRecord>& records) {
@@ -179,10 +178,10 @@ bool Book::MakeRoom(std::vector<FaultRecord>& records) {
   return true;
 }
 
-bool Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
+Change Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
   const Rule* named = sign.xid ? nullptr : FindNamedRule(sign.rule);
   if ((!sign.xid && named == nullptr) || !MakeRoom(faults.records)) {
-    return false;
+    return Change::kNothing;
   }
   const Rule rule = Judge(settings_, sign.xid ? RuleOfXid(*sign.xid) : *named);
   FaultRecord& record = faults.records.emplace_back(
@@ -200,16 +199,15 @@ bool Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
                   .told_at = clock_.Now(),
                   .until_news = kFirstPause});
   if (key && record.is_fault()) {
-    Raise(key, faults, record);
-    return record.rule.is_unhealthy;
+    return Raise(key, faults, record);
   }
   if (record.is_told()) {
     Emit(HappeningKind::kSeen, key, record, 1);
   }
-  return false;
+  return Change::kNothing;
 }
 
-void Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record) {
+Change Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record) {
   ++faults.raised[NameOf(record.rule)];
   Emit(HappeningKind::kRaised, key, record, 1);
   const bool was_unhealthy = std::ranges::any_of(faults.records, [&](const FaultRecord& other) {
@@ -217,14 +215,18 @@ void Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record) {
            other.gpu_instance == record.gpu_instance &&
            other.compute_instance == record.compute_instance;
   });
-  if (!record.rule.is_unhealthy || was_unhealthy) {
-    return;
+  if (!record.rule.is_unhealthy) {
+    return Change::kNothing;
+  }
+  if (was_unhealthy) {
+    return Change::kReason;
   }
   if (faults.flaps.Note(settings_.flap_limit, record.gpu_instance, record.compute_instance,
                         clock_.Now())) {
     record.is_held = true;
     Emit(HappeningKind::kHeld, key, record, 1);
   }
+  return Change::kVerdict;
 }
 
 void Book::SeenAgain(const Key& key, FaultRecord& record, const Sign& sign) {

@@ -21,6 +21,13 @@
 
 namespace kgpu::health {
 
+// What a sign changed of what Apply says.
+enum class Change : uint8_t {
+  kNothing,
+  kReason,   // a device that was unhealthy is so for another reason, or for one more
+  kVerdict,  // a device turned unhealthy
+};
+
 // Owned by the inventory; lives on the loop's thread. A fault goes only after `hold_down` without
 // news of it and then a full good read and, where GPUs are measured, a measurement that does not
 // show it. However many signs come, memory, news and verdicts stay few.
@@ -38,8 +45,8 @@ class Book {
 
   // The GPUs that are shown. Those that are no more are forgotten, counters included.
   void SetGpus(std::span<const device::Gpu> gpus);
-  // Something was seen. True when it may have changed what Apply says.
-  bool Note(const Sign& sign);
+  // Something was seen.
+  Change Note(const Sign& sign);
   // A full read of the GPU that began at `begun` went well; a measurement of it taken from `begun`
   // on was judged. True when what Apply says may have changed.
   bool NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun);
@@ -65,12 +72,12 @@ class Book {
  private:
   using Key = std::optional<device::GpuUuid>;  // nullopt: of a GPU that was not said
 
-  bool NoteFor(const Key& key, const Sign& sign);
+  Change NoteFor(const Key& key, const Sign& sign);
   bool IsEcho(GpuFaults& faults, const Key& key, const Sign& sign);
-  static bool AddDetail(GpuFaults& faults, const Sign& sign);
-  bool OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign);
+  static Change AddDetail(GpuFaults& faults, const Sign& sign);
+  Change OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign);
   void SeenAgain(const Key& key, FaultRecord& record, const Sign& sign);
-  void Raise(const Key& key, GpuFaults& faults, FaultRecord& record);
+  Change Raise(const Key& key, GpuFaults& faults, FaultRecord& record);
   static bool MakeRoom(std::vector<FaultRecord>& records);
   static bool IsVisible(const FaultRecord& record);
   bool IsOver(const GpuFaults& faults, const FaultRecord& record) const;

@@ -92,7 +92,7 @@ TEST_F(BookTest, AllIsWellWithoutNews) {
 }
 
 TEST_F(BookTest, AFaultOfTheGpuReachesItsMigDevicesAndNoOtherGpu) {
-  EXPECT_TRUE(book_->Note(Xid(79)));
+  EXPECT_EQ(book_->Note(Xid(79)), Change::kVerdict);
   EXPECT_EQ(Reason(), "Xid79");
   EXPECT_THAT(MigReasons(), ElementsAre("Xid79", "Xid79", "Xid79"));
   EXPECT_EQ(Reason(1), "");
@@ -119,7 +119,7 @@ TEST_F(BookTest, AFaultOfAGpuThatIsNotSaidReachesAll) {
 }
 
 TEST_F(BookTest, ASignOfAProgramIsToldAndChangesNothing) {
-  EXPECT_FALSE(book_->Note(Xid(13)));
+  EXPECT_EQ(book_->Note(Xid(13)), Change::kNothing);
   EXPECT_EQ(Reason(), "");
   EXPECT_THAT(book_->Open(), IsEmpty());
   EXPECT_EQ(book_->NextCheck(), std::nullopt);
@@ -135,7 +135,7 @@ TEST_F(BookTest, WhatIsIgnoredIsOnlyCounted) {
 
 TEST_F(BookTest, TheWorstFaultIsTheReasonAndTheOthersAreListed) {
   book_->Note(Xid(48));
-  book_->Note(Xid(79));
+  EXPECT_EQ(book_->Note(Xid(79)), Change::kReason);
   book_->Note(Xid(94));
   EXPECT_EQ(Reason(), "Xid79");
   EXPECT_THAT(Look().health.message, HasSubstr("Also: Xid48, Xid94."));
@@ -228,7 +228,7 @@ TEST_F(BookTest, TroubleOfAnotherKindKeepsNothing) {
 }
 
 TEST_F(BookTest, AWarningIsOpenAndLeavesTheDeviceHealthy) {
-  EXPECT_FALSE(book_->Note(Of("RowRemapPending")));
+  EXPECT_EQ(book_->Note(Of("RowRemapPending")), Change::kNothing);
   EXPECT_EQ(Reason(), "");
   ASSERT_EQ(book_->Open().size(), 1U);
   EXPECT_THAT(News(), ElementsAre("raised RowRemapPending 1"));
@@ -341,11 +341,12 @@ TEST_F(BookTest, WhatWasOpenBeforeIsRestoredWithoutNews) {
 
 TEST_F(BookTest, TwoSourcesOfOneXidAreOneFaultWithBothTheirFacts) {
   book_->Note(Xid(79));
-  EXPECT_FALSE(book_->Note({.xid = 79,
-                            .gpu = Uuid(),
-                            .source = Source::kKernelLog,
-                            .detail = "GPU has fallen off the bus.",
-                            .pid = 4711}));
+  EXPECT_EQ(book_->Note({.xid = 79,
+                         .gpu = Uuid(),
+                         .source = Source::kKernelLog,
+                         .detail = "GPU has fallen off the bus.",
+                         .pid = 4711}),
+            Change::kNothing);
   const OpenFault fault = book_->Open().at(0);
   EXPECT_EQ(fault.count, 1U);
   EXPECT_EQ(fault.source, Source::kDriverEvent);
@@ -358,7 +359,7 @@ TEST_F(BookTest, TwoSourcesOfOneXidAreOneFaultWithBothTheirFacts) {
 TEST_F(BookTest, TheSourceThatKnowsTheInstanceNarrowsTheFault) {
   book_->Note({.xid = 94, .gpu = Uuid(), .source = Source::kKernelLog});
   EXPECT_EQ(Reason(), "Xid94");
-  EXPECT_TRUE(book_->Note(Xid(94, 1)));
+  EXPECT_EQ(book_->Note(Xid(94, 1)), Change::kVerdict);
   EXPECT_EQ(Reason(), "");
   EXPECT_THAT(MigReasons(), ElementsAre("Xid94", "", ""));
 }

@@ -105,7 +105,8 @@ struct Measures::Pass {
     }
     const std::string text = detail();
     has_changed |=
-        book.Note({.rule = name, .gpu = gpu.uuid, .source = Source::kSample, .detail = text});
+        book.Note({.rule = name, .gpu = gpu.uuid, .source = Source::kSample, .detail = text}) !=
+        Change::kNothing;
   }
   void Report(std::string_view name, bool is_shown) {
     Report(name, is_shown, [] { return std::string(); });

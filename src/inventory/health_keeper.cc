@@ -15,7 +15,7 @@ using health::Sign;
 using health::Source;
 using std::chrono::milliseconds;
 
-// The first change of a while is shown at once, what follows in a storm together.
+// More and more reasons against a device that is unhealthy anyway are shown together.
 constexpr milliseconds kBetweenShows{250};
 constexpr milliseconds kBetweenMeasures{100};
 // Of what the kernel says; more is hardly read.
@@ -63,7 +63,7 @@ void HealthKeeper::SetSettings(health::Settings settings) {
       kernel_log_.Stop();
     }
   }
-  Changed();
+  Show();
   ArmCheck();
 }
 
@@ -132,8 +132,14 @@ void HealthKeeper::OnKernelFault(const health::KernelFault& fault) {
 }
 
 void HealthKeeper::Note(const Sign& sign) {
-  if (book_.Note(sign)) {
-    Changed();
+  const health::Change change = book_.Note(sign);
+  if (change != health::Change::kNothing) {
+    // A device that turns unhealthy is news at once, and rare: it must turn healthy in between.
+    if (change == health::Change::kVerdict) {
+      Show();
+    } else {
+      ShowSoon();
+    }
     ArmCheck();
     wishes_.look_closely();
     Measure();
@@ -168,14 +174,14 @@ void HealthKeeper::OnSamples(const device::SampleSet& set) {
     book_.SetMeasured(true);
   }
   if (measures_.Judge(set, book_)) {
-    Changed();
+    Show();
     ArmCheck();
   }
 }
 
 Status HealthKeeper::Clear(const device::GpuUuid& gpu) {
   const Status status = book_.Clear(gpu);
-  Changed();
+  Show();
   wishes_.look();
   return status;
 }
@@ -199,20 +205,21 @@ void HealthKeeper::Measure() {
   });
 }
 
-void HealthKeeper::Changed() {
+void HealthKeeper::Show() {
+  loop_.CancelTimer(std::exchange(show_timer_, TimerId::kNone));
+  shown_at_ = loop_.clock().Now();
+  wishes_.show();
+}
+
+void HealthKeeper::ShowSoon() {
+  const SteadyTime due = shown_at_ + kBetweenShows;
   if (show_timer_ != TimerId::kNone) {
     return;
   }
-  const SteadyTime now = loop_.clock().Now();
-  if (now - shown_at_ >= kBetweenShows) {
-    shown_at_ = now;
-    return wishes_.show();
+  if (due <= loop_.clock().Now()) {
+    return Show();
   }
-  show_timer_ = loop_.After(shown_at_ + kBetweenShows - now, [this] {
-    show_timer_ = TimerId::kNone;
-    shown_at_ = loop_.clock().Now();
-    wishes_.show();
-  });
+  show_timer_ = loop_.After(due - loop_.clock().Now(), [this] { Show(); });
 }
 
 void HealthKeeper::ArmCheck() {

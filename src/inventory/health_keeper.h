@@ -66,7 +66,8 @@ class HealthKeeper {
   void Note(const health::Sign& sign);
   void OnKernelFault(const health::KernelFault& fault);
   void Measure();
-  void Changed();
+  void Show();
+  void ShowSoon();
   void ArmNews();
 
   EventLoop& loop_;
