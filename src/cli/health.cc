@@ -12,6 +12,7 @@
 #include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
+#include "src/cli/health_look.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
@@ -51,8 +52,8 @@ StatusOr<ExitCode> Show(const Options& options) {
     }
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
-  report::HealthReport report;
-  ASSIGN_OR_RETURN(report.snapshot, TakeSnapshot(options.host, root));
+  ASSIGN_OR_RETURN(const Observation observation, TakeObservation(options.host, root));
+  const report::HealthReport report = ReportOf(observation);
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
                                ? report::HealthTable(report)
                                : Render(report::HealthJson(report), format)));

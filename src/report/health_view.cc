@@ -22,6 +22,12 @@ bool IsUsable(const device::Gpu& gpu) {
          });
 }
 
+// The driver holds it and does not show it: a lost one, say. What other drivers hold, for virtual
+// machines say, is none of ours.
+bool IsLost(const device::UnmanagedGpu& gpu) {
+  return gpu.kernel_driver == "nvidia";
+}
+
 std::string HealthCell(const device::Health& health) {
   return health.is_healthy ? "Healthy" : "Unhealthy";
 }
@@ -75,8 +81,8 @@ void AddFault(const std::string& place, const OpenFault& fault, std::string& tex
   fmt::format_to(put, "\n{}: {}{}, {}, since {}", place, fault.rule,
                  fault.is_unhealthy ? "" : " (a warning)", Times(fault.count),
                  FormatTime(fault.first));
-  if (fault.last != fault.first) {
-    fmt::format_to(put, ", last {}", FormatTime(fault.last));
+  if (const std::string last = FormatTime(fault.last); last != FormatTime(fault.first)) {
+    fmt::format_to(put, ", last {}", last);
   }
   fmt::format_to(put, "\n  {}\n", fault.message);
   if (!fault.detail.empty()) {
@@ -105,14 +111,15 @@ std::string Headline(const HealthReport& report) {
   if (driver.state != device::DriverState::kReady) {
     return fmt::format("Driver: {}: {}\n", device::ToString(driver.state), driver.reason);
   }
-  if (snapshot.gpus.empty()) {
+  const auto lost = std::ranges::count_if(snapshot.unmanaged, IsLost);
+  const auto all = std::ssize(snapshot.gpus) + lost;
+  if (all == 0) {
     return "The driver shows no GPU.\n";
   }
-  const auto sick = std::ranges::count_if(snapshot.gpus, std::not_fn(IsUsable));
-  return sick == 0 ? fmt::format("{} of {} GPUs are healthy.\n", snapshot.gpus.size(),
-                                 snapshot.gpus.size())
-                   : fmt::format("{} of {} GPUs {} not healthy.\n", sick, snapshot.gpus.size(),
-                                 sick == 1 ? "is" : "are");
+  const auto sick = lost + std::ranges::count_if(snapshot.gpus, std::not_fn(IsUsable));
+  return sick == 0
+             ? fmt::format("{} of {} GPUs are healthy.\n", all, all)
+             : fmt::format("{} of {} GPUs {} not healthy.\n", sick, all, sick == 1 ? "is" : "are");
 }
 
 std::string DeviceOf(const Happening& news) {
@@ -137,7 +144,8 @@ std::string TextOf(const Happening& news) {
 bool IsHealthy(const HealthReport& report) {
   const device::Snapshot& snapshot = *report.snapshot;
   return snapshot.driver.state == device::DriverState::kReady &&
-         std::ranges::all_of(snapshot.gpus, IsUsable);
+         std::ranges::all_of(snapshot.gpus, IsUsable) &&
+         std::ranges::none_of(snapshot.unmanaged, IsLost);
 }
 
 std::string HealthTable(const HealthReport& report) {

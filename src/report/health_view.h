@@ -22,7 +22,8 @@ struct HealthReport {
 boost::json::value HealthJson(const HealthReport& report);
 // What is wrong stands first; then a line for each GPU, then each fault with its mend.
 std::string HealthTable(const HealthReport& report);
-// Exit code 0 of `kgpu health`, else 7: the driver answers, and every device may be handed out.
+// Exit code 0 of `kgpu health`, else 7: the driver answers and shows every GPU that it holds, and
+// every device may be handed out.
 bool IsHealthy(const HealthReport& report);
 
 // Oldest first, as in the journal.

@@ -123,6 +123,20 @@ TEST(HealthViewTest, ASilentDriverIsTheFirstLine) {
   EXPECT_FALSE(IsHealthy(ReportOf(snapshot)));
 }
 
+TEST(HealthViewTest, AGpuThatTheDriverHoldsAndDoesNotShowIsSick) {
+  device::Snapshot snapshot = TwoGpus();
+  device::UnmanagedGpu& gpu = snapshot.unmanaged.emplace_back();
+  gpu.pci = {.domain = 0, .bus = 9, .device = 0, .function = 0};
+  gpu.kernel_driver = "nvidia";
+  gpu.reason = "It has fallen off the bus.";
+  EXPECT_FALSE(IsHealthy(ReportOf(snapshot)));
+  EXPECT_THAT(HealthTable(ReportOf(snapshot)),
+              AllOf(StartsWith("1 of 3 GPUs is not healthy.\n"),
+                    HasSubstr("\n0000:09:00.0: not managed: It has fallen off the bus.\n")));
+  snapshot.unmanaged[0].kernel_driver = "vfio-pci";
+  EXPECT_TRUE(IsHealthy(ReportOf(snapshot)));
+}
+
 TEST(HealthViewTest, WhatIsNotWatchedOrKeptIsSaid) {
   HealthReport report = ReportOf(TwoGpus());
   report.overview.kernel_log_problem = "open /dev/kmsg: no permission";

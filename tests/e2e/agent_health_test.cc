@@ -141,6 +141,23 @@ TEST_F(AgentHealthTest, ADeviceThatFailsTooOftenWaitsForAnAdmin) {
   ASSERT_TRUE(WaitForNode([&] { return IsHealthy("True"); }));
 }
 
+TEST(HealthVerbTest, LooksAtTheDriverWhereNoAgentRuns) {
+  if (!CanMakeDevices()) {
+    GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+  }
+  SimHost host("8xA100-SXM4-80GB");
+  Result result = host.Kgpu({"health"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("8 of 8 GPUs are healthy."));
+  host.Inject("ecc", {"2", "--double", "1"});
+  EXPECT_THAT(host.Kgpu({"health"}).out, HasSubstr("GPU 2: RowRemapPending (a warning)"));
+  host.Inject("lose", {"5"});
+  result = host.Kgpu({"health"});
+  EXPECT_EQ(result.code, 7);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("1 of 8 GPUs is not healthy"), HasSubstr("has fallen off the bus")));
+}
+
 // Resident memory of a process in kilobytes.
 size_t ResidentKilobytes(pid_t pid) {
   const auto proc = sys::Root::Open(fmt::format("/proc/{}", pid));

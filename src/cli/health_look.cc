@@ -1,0 +1,46 @@
+#include "src/cli/health_look.h"
+
+#include <memory>
+#include <utility>
+
+#include "src/base/clock.h"
+#include "src/health/book.h"
+#include "src/health/measures.h"
+
+namespace kgpu::cli {
+namespace {
+
+// A reason that is there already is the cause.
+void Show(const health::Book& book, device::Gpu& gpu) {
+  device::Gpu judged = gpu;
+  book.Apply(judged);
+  if (gpu.health.is_healthy) {
+    gpu.health = judged.health;
+  }
+  for (size_t i = 0; i < gpu.mig_devices.size(); ++i) {
+    if (gpu.mig_devices[i].health.is_healthy) {
+      gpu.mig_devices[i].health = judged.mig_devices[i].health;
+    }
+  }
+}
+
+}  // namespace
+
+report::HealthReport ReportOf(const Observation& observation) {
+  device::Snapshot snapshot = *observation.snapshot;
+  report::HealthReport report;
+  if (observation.samples) {
+    const RealClock clock;
+    health::Book book(clock, {}, {});
+    book.SetGpus(snapshot.gpus);
+    health::Measures().Judge(*observation.samples, book);
+    for (device::Gpu& gpu : snapshot.gpus) {
+      Show(book, gpu);
+    }
+    report.overview.open = book.Open();
+  }
+  report.snapshot = std::make_shared<const device::Snapshot>(std::move(snapshot));
+  return report;
+}
+
+}  // namespace kgpu::cli
