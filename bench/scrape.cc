@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -51,7 +51,7 @@ std::pair<int, uint16_t> Listen() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::array<char, 4096> request{};
   for (;;) {
-    const int peer = accept(listener, nullptr, nullptr);
+    const int peer = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (peer < 0) {
       continue;
     }

@@ -21,6 +21,7 @@
 #include "src/config/node_config.h"
 #include "src/config/nvidia_config.h"
 #include "src/pools/assignment.h"
+#include "src/telemetry/reference.h"
 
 namespace kgpu::cli {
 namespace {
@@ -70,6 +71,13 @@ StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
     is_well &= config.ok();
     RETURN_IF_ERROR(PrintOut(config.ok() ? fmt::format("{}: OK: {}\n", text.name, Summary(*config))
                                          : fmt::format("{}\n", Message(config.status()))));
+    for (const std::string& pattern : telemetry::PatternsOfNothing(
+             config.ok() ? config->metrics.exclude : std::vector<std::string>())) {
+      is_well = false;
+      RETURN_IF_ERROR(PrintOut(
+          fmt::format("{}: metrics.exclude: \"{}\" fits no series: `kgpu metrics list` has them\n",
+                      text.name, pattern)));
+    }
   }
   return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
 }

@@ -52,8 +52,9 @@ template <auto field>
 std::optional<uint64_t> SumOfLinks(const GpuSample& sample) {
   std::optional<uint64_t> sum;
   for (const NvLinkSample& link : sample.nvlinks) {
-    if (link.*field) {
-      sum = sum.value_or(0) + *(link.*field);
+    const std::optional<uint64_t>& count = link.*field;
+    if (count) {
+      sum = sum.value_or(0) + *count;
     }
   }
   return sum;

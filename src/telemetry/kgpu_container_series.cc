@@ -159,12 +159,11 @@ void CollectDriver(const PageViews& views, Values& out) {
     return;
   }
   const device::Driver& driver = views.input().snapshot->driver;
-  const bool has_cuda = driver.cuda_major && driver.cuda_minor;
-  out.Put({{"version", driver.version},
-           {"nvml", driver.nvml_version},
-           {"cuda", has_cuda ? fmt::format("{}.{}", *driver.cuda_major, *driver.cuda_minor)
-                             : std::string()}},
-          1);
+  std::string cuda;
+  if (driver.cuda_major && driver.cuda_minor) {
+    cuda = fmt::format("{}.{}", *driver.cuda_major, *driver.cuda_minor);
+  }
+  out.Put({{"version", driver.version}, {"nvml", driver.nvml_version}, {"cuda", cuda}}, 1);
 }
 
 void CollectGpus(const PageViews& views, Values& out) {

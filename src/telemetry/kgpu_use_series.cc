@@ -53,7 +53,7 @@ void CollectSlowdownTime(const GpuView& view, Values& out) {
 }
 
 struct Reason {
-  uint64_t bit;
+  uint64_t bit = 0;
   std::string_view name;
 };
 constexpr std::array kReasons = {Reason{nvml::kThrottleIdle, "idle"},
@@ -67,11 +67,12 @@ constexpr std::array kReasons = {Reason{nvml::kThrottleIdle, "idle"},
                                  Reason{nvml::kThrottleDisplayClock, "display_clock"}};
 
 void CollectReasons(const GpuView& view, Values& out) {
-  if (!view.sample->throttle_reasons) {
+  const auto& reasons = view.sample->throttle_reasons;
+  if (!reasons) {
     return;
   }
   for (const Reason& reason : kReasons) {
-    out.Put({{"reason", reason.name}}, (*view.sample->throttle_reasons & reason.bit) != 0 ? 1 : 0);
+    out.Put({{"reason", reason.name}}, (*reasons & reason.bit) != 0 ? 1 : 0);
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 #include <vector>
 
 #include "src/base/strings.h"
 #include "src/report/table.h"
+#include "src/telemetry/render.h"
 #include "src/telemetry/series.h"
 
 namespace kgpu::telemetry {
@@ -33,6 +35,8 @@ std::string_view TypeWord(metrics::Type type) {
   return "";
 }
 
+constexpr std::string_view kAgent = "agent";
+
 // Of what a series' samples are.
 std::vector<std::string> ThingsOf(const Series& series) {
   std::vector<std::string> things;
@@ -47,7 +51,7 @@ std::vector<std::string> ThingsOf(const Series& series) {
   add(collect.mig != nullptr, "MIG");
   add(collect.container != nullptr, "container");
   add(collect.process != nullptr, "process");
-  add(things.empty(), "agent");
+  add(things.empty(), kAgent);
   return things;
 }
 
@@ -111,6 +115,21 @@ std::string ReferenceMarkdown(NameSets names) {
     }
   });
   return text;
+}
+
+std::vector<std::string> PatternsOfNothing(const std::vector<std::string>& patterns) {
+  std::vector<std::string> idle;
+  for (const std::string& pattern : patterns) {
+    const bool is_idle = std::ranges::none_of(AllSeries(), [&](const SeriesGroup& group) {
+      return std::ranges::any_of(group.series, [&](const Series& series) {
+        return ThingsOf(series).front() != kAgent && FitsPattern(series.name, pattern);
+      });
+    });
+    if (is_idle) {
+      idle.push_back(pattern);
+    }
+  }
+  return idle;
 }
 
 }  // namespace kgpu::telemetry

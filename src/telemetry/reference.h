@@ -4,6 +4,7 @@
 #include <boost/json/fwd.hpp>
 
 #include <string>
+#include <vector>
 
 #include "src/telemetry/name_sets.h"
 
@@ -13,5 +14,8 @@ std::string ReferenceTable(NameSets names);
 boost::json::value ReferenceJson(NameSets names);
 // A heading and a table for each group.
 std::string ReferenceMarkdown(NameSets names);
+
+// Of `patterns` those that fit no series that can be left out; see FitsPattern.
+std::vector<std::string> PatternsOfNothing(const std::vector<std::string>& patterns);
 
 }  // namespace kgpu::telemetry

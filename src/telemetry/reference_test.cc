@@ -10,6 +10,7 @@
 namespace kgpu::telemetry {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -25,6 +26,11 @@ TEST(ReferenceTest, ShowsTheSetsAskedForOnly) {
   const std::string table = ReferenceTable({NameSet::kGke});
   EXPECT_THAT(table, HasSubstr("memory_used_gpu_node"));
   EXPECT_THAT(table, Not(HasSubstr("kgpu_")));
+}
+
+TEST(ReferenceTest, KnowsPatternsThatFitNothing) {
+  EXPECT_THAT(PatternsOfNothing({"kgpu_process_*", "kgpu_proces_*", "*", "process_open_fds"}),
+              ElementsAre("kgpu_proces_*", "process_open_fds"));
 }
 
 }  // namespace
