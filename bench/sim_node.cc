@@ -106,7 +106,7 @@ std::vector<std::string> SimNode::Agent() const {
 
 void SimNode::WriteConfig(const std::string& strategy, const std::string& more) const {
   dir_.WriteFile("config", fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
-                                       "health: {{holdDown: 5ms}}\n"
+                                       "health: {{holdDown: 5ms, flapLimit: {{times: 0}}}}\n"
                                        "plugin: {{deviceListStrategy: {}}}\n{}",
                                        strategy, more));
 }

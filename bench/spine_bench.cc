@@ -64,7 +64,9 @@ class Host {
 inventory::InventoryOptions Options() {
   inventory::InventoryOptions options;
   options.probe_path = kBin + "/kgpu-probe";
-  options.hold_down = std::chrono::milliseconds(5);
+  // The same fault comes again and again here.
+  options.health.hold_down = std::chrono::milliseconds(5);
+  options.health.flap_limit.times = 0;
   return options;
 }
 

@@ -50,11 +50,13 @@ AgentNode::AgentNode(const Options& options) : host_(options.profile) {
   host_.dir().MakeDir("run");
   host_.dir().WriteFile(
       "config.yaml",
-      fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\nhealth: {{holdDown: 50ms}}\n"
-                  "plugin: {{registration: {}, deviceListStrategy: {}}}\n{}",
-                  options.registration == config::Registration::kKubeletSocket ? "kubelet-socket"
-                                                                               : "plugin-watcher",
-                  options.strategy, options.more_config));
+      fmt::format(
+          "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nhealth: {{holdDown: 50ms, "
+          "flapLimit: {{times: {}}}}}\nplugin: {{registration: {}, deviceListStrategy: {}}}\n{}",
+          options.flap_limit,
+          options.registration == config::Registration::kKubeletSocket ? "kubelet-socket"
+                                                                       : "plugin-watcher",
+          options.strategy, options.more_config));
 }
 
 void AgentNode::StartAgent() {

@@ -26,6 +26,7 @@ class AgentNode {
     config::Registration registration = config::Registration::kKubeletSocket;
     std::string strategy = "auto";  // plugin.deviceListStrategy
     std::string more_config = {};   // lines behind ours
+    unsigned flap_limit = 0;  // health.flapLimit.times; 0: a device may fail as often as it likes
   };
 
   // The host; no agent runs yet.

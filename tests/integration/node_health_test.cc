@@ -95,7 +95,7 @@ TEST_P(NodeHealth, EachSourceAloneIsEnoughAndBothAreOne) {
 }
 
 TEST_P(NodeHealth, AGpuThatFailsTooOftenIsHeldUntilAnAdminClearsIt) {
-  StartNode(4);
+  StartNode(4, {.flap_limit = 3});
   for (int i = 0; i < 3; ++i) {
     Xid("1", "48");
     ASSERT_TRUE(WaitForGpus(3, 4)) << i;
