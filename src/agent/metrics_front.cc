@@ -21,6 +21,8 @@ using config::NameSet;
 using telemetry::NameSets;
 
 constexpr std::chrono::seconds kRetry{5};
+// Nothing that is asked here has one.
+constexpr size_t kMaxBody = 1024;
 // Where the programs whose names they are have them.
 constexpr int kDcgmPort = 9400;
 constexpr int kGkePort = 2112;
@@ -194,7 +196,8 @@ Status MetricsFront::Listen(OpenDoor& door) {
       loop_,
       [this, names = door.names](const http::Request& request, const http::Responder& responder) {
         Handle(request, responder, names);
-      });
+      },
+      http::ServerOptions{.limits = {.body = kMaxBody}});
   ASSIGN_OR_RETURN(door.address, certificate_ == nullptr
                                      ? door.server->Listen(door.wanted)
                                      : door.server->ListenTls(door.wanted, [this] {
