@@ -23,7 +23,8 @@ using device::Temperatures;
 using device::Utilization;
 using enum metrics::Type;
 
-constexpr double kMebi = 1024.0 * 1024;
+constexpr double kKibi = 1024;
+constexpr double kMebi = kKibi * 1024;
 
 // A container that has the whole device is told by the device's own sample.
 void CollectContainerMemory(const ContainerView& view, Values& out) {
@@ -129,6 +130,18 @@ constexpr std::array kDcgm = {
            "",
            "",
            {.gpu = &Plain<&GpuSample::power, &Power::energy_millijoules>}},
+    Series{"DCGM_FI_DEV_PCIE_TX_THROUGHPUT",
+           kCounter,
+           "From the GPU over PCIe, KiB/s of 20 ms.",
+           "",
+           "",
+           {.gpu = &Divided<kKibi, &GpuSample::pcie, &PcieSample::sent_bytes_per_second>}},
+    Series{"DCGM_FI_DEV_PCIE_RX_THROUGHPUT",
+           kCounter,
+           "To the GPU over PCIe, KiB/s of 20 ms.",
+           "",
+           "",
+           {.gpu = &Divided<kKibi, &GpuSample::pcie, &PcieSample::received_bytes_per_second>}},
     Series{"DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
            kCounter,
            "Packets sent again over PCIe.",
