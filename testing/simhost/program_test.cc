@@ -78,8 +78,8 @@ TEST_F(ProgramTest, FaultsShowInTheStatusUntilHealed) {
        {"xid H 3 48", "ecc H 2 --double 2", "hang H 4 --call nvmlDeviceGetTemperature", "slow H 20",
         "nvlink H 5 3 --down", "temp H 1 60", "util H 1 --gpu 90 --memory 40",
         "throttle H 6 hw-thermal", "process H 1 --pid 4242 --memory 20Gi --sm 40 --mem 10",
-        "xid H 3 48 --times 450", "xid H 7 74 --only driver",
-        "process H 1 --pid 4242 --end", "lose H 0000:07:00.0"}) {
+        "xid H 3 48 --times 450", "xid H 7 74 --only driver", "process H 1 --pid 4242 --end",
+        "lose H 0000:07:00.0"}) {
     std::string full = words;
     const Outcome done = Sim(full.replace(full.find('H'), 1, host_));
     EXPECT_EQ(done.code, 0) << words << ": " << done.text;
