@@ -345,6 +345,17 @@ std::optional<SteadyTime> Book::NextCheck() const {
   return next;
 }
 
+bool Book::AwaitsMeasurement() const {
+  return is_measured_ && std::ranges::any_of(faults_, [this](const auto& entry) {
+           const GpuFaults& faults = entry.second;
+           return std::ranges::any_of(faults.records, [&](const FaultRecord& record) {
+             const SteadyTime due = DueOf(record);
+             return record.is_fault() && !record.is_held && faults.good_read >= due &&
+                    faults.measured < due;
+           });
+         });
+}
+
 std::optional<SteadyTime> Book::NextNews() const {
   std::optional<SteadyTime> next;
   for (const auto& [key, faults] : faults_) {

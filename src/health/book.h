@@ -62,6 +62,8 @@ class Book {
   void Apply(device::Gpu& gpu) const;
   // When a look can end the next fault; nothing when none can.
   std::optional<SteadyTime> NextCheck() const;
+  // A fault was found well by a read and only waits to be measured.
+  bool AwaitsMeasurement() const;
   // When there is news to tell of what was only counted so far; Tell does.
   std::optional<SteadyTime> NextNews() const;
   void Tell();

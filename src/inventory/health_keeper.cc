@@ -198,11 +198,13 @@ void HealthKeeper::Measure() {
   }
   const auto delay = std::max<std::chrono::nanoseconds>(
       measured_at_ + kBetweenMeasures - loop_.clock().Now(), milliseconds(0));
-  measure_timer_ = loop_.After(delay, [this] {
-    measure_timer_ = TimerId::kNone;
-    measured_at_ = loop_.clock().Now();
-    wishes_.measure();
-  });
+  measure_timer_ = loop_.After(delay, [this] { MeasureNow(); });
+}
+
+void HealthKeeper::MeasureNow() {
+  loop_.CancelTimer(std::exchange(measure_timer_, TimerId::kNone));
+  measured_at_ = loop_.clock().Now();
+  wishes_.measure();
 }
 
 void HealthKeeper::Show() {
@@ -224,6 +226,9 @@ void HealthKeeper::ShowSoon() {
 
 void HealthKeeper::ArmCheck() {
   loop_.CancelTimer(std::exchange(check_timer_, TimerId::kNone));
+  if (book_.AwaitsMeasurement()) {
+    MeasureNow();  // a look that somebody else wanted came before ours
+  }
   const auto next = book_.NextCheck();
   if (!next) {
     return;
@@ -234,7 +239,7 @@ void HealthKeeper::ArmCheck() {
   check_timer_ = loop_.After(delay, [this] {
     check_timer_ = TimerId::kNone;
     wishes_.look();
-    Measure();
+    MeasureNow();
   });
 }
 

@@ -66,6 +66,7 @@ class HealthKeeper {
   void Note(const health::Sign& sign);
   void OnKernelFault(const health::KernelFault& fault);
   void Measure();
+  void MeasureNow();
   void Show();
   void ShowSoon();
   void ArmNews();

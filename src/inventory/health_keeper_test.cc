@@ -104,6 +104,25 @@ TEST_F(HealthKeeperTest, WhenTheHoldDownIsOverItWantsALookAndAMeasurement) {
   EXPECT_EQ(measures_, 2);
 }
 
+TEST_F(HealthKeeperTest, WhenAnotherLookComesFirstTheMeasurementIsStillTaken) {
+  Start({.hold_down = seconds(60)});
+  device::SampleSet set;
+  set.gpus.resize(1);
+  set.gpus[0].uuid = Uuid(0);
+  keeper_->OnSamples(set);
+  keeper_->OnEvent(Xid(48));
+  loop_.Advance(seconds(59));
+  const int before = measures_;
+  keeper_->NoteGoodRead(Uuid(0), loop_.clock().Now() + seconds(1));
+  keeper_->ArmCheck();
+  loop_.Advance(milliseconds(1));
+  EXPECT_EQ(measures_, before + 1);
+  EXPECT_EQ(Reason(0), "Xid48");
+  set.begun = loop_.clock().Now() + seconds(1);
+  keeper_->OnSamples(set);
+  EXPECT_EQ(Reason(0), "");
+}
+
 TEST_F(HealthKeeperTest, AnErrorOfAProgramIsNewsAndNothingMore) {
   Start();
   keeper_->OnEvent(Xid(13));
