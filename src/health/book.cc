@@ -116,7 +116,7 @@ Change Book::NoteFor(const Key& key, const Sign& sign) {
     found = faults_.emplace(key, GpuFaults{}).first;
   }
   GpuFaults& faults = found->second;
-  if (sign.xid && IsEcho(faults, key, sign)) {
+  if (sign.xid && IsEcho(faults, key, *sign.xid, sign.source)) {
     return AddDetail(faults, sign);
   }
   const auto record = std::ranges::find_if(
@@ -128,12 +128,12 @@ Change Book::NoteFor(const Key& key, const Sign& sign) {
   return Change::kNothing;
 }
 
-bool Book::IsEcho(GpuFaults& faults, const Key& key, const Sign& sign) {
-  if (!faults.xids.Note(*sign.xid, sign.source, clock_.Now())) {
+bool Book::IsEcho(GpuFaults& faults, const Key& key, uint64_t xid, Source source) {
+  if (!faults.xids.Note(xid, source, clock_.Now())) {
     return true;
   }
   if (key) {
-    faults.last_xid = sign.xid;
+    faults.last_xid = xid;
     faults.last_xid_at = clock_.WallNow();
   }
   return false;

@@ -75,7 +75,7 @@ class Book {
   using Key = std::optional<device::GpuUuid>;  // nullopt: of a GPU that was not said
 
   Change NoteFor(const Key& key, const Sign& sign);
-  bool IsEcho(GpuFaults& faults, const Key& key, const Sign& sign);
+  bool IsEcho(GpuFaults& faults, const Key& key, uint64_t xid, Source source);
   static Change AddDetail(GpuFaults& faults, const Sign& sign);
   Change OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign);
   void SeenAgain(const Key& key, FaultRecord& record, const Sign& sign);

@@ -51,18 +51,18 @@ std::optional<device::PciBusId> TakePci(Scanner& scanner) {
   if (!slot || *slot > 0x1f) {
     return std::nullopt;
   }
-  Scanner function = trial;
-  std::optional<uint64_t> number;
-  if (function.Skip(".") && (number = function.Number(16, 1)) && *number < 8) {
-    trial = function;
-  } else {
-    number = 0;
+  Scanner behind = trial;
+  const auto function = behind.Skip(".") ? behind.Number(16, 1) : std::nullopt;
+  const bool has_function = function.value_or(8) < 8;
+  if (has_function) {
+    trial = behind;
   }
   scanner = trial;
-  return device::PciBusId{.domain = static_cast<uint32_t>(*domain),
-                          .bus = static_cast<uint8_t>(*bus),
-                          .device = static_cast<uint8_t>(*slot),
-                          .function = static_cast<uint8_t>(*number)};
+  return device::PciBusId{
+      .domain = static_cast<uint32_t>(*domain),
+      .bus = static_cast<uint8_t>(*bus),
+      .device = static_cast<uint8_t>(*slot),
+      .function = static_cast<uint8_t>(has_function ? function.value_or(0) : 0)};
 }
 
 bool IsHex(char c) {

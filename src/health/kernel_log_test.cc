@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,8 +28,8 @@ class KernelLogTest : public ::testing::Test {
  protected:
   void SetUp() override {
     dir_.MakeDir("dev");
-    root_.emplace(*sys::Root::Open(dir_.path()));
-    log_.emplace(loop_, *root_, [this](const KernelFault& fault) {
+    root_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.path()));
+    log_ = std::make_unique<KernelLog>(loop_, *root_, [this](const KernelFault& fault) {
       codes_.push_back(fault.code);
       if (codes_.size() == stop_after_) {
         log_->Stop();
@@ -49,8 +49,8 @@ class KernelLogTest : public ::testing::Test {
 
   TempDir dir_;
   FakeLoop loop_;
-  std::optional<sys::Root> root_;
-  std::optional<KernelLog> log_;
+  std::unique_ptr<sys::Root> root_;
+  std::unique_ptr<KernelLog> log_;
   UniqueFd writer_;
   std::vector<uint64_t> codes_;
   size_t stop_after_ = 0;

@@ -125,13 +125,16 @@ struct Measures::Pass {
                               : 0;
     known.uncorrected = errors;
     Report("EccUncorrected", more > 0 && more >= RuleOf(book, "EccUncorrected").limit.value_or(1),
-           [&] { return fmt::format("{} new, {} since the driver was loaded", more, *errors); });
+           [&] {
+             return fmt::format("{} new, {} since the driver was loaded", more, errors.value_or(0));
+           });
     if (gpu.remaps) {
-      Report("RowRemapPending", gpu.remaps->is_pending, [&] {
+      const device::RowRemaps& remaps = *gpu.remaps;
+      Report("RowRemapPending", remaps.is_pending, [&remaps] {
         return fmt::format("{} rows replaced for errors that can not be corrected, {} for others",
-                           gpu.remaps->uncorrected, gpu.remaps->corrected);
+                           remaps.uncorrected, remaps.corrected);
       });
-      Report("RowRemapFailed", gpu.remaps->has_failed);
+      Report("RowRemapFailed", remaps.has_failed);
     }
     if (gpu.retired) {
       const unsigned pages = gpu.retired->single_bit + gpu.retired->double_bit;

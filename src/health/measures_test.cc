@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// One member of what is there.
+template <typename T, typename M, typename V>
+void Change(std::optional<T>& part, M T::* member, V value) {
+  T changed = part.value_or(T());
+  changed.*member = static_cast<M>(value);
+  part = changed;
+}
 
 // One GPU, measured every 30 s, with every value good at first.
 class MeasuresTest : public ::testing::Test {
@@ -94,10 +103,14 @@ struct Shown {
 // Every rule that is measured: what shows it, when it counts, and that it heals.
 TEST_F(MeasuresTest, EveryMeasuredRuleIsFoundAndHeals) {
   const Shown cases[] = {
-      {"RowRemapPending", [](GpuSample& gpu) { gpu.remaps->is_pending = true; }},
-      {"RowRemapFailed", [](GpuSample& gpu) { gpu.remaps->has_failed = true; }},
-      {"RetiredPagesPending", [](GpuSample& gpu) { gpu.retired->is_pending = true; }},
-      {"RetiredPagesMany", [](GpuSample& gpu) { gpu.retired->double_bit = 60; }},
+      {"RowRemapPending",
+       [](GpuSample& gpu) { Change(gpu.remaps, &device::RowRemaps::is_pending, true); }},
+      {"RowRemapFailed",
+       [](GpuSample& gpu) { Change(gpu.remaps, &device::RowRemaps::has_failed, true); }},
+      {"RetiredPagesPending",
+       [](GpuSample& gpu) { Change(gpu.retired, &device::RetiredPages::is_pending, true); }},
+      {"RetiredPagesMany",
+       [](GpuSample& gpu) { Change(gpu.retired, &device::RetiredPages::double_bit, 60); }},
       {"ThermalSlowdown", [](GpuSample& gpu) { gpu.throttle_reasons = nvml::kThrottleHwThermal; },
        3},
       {"PowerBrake", [](GpuSample& gpu) { gpu.throttle_reasons = nvml::kThrottlePowerBrake; }, 3},
@@ -189,10 +202,17 @@ struct RateCase {
 
 TEST_F(MeasuresTest, RatesCountOverAMinute) {
   const RateCase cases[] = {
-      {"PcieReplays", [](GpuSample& gpu, uint64_t n) { *gpu.pcie.replays += n; }, 60},
-      {"NvLinkErrors", [](GpuSample& gpu, uint64_t n) { *gpu.nvlinks[0].recovery_errors += n; },
+      {"PcieReplays",
+       [](GpuSample& gpu, uint64_t n) { gpu.pcie.replays = gpu.pcie.replays.value_or(0) + n; }, 60},
+      {"NvLinkErrors",
+       [](GpuSample& gpu, uint64_t n) {
+         gpu.nvlinks[0].recovery_errors = gpu.nvlinks[0].recovery_errors.value_or(0) + n;
+       },
        10},
-      {"NvLinkCrcErrors", [](GpuSample& gpu, uint64_t n) { *gpu.nvlinks[1].crc_flit_errors += n; },
+      {"NvLinkCrcErrors",
+       [](GpuSample& gpu, uint64_t n) {
+         gpu.nvlinks[1].crc_flit_errors = gpu.nvlinks[1].crc_flit_errors.value_or(0) + n;
+       },
        6000},
   };
   for (const RateCase& rate : cases) {
@@ -221,7 +241,7 @@ TEST_F(MeasuresTest, SettingsChangeTimesAndLimits) {
   book_.SetSettings(settings);
   gpu_.throttle_reasons = nvml::kThrottleHwThermal;
   gpu_.temperatures.gpu = 92;
-  gpu_.retired->single_bit = 2;
+  Change(gpu_.retired, &device::RetiredPages::single_bit, 2);
   Measure();
   EXPECT_THAT(Rules(), ElementsAre("RetiredPagesMany", "ThermalSlowdown"));
   EXPECT_TRUE(book_.Open()[1].is_unhealthy);

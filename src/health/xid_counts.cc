@@ -9,8 +9,12 @@ XidCounts::Count& XidCounts::At(uint64_t xid) {
   if (place != counts_.end() && place->xid == xid) {
     return *place;
   }
-  if (counts_.size() >= kMaxCodes && xid != kOther) {
-    return At(kOther);
+  if (counts_.size() >= kMaxCodes) {
+    // The largest code there is, so the last of all.
+    if (counts_.back().xid != kOther) {
+      counts_.push_back({.xid = kOther});
+    }
+    return counts_.back();
   }
   return *counts_.insert(place, Count{.xid = xid});
 }

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,7 +42,7 @@ class HealthKeeperTest : public ::testing::Test {
     dir_.MakeDir("dev");
     ASSERT_EQ(mkfifo(dir_.At("dev/kmsg").c_str(), 0600), 0);
     kernel_ = UniqueFd(open(dir_.At("dev/kmsg").c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-    root_.emplace(*sys::Root::Open(dir_.path()));
+    root_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.path()));
     gpus_.resize(2);
     gpus_[0].uuid = Uuid(0);
     gpus_[0].pci = *device::PciBusId::Parse("0000:07:00.0");
@@ -50,11 +50,12 @@ class HealthKeeperTest : public ::testing::Test {
     gpus_[1].pci = *device::PciBusId::Parse("0000:0f:00.0");
   }
   void Start(health::Settings settings = {}) {
-    keeper_.emplace(loop_, *root_, std::move(settings),
-                    HealthKeeper::Wishes{.show = [this] { ++shows_; },
-                                         .look = [this] { ++looks_; },
-                                         .look_closely = [this] { ++close_looks_; },
-                                         .measure = [this] { ++measures_; }});
+    keeper_ = std::make_unique<HealthKeeper>(
+        loop_, *root_, std::move(settings),
+        HealthKeeper::Wishes{.show = [this] { ++shows_; },
+                             .look = [this] { ++looks_; },
+                             .look_closely = [this] { ++close_looks_; },
+                             .measure = [this] { ++measures_; }});
     keeper_->SetListener([this](const health::Happening& news) {
       news_.push_back(fmt::format("{} {} {}", ToString(news.kind), news.rule, news.count));
     });
@@ -74,14 +75,14 @@ class HealthKeeperTest : public ::testing::Test {
   TempDir dir_;
   UniqueFd kernel_;
   FakeLoop loop_;
-  std::optional<sys::Root> root_;
+  std::unique_ptr<sys::Root> root_;
   std::vector<device::Gpu> gpus_;
   int shows_ = 0;
   int looks_ = 0;
   int close_looks_ = 0;
   int measures_ = 0;
   std::vector<std::string> news_;
-  std::optional<HealthKeeper> keeper_;
+  std::unique_ptr<HealthKeeper> keeper_;
 };
 
 TEST_F(HealthKeeperTest, AFaultIsShownAtOnceAndLookedInto) {
