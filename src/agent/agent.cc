@@ -86,7 +86,8 @@ class AgentImpl final : public Agent {
                       {.own_series =
                            [this](metrics::Exposition& page) {
                              WriteOwnMetrics(state(), OwnUse(), options_.version, page);
-                           }}),
+                           },
+                       .health = [this] { return inventory_.health(); }}),
         cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
                  [this] { OnCluster(); }),
         own_root_(*sys::Root::Open("/")),
@@ -112,7 +113,7 @@ class AgentImpl final : public Agent {
   }
 
   Status Run() {
-    inventory_.OnHappening([this](const health::Happening& news) { health_.OnHappening(news); });
+    inventory_.OnHappening([this](const health::Happening& news) { OnHappening(news); });
     inventory_.OnSample([this](const auto& samples) { OnSamples(samples); });
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
     // Before any socket of ours is made: a second agent must not touch the first one's.
@@ -145,6 +146,7 @@ class AgentImpl final : public Agent {
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
   void OnSamples(const device::SampleSetPtr& samples);
+  void OnHappening(const health::Happening& news);
   void OnRuntime();
   void Assign();
   void ArmExpiry();
@@ -294,11 +296,19 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
 }
 
 void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
-  measurements_.SetHealth(inventory_.health());
   measurements_.SetSamples(samples);
   if (snapshot_) {
     usage_.OnSample(*snapshot_, *samples, *measurements_.pods(), assignment_);
     measurements_.SetUsage(usage_.pods());
+  }
+}
+
+void AgentImpl::OnHappening(const health::Happening& news) {
+  health_.OnHappening(news);
+  measurements_.OnHealth();
+  // Whether there is a plugin or not: a restart heals nothing.
+  if (news.kind != health::HappeningKind::kSeen) {
+    RememberSoon();
   }
 }
 

@@ -81,11 +81,6 @@ void Measurements::SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>
   RenderSoon();
 }
 
-void Measurements::SetHealth(const health::Overview& health) {
-  input_.health = std::make_shared<const health::Overview>(health);
-  RenderSoon();
-}
-
 http::Response Measurements::Answer(const http::Request& request, telemetry::NameSets names) {
   return pages_.Answer(request, names);
 }
@@ -104,6 +99,7 @@ void Measurements::RenderSoon() {
 }
 
 void Measurements::Render() {
+  input_.health = std::make_shared<const health::Overview>(sources_.health());
   input_.pods = pods_.current();
   input_.usage = OfPods(usage_, *input_.pods);
   pages_.Set(input_);

@@ -30,6 +30,7 @@ struct MeasurementsOptions {
 // What is asked for when it is needed.
 struct MeasurementsSources {
   std::function<void(metrics::Exposition&)> own_series;  // of the agent about itself
+  std::function<health::Overview()> health;
 };
 
 // Lives on the loop's thread.
@@ -46,7 +47,8 @@ class Measurements {
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetSamples(const device::SampleSetPtr& samples);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
-  void SetHealth(const health::Overview& health);
+  // There is news of the GPUs' health.
+  void OnHealth() { RenderSoon(); }
   // A device has just been given to a container.
   void LookAtPods() { pods_.Refresh(); }
 

@@ -35,7 +35,7 @@ MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
 Remembered Recall(const AgentOptions& options, const ConfigPtr& config) {
   const auto folder = sys::Root::Open(options.run_dir);
   const auto text = folder.ok() ? folder->ReadFile(kMemoryFile) : folder.status();
-  if (!text.ok() || !config) {
+  if (!text.ok()) {
     return {};
   }
   return ParseMemory(*text, KeyOf(options, config)).value_or(Remembered());

@@ -24,7 +24,8 @@ health::Settings HealthOf(const AgentOptions& options, health::Settings settings
 inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,
                                                const Remembered& remembered);
 MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config);
-// What was shown before in this boot, or nothing.
+// What was shown before in this boot, or nothing; without a good configuration, or with another
+// one, the faults alone.
 Remembered Recall(const AgentOptions& options, const ConfigPtr& config);
 // Where a container runtime may listen, most likely first.
 std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host);

@@ -27,6 +27,9 @@ Sampler::~Sampler() {
 
 void Sampler::SetEvery(std::chrono::milliseconds every) {
   every_ = every;
+  if (every <= std::chrono::milliseconds(0)) {
+    round_.reset();  // nobody waits for its end
+  }
   Arm();
 }
 

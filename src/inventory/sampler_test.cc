@@ -83,6 +83,19 @@ TEST_F(SamplerTest, IsOffUntilAskedFor) {
   EXPECT_NE(WaitForRounds(2), nullptr);
 }
 
+TEST_F(SamplerTest, ARoundUnderWayIsGivenUpWhenNobodyWantsItAnyMore) {
+  Start();
+  ASSERT_NE(WaitForRounds(1), nullptr);
+  control_.Set("slow 5\n");
+  ASSERT_NE(WaitForRounds(sets_.size() + 1), nullptr);
+  const size_t before = sets_.size();
+  EXPECT_FALSE(RunUntil(
+      *loop_, [&] { return sets_.size() > before; }, milliseconds(20)))
+      << "the next round is under way";
+  inventory_->SetSampling(milliseconds(0));
+  EXPECT_FALSE(RunUntil(*loop_, [&] { return sets_.size() > before; }, milliseconds(800)));
+}
+
 TEST_F(SamplerTest, ALostGpuIsLeftOutAndComesBack) {
   Start();
   ASSERT_NE(WaitForRounds(1), nullptr);

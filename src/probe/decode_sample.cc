@@ -270,6 +270,10 @@ StatusOr<std::vector<device::NvLinkSample>> DecodeLinkSamples(std::span<const st
                      .received_bytes = value(LinkField::kReceivedKib, 10)});
   }
   std::ranges::sort(links, {}, &device::NvLinkSample::link);
+  const auto twice = std::ranges::adjacent_find(links, {}, &device::NvLinkSample::link);
+  if (twice != links.end()) {
+    return InvalidArgument("probe frame: NVLink {} is there twice", twice->link);
+  }
   return links;
 }
 

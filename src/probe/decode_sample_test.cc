@@ -155,6 +155,11 @@ TEST(DecodeLinkSamplesTest, RejectsWhatNoGpuHas) {
   payload.count = 1;
   payload.links[0].link = kMaxNvLinks;
   EXPECT_THAT(DecodeLinkSamples(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  payload.count = 2;
+  payload.links[0].link = 4;
+  payload.links[1].link = 4;
+  EXPECT_THAT(DecodeLinkSamples(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument))
+      << "one link twice";
 }
 
 TEST(DecodeProcessesTest, ReadsProcesses) {

@@ -2,7 +2,9 @@
 // after a restart.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "src/doc/doc.h"
 #include "tests/integration/agent_fixture.h"
@@ -14,6 +16,12 @@ namespace json = boost::json;
 using ::testing::HasSubstr;
 
 constexpr const char* kShared = "nvidia.com/gpu.shared";
+
+std::string TextOf(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
 
 class NodeHealth : public AgentFixture {
  protected:
@@ -33,6 +41,13 @@ class NodeHealth : public AgentFixture {
     return node_->WaitForStatus([&](const json::value& status) {
       const json::value health = status.is_null() ? json::value() : Health();
       return health.is_object() && is_wanted(health);
+    });
+  }
+  // Whether the page of series comes to have `text`.
+  bool WaitForPage(const std::string& text) const {
+    return node_->WaitForStatus([&](const json::value&) {
+      return e2e::RunProgram({"kgpu", "metrics", "--run-dir", node_->run_dir()}).out.find(text) !=
+             std::string::npos;
     });
   }
   bool WaitForReason(size_t gpu, const std::string& reason) const {
@@ -107,9 +122,15 @@ TEST_P(NodeHealth, AGpuThatFailsTooOftenIsHeldUntilAnAdminClearsIt) {
     return !faults.empty() && faults[0].at("held") == json::value(true);
   }));
   EXPECT_TRUE(WaitForGpus(3, 4));
-  // Neither a reset nor a restart of the agent makes it good.
+  // Neither a reset nor restarts of the agent make it good, not even with a bad configuration.
   node_->host().Inject("heal");
   node_->EndAgent();
+  const std::string config = TextOf(node_->host().dir().At("config.yaml"));
+  node_->host().dir().WriteFile("config.yaml", "pools: 3\n");
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForReason(1, "Xid48"));
+  node_->EndAgent();
+  node_->host().dir().WriteFile("config.yaml", config);
   node_->StartAgent();
   ASSERT_TRUE(WaitForReason(1, "Xid48"));
   Xid("0", "48");  // comes and goes meanwhile
@@ -126,6 +147,7 @@ TEST_P(NodeHealth, AHungDriverTakesAllGpusUntilItAnswersAndTheHoldDownIsOver) {
   Xid("0", "48", {"--only", "kernel-log"});  // has the agent ask
   ASSERT_TRUE(WaitForGpus(0, 4));
   ASSERT_TRUE(WaitForReason(2, "DriverUnresponsive"));
+  EXPECT_TRUE(WaitForPage("rule=\"DriverUnresponsive\"")) << "the page knows while it lasts";
   node_->host().Inject("heal");
   EXPECT_TRUE(WaitForGpus(4, 4));
 }

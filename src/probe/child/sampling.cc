@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kDutyPeriodUs = 10'000'000;
 constexpr uint32_t kMaxDutySamples = 512;
+constexpr double kLargestReal = 9e18;  // that an int64_t holds
 
 // The GPU, or all of the driver, answers nothing more.
 bool IsGone(nvml::Return result) {
@@ -27,6 +28,10 @@ uint64_t Bit(SampleField field) {
 bool IntegerOf(const nvml::FieldValue& field, int64_t* value) {
   switch (field.value_type) {
     case nvml::kValueDouble:
+      // Not of NaN either; the cast of what does not fit is undefined.
+      if (!(field.value.real > -kLargestReal && field.value.real < kLargestReal)) {
+        return false;
+      }
       *value = static_cast<int64_t>(field.value.real);
       return true;
     case nvml::kValueUint:
