@@ -21,7 +21,7 @@ UsePtr UseOf(const std::map<usage::PodName, usage::Amounts>& current) {
     use->push_back({.pod_namespace = pod.pod_namespace,
                     .pod = pod.pod,
                     .gpu_seconds = amounts.gpu_seconds,
-                    .busy_gpu_seconds = amounts.busy_gpu_seconds,
+                    .busy_gpu_seconds = usage::ToldBusy(amounts),
                     .memory_gib_seconds = amounts.gib_seconds});
   }
   return use;

@@ -36,7 +36,7 @@ void AddUsageVerb(VerbRegistrar& verbs) {
   verb->footer(
       "Counted by the agent while it runs, by the hour; docs/usage.md says what each column is.\n\n"
       "  kgpu usage --since 7d --by namespace\n"
-      "  kgpu usage --output json | jq '.usage[] | select(.busyGpuSeconds < .gpuSeconds / 10)'");
+      "  kgpu usage --output json | jq '.usage[] | select(.busyGpuSeconds == 0)'");
   verb->add_option("--since", options->since, "How far back: 90m, 24h, 7d; whole hours count")
       ->type_name("TIME")
       ->capture_default_str();

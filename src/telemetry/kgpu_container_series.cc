@@ -142,7 +142,8 @@ constexpr std::array kContainer = {
            {.node = &OfPods<&PodUse::gpu_seconds>}},
     Series{"kgpu_pod_gpu_busy_seconds_total",
            kCounter,
-           "GPU time that the pod used: utilization over time.",
+           "GPU time that the pod used: utilization over time; absent where the driver does not "
+           "tell it.",
            "seconds",
            "namespace, pod",
            {.node = &OfPods<&PodUse::busy_gpu_seconds>}},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,9 @@ namespace kgpu::telemetry {
 struct PodUse {
   std::string pod_namespace;
   std::string pod;
-  double gpu_seconds = 0;         // handed out; a slot of n replicas counts 1/n
-  double busy_gpu_seconds = 0;    // utilisation × time
-  double memory_gib_seconds = 0;  // GiB × s
+  double gpu_seconds = 0;                  // handed out; a slot of n replicas counts 1/n
+  std::optional<double> busy_gpu_seconds;  // utilisation × time; nothing: the driver does not tell
+  double memory_gib_seconds = 0;           // GiB × s
 };
 
 // Null: not known (yet); its series are absent.

@@ -250,6 +250,25 @@ TEST(RenderTest, WhatTheDriverDoesNotTellIsAbsent) {
   EXPECT_THAT(page, HasSubstr("kgpu_gpu_healthy{"));
 }
 
+TEST(RenderTest, APodWhoseUseTheDriverDoesNotTellIsNotIdle) {
+  PageInput input = TestNode(1, 0);
+  input.usage = std::make_shared<const std::vector<PodUse>>(
+      std::vector<PodUse>{{.pod_namespace = "ml",
+                           .pod = "mps",
+                           .gpu_seconds = 60,
+                           .busy_gpu_seconds = std::nullopt,
+                           .memory_gib_seconds = 1},
+                          {.pod_namespace = "ml",
+                           .pod = "idle",
+                           .gpu_seconds = 60,
+                           .busy_gpu_seconds = 0,
+                           .memory_gib_seconds = 0}});
+  const std::string page = Render(input);
+  EXPECT_THAT(page, HasSubstr("kgpu_pod_gpu_seconds_total{namespace=\"ml\",pod=\"mps\"} 60\n"));
+  EXPECT_THAT(page, Not(HasSubstr("busy_seconds_total{namespace=\"ml\",pod=\"mps\"}")));
+  EXPECT_THAT(page, HasSubstr("busy_seconds_total{namespace=\"ml\",pod=\"idle\"} 0\n"));
+}
+
 TEST(RenderTest, AnEmptyInputIsAnEmptyPage) {
   EXPECT_EQ(Render({}), "");
 }

@@ -72,7 +72,8 @@ void Book::Add(const Rates& rates, double seconds, Hour hour) {
   for (const auto& [pod, rate] : rates) {
     const Amounts amounts{.gpu_seconds = rate.gpu_seconds * seconds,
                           .busy_gpu_seconds = rate.busy_gpu_seconds * seconds,
-                          .gib_seconds = rate.gib_seconds * seconds};
+                          .gib_seconds = rate.gib_seconds * seconds,
+                          .untold_gpu_seconds = rate.untold_gpu_seconds * seconds};
     current_[pod] += amounts;
     all_.Add(hour, pod, amounts);
     (is_writing_all_ ? later_ : recent_).Add(hour, pod, amounts);

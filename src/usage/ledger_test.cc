@@ -99,14 +99,14 @@ TEST(LedgerTest, AWildClockFillsOnlySoManyHours) {
 TEST(LedgerTextTest, ReadsBackWhatItPrints) {
   Ledger ledger;
   ledger.Add(At(0), {"ml", "a"}, {1.5, 2, 3.25});
-  ledger.Add(At(0), {"ml", "b"}, {1, 2, 3});
+  ledger.Add(At(0), {"ml", "b"}, {1, 2, 3, 0.5});
   ledger.Add(At(3), {"web", "b"}, {4, 5, 6});
   const std::string text = PrintLedger(7, ledger);
   EXPECT_EQ(text,
             "kgpu-usage 1 7\n"
             "hour 490000\n"
             "use ml a 1.500 2.000 3.250\n"
-            "use = b 1.000 2.000 3.000\n"
+            "use = b 1.000 2.000 3.000 0.500\n"
             "hour 490003\n"
             "use web = 4.000 5.000 6.000\n"
             "end 7\n");

@@ -12,7 +12,8 @@
 
 // kgpu-usage 1 GENERATION
 // hour N                            hours since 1970; what follows is of it
-// use NAMESPACE POD GPU BUSY GIB    seconds; "=" for the namespace or pod of the line before
+// use NAMESPACE POD GPU BUSY GIB [UNTOLD]   seconds; "=" for the namespace or pod of the line
+//                                           before; nothing untold is left out
 // end LINES
 
 namespace kgpu::usage {
@@ -74,7 +75,7 @@ class Reader {
     if (words.size() == 2 && words[0] == "hour") {
       return TakeHour(words[1]);
     }
-    if (words.size() == 6 && words[0] == "use") {
+    if ((words.size() == 6 || words.size() == 7) && words[0] == "use") {
       return TakeUse(words);
     }
     if (words.size() == 2 && words[0] == "end" && ParseUint(words[1]) == number_) {
@@ -107,17 +108,22 @@ class Reader {
     const auto gpu = ParseAmount(words[3]);
     const auto busy = ParseAmount(words[4]);
     const auto gib = ParseAmount(words[5]);
+    const auto untold = words.size() == 7 ? ParseAmount(words[6]) : std::optional(0.0);
     if (words[1] != "=") {
       pod_.pod_namespace = words[1];
     }
     if (words[2] != "=") {
       pod_.pod = words[2];
     }
-    if (!hour_ || !gpu || !busy || !gib || !IsName(pod_.pod_namespace) || !IsName(pod_.pod)) {
+    const bool is_told = gpu && busy && gib && untold;
+    if (!hour_ || !is_told || !IsName(pod_.pod_namespace) || !IsName(pod_.pod)) {
       return Wrong("no use of an hour");
     }
     file_.ledger.Add(*hour_, pod_,
-                     {.gpu_seconds = *gpu, .busy_gpu_seconds = *busy, .gib_seconds = *gib});
+                     {.gpu_seconds = *gpu,
+                      .busy_gpu_seconds = *busy,
+                      .gib_seconds = *gib,
+                      .untold_gpu_seconds = *untold});
     return OkStatus();
   }
 
@@ -141,11 +147,16 @@ std::string PrintLedger(uint64_t generation, const Ledger& ledger) {
       at = hour;
       ++lines;
     }
-    fmt::format_to(std::back_inserter(text), "use {} {} {:.3f} {:.3f} {:.3f}\n",
+    fmt::format_to(std::back_inserter(text), "use {} {} {:.3f} {:.3f} {:.3f}",
                    Shorter(pod.pod_namespace, before.pod_namespace), Shorter(pod.pod, before.pod),
                    std::min(amounts.gpu_seconds, kMostAmount),
                    std::min(amounts.busy_gpu_seconds, kMostAmount),
                    std::min(amounts.gib_seconds, kMostAmount));
+    if (amounts.untold_gpu_seconds > 0) {
+      fmt::format_to(std::back_inserter(text), " {:.3f}",
+                     std::min(amounts.untold_gpu_seconds, kMostAmount));
+    }
+    text += '\n';
     before = pod;
     ++lines;
   });

@@ -78,22 +78,57 @@ class Meter {
     // Two containers of a pod may show the same device.
     std::set<std::pair<std::string_view, PodName>> seen;
     for (const pods::DeviceUse& use : input_.pods.devices) {
-      if (!seen.emplace(use.device_id, NameOf(use.user)).second) {
+      const PodName pod = NameOf(use.user);
+      if (!seen.emplace(use.device_id, pod).second) {
         continue;
       }
       const std::string_view device = pods::DeviceOf(use.device_id);
       const auto slots = slots_.find(device);
-      const unsigned count = slots == slots_.end() ? 1 : slots->second;
-      rates_[NameOf(use.user)].gpu_seconds += PartOf(device) / count;
+      const double part = PartOf(device) / (slots == slots_.end() ? 1 : slots->second);
+      rates_[pod].gpu_seconds += part;
+      rates_[pod].untold_gpu_seconds += IsBusyTold(device, pod) ? 0 : part;
     }
+  }
+
+  // Whether AddBusy or AddMig know how busy `pod` keeps its `device`.
+  bool IsBusyTold(std::string_view device, const PodName& pod) const {
+    const bool is_alone = OnlyUserOf(device) != nullptr;
+    for (const device::GpuSample& gpu : input_.samples.gpus) {
+      if (gpu.uuid.str() == device) {
+        return is_alone ? UtilizationOf(gpu).has_value() : AreProcessesTold(gpu, pod);
+      }
+      for (const device::MigSample& mig : gpu.migs) {
+        if (mig.uuid.str() == device) {
+          return is_alone && mig.profiling.graphics_active;
+        }
+      }
+    }
+    return false;
+  }
+
+  // Without a process on the GPU a pod is idle, if it is known whose they all are.
+  bool AreProcessesTold(const device::GpuSample& gpu, const PodName& pod) const {
+    bool has_processes = false;
+    for (const device::ProcessSample& process : gpu.processes) {
+      const auto owner = input_.pods.processes.find(process.pid);
+      if (owner != input_.pods.processes.end() && NameOf(owner->second) == pod) {
+        has_processes = true;
+        if (!process.sm) {
+          return false;
+        }
+      }
+    }
+    return has_processes || input_.pods.problem.empty();
+  }
+
+  static std::optional<double> UtilizationOf(const device::GpuSample& gpu) {
+    return gpu.utilization.duty_cycle ? gpu.utilization.duty_cycle : gpu.utilization.gpu;
   }
 
   void AddBusy(const device::GpuSample& gpu) {
     constexpr double kWhole = 100;
-    const auto utilization =
-        gpu.utilization.duty_cycle ? gpu.utilization.duty_cycle : gpu.utilization.gpu;
     if (const PodName* user = OnlyUserOf(gpu.uuid.str())) {
-      rates_[*user].busy_gpu_seconds += utilization.value_or(0) / kWhole;
+      rates_[*user].busy_gpu_seconds += UtilizationOf(gpu).value_or(0) / kWhole;
       return;
     }
     // The driver's samples of processes are not taken at one instant: their sum may exceed all.

@@ -27,9 +27,10 @@ pods::Container ContainerOf(const PodName& pod, const std::string& name = "main"
   return {.pod_namespace = pod.pod_namespace, .pod = pod.pod, .container = name, .pod_uid = ""};
 }
 
-auto Is(double gpu, double busy, double gib) {
+auto Is(double gpu, double busy, double gib, double untold = 0) {
   constexpr double kNear = 1e-9;
-  return FieldsAre(DoubleNear(gpu, kNear), DoubleNear(busy, kNear), DoubleNear(gib, kNear));
+  return FieldsAre(DoubleNear(gpu, kNear), DoubleNear(busy, kNear), DoubleNear(gib, kNear),
+                   DoubleNear(untold, kNear));
 }
 
 // A node with one GPU, an H100 (of seven compute slices).
@@ -69,6 +70,18 @@ class MeterTest : public ::testing::Test {
     process.memory = memory;
     process.sm = sm;
     return process;
+  }
+  // Two of three compute slices of a GPU instance.
+  device::MigSample& AddMig() {
+    device::MigDevice& mig = snapshot_.gpus[0].mig_devices.emplace_back();
+    mig.uuid = device::MigUuid::Parse(kMig).value();
+    mig.gpu_instance = 2;
+    mig.gpu_instance_slices = 3;
+    mig.compute_instance_slices = 2;
+    device::MigSample& sampled = sample().migs.emplace_back();
+    sampled.uuid = mig.uuid;
+    sampled.gpu_instance = 2;
+    return sampled;
   }
   Rates Measured() const {
     return RatesOf(
@@ -116,57 +129,72 @@ TEST_F(MeterTest, ProcessesNeverUseMoreThanTheGpu) {
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0.6, 0)), Pair(kB, Is(0.5, 0.4, 0))));
 }
 
-TEST_F(MeterTest, UtilisationThatIsNotToldByProcessIsNotCounted) {
+TEST_F(MeterTest, UtilisationThatIsNotToldByProcessIsUntoldNotZero) {
   ShareAmong(2);
   Give(std::string(kGpu) + "::0", kA);
   Give(std::string(kGpu) + "::1", kB);
   sample().utilization.gpu = 90;
-  Run(1, kA, GibiBytes(1), std::nullopt);
-  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0, 1)), Pair(kB, Is(0.5, 0, 0))));
+  Run(1, kA, GibiBytes(1), std::nullopt).kind = device::ProcessKind::kMps;
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0, 1, 0.5)), Pair(kB, Is(0.5, 0, 0))));
+}
+
+TEST_F(MeterTest, WhoIsIdleOnASharedGpuIsToldOnlyWhereProcessesHaveOwners) {
+  ShareAmong(2);
+  Give(std::string(kGpu) + "::0", kA);
+  Give(std::string(kGpu) + "::1", kB);
+  pods_.problem = "the container runtime does not answer";
+  Run(1, kA, GibiBytes(1), 50);
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0.5, 1)), Pair(kB, Is(0.5, 0, 0, 0.5))));
 }
 
 TEST_F(MeterTest, TwoContainersOfAPodWithOneDeviceAreCountedOnce) {
   Give(kGpu, kA, "sidecar");
   Give(kGpu, kA, "main");
-  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0))));
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0, 1))));
 }
 
 TEST_F(MeterTest, AMigDeviceCountsByItsComputeSlices) {
-  device::MigDevice& mig = snapshot_.gpus[0].mig_devices.emplace_back();
-  mig.uuid = device::MigUuid::Parse(kMig).value();
-  mig.gpu_instance = 2;
-  mig.gpu_instance_slices = 3;
-  mig.compute_instance_slices = 2;
-  device::MigSample& sampled = sample().migs.emplace_back();
-  sampled.uuid = mig.uuid;
-  sampled.gpu_instance = 2;
-  sampled.profiling.graphics_active = 0.5;
+  AddMig().profiling.graphics_active = 0.5;
   Give(kMig, kA);
   Run(1, kA, GibiBytes(4), std::nullopt).gpu_instance = 2;
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(2.0 / 7, 1.0 / 7, 4))));
+}
+
+TEST_F(MeterTest, AMigDeviceWithoutMonitorsIsUntoldNotIdle) {
+  AddMig();
+  Give(kMig, kA);
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(2.0 / 7, 0, 0, 2.0 / 7))));
+}
+
+TEST_F(MeterTest, ASharedMigDeviceIsUntold) {
+  AddMig().profiling.graphics_active = 0.5;
+  Give(std::string(kMig) + "::0", kA);
+  Give(std::string(kMig) + "::1", kB);
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(2.0 / 7, 0, 0, 2.0 / 7)),
+                                      Pair(kB, Is(2.0 / 7, 0, 0, 2.0 / 7))));
 }
 
 TEST_F(MeterTest, AProcessInTwoListsHasItsMemoryOnce) {
   Give(kGpu, kA);
   Run(1, kA, GibiBytes(2), 30);
   Run(1, kA, GibiBytes(2), 30).kind = device::ProcessKind::kGraphics;
-  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 2))));
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 2, 1))));
 }
 
 TEST_F(MeterTest, MemoryThatIsNotToldByProcessIsThatOfTheGpu) {
   Give(kGpu, kA);
   sample().memory =
       device::MemoryUse{.total = GibiBytes(80), .reserved = {}, .used = GibiBytes(5), .free = {}};
-  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0))));
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0, 1))));
   Run(1, kA, std::nullopt, std::nullopt);
-  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 5))));
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 5, 1))));
 }
 
 TEST_F(MeterTest, AGpuThatIsGoneIsStillHandedOut) {
   snapshot_.gpus.clear();
   samples_.gpus.clear();
   Give(kGpu, kA);
-  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0))));
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0, 1))));
 }
 
 TEST_F(MeterTest, NobodyHasNothing) {

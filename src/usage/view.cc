@@ -33,12 +33,20 @@ std::string Hours(double seconds) {
   return fmt::format("{:.2f}", seconds / kSecondsOfAnHour);
 }
 
+std::string BusyHours(const Amounts& amounts) {
+  const auto busy = ToldBusy(amounts);
+  return busy ? Hours(*busy) : "-";
+}
+
 // How much of the time that it had GPUs a pod has used them.
 std::string Share(const Amounts& amounts) {
   constexpr double kPercent = 100;
-  return amounts.gpu_seconds <= 0
-             ? ""
-             : fmt::format("{:.0f}%", kPercent * amounts.busy_gpu_seconds / amounts.gpu_seconds);
+  const auto busy = ToldBusy(amounts);
+  if (!busy) {
+    return "-";
+  }
+  return amounts.gpu_seconds <= 0 ? ""
+                                  : fmt::format("{:.0f}%", kPercent * *busy / amounts.gpu_seconds);
 }
 
 Amounts SumOf(const std::vector<UsageRow>& rows) {
@@ -51,8 +59,9 @@ Amounts SumOf(const std::vector<UsageRow>& rows) {
 
 // Whole seconds: a double would be printed with an exponent.
 json::object AmountsJson(const Amounts& amounts) {
+  const auto busy = ToldBusy(amounts);
   return {{"gpuSeconds", std::llround(amounts.gpu_seconds)},
-          {"busyGpuSeconds", std::llround(amounts.busy_gpu_seconds)},
+          {"busyGpuSeconds", busy ? json::value(std::llround(*busy)) : json::value()},
           {"gibSeconds", std::llround(amounts.gib_seconds)}};
 }
 
@@ -115,8 +124,8 @@ std::string UsageTable(const std::vector<UsageRow>& rows, const UsageQuery& quer
     if (is_pod) {
       cells.push_back(pod.pod);
     }
-    cells.insert(cells.end(), {Hours(amounts.gpu_seconds), Hours(amounts.busy_gpu_seconds),
-                               Share(amounts), Hours(amounts.gib_seconds)});
+    cells.insert(cells.end(), {Hours(amounts.gpu_seconds), BusyHours(amounts), Share(amounts),
+                               Hours(amounts.gib_seconds)});
     table.AddRow(std::move(cells));
   };
   for (const UsageRow& row : rows) {

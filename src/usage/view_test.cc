@@ -61,6 +61,20 @@ TEST_F(UsageViewTest, IsJsonForPrograms) {
             R"("total":{"gpuSeconds":3600,"busyGpuSeconds":1800,"gibSeconds":7200}})");
 }
 
+TEST_F(UsageViewTest, WhatTheDriverDoesNotTellIsNotZero) {
+  ledger_.Add(Ago(0), {"ml", "mps"}, {3600, 0, 3600, 3600});
+  const UsageQuery query{.now = kNow, .since = std::chrono::hours(1)};
+  const std::vector<UsageRow> rows = UsageRows(ledger_, query);
+  EXPECT_THAT(UsageTable(rows, query), HasSubstr("ml         mps  1.00       -     -      1.00\n"));
+  EXPECT_THAT(boost::json::serialize(UsageJson(rows, query)),
+              HasSubstr(R"("pod":"mps","gpuSeconds":3600,"busyGpuSeconds":null)"));
+}
+
+TEST_F(UsageViewTest, AFewSecondsThatAreNotToldAreBorne) {
+  EXPECT_EQ(ToldBusy({100, 30, 0, 5}), 30);
+  EXPECT_EQ(ToldBusy({100, 30, 0, 6}), std::nullopt);
+}
+
 TEST(ParseSinceTest, TakesDaysToo) {
   EXPECT_THAT(ParseSince("--since", "7d"), IsOkAndHolds(std::chrono::days(7)));
   EXPECT_THAT(ParseSince("--since", "90m"), IsOkAndHolds(std::chrono::minutes(90)));
