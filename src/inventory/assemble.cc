@@ -270,4 +270,17 @@ std::vector<device::UnmanagedGpu> Unmanaged(const HostView& view, const std::vec
   return unmanaged;
 }
 
+std::set<std::string> Fingerprints(const HostView& view, const sys::Root& host) {
+  std::set<std::string> fingerprints;
+  for (const host::PciDevice& pci : view.pci) {
+    if (!pci.is_gpu()) {
+      continue;
+    }
+    const auto minor = MinorFromProc(host, pci.id);
+    const bool has_node = minor && host.Exists(fmt::format("dev/nvidia{}", *minor));
+    fingerprints.insert(fmt::format("{} {} {}", pci.id.str(), pci.kernel_driver, has_node));
+  }
+  return fingerprints;
+}
+
 }  // namespace kgpu::inventory

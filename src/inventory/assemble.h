@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,5 +49,9 @@ std::vector<device::UnmanagedGpu> Unmanaged(const HostView& view,
 // The minor of a GPU as the kernel module tells it. Source:
 // /proc/driver/nvidia/gpus/<address>/information, "Device Minor:".
 std::optional<unsigned> MinorFromProc(const sys::Root& host, const device::PciBusId& id);
+
+// What of each GPU decides whether the driver can list it: its address, its kernel driver, its
+// node.
+std::set<std::string> Fingerprints(const HostView& view, const sys::Root& host);
 
 }  // namespace kgpu::inventory

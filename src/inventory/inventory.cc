@@ -60,20 +60,6 @@ health::Settings HealthOf(const InventoryOptions& options) {
   return settings;
 }
 
-// What of a GPU decides whether the driver can list it: its address, its kernel driver, its node.
-std::set<std::string> Fingerprints(const HostView& view, const sys::Root& host) {
-  std::set<std::string> fingerprints;
-  for (const host::PciDevice& pci : view.pci) {
-    if (!pci.is_gpu()) {
-      continue;
-    }
-    const auto minor = MinorFromProc(host, pci.id);
-    const bool has_node = minor && host.Exists(fmt::format("dev/nvidia{}", *minor));
-    fingerprints.insert(fmt::format("{} {} {}", pci.id.str(), pci.kernel_driver, has_node));
-  }
-  return fingerprints;
-}
-
 }  // namespace
 
 class Inventory::Impl {
