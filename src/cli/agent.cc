@@ -1,5 +1,7 @@
 #include "src/cli/agent.h"
 
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
@@ -25,7 +27,13 @@ struct Options {
   std::string http_address;
 };
 
+// One heap for all threads: they allocate little at a time, and a heap for each keeps 0.4 MiB.
+void ShareTheHeap() {
+  (void)mallopt(M_ARENA_MAX, 1);
+}
+
 StatusOr<ExitCode> Run(Options options) {
+  ShareTheHeap();
   SetLogLevel(LogLevel::kInfo);
   // Before gRPC starts threads, which inherit the mask.
   ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM, SIGHUP}));
