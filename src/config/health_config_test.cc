@@ -142,6 +142,31 @@ TEST(HealthSwitchesTest, WhatIsEnabledWins) {
   EXPECT_TRUE(Counts(all, 13));
 }
 
+TEST(HealthSwitchesTest, AllThatIsEnabledWinsOverSingleXidsAndEveryOtherList) {
+  const HealthConfig xids = Apply({"DP_DISABLE_HEALTHCHECKS=31,79", "DP_ENABLE_HEALTHCHECKS=all"});
+  EXPECT_TRUE(Counts(xids, 31));
+  EXPECT_TRUE(Counts(xids, 79));
+  const HealthConfig all =
+      Apply({"DP_DISABLE_HEALTHCHECKS=all", "DP_ENABLE_HEALTHCHECKS=All", "XID_CONFIG=32"});
+  EXPECT_TRUE(Counts(all, 79));
+  EXPECT_TRUE(Counts(all, "RowRemapFailed"));
+}
+
+TEST(HealthSwitchesTest, WordsForAllReachTheEntriesOfTheFile) {
+  HealthConfig health;
+  health.rules["Xid79"] = {.action = Action::kDrain, .is_unhealthy = true};
+  health.rules["RowRemapPending"] = {.is_unhealthy = true};
+  health.rules["GpuLost"] = {.action = Action::kReboot, .is_unhealthy = true};
+  HealthConfig all = health;
+  ApplyHealthSwitches(std::vector<std::string>{"DP_DISABLE_HEALTHCHECKS=xids"}, health);
+  EXPECT_FALSE(Counts(health, 79));
+  EXPECT_TRUE(Counts(health, "RowRemapPending"));
+  ApplyHealthSwitches(std::vector<std::string>{"DP_DISABLE_HEALTHCHECKS=all"}, all);
+  EXPECT_FALSE(Counts(all, 79));
+  EXPECT_FALSE(Counts(all, "RowRemapPending"));
+  EXPECT_TRUE(Counts(all, "GpuLost"));
+}
+
 TEST(HealthSwitchesTest, GkesListReplacesTheTableButFor48) {
   const HealthConfig health = Apply({"XID_CONFIG=32,79,74"});
   EXPECT_TRUE(Counts(health, 32));

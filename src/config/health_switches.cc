@@ -7,10 +7,13 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/health/rule_table.h"
 
 namespace kgpu::config {
 namespace {
 
+constexpr std::string_view kDisable = "DP_DISABLE_HEALTHCHECKS";
+constexpr std::string_view kEnable = "DP_ENABLE_HEALTHCHECKS";
 constexpr std::string_view kEveryXid = "Xid*";
 constexpr std::string_view kEveryRule = "*";
 // GKE's plugin has it in its list whatever it is told.
@@ -51,9 +54,20 @@ void ForEachWord(std::string_view variable, std::string_view list, std::vector<s
   }
 }
 
+// The words are about every rule, also about those that have an entry.
+void SetEntries(HealthConfig& health, bool are_xids_only, bool is_unhealthy) {
+  for (auto& [name, setting] : health.rules) {
+    const auto rule = health::FindRule(name);
+    if (rule && (rule->xid || (!are_xids_only && !rule->is_certain))) {
+      setting.is_unhealthy = is_unhealthy;
+    }
+  }
+}
+
 bool TakeSwitch(std::string_view word, bool is_unhealthy, HealthConfig& health) {
   const std::string lower = ToLower(word);
   if (lower == "all" || lower == "xids") {
+    SetEntries(health, lower == "xids" || is_unhealthy, is_unhealthy);
     SetVerdict(health, kEveryXid, is_unhealthy);
     if (is_unhealthy) {
       health.rules.erase(std::string(kEveryRule));
@@ -67,6 +81,16 @@ bool TakeSwitch(std::string_view word, bool is_unhealthy, HealthConfig& health) 
     SetVerdict(health, fmt::format("Xid{}", *xid), is_unhealthy);
   }
   return xid.has_value();
+}
+
+bool HasWord(std::string_view list, std::string_view wanted) {
+  bool has_word = false;
+  std::vector<std::string> notes;
+  ForEachWord("", list, notes, [&](std::string_view word) {
+    has_word |= ToLower(word) == wanted;
+    return true;
+  });
+  return has_word;
 }
 
 }  // namespace
@@ -94,12 +118,16 @@ std::vector<std::string> ApplyHealthSwitches(std::span<const std::string> enviro
     SetCriticalXids(xids, health);
     notes.push_back(fmt::format("XID_CONFIG={}: of all XIDs only these and 48 count", *list));
   }
-  // What is enabled wins.
-  for (const auto& [name, is_unhealthy] :
-       {std::pair<std::string_view, bool>{"DP_DISABLE_HEALTHCHECKS", false},
-        std::pair<std::string_view, bool>{"DP_ENABLE_HEALTHCHECKS", true}}) {
+  // What is enabled wins; behind its "all" the other list is not even looked at.
+  const bool is_all_enabled = HasWord(Find(environment, kEnable).value_or(""), "all");
+  for (const auto& [name, is_unhealthy] : {std::pair<std::string_view, bool>{kDisable, false},
+                                           std::pair<std::string_view, bool>{kEnable, true}}) {
     const auto list = Find(environment, name);
     if (!list || list->empty()) {
+      continue;
+    }
+    if (!is_unhealthy && is_all_enabled) {
+      notes.push_back(fmt::format("{} is passed over: {} has \"all\"", name, kEnable));
       continue;
     }
     ForEachWord(name, *list, notes, [&health, value = is_unhealthy](std::string_view word) {
