@@ -52,4 +52,9 @@ Rule Judge(const Settings& settings, Rule rule) {
   return rule;
 }
 
+bool IsWaived(const Settings& settings, const Rule& rule) {
+  const RuleSetting* setting = SettingOf(settings, rule);
+  return setting != nullptr && setting->is_unhealthy == false;
+}
+
 }  // namespace kgpu::health

@@ -13,4 +13,7 @@ namespace kgpu::health {
 // `rule` with the settings applied: its own entry, or "Xid*", or "*".
 Rule Judge(const Settings& settings, Rule rule);
 
+// Whether the settings say of the rule, or of all like it, that it leaves devices in use.
+bool IsWaived(const Settings& settings, const Rule& rule);
+
 }  // namespace kgpu::health

@@ -134,6 +134,30 @@ std::optional<uint32_t> PidOf(std::string_view text) {
   return static_cast<uint32_t>(*pid);
 }
 
+// "149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (…)"; of others it says "Nonfatal".
+bool IsFatalLinkError(const KernelFault& fault) {
+  if (fault.code < 144 || fault.code > 150) {
+    return false;
+  }
+  const size_t at = fault.text.find(" Fatal ");
+  return at != std::string_view::npos || fault.text.starts_with("Fatal ");
+}
+
+std::optional<KernelFault> TakeSwitchFault(Scanner& scanner) {
+  auto fault = TakeCoded(scanner);
+  if (!fault) {
+    return std::nullopt;
+  }
+  if (fault->text.starts_with("Fatal")) {
+    fault->word = KernelWord::kSwitchFatal;
+  } else if (fault->text.starts_with("Non-fatal")) {
+    fault->word = KernelWord::kSwitchError;
+  } else {
+    return std::nullopt;  // "Severity 0 Engine instance …", "Data {…}": more about the line before
+  }
+  return fault;
+}
+
 }  // namespace
 
 std::optional<std::string_view> KernelMessage(std::string_view record) {
@@ -157,6 +181,7 @@ std::optional<KernelFault> ParseKernelMessage(std::string_view message) {
       auto fault = TakeCoded(scanner);
       if (fault) {
         fault->pid = PidOf(fault->text);
+        fault->is_fatal = IsFatalLinkError(*fault);
       }
       return fault;
     }
@@ -169,12 +194,7 @@ std::optional<KernelFault> ParseKernelMessage(std::string_view message) {
     return KernelFault{.word = KernelWord::kLost, .pci = *pci, .text = scanner.rest()};
   }
   if (scanner.Skip("nvidia-nvswitch") && scanner.Number(10, 4) && scanner.Skip(": SXid ")) {
-    auto fault = TakeCoded(scanner);
-    if (fault) {
-      fault->word =
-          fault->text.starts_with("Fatal") ? KernelWord::kSwitchFatal : KernelWord::kSwitchError;
-    }
-    return fault;
+    return TakeSwitchFault(scanner);
   }
   return std::nullopt;
 }

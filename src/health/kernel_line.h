@@ -23,6 +23,7 @@ struct KernelFault {
   std::optional<unsigned> gpu_instance{};      // "GPU-I:05"
   std::optional<unsigned> compute_instance{};  // "GPU-CI:00"
   std::optional<uint32_t> pid{};
+  bool is_fatal = false;    // of an XID of NVLink 5 (144 to 150): the driver calls it so
   std::string_view text{};  // what follows the code; part of the line
 };
 
@@ -31,8 +32,9 @@ struct KernelFault {
 // belong to the record before. Source: the kernel's Documentation/ABI/testing/dev-kmsg.
 std::optional<std::string_view> KernelMessage(std::string_view record);
 
-// Nothing for a message that is about something else. Source: NVIDIA's open kernel modules, the
-// print of an XID, and messages in public reports of drivers 352 to 590.
+// Nothing for a message that is about something else; of the lines that a switch writes of one
+// error only that which says how grave it is. Source: NVIDIA's open kernel modules, the print of an
+// XID, and messages in public reports of drivers 352 to 590.
 std::optional<KernelFault> ParseKernelMessage(std::string_view message);
 
 }  // namespace kgpu::health

@@ -117,6 +117,42 @@ TEST(ParseKernelMessageTest, ReadsTheFaultsOfSwitches) {
   EXPECT_EQ(error->text, "Non-fatal, Link 32 egress error (First)");
 }
 
+// As NVIDIA's guide to the Fabric Manager shows them.
+TEST(ParseKernelMessageTest, OfTheLinesOfASwitchErrorOnlyTheGraveWordCounts) {
+  EXPECT_TRUE(ParseKernelMessage("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, "
+                                 "Link 46 MC TS crumbstore MCTO (First)")
+                  .has_value());
+  for (const char* message :
+       {"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Severity 0 Engine instance 46 "
+        "Sub-engine instance 00",
+        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Data {0x00140004, 0x00100000, "
+        "0x00140004, 0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000}"}) {
+    EXPECT_FALSE(ParseKernelMessage(message).has_value()) << message;
+  }
+}
+
+TEST(ParseKernelMessageTest, TellsFatalErrorsOfNvLink5FromOthers) {
+  struct Case {
+    const char* message;
+    bool is_fatal;
+  };
+  const Case cases[] = {
+      {"NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x004505c6 0x0)",
+       true},
+      {"NVRM: Xid (PCI:0018:01:00): 145, RLW_CTRL        Nonfatal XC0 i0 Link 09 (0x004505c6 0x0)",
+       false},
+      {"NVRM: Xid (PCI:0018:01:00): 145, pid='<unknown>', name=<unknown>, RLW_REMAP Fatal XC0",
+       true},
+      {"NVRM: Xid (PCI:0018:01:00): 149, Non-Fatal XC0", false},
+      {"NVRM: Xid (PCI:0018:01:00): 79, a Fatal word", false},
+  };
+  for (const Case& expected : cases) {
+    const auto fault = ParseKernelMessage(expected.message);
+    ASSERT_TRUE(fault.has_value()) << expected.message;
+    EXPECT_EQ(fault->is_fatal, expected.is_fatal) << expected.message;
+  }
+}
+
 TEST(ParseKernelMessageTest, OtherMessagesAreNothing) {
   for (const char* message :
        {"", "NVRM: ", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.104.05",

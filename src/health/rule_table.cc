@@ -94,6 +94,12 @@ constexpr std::array kNamed = {
          .is_standing = true,
          .limit = 10,
          .limit_unit = "errors a minute"},
+    Rule{.name = "NvLinkFatal",
+         .fault_class = kNvLink,
+         .action = kResetGpu,
+         .is_unhealthy = true,
+         .text = "an NVLink failed for good (XID 144 to 150, fatal): reset the GPU, check the link "
+                 "and its other end if it recurs"},
     Rule{.name = "NvSwitchError",
          .fault_class = kNvLink,
          .action = kInspect,

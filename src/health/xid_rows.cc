@@ -90,8 +90,8 @@ constexpr std::array kRows = {
     XidRow{49, 51, kOther, kResetGpu, true, kUnused},
     XidRow{52, 52, kThermal, kInspect, false,
            "clocks were lowered because of heat: check fans, air flow and room temperature"},
-    XidRow{53, 53, kPower, kInspect, false,
-           "clocks were lowered because of power: check the power supply"},
+    XidRow{53, 53, kThermal, kInspect, false,
+           "clocks were lowered because of heat: check fans, air flow and room temperature"},
     XidRow{54, 54, kPower, kInspect, true,
            "the power cable of the GPU is missing: check the cables"},
     XidRow{55, 55, kOther, kResetGpu, true, kUnused},
@@ -187,9 +187,10 @@ constexpr std::array kRows = {
     XidRow{142, 142, kApplication, kRestartApp, false, kEncoder},
     XidRow{143, 143, kDriver, kResetGpu, true,
            "the GPU could not be set up: reset the GPU, restart the host if it recurs"},
-    XidRow{144, 150, kNvLink, kResetGpu, false,
-           "an NVLink error, of which many pass: reset the GPU when the driver asks for it, check "
-           "the link if it recurs"},
+    XidRow{
+        144, 150, kNvLink, kResetGpu, false,
+        "an NVLink error, of which many pass: reset the GPU when the driver asks for it or calls "
+        "it fatal"},
     XidRow{151, 151, kFirmware, kReboot, true,
            "new keys for confidential computing could not be made: restart the virtual machine"},
     XidRow{152, 153, kApplication, kRestartApp, false, kDla},
@@ -220,8 +221,8 @@ constexpr std::array kRows = {
     XidRow{167, 167, kPcie, kReboot, true,
            "the PCIe link did not answer in time: restart the host, check the slot if it recurs"},
     XidRow{168, 168, kMemory, kInspect, false,
-           "memory was set aside because of errors, so that there is less of it: have the GPU "
-           "checked"},
+           "memory was set aside because of errors while ECC is off, so that there is less of it: "
+           "switch ECC on, restart the host"},
     XidRow{169, 169, kFirmware, kResetGpu, true,
            "the security micro-controller (SEC2) halted: reset the GPU"},
     XidRow{170, 170, kNvLink, kIgnore, false, "a notice of an encrypted NVLink: nothing to do"},

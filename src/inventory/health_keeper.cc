@@ -1,10 +1,13 @@
 #include "src/inventory/health_keeper.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "src/health/judge.h"
 #include "src/health/rule_table.h"
 #include "src/nvml/abi.h"
 
@@ -128,6 +131,14 @@ void HealthKeeper::OnKernelFault(const health::KernelFault& fault) {
   if (gpu != gpus_.end()) {  // another is none of ours: held by a virtual machine, say
     sign.gpu = gpu->uuid;
     Note(sign);
+    // The code alone does not tell. Who waives the code waives this too.
+    if (fault.is_fatal && !health::IsWaived(settings(), health::RuleOfXid(fault.code))) {
+      const std::string detail = fmt::format("XID {}: {}", fault.code, sign.detail);
+      sign.xid.reset();
+      sign.rule = "NvLinkFatal";
+      sign.detail = detail;
+      Note(sign);
+    }
   }
 }
 

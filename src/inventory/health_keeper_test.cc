@@ -182,6 +182,25 @@ TEST_F(HealthKeeperTest, AFatalErrorOfASwitchReachesAllGpus) {
   EXPECT_EQ(Reason(1), "NvSwitchFatal");
 }
 
+TEST_F(HealthKeeperTest, AnNvLinkErrorCountsAgainstTheGpuWhenTheDriverCallsItFatal) {
+  Start();
+  KernelSays("NVRM: Xid (PCI:0000:07:00): 145, RLW_CTRL  Nonfatal XC0 i0 Link 09 (0x1)");
+  EXPECT_EQ(Reason(0), "");
+  KernelSays("NVRM: Xid (PCI:0000:0f:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x1)");
+  EXPECT_EQ(Reason(0), "");
+  EXPECT_EQ(Reason(1), "NvLinkFatal");
+  ASSERT_EQ(keeper_->overview().open.size(), 1U);
+  EXPECT_THAT(keeper_->overview().open[0].detail, HasSubstr("XID 149: NETIR_LINK_EVT"));
+}
+
+TEST_F(HealthKeeperTest, WhoWaivesTheCodeWaivesItsFatalErrorsToo) {
+  health::Settings settings;
+  settings.rules["Xid*"] = {.is_unhealthy = false};
+  Start(settings);
+  KernelSays("NVRM: Xid (PCI:0000:07:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x1)");
+  EXPECT_EQ(Reason(0), "");
+}
+
 TEST_F(HealthKeeperTest, SettingsStartAndStopTheKernelsLog) {
   Start({.kernel_log = false});
   KernelSays("NVRM: Xid (PCI:0000:07:00): 79, x");
