@@ -75,6 +75,7 @@ struct Measures::Pass {
   const GpuSample& gpu;
   SteadyTime now;
   Known& known;
+  unsigned lanes_of_model;  // the most that a GPU like it has
   Book& book;
   bool has_changed = false;
 
@@ -156,7 +157,11 @@ struct Measures::Pass {
   void JudgePcie() {
     const device::PcieSample& pcie = gpu.pcie;
     const uint64_t busy = RuleOf(book, "PcieDowngrade").limit.value_or(0);
-    const bool is_narrow = pcie.width && pcie.max_width && *pcie.width < *pcie.max_width;
+    // What GPU and slot can at best tells little: many a card has fewer lanes than its chip, and a
+    // virtual machine does not see the slot.
+    const unsigned expected =
+        known.are_lanes_accepted ? known.lanes : std::max(known.lanes, lanes_of_model);
+    const bool is_narrow = pcie.width && *pcie.width < expected;
     // An idle link slows down to save power.
     const bool is_busy = gpu.utilization.gpu.value_or(0) >= static_cast<double>(busy);
     const bool is_slow = is_busy && pcie.generation && pcie.max_generation &&
@@ -164,7 +169,7 @@ struct Measures::Pass {
     Report("PcieDowngrade", is_narrow || is_slow, [&] {
       return fmt::format("generation {} of {}, {} of {} lanes", pcie.generation.value_or(0),
                          pcie.max_generation.value_or(0), pcie.width.value_or(0),
-                         pcie.max_width.value_or(0));
+                         std::max(expected, pcie.width.value_or(0)));
     });
     known.replays.Take(pcie.replays, now);
     ReportRate("PcieReplays", known.replays);
@@ -212,13 +217,60 @@ struct Measures::Pass {
   }
 };
 
+unsigned Measures::LanesOfModel(const std::string& model) const {
+  unsigned lanes = 0;
+  for (const auto& [uuid, known] : gpus_) {
+    if (!model.empty() && known.model == model) {
+      lanes = std::max(lanes, known.lanes_now);
+    }
+  }
+  return lanes;
+}
+
+void Measures::SetGpus(std::span<const device::Gpu> gpus) {
+  std::erase_if(gpus_, [&](const auto& entry) {
+    return std::ranges::find(gpus, entry.first, &device::Gpu::uuid) == gpus.end();
+  });
+  for (const device::Gpu& gpu : gpus) {
+    Known& known = gpus_[gpu.uuid];
+    known.model = gpu.model;
+    const bool is_mig_on = gpu.mig_mode && gpu.mig_mode->is_enabled;
+    if (known.is_mig_on != is_mig_on) {
+      known.is_mig_on = is_mig_on;
+      known.active_links = 0;
+    }
+  }
+}
+
+void Measures::Accept(const device::GpuUuid& gpu) {
+  const auto found = gpus_.find(gpu);
+  if (found == gpus_.end()) {
+    return;
+  }
+  Known& known = found->second;
+  known.active_links = 0;
+  known.lanes = 0;
+  known.are_lanes_accepted = true;
+  known.since.clear();
+}
+
 bool Measures::Judge(const device::SampleSet& set, Book& book) {
   bool has_changed = false;
   for (const GpuSample& gpu : set.gpus) {
     if (gpus_.size() >= kMaxGpus && !gpus_.contains(gpu.uuid)) {
       gpus_.clear();
     }
-    Pass pass{.gpu = gpu, .now = set.begun, .known = gpus_[gpu.uuid], .book = book};
+    Known& known = gpus_[gpu.uuid];
+    known.lanes_now = gpu.pcie.width.value_or(0);
+    known.lanes = std::max(known.lanes, known.lanes_now);
+  }
+  for (const GpuSample& gpu : set.gpus) {
+    Known& known = gpus_[gpu.uuid];
+    Pass pass{.gpu = gpu,
+              .now = set.begun,
+              .known = known,
+              .lanes_of_model = LanesOfModel(known.model),
+              .book = book};
     pass.Run();
     has_changed |= pass.has_changed;
     has_changed |= book.NoteMeasured(gpu.uuid, set.begun);

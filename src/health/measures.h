@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "src/base/clock.h"
+#include "src/device/gpu.h"
 #include "src/device/sample.h"
 #include "src/health/book.h"
 
@@ -20,6 +22,12 @@ class Measures {
   // the book's Apply says may have changed.
   bool Judge(const device::SampleSet& set, Book& book);
 
+  // What the GPUs are: those of one model are held against each other. A change of the MIG mode
+  // takes links down on purpose.
+  void SetGpus(std::span<const device::Gpu> gpus);
+  // An admin finds the GPU well: the links and lanes that it has now are all that it needs.
+  void Accept(const device::GpuUuid& gpu);
+
  private:
   // A counter as a rate, over at least a minute: bursts of a second are no trouble yet.
   struct Rate {
@@ -31,12 +39,19 @@ class Measures {
   struct Known {
     std::optional<uint64_t> uncorrected{};
     uint64_t active_links = 0;  // bit by link: seen active once
+    unsigned lanes = 0;         // the most that the PCIe link was seen with
+    unsigned lanes_now = 0;
+    bool are_lanes_accepted = false;  // other GPUs no longer matter
+    std::string model{};
+    bool is_mig_on = false;
     Rate replays{};
     Rate link_errors{};
     Rate link_crc{};
     std::map<std::string_view, SteadyTime> since{};  // by rule: shown without a break
   };
   struct Pass;
+
+  unsigned LanesOfModel(const std::string& model) const;
 
   std::map<device::GpuUuid, Known> gpus_;
 };

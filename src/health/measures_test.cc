@@ -9,6 +9,7 @@
 
 #include "src/nvml/throttle.h"
 #include "testing/fake_clock.h"
+#include "testing/status_matchers.h"
 
 namespace kgpu::health {
 namespace {
@@ -58,12 +59,13 @@ class MeasuresTest : public ::testing::Test {
     book_.SetGpus({{shown}});
     book_.SetMeasured(true);
   }
-  void Measure(int rounds = 1) {
+  void Measure(int rounds = 1, const std::vector<GpuSample>& others = {}) {
     for (int i = 0; i < rounds; ++i) {
       clock_.Advance(seconds(30));
       device::SampleSet set;
       set.begun = clock_.Now();
       set.gpus = {gpu_};
+      set.gpus.insert(set.gpus.end(), others.begin(), others.end());
       measures_.Judge(set, book_);
     }
   }
@@ -191,6 +193,73 @@ TEST_F(MeasuresTest, AGpuWithoutActiveLinksNeedsNoFabric) {
   gpu_.nvlinks.clear();
   gpu_.fabric_state = 2;
   Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, ACardWithFewerLanesThanItsChipIsNormal) {
+  gpu_.pcie.width = 8;
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, AGpuThatWasAlwaysNarrowerThanItsSiblingsIsFound) {
+  std::vector<device::Gpu> shown(2);
+  shown[0].uuid = gpu_.uuid;
+  shown[1].uuid = *device::GpuUuid::Parse("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ac");
+  shown[0].model = shown[1].model = "A100-SXM4-80GB";
+  book_.SetGpus(shown);
+  measures_.SetGpus(shown);
+  GpuSample sibling = gpu_;
+  sibling.uuid = shown[1].uuid;
+  gpu_.pcie.width = 8;
+  Measure(3, {sibling});
+  ASSERT_THAT(Rules(), ElementsAre("PcieDowngrade"));
+  EXPECT_THAT(book_.Open()[0].detail, HasSubstr("8 of 16 lanes"));
+  ASSERT_OK(book_.Clear(gpu_.uuid));
+  measures_.Accept(gpu_.uuid);
+  Measure(10, {sibling});
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, AnotherModelMayHaveMoreLanes) {
+  std::vector<device::Gpu> shown(2);
+  shown[0].uuid = gpu_.uuid;
+  shown[0].model = "T4";
+  shown[1].uuid = *device::GpuUuid::Parse("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ac");
+  shown[1].model = "A100-SXM4-80GB";
+  measures_.SetGpus(shown);
+  GpuSample other = gpu_;
+  other.uuid = shown[1].uuid;
+  gpu_.pcie.width = 8;
+  Measure(10, {other});
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, WhatAnAdminAcceptsStaysAccepted) {
+  Measure();
+  gpu_.nvlinks[1].is_active = false;
+  gpu_.pcie.width = 4;
+  Measure(3);
+  EXPECT_THAT(Rules(), ElementsAre("PcieDowngrade", "NvLinkDown"));
+  ASSERT_OK(book_.Clear(gpu_.uuid));
+  measures_.Accept(gpu_.uuid);
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
+  gpu_.nvlinks[0].is_active = false;
+  Measure();
+  EXPECT_THAT(Rules(), ElementsAre("NvLinkDown"));
+}
+
+TEST_F(MeasuresTest, AChangeOfTheMigModeTakesLinksDownOnPurpose) {
+  std::vector<device::Gpu> shown(1);
+  shown[0].uuid = gpu_.uuid;
+  shown[0].mig_mode.emplace();
+  measures_.SetGpus(shown);
+  Measure();
+  shown[0].mig_mode = device::MigMode{.is_enabled = true};
+  measures_.SetGpus(shown);
+  gpu_.nvlinks[1].is_active = false;
+  Measure(3);
   EXPECT_THAT(Rules(), IsEmpty());
 }
 

@@ -113,8 +113,8 @@ constexpr std::array kNamed = {
     Rule{.name = "PcieDowngrade",
          .fault_class = kPcie,
          .action = kInspect,
-         .text = "the PCIe link is narrower or, at work, slower than GPU and slot can: check seat, "
-                 "riser and BIOS settings",
+         .text = "the PCIe link is narrower than it was or than those of its siblings, or slow at "
+                 "work: check seat, riser and BIOS",
          .is_standing = true,
          .lasts = seconds(60),
          .limit = 50,

@@ -73,6 +73,7 @@ void HealthKeeper::SetSettings(health::Settings settings) {
 void HealthKeeper::SetGpus(const std::vector<device::Gpu>& gpus) {
   gpus_ = gpus;
   book_.SetGpus(gpus_);
+  measures_.SetGpus(gpus_);
 }
 
 bool HealthKeeper::OnEvent(const probe::Event& event) {
@@ -192,6 +193,7 @@ void HealthKeeper::OnSamples(const device::SampleSet& set) {
 
 Status HealthKeeper::Clear(const device::GpuUuid& gpu) {
   const Status status = book_.Clear(gpu);
+  measures_.Accept(gpu);
   Show();
   wishes_.look();
   return status;
