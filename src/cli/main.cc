@@ -11,6 +11,7 @@
 #include "src/cli/completion.h"
 #include "src/cli/config.h"
 #include "src/cli/devices.h"
+#include "src/cli/doctor.h"
 #include "src/cli/health.h"
 #include "src/cli/labels.h"
 #include "src/cli/metrics.h"
@@ -86,6 +87,7 @@ void Describe(CLI::App& app) {
       "  kgpu agent                         hand them to the pods of this node\n"
       "  kgpu status                        what does the agent do, and why not more?\n"
       "  kgpu health                        is a GPU sick, why, and what mends it?\n"
+      "  kgpu doctor                        what is wrong with this host, and what mends it?\n"
       "  kgpu cdi generate                  make them available to containers\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
       "  kgpu runtime configure --dry-run   let docker, containerd, CRI-O hand them out: a diff\n"
@@ -101,6 +103,7 @@ int Run(int argc, char** argv) {
   AddUsageVerb(verbs);
   AddDevicesVerb(verbs);
   AddHealthVerbs(verbs);
+  AddDoctorVerb(verbs);
   AddLabelsVerb(verbs);
   AddMetricsVerb(verbs);
   AddNodeVerbs(verbs);

@@ -1,0 +1,108 @@
+#include "src/cli/doctor.h"
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status_macros.h"
+#include "src/cli/host_options.h"
+#include "src/cli/output.h"
+#include "src/doctor/doctor.h"
+#include "src/doctor/view.h"
+#include "src/engine/disk.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct Options {
+  std::string host_root;
+  std::string driver_root;
+  std::string output = "table";
+  std::string explain;
+  std::vector<std::string> only;
+  bool lists = false;
+  bool fixes = false;
+  bool is_dry_run = false;
+};
+
+ExitCode CodeOf(const doctor::Diagnosis& diagnosis) {
+  return doctor::IsWell(diagnosis) ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+StatusOr<ExitCode> Explain(const std::string& id) {
+  ASSIGN_OR_RETURN(const doctor::Check check, doctor::FindCheck(id));
+  RETURN_IF_ERROR(PrintOut(doctor::ExplainText(check)));
+  return ExitCode::kOk;
+}
+
+StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const Options& options) {
+  return doctor::Diagnose(doctor::GatherFacts(root), options.only);
+}
+
+StatusOr<ExitCode> Run(const Options& options) {
+  if (options.lists) {
+    RETURN_IF_ERROR(PrintOut(doctor::ChecksMarkdown()));
+    return ExitCode::kOk;
+  }
+  if (!options.explain.empty()) {
+    return Explain(options.explain);
+  }
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const host::DriverRoot root,
+                   host::OpenDriverRoot(options.host_root, options.driver_root, ""));
+  ASSIGN_OR_RETURN(doctor::Diagnosis diagnosis, Look(root, options));
+  if (options.fixes) {
+    engine::HostDisk disk(root.host);
+    ASSIGN_OR_RETURN(const std::vector<std::string> done,
+                     doctor::Fix(diagnosis, root.host, disk, options.is_dry_run));
+    for (const std::string& line : done) {
+      PrintNote(fmt::format("{} {}", options.is_dry_run ? "would mend" : "mended", line));
+    }
+    if (!options.is_dry_run) {
+      ASSIGN_OR_RETURN(diagnosis, Look(root, options));
+    }
+  }
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                               ? doctor::DiagnosisText(diagnosis)
+                               : Render(doctor::DiagnosisJson(diagnosis), format)));
+  return CodeOf(diagnosis);
+}
+
+}  // namespace
+
+void AddDoctorVerb(VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "doctor", "Tell what is wrong with this host, from the hardware upwards, and what mends it");
+  verb->footer(
+      "Exits 0 when there is neither an error nor a warning, else 7. Changes nothing without "
+      "--fix.\n\n"
+      "  kgpu doctor\n"
+      "  kgpu doctor --fix --dry-run                 which files would be written, line by line\n"
+      "  kgpu doctor --explain pci-acs-redirects\n"
+      "  kgpu doctor --output json | jq '.findings[] | select(.severity == \"error\")'");
+  verb->add_option("--host-root", options->host_root, "Folder where the host's files are seen")
+      ->envname("KGPU_HOST_ROOT")
+      ->type_name("DIR");
+  verb->add_option("--driver-root", options->driver_root,
+                   "Folder where the driver's files are seen (default: the host root)")
+      ->envname("KGPU_DRIVER_ROOT")
+      ->type_name("DIR");
+  verb->add_option("--only", options->only, "Checks to run, by id: ID,ID")
+      ->delimiter(',')
+      ->type_name("ID");
+  verb->add_option("--explain", options->explain, "Why a check matters and how its mend works")
+      ->type_name("ID");
+  verb->add_flag("--list", options->lists, "Print the table of all checks");
+  CLI::Option* fix = verb->add_flag(
+      "--fix", options->fixes, "Write the files that are safe to write; the old ones are kept");
+  verb->add_flag("--dry-run", options->is_dry_run, "With --fix: only say what would be written")
+      ->needs(fix);
+  AddOutputOption(*verb, options->output);
+  verbs.OnRun(*verb, [options] { return Run(*options); });
+}
+
+}  // namespace kgpu::cli

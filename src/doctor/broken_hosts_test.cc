@@ -1,0 +1,78 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "src/doctor/test_well_host.h"
+
+namespace kgpu::doctor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::vector<Broken> AllBroken() {
+  std::vector<Broken> all;
+  for (const std::vector<Broken>& group : {BrokenHardware(), BrokenKernels()}) {
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  return all;
+}
+
+class BrokenHostTest : public ::testing::TestWithParam<Broken> {
+ protected:
+  void SetUp() override {
+    if (!host_.has_nodes()) {
+      GTEST_SKIP() << "device nodes can not be made here";
+    }
+  }
+
+  const WellHost host_;
+};
+
+TEST_P(BrokenHostTest, ExactlyOneCheckFiresAndItsFileMendClearsIt) {
+  GetParam().break_it(host_);
+  const Diagnosis diagnosis = host_.Look();
+  ASSERT_THAT(host_.Ids(), ElementsAre(std::string(GetParam().id)));
+  EXPECT_THAT(diagnosis.findings[0].evidence, Not(IsEmpty()));
+  EXPECT_THAT(diagnosis.findings[0].mend, Not(IsEmpty()));
+  if (diagnosis.findings[0].fix) {
+    host_.Mend();
+    EXPECT_THAT(host_.Ids(), IsEmpty());
+  }
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Broken>& info) {
+  std::string name;
+  for (const char c : info.param.id) {
+    name += c == '-' ? '_' : c;
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BrokenHostTest, ::testing::ValuesIn(AllBroken()), NameOf);
+
+TEST(WellHostTest, NothingIsFoundOnIt) {
+  const WellHost host;
+  if (!host.has_nodes()) {
+    GTEST_SKIP() << "device nodes can not be made here";
+  }
+  EXPECT_THAT(host.Ids(), IsEmpty());
+  EXPECT_THAT(host.Look().unseen, IsEmpty());
+}
+
+TEST(BrokenHostsTest, EveryCheckHasOne) {
+  std::set<std::string_view> checks;
+  std::set<std::string_view> broken;
+  for (const Check& check : AllChecks()) {
+    EXPECT_TRUE(checks.insert(check.id).second) << check.id << " stands twice";
+  }
+  for (const Broken& host : AllBroken()) {
+    broken.insert(host.id);
+  }
+  EXPECT_EQ(checks, broken);
+}
+
+}  // namespace
+}  // namespace kgpu::doctor

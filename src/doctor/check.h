@@ -1,0 +1,71 @@
+// What a check of `kgpu doctor` is: an entry of a table, and a pure function of what was seen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kgpu::doctor {
+
+struct Facts;
+
+enum class Severity : uint8_t {
+  kInfo,     // good to know; nothing fails because of it
+  kWarning,  // works, though worse than it could, or not for long
+  kError,    // GPUs can not be used as they should
+};
+
+// "info", "warning", "error".
+std::string_view ToString(Severity severity);
+
+// A mend that is nothing but a file: what it shall hold.
+struct FileEdit {
+  std::string path;  // below the host's root
+  std::string text;
+  bool operator==(const FileEdit&) const = default;
+};
+
+struct Finding {
+  std::string_view id{};  // of its check
+  Severity severity = Severity::kInfo;
+  std::string evidence{};           // what was seen, with names and values
+  std::vector<std::string> mend{};  // commands, in order; "#" begins what a person has to do
+  std::optional<FileEdit> fix{};    // what --fix writes; none: only a person may do it
+  bool operator==(const Finding&) const = default;
+};
+
+// Takes what one check finds.
+class Findings {
+ public:
+  void Add(std::string evidence, std::vector<std::string> mend,
+           std::optional<FileEdit> fix = std::nullopt) {
+    Finding finding;
+    finding.evidence = std::move(evidence);
+    finding.mend = std::move(mend);
+    finding.fix = std::move(fix);
+    list_.push_back(std::move(finding));
+  }
+  std::vector<Finding> Take() { return std::move(list_); }
+
+ private:
+  std::vector<Finding> list_;
+};
+
+struct Check {
+  std::string_view id;     // "driver-nouveau-loaded": never changes
+  std::string_view title;  // what is wrong when it finds something
+  Severity severity = Severity::kInfo;
+  std::string_view explain;  // why it matters and how the mend works, for --explain
+  void (*run)(const Facts& facts, Findings& findings) = nullptr;
+};
+
+// The groups, from the hardware upwards.
+std::span<const Check> PciChecks();
+std::span<const Check> KernelChecks();
+std::span<const Check> NouveauChecks();
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,38 @@
+// `kgpu doctor`: every check of a host, from the hardware upwards.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/doctor/check.h"
+#include "src/doctor/facts.h"
+#include "src/engine/disk.h"
+#include "src/sys/root.h"
+
+namespace kgpu::doctor {
+
+std::vector<Check> AllChecks();
+// Errors: NotFound, with the nearest id.
+StatusOr<Check> FindCheck(std::string_view id);
+
+struct Diagnosis {
+  std::vector<Finding> findings;    // in the order of the checks
+  std::vector<std::string> unseen;  // what could not be looked at
+  size_t checks = 0;                // how many were run
+};
+
+// Pure. `only`: ids of checks; empty: all. Errors: NotFound (no such check).
+StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>& only);
+
+// Whether nothing keeps GPUs from being used: no finding is an error or a warning.
+bool IsWell(const Diagnosis& diagnosis);
+
+// Writes the files that findings want, and keeps what stood there beside each as
+// "<file>.before-kgpu". Returns what was done, a line each; with `is_dry_run` what would be.
+// Errors: those of writing; what was done before stays.
+StatusOr<std::vector<std::string>> Fix(const Diagnosis& diagnosis, const sys::Root& host,
+                                       engine::Disk& disk, bool is_dry_run);
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,115 @@
+#include "src/doctor/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "src/base/status_macros.h"
+#include "src/doctor/test_well_host.h"
+#include "src/doctor/view.h"
+#include "src/engine/disk.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::doctor {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::string_view kPrime = "etc/modprobe.d/prime.conf";
+
+TEST(DoctorTest, TheDocumentationIsTheTable) {
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/doctor.md");
+  const std::string docs((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(docs, HasSubstr(ChecksMarkdown()))
+      << "docs/doctor.md must hold what `kgpu doctor --list` prints";
+}
+
+TEST(DoctorTest, RunsOnlyWhatWasAskedFor) {
+  const auto diagnosis = Diagnose(Facts{}, {"driver-nouveau-loaded"});
+  ASSERT_OK(diagnosis.status());
+  EXPECT_EQ(diagnosis->checks, 1);
+  EXPECT_THAT(diagnosis->findings, IsEmpty());
+}
+
+TEST(DoctorTest, NamesTheNearestOfAnUnknownCheck) {
+  EXPECT_THAT(Diagnose(Facts{}, {"driver-nouveau-loadet"}).status(),
+              StatusIs(StatusCode::kNotFound, HasSubstr("driver-nouveau-loaded is")));
+}
+
+TEST(DoctorTest, OfAHostWithoutGpusOnlyThatIsSaid) {
+  const auto diagnosis = Diagnose(Facts{}, {});
+  ASSERT_OK(diagnosis.status());
+  ASSERT_THAT(diagnosis->findings, SizeIs(1));
+  EXPECT_EQ(diagnosis->findings[0].id, "pci-no-gpu");
+}
+
+TEST(DoctorTest, TellsWhatItMayNotSee) {
+  const WellHost host;
+  host.Remove("proc/cmdline");
+  host.dir().MakeDir("proc/cmdline");
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("proc/cmdline")));
+}
+
+class FixTest : public ::testing::Test {
+ protected:
+  FixTest() {
+    host_.Load({"nvidia"});
+    host_.Write(kPrime, "# graphics\nblacklist nvidia-uvm\n");
+  }
+
+  StatusOr<std::vector<std::string>> Run(bool is_dry_run) {
+    ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(host_.tree().path()));
+    engine::HostDisk disk(root);
+    return Fix(host_.Look(), root, disk, is_dry_run);
+  }
+
+  const WellHost host_;
+};
+
+TEST_F(FixTest, KeepsWhatStoodThere) {
+  ASSERT_OK(Run(false).status());
+  EXPECT_EQ(host_.dir().ReadFile(kPrime), "# graphics\n# blacklist nvidia-uvm\n");
+  EXPECT_EQ(host_.dir().ReadFile(std::string(kPrime) + ".before-kgpu"),
+            "# graphics\nblacklist nvidia-uvm\n");
+}
+
+TEST_F(FixTest, ADryRunChangesNothingAndShowsTheLines) {
+  const auto done = Run(true);
+  ASSERT_OK(done.status());
+  EXPECT_THAT(*done, ElementsAre(HasSubstr("\n  - blacklist nvidia-uvm\n  + # blacklist")));
+  EXPECT_EQ(host_.dir().ReadFile(kPrime), "# graphics\nblacklist nvidia-uvm\n");
+}
+
+TEST_F(FixTest, ProgramsGetEvidenceMendAndFile) {
+  const boost::json::value tree = DiagnosisJson(host_.Look());
+  const boost::json::object& first = tree.at("findings").as_array().at(0).as_object();
+  EXPECT_EQ(first.at("id").as_string(), "driver-module-blacklisted");
+  EXPECT_EQ(first.at("severity").as_string(), "error");
+  EXPECT_EQ(first.at("fix").at("path").as_string(), "/etc/modprobe.d/prime.conf");
+  EXPECT_FALSE(tree.at("well").as_bool());
+}
+
+TEST(FindAcsControlTest, AListThatGoesRoundEnds) {
+  std::string config(4096, '\0');
+  config[0x100] = 0x01;
+  config[0x102] = 0x01;
+  config[0x103] = 0x10;  // next: itself
+  EXPECT_FALSE(FindAcsControl(config).has_value());
+  EXPECT_FALSE(FindAcsControl(std::string(64, '\xff')).has_value());
+}
+
+TEST(FindAcsControlTest, AListThatLeadsOutEnds) {
+  std::string config(0x140, '\xff');
+  EXPECT_FALSE(FindAcsControl(config).has_value());
+}
+
+}  // namespace
+}  // namespace kgpu::doctor

@@ -1,0 +1,91 @@
+#include "src/doctor/facts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/features/os_release.h"
+
+namespace kgpu::doctor {
+namespace {
+
+bool HasWord(std::string_view text, std::initializer_list<std::string_view> wanted) {
+  const std::vector<std::string_view> words = Words(text);
+  return std::ranges::any_of(
+      wanted, [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); });
+}
+
+Family ReadFamily(Sight& sight) {
+  const std::optional<std::string> text = sight.Text("etc/os-release");
+  std::map<std::string, std::string> release = features::ParseOsRelease(text.value_or(""));
+  const std::string ids = fmt::format("{} {}", release["ID"], release["ID_LIKE"]);
+  if (HasWord(ids, {"debian", "ubuntu"})) {
+    return Family::kDebian;
+  }
+  if (HasWord(ids, {"rhel", "fedora", "centos", "amzn", "azurelinux"})) {
+    return Family::kRhel;
+  }
+  return HasWord(ids, {"suse", "sles", "opensuse"}) ? Family::kSuse : Family::kOther;
+}
+
+std::string DefaultTarget(Sight& sight) {
+  for (const std::string_view folder : {"etc/systemd/system", "usr/lib/systemd/system"}) {
+    const StatusOr<std::string> link =
+        sight.host().ReadLink(fmt::format("{}/default.target", folder));
+    if (link.ok()) {
+      return link->substr(link->rfind('/') + 1);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+SystemFacts ReadSystemFacts(Sight& sight) {
+  SystemFacts facts;
+  facts.family = ReadFamily(sight);
+  facts.default_target = DefaultTarget(sight);
+  facts.has_display_manager =
+      sight.host().LinkStat("etc/systemd/system/display-manager.service").ok();
+  facts.displays =
+      engine::FindDaemons(sight.host(), {"Xorg", "Xwayland", "gnome-shell", "gdm3", "gdm", "sddm",
+                                         "lightdm", "kwin_wayland", "weston"});
+  return facts;
+}
+
+Facts GatherFacts(const host::DriverRoot& root) {
+  Facts facts;
+  Sight sight(root.host, facts.unseen);
+  facts.pci = ReadPciFacts(sight);
+  facts.kernel = ReadKernelFacts(sight);
+  facts.system = ReadSystemFacts(sight);
+  facts.driver = host::ReadDriverFacts(root);
+  facts.unseen.insert(facts.unseen.end(), facts.driver.problems.begin(),
+                      facts.driver.problems.end());
+  std::ranges::sort(facts.unseen);
+  const auto [first, last] = std::ranges::unique(facts.unseen);
+  facts.unseen.erase(first, last);
+  return facts;
+}
+
+std::string InstallCommand(const Facts& facts, const std::string& debian, const std::string& rhel,
+                           const std::string& suse) {
+  switch (facts.system.family) {
+    case Family::kDebian:
+      return "apt-get install " + debian;
+    case Family::kRhel:
+      return "dnf install " + rhel;
+    case Family::kSuse:
+      return "zypper install " + suse;
+    case Family::kOther:
+      break;
+  }
+  return fmt::format("# install this distribution's package of {}", debian);
+}
+
+std::string InitramfsCommand(const Facts& facts) {
+  return facts.system.family == Family::kDebian ? "update-initramfs -u" : "dracut --force";
+}
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,121 @@
+// All that the doctor knows of a host, gathered once. Checks are functions of this value and look
+// at nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/doctor/sight.h"
+#include "src/engine/daemons.h"
+#include "src/host/driver_facts.h"
+#include "src/host/driver_root.h"
+#include "src/host/pci.h"
+
+namespace kgpu::doctor {
+
+// A bridge between the root of the PCI tree and a GPU.
+struct Bridge {
+  std::string address;  // "0000:16:00.0"
+  // Access Control Services; nothing: it has none, or could not be seen.
+  std::optional<uint16_t> acs_control;
+  unsigned acs_offset = 0;  // of the control register in configuration space
+  bool operator==(const Bridge&) const = default;
+};
+
+struct GpuFacts {
+  host::PciDevice pci;
+  bool has_unplaced_bar = false;  // a region that the firmware gave no address
+  std::optional<uint64_t> link_width;
+  std::optional<uint64_t> link_width_max;
+  std::optional<uint64_t> fatal_errors;  // by PCIe's advanced error reporting, since boot
+  bool has_numa_answer = false;          // the kernel has a numa_node file for it
+  std::string iommu_type;                // "DMA", "DMA-FQ", "identity"; empty: no IOMMU
+  std::vector<Bridge> bridges;           // from the root downwards
+};
+
+struct PciFacts {
+  std::vector<GpuFacts> gpus;
+  std::vector<host::PciDevice> nvswitches;
+  size_t numa_nodes = 1;
+};
+PciFacts ReadPciFacts(Sight& sight);
+
+// The settings of an ACS capability in a function's configuration space. Source: PCI Express Base
+// 4.0 §7.7.8: extended capability 0x000d, control register 6 bytes into it.
+struct AcsControl {
+  unsigned offset = 0;
+  uint16_t value = 0;
+};
+std::optional<AcsControl> FindAcsControl(std::string_view config);
+
+// One line of modprobe.d that keeps a module from being loaded.
+struct Blacklisted {
+  std::string path;
+  std::string module;
+  std::string text;  // of the whole file
+  bool operator==(const Blacklisted&) const = default;
+};
+
+struct KernelFacts {
+  std::string release;   // "6.1.0-18-amd64"
+  std::string built_by;  // "gcc-12"; empty: not told
+  std::string cmdline;
+  std::set<std::string> loaded;          // modules
+  bool has_module_folder = false;        // /lib/modules/<release>
+  bool has_headers = false;              // its build/
+  bool is_loading_refused = false;       // modules_disabled
+  std::set<std::string> installed;       // names of modules of this kernel, without ".ko"
+  std::string nvidia_file;               // path of nvidia.ko for this kernel; empty: none
+  std::optional<bool> is_nvidia_signed;  // nothing: compressed, or could not be read
+  std::string dkms_version;              // of the driver's sources that DKMS has; empty: none
+  bool is_dkms_built = false;            // for this kernel
+  std::string gcc;                       // what /usr/bin/gcc leads to: "gcc-12"; empty: none
+  std::set<std::string> gccs;            // every "gcc-12" in /usr/bin
+  std::optional<bool> secure_boot;       // nothing: no EFI, or not readable
+  bool is_signature_enforced = false;    // module.sig_enforce
+  std::optional<bool> is_key_enrolled;   // DKMS's own key in the firmware's list; nothing: no key
+  std::string key_file;
+  std::vector<Blacklisted> blacklist;
+};
+KernelFacts ReadKernelFacts(Sight& sight);
+
+enum class Family : uint8_t { kOther, kDebian, kRhel, kSuse };
+
+struct SystemFacts {
+  Family family = Family::kOther;
+  std::string default_target;            // "graphical.target"; empty: not systemd, or not told
+  bool has_display_manager = false;      // a unit of one is installed as such
+  std::vector<engine::Daemon> displays;  // processes that draw
+};
+SystemFacts ReadSystemFacts(Sight& sight);
+
+struct Facts {
+  PciFacts pci;
+  KernelFacts kernel;
+  SystemFacts system;
+  host::DriverFacts driver;
+  std::vector<std::string> unseen;  // what could not be looked at, a sentence each
+
+  bool has_gpus() const { return !pci.gpus.empty(); }
+  // NVIDIA's driver is installed here, in whichever state.
+  bool has_driver() const {
+    return driver.is_nvidia_loaded || !driver.library_versions.empty() ||
+           !kernel.nvidia_file.empty() || !kernel.dkms_version.empty();
+  }
+};
+
+// Never fails: what can not be seen is in `unseen`.
+Facts GatherFacts(const host::DriverRoot& root);
+
+// The command that installs a package by its name in each family; "# …" elsewhere.
+std::string InstallCommand(const Facts& facts, const std::string& debian, const std::string& rhel,
+                           const std::string& suse);
+// The command that builds the initial RAM disk again.
+std::string InitramfsCommand(const Facts& facts);
+
+}  // namespace kgpu::doctor

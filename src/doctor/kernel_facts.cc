@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/doctor/facts.h"
+
+namespace kgpu::doctor {
+namespace {
+
+// What the kernel's build appends to a signed module. Source: scripts/sign-file.c of the kernel.
+constexpr std::string_view kSigned = "~Module signature appended~\n";
+constexpr std::string_view kSecureBoot =
+    "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+constexpr std::string_view kEnrolled =
+    "sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23";
+constexpr std::array<std::string_view, 2> kKeys = {"var/lib/shim-signed/mok/MOK.der",
+                                                   "var/lib/dkms/mok.pub"};
+constexpr size_t kModulesDepLimit = size_t{16} << 20;
+
+// "gcc-12" of "Linux version 6.1.0 (…) (gcc-12 (Debian 12.2.0-14) 12.2.0, GNU ld …) #1 SMP".
+std::string BuiltBy(std::string_view version) {
+  const size_t at = version.find("gcc-");
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  const size_t end = version.find_first_not_of("0123456789", at + 4);
+  return std::string(version.substr(at, end == std::string_view::npos ? end : end - at));
+}
+
+// "updates/dkms/nvidia.ko.xz: …" → "nvidia". Underscores stand for hyphens, as modprobe takes them.
+std::string ModuleName(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  std::string text(name.substr(0, name.find(".ko")));
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+void ReadInstalled(Sight& sight, KernelFacts& facts) {
+  const std::string folder = fmt::format("lib/modules/{}", facts.release);
+  facts.has_module_folder = sight.host().Exists(folder);
+  facts.has_headers = sight.host().Exists(folder + "/build/Makefile");
+  const std::string list = sight.Text(folder + "/modules.dep", kModulesDepLimit).value_or("");
+  for (const std::string_view line : Split(list, '\n')) {
+    const std::string_view path = line.substr(0, line.find(':'));
+    const std::string name = ModuleName(path);
+    // Debian's package calls it nvidia-current.
+    if (name == "nvidia" || name == "nvidia_current") {
+      facts.nvidia_file = fmt::format("/{}/{}", folder, path);
+    }
+    if (!name.empty()) {
+      facts.installed.insert(name);
+    }
+  }
+  if (facts.nvidia_file.ends_with(".ko")) {
+    const std::optional<std::string> tail = sight.Tail(facts.nvidia_file, kSigned.size());
+    facts.is_nvidia_signed = tail ? std::optional<bool>(*tail == kSigned) : std::nullopt;
+  }
+}
+
+void ReadDkms(Sight& sight, KernelFacts& facts) {
+  for (const std::string_view module : {"nvidia", "nvidia-open", "nvidia-current"}) {
+    const std::string folder = fmt::format("var/lib/dkms/{}", module);
+    for (const std::string& version : sight.Names(folder)) {
+      if (host::IsDriverVersion(version)) {
+        facts.dkms_version = version;
+        facts.is_dkms_built |=
+            sight.host().Exists(fmt::format("{}/{}/{}", folder, version, facts.release));
+      }
+    }
+  }
+}
+
+void ReadCompilers(Sight& sight, KernelFacts& facts) {
+  const StatusOr<std::string> gcc = sight.host().Resolve("usr/bin/gcc");
+  if (gcc.ok() && sight.host().Exists(*gcc)) {
+    facts.gcc = gcc->substr(gcc->rfind('/') + 1);
+    // "x86_64-linux-gnu-gcc-12" is what Debian's link leads to.
+    if (const size_t at = facts.gcc.rfind("gcc-"); at != std::string::npos) {
+      facts.gcc = facts.gcc.substr(at);
+    }
+  }
+  for (const std::string& name : sight.Names("usr/bin")) {
+    if (name.starts_with("gcc-") && ParseUint(std::string_view(name).substr(4))) {
+      facts.gccs.insert(name);
+    }
+  }
+}
+
+// Four bytes of attributes stand before a variable's value. Source: efivarfs of the kernel.
+void ReadSigning(Sight& sight, KernelFacts& facts) {
+  if (const std::optional<std::string> value = sight.Text(kSecureBoot); value && !value->empty()) {
+    facts.secure_boot = value->back() == 1;
+  }
+  facts.is_signature_enforced = sight.Line("sys/module/module/parameters/sig_enforce") == "Y";
+  for (const std::string_view path : kKeys) {
+    const std::optional<std::string> key = sight.Text(path);
+    if (key && !key->empty()) {
+      facts.key_file = fmt::format("/{}", path);
+      facts.is_key_enrolled = sight.Text(kEnrolled).value_or("").find(*key) != std::string::npos;
+      return;
+    }
+  }
+}
+
+void ReadBlacklist(Sight& sight, KernelFacts& facts) {
+  std::set<std::string> names;  // a file of /etc hides one of the same name elsewhere
+  for (const std::string_view folder :
+       {"etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d"}) {
+    for (const std::string& name : sight.Names(folder)) {
+      if (!name.ends_with(".conf") || !names.insert(name).second) {
+        continue;
+      }
+      const std::string path = fmt::format("/{}/{}", folder, name);
+      const std::string text = sight.Text(path).value_or("");
+      for (const std::string_view line : Split(text, '\n')) {
+        const std::vector<std::string_view> words = Words(Trim(line));
+        if (words.size() == 2 && words[0] == "blacklist") {
+          facts.blacklist.push_back({path, ModuleName(words[1]), text});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+KernelFacts ReadKernelFacts(Sight& sight) {
+  KernelFacts facts;
+  facts.release = sight.Line("proc/sys/kernel/osrelease");
+  facts.built_by = BuiltBy(sight.Line("proc/version"));
+  facts.cmdline = sight.Line("proc/cmdline");
+  facts.is_loading_refused = sight.Line("proc/sys/kernel/modules_disabled") == "1";
+  const std::string modules = sight.Text("proc/modules").value_or("");
+  for (const host::KernelModule& module : host::ParseModules(modules)) {
+    facts.loaded.insert(module.name);
+  }
+  if (!facts.release.empty()) {
+    ReadInstalled(sight, facts);
+  }
+  ReadDkms(sight, facts);
+  ReadCompilers(sight, facts);
+  ReadSigning(sight, facts);
+  ReadBlacklist(sight, facts);
+  return facts;
+}
+
+}  // namespace kgpu::doctor

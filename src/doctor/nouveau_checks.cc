@@ -1,0 +1,131 @@
+// Who else wants the GPUs: nouveau, a blacklist, a desktop.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/doctor/check.h"
+#include "src/doctor/facts.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr std::string_view kNouveauFile = "/etc/modprobe.d/kgpu-nouveau.conf";
+
+bool IsBlacklisted(const Facts& facts, std::string_view module) {
+  return std::ranges::any_of(facts.kernel.blacklist,
+                             [&](const Blacklisted& line) { return line.module == module; });
+}
+
+// The kernel's command line keeps it out, in one of the three ways that are in use.
+bool IsOffByCommandLine(const Facts& facts) {
+  const std::vector<std::string_view> words = Words(facts.kernel.cmdline);
+  return std::ranges::any_of(words, [](std::string_view word) {
+    return word == "modprobe.blacklist=nouveau" || word == "rd.driver.blacklist=nouveau" ||
+           word == "module_blacklist=nouveau" || word == "nouveau.modeset=0";
+  });
+}
+
+FileEdit BlacklistFile() {
+  return {std::string(kNouveauFile),
+          "# NVIDIA's driver and nouveau can not share a GPU.\nblacklist nouveau\noptions nouveau "
+          "modeset=0\n"};
+}
+
+// The same file without the lines that blacklist `module`. One in /etc takes the place of a file of
+// the same name that a package owns.
+FileEdit WithoutLine(const Blacklisted& line) {
+  FileEdit edit{fmt::format("/etc/modprobe.d{}", line.path.substr(line.path.rfind('/'))), ""};
+  for (const std::string_view text : Split(Trim(line.text), '\n')) {
+    const std::vector<std::string_view> words = Words(text);
+    const bool is_it = words.size() == 2 && words[0] == "blacklist" &&
+                       (words[1] == line.module || words[1] == "nvidia-uvm");
+    edit.text += fmt::format("{}{}\n", is_it ? "# " : "", text);
+  }
+  return edit;
+}
+
+void Loaded(const Facts& facts, Findings& findings) {
+  if (facts.has_gpus() && facts.kernel.loaded.contains("nouveau")) {
+    findings.Add("/proc/modules names nouveau",
+                 {fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}",
+                              kNouveauFile),
+                  InitramfsCommand(facts), "reboot"});
+  }
+}
+
+void NotBlacklisted(const Facts& facts, Findings& findings) {
+  if (facts.has_gpus() && facts.has_driver() && facts.kernel.installed.contains("nouveau") &&
+      !facts.kernel.loaded.contains("nouveau") && !IsBlacklisted(facts, "nouveau") &&
+      !IsOffByCommandLine(facts)) {
+    findings.Add("nouveau is installed, and neither modprobe.d nor the command line keeps it out",
+                 {fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}",
+                              kNouveauFile),
+                  InitramfsCommand(facts)},
+                 BlacklistFile());
+  }
+}
+
+void NvidiaBlacklisted(const Facts& facts, Findings& findings) {
+  for (const Blacklisted& line : facts.kernel.blacklist) {
+    const bool is_nvidia = line.module == "nvidia" || line.module == "nvidia_uvm";
+    if (facts.has_gpus() && is_nvidia && !facts.kernel.loaded.contains(line.module)) {
+      findings.Add(fmt::format("{} has \"blacklist {}\"", line.path, line.module),
+                   {fmt::format("sed -i '/^ *blacklist *{}/d' {}", line.module, line.path),
+                    InitramfsCommand(facts), fmt::format("modprobe {}", line.module)},
+                   WithoutLine(line));
+    }
+  }
+}
+
+void DisplayRuns(const Facts& facts, Findings& findings) {
+  if (!facts.has_gpus() || facts.system.displays.empty()) {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const engine::Daemon& daemon : facts.system.displays) {
+    names.push_back(fmt::format("{} (pid {})", daemon.name, daemon.pid));
+  }
+  findings.Add(fmt::format("{} runs", Join(names, ", ")),
+               {"systemctl set-default multi-user.target", "systemctl isolate multi-user.target"});
+}
+
+void DisplayStarts(const Facts& facts, Findings& findings) {
+  if (facts.has_gpus() && facts.system.displays.empty() && facts.system.has_display_manager &&
+      facts.system.default_target == "graphical.target") {
+    findings.Add("default.target is graphical.target and a display manager is installed",
+                 {"systemctl set-default multi-user.target"});
+  }
+}
+
+constexpr std::array kChecks = {
+    Check{"driver-nouveau-loaded", "nouveau holds the GPUs", Severity::kError,
+          "A GPU has one kernel driver. While nouveau is loaded NVIDIA's module says \"No such "
+          "device\". The initial RAM disk may load it before modprobe.d of the disk is read: build "
+          "it again.",
+          Loaded},
+    Check{"driver-nouveau-not-blacklisted", "nothing keeps nouveau out at the next boot",
+          Severity::kWarning,
+          "Whichever of the two modules comes first takes the GPUs. --fix writes the file; the "
+          "initial RAM disk is to be built again afterwards.",
+          NotBlacklisted},
+    Check{"driver-module-blacklisted", "modprobe.d keeps NVIDIA's module out", Severity::kError,
+          "Left behind by tools that switch graphics cards, or by an older installation.",
+          NvidiaBlacklisted},
+    Check{"display-runs", "A desktop uses the GPUs", Severity::kWarning,
+          "It holds the device nodes open, so that a driver can not be unloaded or upgraded and a "
+          "GPU can not be reset, and it takes memory that pods are promised.",
+          DisplayRuns},
+    Check{"display-starts", "A desktop will start at the next boot", Severity::kInfo,
+          "Not now, though at the next boot it takes the GPUs before the kubelet does.",
+          DisplayStarts},
+};
+
+}  // namespace
+
+std::span<const Check> NouveauChecks() {
+  return kChecks;
+}
+
+}  // namespace kgpu::doctor

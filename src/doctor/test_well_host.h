@@ -1,0 +1,63 @@
+// A host on which the doctor finds nothing, for tests that break one thing of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/doctor/doctor.h"
+#include "testing/temp_dir.h"
+#include "testing/test_host.h"
+
+namespace kgpu::doctor {
+
+inline constexpr std::string_view kRelease = "6.1.0-18-amd64";
+inline constexpr std::string_view kGpu = "0000:17:00.0";
+inline constexpr std::string_view kSecondGpu = "0000:18:00.0";
+inline constexpr std::string_view kSwitchPort = "0000:16:00.0";
+
+// Debian 12, two A100 behind a PCIe switch, DKMS, Secure Boot with an enrolled key, driver
+// 535.104.05.
+class WellHost {
+ public:
+  WellHost();
+
+  const TestHost& tree() const { return host_; }
+  const TempDir& dir() const { return host_.dir(); }
+  // False where device nodes can not be made: tests that need them skip.
+  bool has_nodes() const { return has_nodes_; }
+
+  void Write(std::string_view path, std::string_view text) const { dir().WriteFile(path, text); }
+  // A file of the GPU in sysfs.
+  void WriteGpu(std::string_view name, std::string_view text) const;
+  void Remove(std::string_view path) const;
+  void Link(std::string_view target, std::string_view path) const;
+  void AddProcess(int pid, const std::string& name, const std::vector<std::string>& argv) const;
+  // /proc/modules with these modules, all of them live.
+  void Load(const std::vector<std::string>& modules) const;
+  // Without the driver in the kernel, its files in /proc and its binding to the GPUs.
+  void Unload() const;
+
+  Diagnosis Look() const;
+  std::vector<std::string> Ids() const;
+  // Carries --fix out.
+  void Mend() const;
+
+ private:
+  void AddGpu(std::string_view address) const;
+  void AddKernel() const;
+
+  TestHost host_;
+  bool has_nodes_ = false;
+};
+
+// One broken host: exactly the check `id` fires on it.
+struct Broken {
+  std::string_view id;
+  std::function<void(const WellHost&)> break_it;
+};
+std::vector<Broken> BrokenHardware();
+std::vector<Broken> BrokenKernels();
+
+}  // namespace kgpu::doctor
