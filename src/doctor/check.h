@@ -67,5 +67,8 @@ struct Check {
 std::span<const Check> PciChecks();
 std::span<const Check> KernelChecks();
 std::span<const Check> NouveauChecks();
+std::span<const Check> DriverChecks();
+std::span<const Check> DeviceChecks();
+std::span<const Check> ServiceChecks();
 
 }  // namespace kgpu::doctor

@@ -60,7 +60,8 @@ std::string_view ToString(Severity severity) {
 
 std::vector<Check> AllChecks() {
   std::vector<Check> all;
-  for (const std::span<const Check> group : {PciChecks(), KernelChecks(), NouveauChecks()}) {
+  for (const std::span<const Check> group : {PciChecks(), KernelChecks(), NouveauChecks(),
+                                             DriverChecks(), DeviceChecks(), ServiceChecks()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

@@ -61,6 +61,9 @@ Facts GatherFacts(const host::DriverRoot& root) {
   facts.kernel = ReadKernelFacts(sight);
   facts.system = ReadSystemFacts(sight);
   facts.driver = host::ReadDriverFacts(root);
+  facts.install = ReadInstallFacts(sight, root, facts.driver);
+  facts.devices = ReadDeviceFacts(sight);
+  facts.services = ReadServiceFacts(sight);
   facts.unseen.insert(facts.unseen.end(), facts.driver.problems.begin(),
                       facts.driver.problems.end());
   std::ranges::sort(facts.unseen);

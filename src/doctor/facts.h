@@ -12,6 +12,7 @@
 
 #include "src/doctor/sight.h"
 #include "src/engine/daemons.h"
+#include "src/host/device_nodes.h"
 #include "src/host/driver_facts.h"
 #include "src/host/driver_root.h"
 #include "src/host/pci.h"
@@ -94,11 +95,45 @@ struct SystemFacts {
 };
 SystemFacts ReadSystemFacts(Sight& sight);
 
+// What is installed of NVIDIA's driver.
+struct InstallFacts {
+  // Installed packages of the driver and their upstream versions. Debian's kind only: the others'
+  // databases are no texts.
+  std::map<std::string, std::string> packages;
+  std::string fabric_version;            // of the fabric manager's package; empty: none
+  bool has_runfile = false;              // NVIDIA's own installer was here
+  bool has_firmware = false;             // of the loaded module's version
+  std::optional<bool> is_cuda_in_cache;  // libcuda.so.1 in ld.so.cache; nothing: no cache
+  bool has_fabric_manager = false;
+};
+InstallFacts ReadInstallFacts(Sight& sight, const host::DriverRoot& root,
+                              const host::DriverFacts& driver);
+
+struct DeviceFacts {
+  host::DeviceNodes nodes;
+  std::set<std::string> names;          // of all that begins with "nvidia" in /dev
+  std::set<unsigned> gpu_minors;        // that the driver has: N of /dev/nvidia<N>
+  std::vector<std::string> closed;      // nodes that not everybody may open: "/dev/nvidia0 (0660)"
+  std::optional<unsigned> mig_monitor;  // the capability that MIG monitoring needs
+};
+DeviceFacts ReadDeviceFacts(Sight& sight);
+
+// What runs of NVIDIA's services.
+struct ServiceFacts {
+  std::vector<engine::Daemon> persistence;
+  std::vector<engine::Daemon> fabric;
+  bool has_rdma = false;
+};
+ServiceFacts ReadServiceFacts(Sight& sight);
+
 struct Facts {
   PciFacts pci;
   KernelFacts kernel;
   SystemFacts system;
   host::DriverFacts driver;
+  InstallFacts install;
+  DeviceFacts devices;
+  ServiceFacts services;
   std::vector<std::string> unseen;  // what could not be looked at, a sentence each
 
   bool has_gpus() const { return !pci.gpus.empty(); }

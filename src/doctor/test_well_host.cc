@@ -1,5 +1,7 @@
 #include "src/doctor/test_well_host.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -27,6 +29,9 @@ std::string SysfsFolder(std::string_view address) {
 WellHost::WellHost() {
   host_.InstallDebian();
   has_nodes_ = host_.AddNodes(2);
+  for (const std::string_view name : {"nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"}) {
+    (void)chmod(dir().At(fmt::format("dev/{}", name)).c_str(), 0666);  // whatever the umask
+  }
   AddGpu(kGpu);
   AddGpu(kSecondGpu);
   Write("sys/devices/system/node/node0/cpulist", "0-15\n");
@@ -35,6 +40,11 @@ WellHost::WellHost() {
   Write("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
   Link("/usr/lib/systemd/system/multi-user.target", "etc/systemd/system/default.target");
   Write("proc/stat", "btime 1700000000\n");
+  AddProcess(700, "nvidia-persiste", {"/usr/bin/nvidia-persistenced", "--user", "nvpd"});
+  Write("var/lib/dpkg/status",
+        "Package: nvidia-kernel-dkms\nStatus: install ok installed\nVersion: 535.104.05-1\n\n"
+        "Package: libcuda1\nStatus: install ok installed\nVersion: 535.104.05-1~deb12u1\n\n"
+        "Package: nvidia-utils-470\nStatus: deinstall ok config-files\nVersion: 470.1.2-1\n\n");
 }
 
 void WellHost::AddGpu(std::string_view address) const {

@@ -59,5 +59,6 @@ struct Broken {
 };
 std::vector<Broken> BrokenHardware();
 std::vector<Broken> BrokenKernels();
+std::vector<Broken> BrokenDrivers();
 
 }  // namespace kgpu::doctor

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/doctor/facts.h"
+#include "src/engine/find.h"
+#include "src/host/ldcache.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr size_t kPackagesLimit = size_t{32} << 20;
+
+// What the names of the driver's packages begin with: module and user space, which are made of one
+// version. Tools with versions of their own are not among them.
+constexpr std::array<std::string_view, 9> kDriverPackages = {
+    "nvidia-kernel-dkms",      "nvidia-dkms-",  "nvidia-kernel-open-dkms",
+    "nvidia-open-kernel-dkms", "libcuda1",      "libnvidia-ml1",
+    "libnvidia-compute-",      "nvidia-utils-", "nvidia-compute-utils-"};
+
+// "1:535.104.05-1~deb12u1" → "535.104.05"; "" for what is no driver's version.
+std::string UpstreamVersion(std::string_view version) {
+  version = version.substr(version.find(':') == std::string_view::npos ? 0 : version.find(':') + 1);
+  version = version.substr(0, version.find_first_of("-~+"));
+  return host::IsDriverVersion(version) ? std::string(version) : std::string();
+}
+
+// Source: the paragraphs of dpkg's status file, deb-control(5).
+void ReadPackages(Sight& sight, InstallFacts& facts) {
+  const std::string text = sight.Text("var/lib/dpkg/status", kPackagesLimit).value_or("");
+  std::string_view name;
+  bool is_installed = false;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (line.starts_with("Package: ")) {
+      name = Trim(line.substr(9));
+      is_installed = false;
+    } else if (line.starts_with("Status: ")) {
+      is_installed = line.ends_with(" ok installed");
+    } else if (line.starts_with("Version: ") && is_installed) {
+      const std::string version = UpstreamVersion(Trim(line.substr(9)));
+      if (version.empty()) {
+        continue;
+      }
+      if (name.starts_with("nvidia-fabricmanager") && !name.ends_with("-dev")) {
+        facts.fabric_version = version;
+      } else if (std::ranges::any_of(kDriverPackages, [&](std::string_view start) {
+                   return name.starts_with(start);
+                 })) {
+        facts.packages[std::string(name)] = version;
+      }
+    }
+  }
+}
+
+std::optional<bool> IsCudaInCache(const sys::Root& driver) {
+  const StatusOr<std::string> bytes = driver.ReadFile("etc/ld.so.cache", host::kLdCacheLimit);
+  if (!bytes.ok()) {
+    return std::nullopt;
+  }
+  const auto entries = host::ParseLdCache(*bytes);
+  if (!entries.ok()) {
+    return std::nullopt;
+  }
+  return std::ranges::any_of(
+      *entries, [](const host::LdCacheEntry& entry) { return entry.name == "libcuda.so.1"; });
+}
+
+std::optional<unsigned> DeviceMinor(std::string_view information) {
+  for (const std::string_view line : Split(information, '\n')) {
+    constexpr std::string_view kKey = "Device Minor:";
+    if (line.starts_with(kKey)) {
+      const auto minor = ParseUint(Trim(line.substr(kKey.size())));
+      return minor ? std::optional<unsigned>(static_cast<unsigned>(*minor)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+void NoteClosed(Sight& sight, const std::string& path, DeviceFacts& facts) {
+  const StatusOr<struct stat> info = sight.host().Stat(path);
+  if (info.ok() && (info->st_mode & 0006) != 0006) {
+    facts.closed.push_back(fmt::format("{} ({:04o})", path, info->st_mode & 0777));
+  }
+}
+
+}  // namespace
+
+InstallFacts ReadInstallFacts(Sight& sight, const host::DriverRoot& root,
+                              const host::DriverFacts& driver) {
+  InstallFacts facts;
+  ReadPackages(sight, facts);
+  facts.has_runfile = root.driver.Exists("usr/bin/nvidia-uninstall");
+  for (const std::string_view folder : {"lib/firmware", "usr/lib/firmware"}) {
+    facts.has_firmware |=
+        !driver.module_version.empty() &&
+        root.driver.Exists(fmt::format("{}/nvidia/{}", folder, driver.module_version));
+  }
+  facts.is_cuda_in_cache = IsCudaInCache(root.driver);
+  facts.has_fabric_manager = !engine::FindProgram(root.driver, "nv-fabricmanager").empty();
+  return facts;
+}
+
+DeviceFacts ReadDeviceFacts(Sight& sight) {
+  DeviceFacts facts;
+  StatusOr<host::DeviceNodes> nodes = host::ReadDeviceNodes(sight.host());
+  if (nodes.ok()) {
+    facts.nodes = *std::move(nodes);
+  }
+  for (const std::string& name : sight.Names("dev")) {
+    if (name.starts_with("nvidia")) {
+      facts.names.insert(name);
+    }
+  }
+  for (const host::GpuNode& gpu : facts.nodes.gpus) {
+    NoteClosed(sight, gpu.node.path, facts);
+  }
+  for (const auto& node : {facts.nodes.control, facts.nodes.uvm}) {
+    if (node) {
+      NoteClosed(sight, node->path, facts);
+    }
+  }
+  for (const std::string& name : sight.Names("proc/driver/nvidia/gpus")) {
+    const std::string text =
+        sight.Text(fmt::format("proc/driver/nvidia/gpus/{}/information", name)).value_or("");
+    if (const std::optional<unsigned> minor = DeviceMinor(text)) {
+      facts.gpu_minors.insert(*minor);
+    }
+  }
+  const auto monitor = sight.Text("proc/driver/nvidia/capabilities/mig/monitor");
+  if (monitor) {
+    const StatusOr<unsigned> minor = host::ParseCapMinor(*monitor);
+    facts.mig_monitor = minor.ok() ? std::optional<unsigned>(*minor) : std::nullopt;
+  }
+  return facts;
+}
+
+ServiceFacts ReadServiceFacts(Sight& sight) {
+  ServiceFacts facts;
+  // The kernel keeps 15 characters of a name.
+  facts.persistence = engine::FindDaemons(sight.host(), {"nvidia-persiste"});
+  facts.fabric = engine::FindDaemons(sight.host(), {"nv-fabricmanage"});
+  facts.has_rdma = !sight.Names("sys/class/infiniband").empty();
+  return facts;
+}
+
+}  // namespace kgpu::doctor
