@@ -20,10 +20,6 @@ namespace {
 
 constexpr mode_t kMode = 0640;
 
-bool IsRepeat(const JournalEntry& entry) {
-  return entry.news && entry.news->kind == HappeningKind::kSeen;
-}
-
 StatusOr<size_t> SizeOf(int fd, const std::string& path) {
   struct stat info = {};
   if (fstat(fd, &info) != 0) {
@@ -41,7 +37,20 @@ bool EndsLine(int fd, size_t size) {
   return size == 0 || (pread(fd, &last, 1, static_cast<off_t>(size) - 1) == 1 && last == '\n');
 }
 
+// A file that was made is kept by a power cut only once its folder is on the disk, too.
+Status SyncFolder(const std::string& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.is_valid() || fsync(fd.get()) != 0) {
+    return ErrnoStatus(errno, fmt::format("sync {}", folder));
+  }
+  return OkStatus();
+}
+
 }  // namespace
+
+bool IsRepeat(const JournalEntry& entry) {
+  return entry.news && entry.news->kind == HappeningKind::kSeen;
+}
 
 std::vector<JournalEntry> Select(std::vector<JournalEntry> entries, const JournalFilter& filter) {
   std::erase_if(entries, [&filter](const JournalEntry& entry) {
@@ -101,7 +110,13 @@ Status Journal::Append(std::span<const JournalEntry> entries) const {
   for (const JournalEntry& entry : entries) {
     text += PrintJournalLine(entry);
   }
-  return size + text.size() > limits_.bytes ? Compact(entries) : AppendTo(fd.get(), size, text);
+  if (size + text.size() > limits_.bytes) {
+    return Compact(entries);
+  }
+  if (size == 0) {
+    RETURN_IF_ERROR(SyncFolder(folder_));
+  }
+  return AppendTo(fd.get(), size, text);
 }
 
 Status Journal::AppendTo(int fd, size_t size, std::string_view text) const {

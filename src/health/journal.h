@@ -26,6 +26,9 @@ struct JournalFilter {
 };
 std::vector<JournalEntry> Select(std::vector<JournalEntry> entries, const JournalFilter& filter);
 
+// Whether it tells of something seen once more: there are many of those, and each matters little.
+bool IsRepeat(const JournalEntry& entry);
+
 // Which of `entries` are kept when their lines may take `bytes` together, in their order: the
 // newest; and of those that tell of something seen once more, none before all others are. Pure.
 std::vector<JournalEntry> KeepNewest(std::vector<JournalEntry> entries, size_t bytes);
