@@ -20,13 +20,22 @@ namespace {
 
 constexpr int kStuckExitCode = 1;
 
-// A thread's last word: what a library throws must not end the process.
-DiskWorker::Done RunSafely(const DiskWorker::Job& job) {
+// A job, and who is told when it throws.
+struct Task {
+  DiskWorker::Job job;
+  DiskWorker::Failed failed;
+};
+
+// A thread's last word: what a library throws must not end the process, nor leave anybody waiting
+// for ever.
+DiskWorker::Done RunSafely(const Task& task) {
   try {
-    return job();
+    return task.job();
   } catch (const std::exception& error) {
     KGPU_LOG(kError, "internal: a disk job ends early", {"reason", error.what()});
-    return {};
+    return [failed = task.failed, status = Internal("a disk job ends early: {}", error.what())] {
+      failed(status);
+    };
   }
 }
 
@@ -56,12 +65,12 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
     _exit(kStuckExitCode);
   }
 
-  bool Post(Job job) {
+  bool Post(Job job, Failed failed) {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= options_.max_jobs) {
+    if (tasks_.size() >= options_.max_jobs) {
       return false;
     }
-    jobs_.push_back(std::move(job));
+    tasks_.push_back({std::move(job), std::move(failed)});
     wake_.notify_all();
     return true;
   }
@@ -78,24 +87,24 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
   }
 
  private:
-  std::optional<Job> NextJob() {
+  std::optional<Task> NextTask() {
     std::unique_lock lock(mutex_);
     busy_since_.reset();
-    wake_.wait(lock, [this] { return is_stopping_ || !jobs_.empty(); });
-    if (jobs_.empty()) {
+    wake_.wait(lock, [this] { return is_stopping_ || !tasks_.empty(); });
+    if (tasks_.empty()) {
       return std::nullopt;
     }
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
     busy_since_ = loop_.clock().Now();
-    return job;
+    return task;
   }
 
   void Work() {
-    while (std::optional<Job> job = NextJob()) {
-      Done done = RunSafely(*job);
-      // The job goes with it: what it holds may be the loop's.
-      loop_.Post([weak = weak_from_this(), job = *std::move(job), done = std::move(done)] {
+    while (std::optional<Task> task = NextTask()) {
+      Done done = RunSafely(*task);
+      // The task goes with it: what it holds may be the loop's.
+      loop_.Post([weak = weak_from_this(), task = *std::move(task), done = std::move(done)] {
         if (const auto self = weak.lock(); done && self && self->is_open_) {
           done();
         }
@@ -113,7 +122,7 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   std::condition_variable ended_;
-  std::deque<Job> jobs_;
+  std::deque<Task> tasks_;
   std::optional<SteadyTime> busy_since_;
   bool is_stopping_ = false;
   bool has_ended_ = false;
@@ -130,8 +139,8 @@ DiskWorker::~DiskWorker() {
   impl_->Stop();
 }
 
-bool DiskWorker::Post(Job job) {
-  return impl_->Post(std::move(job));
+bool DiskWorker::Post(Job job, Failed failed) {
+  return impl_->Post(std::move(job), std::move(failed));
 }
 
 std::string DiskWorker::problem() const {

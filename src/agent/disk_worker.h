@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/base/event_loop.h"
+#include "src/base/status.h"
 
 namespace kgpu::agent {
 
@@ -28,6 +29,8 @@ class DiskWorker {
   // Both are destroyed on the loop's thread: they may hold what lives there.
   using Done = std::function<void()>;
   using Job = std::function<Done()>;
+  // What is done on the loop, instead, when a job threw (out of memory, say): Internal.
+  using Failed = std::function<void(const Status&)>;
 
   // `loop` outlives the worker.
   explicit DiskWorker(EventLoop& loop, DiskWorkerOptions options = {});
@@ -36,8 +39,9 @@ class DiskWorker {
   DiskWorker(const DiskWorker&) = delete;
   DiskWorker& operator=(const DiskWorker&) = delete;
 
-  // False when too much waits already: the job is not taken.
-  bool Post(Job job);
+  // False when too much waits already: the job is not taken. Of a job that was taken either what it
+  // leaves is called, or `failed`, unless the worker stops.
+  bool Post(Job job, Failed failed);
   // For people: that a job is waited for too long; empty: it is not.
   std::string problem() const;
 

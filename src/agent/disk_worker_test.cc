@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/base/log.h"
@@ -28,6 +29,10 @@ class DiskWorkerTest : public ::testing::Test {
     worker_ = std::make_unique<DiskWorker>(
         *loop_, DiskWorkerOptions{.max_jobs = 3, .stop_limit = std::chrono::minutes(1)});
   }
+  bool Post(DiskWorker::Job job) {
+    return worker_->Post(std::move(job),
+                         [this](const Status& status) { noted_.emplace_back(Message(status)); });
+  }
   DiskWorker::Job Note(const std::string& word) {
     return [this, word]() -> DiskWorker::Done {
       return [this, word] {
@@ -45,8 +50,8 @@ class DiskWorkerTest : public ::testing::Test {
 };
 
 TEST_F(DiskWorkerTest, DoesJobsInOrderAndTellsOnTheLoop) {
-  EXPECT_TRUE(worker_->Post(Note("first")));
-  EXPECT_TRUE(worker_->Post(Note("last")));
+  EXPECT_TRUE(Post(Note("first")));
+  EXPECT_TRUE(Post(Note("last")));
   loop_->Run();
   EXPECT_THAT(noted_, ElementsAre("first", "last"));
   EXPECT_THAT(worker_->problem(), IsEmpty());
@@ -54,11 +59,11 @@ TEST_F(DiskWorkerTest, DoesJobsInOrderAndTellsOnTheLoop) {
 
 TEST_F(DiskWorkerTest, JobsRunOnAThreadOfTheirOwn) {
   std::thread::id id;
-  worker_->Post([&id]() -> DiskWorker::Done {
+  Post([&id]() -> DiskWorker::Done {
     id = std::this_thread::get_id();
     return {};
   });
-  worker_->Post(Note("last"));
+  Post(Note("last"));
   loop_->Run();
   EXPECT_NE(id, std::thread::id());
   EXPECT_NE(id, std::this_thread::get_id());
@@ -67,16 +72,16 @@ TEST_F(DiskWorkerTest, JobsRunOnAThreadOfTheirOwn) {
 TEST_F(DiskWorkerTest, TakesNoMoreThanItsBound) {
   std::promise<void> gate;
   std::promise<void> begun;
-  worker_->Post([&]() -> DiskWorker::Done {
+  Post([&]() -> DiskWorker::Done {
     begun.set_value();
     gate.get_future().wait();
     return {};
   });
   begun.get_future().wait();
-  EXPECT_TRUE(worker_->Post(Note("1")));
-  EXPECT_TRUE(worker_->Post(Note("2")));
-  EXPECT_TRUE(worker_->Post(Note("last")));
-  EXPECT_FALSE(worker_->Post(Note("4")));
+  EXPECT_TRUE(Post(Note("1")));
+  EXPECT_TRUE(Post(Note("2")));
+  EXPECT_TRUE(Post(Note("last")));
+  EXPECT_FALSE(Post(Note("4")));
   gate.set_value();
   loop_->Run();
   EXPECT_THAT(noted_, ElementsAre("1", "2", "last"));
@@ -84,7 +89,7 @@ TEST_F(DiskWorkerTest, TakesNoMoreThanItsBound) {
 
 TEST_F(DiskWorkerTest, DoesWhatWaitsBeforeItEndsAndTellsNobody) {
   bool is_done = false;
-  worker_->Post([&is_done]() -> DiskWorker::Done {
+  Post([&is_done]() -> DiskWorker::Done {
     is_done = true;
     return [] { ADD_FAILURE(); };
   });
@@ -94,13 +99,13 @@ TEST_F(DiskWorkerTest, DoesWhatWaitsBeforeItEndsAndTellsNobody) {
   loop_->Run();
 }
 
-TEST_F(DiskWorkerTest, AJobThatThrowsIsOneJobLost) {
+TEST_F(DiskWorkerTest, AJobThatThrowsIsOneJobLostAndTold) {
   SetLogSink([](LogLevel, std::string_view) {});
-  worker_->Post([]() -> DiskWorker::Done { throw std::runtime_error("x"); });
-  worker_->Post(Note("last"));
+  Post([]() -> DiskWorker::Done { throw std::runtime_error("x"); });
+  Post(Note("last"));
   loop_->Run();
   SetLogSink({});
-  EXPECT_THAT(noted_, ElementsAre("last"));
+  EXPECT_THAT(noted_, ElementsAre("a disk job ends early: x", "last"));
 }
 
 TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsTold) {
@@ -109,7 +114,7 @@ TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsTold) {
                                                            .stop_limit = std::chrono::minutes(1)});
   std::promise<void> gate;
   std::promise<void> begun;
-  worker_->Post([&]() -> DiskWorker::Done {
+  Post([&]() -> DiskWorker::Done {
     begun.set_value();
     gate.get_future().wait();
     return {};

@@ -233,13 +233,15 @@ void HealthDesk::History(const http::Request& request, const Send& send) {
     loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
     HandleAll();
   }
-  journal_.Read(*filter, [send, format = *format](const StatusOr<health::JournalText>& text) {
-    // Thousands of lines are put together on the disk's thread.
-    auto response = std::make_shared<http::Response>(
-        text.ok() ? Shown(format, report::HistoryJson(*text), report::HistoryTable(*text), true)
-                  : Refused(text.status()));
-    return DiskWorker::Done([send, response] { send(std::move(*response)); });
-  });
+  journal_.Read(
+      *filter,
+      [send, format = *format](const health::JournalText& text) {
+        // Thousands of lines are put together on the disk's thread.
+        auto response = std::make_shared<http::Response>(
+            Shown(format, report::HistoryJson(text), report::HistoryTable(text), true));
+        return DiskWorker::Done([send, response] { send(std::move(*response)); });
+      },
+      [send](const Status& status) { send(Refused(status)); });
 }
 
 }  // namespace kgpu::agent

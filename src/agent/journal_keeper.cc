@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,19 +13,30 @@
 namespace kgpu::agent {
 namespace {
 
-using health::HappeningKind;
 using health::Journal;
 using health::JournalEntry;
 using health::JournalText;
-
-bool IsRepeat(const JournalEntry& entry) {
-  return entry.news && entry.news->kind == HappeningKind::kSeen;
-}
 
 Status NoteBoot(const Journal& journal, const JournalEntry& boot) {
   ASSIGN_OR_RETURN(const bool is_noted, journal.HasBoot(boot.boot_id));
   return is_noted ? OkStatus() : journal.Append({&boot, 1});
 }
+
+// `boot`: that may not be in the journal yet.
+Status WriteTo(const Journal& journal, const std::optional<JournalEntry>& boot,
+               const std::vector<JournalEntry>& entries) {
+  if (boot) {
+    RETURN_IF_ERROR(NoteBoot(journal, *boot));
+  }
+  return journal.Append(entries);
+}
+
+// What is on its way to the disk.
+struct Batch {
+  std::optional<JournalEntry> boot;
+  std::vector<JournalEntry> entries;
+  bool is_written = false;  // of the worker's thread
+};
 
 }  // namespace
 
@@ -40,51 +52,50 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
     if (options_.boot_id.empty()) {
       return;
     }
-    const JournalEntry boot{
-        .when = loop_.clock().WallNow(), .news = {}, .boot_id = options_.boot_id};
-    is_writing_ = disk_.Post([weak = weak_from_this(), journal = journal_, boot] {
-      const Status status = NoteBoot(*journal, boot);
-      return DiskWorker::Done([weak, boot, status] {
-        if (const auto self = weak.lock()) {
-          self->OnWritten({boot}, status);
-        }
-      });
-    });
+    boot_ = JournalEntry{.when = loop_.clock().WallNow(), .news = {}, .boot_id = options_.boot_id};
+    Write();
   }
 
   void Stop() {
     loop_.CancelTimer(timer_);
     if (!waiting_.empty()) {
-      disk_.Post([journal = journal_, entries = Take()] {
-        // There is nobody left to tell.
-        journal->Append(entries).IgnoreError();
-        return DiskWorker::Done();
-      });
+      // There is nobody left to tell.
+      disk_.Post(
+          [journal = journal_, boot = boot_, entries = Take()] {
+            WriteTo(*journal, boot, entries).IgnoreError();
+            return DiskWorker::Done();
+          },
+          [](const Status&) {});
     }
   }
 
   void Add(JournalEntry entry) {
     waiting_.push_back(std::move(entry));
     Bound();
-    if (!is_writing_ && timer_ == TimerId::kNone) {
+    if (!batch_ && timer_ == TimerId::kNone) {
       Write();
     }
   }
 
-  void Read(health::JournalFilter filter, const JournalKeeper::Use& use) {
-    const bool is_taken =
-        disk_.Post([journal = journal_, filter = std::move(filter), use, waiting = waiting_] {
+  void Read(health::JournalFilter filter, const JournalKeeper::Use& use,
+            const DiskWorker::Failed& failed) {
+    const bool is_taken = disk_.Post(
+        [journal = journal_, filter = std::move(filter), use, failed, batch = batch_,
+         waiting = waiting_]() -> DiskWorker::Done {
           StatusOr<JournalText> text = journal->Read();
-          if (text.ok()) {
-            std::ranges::copy(waiting, std::back_inserter(text->entries));
-            text->entries = health::Select(std::move(text->entries), filter);
+          if (!text.ok()) {
+            return [failed, status = text.status()] { failed(status); };
           }
-          return use(std::move(text));
-        });
+          if (batch && !batch->is_written) {
+            std::ranges::copy(batch->entries, std::back_inserter(text->entries));
+          }
+          std::ranges::copy(waiting, std::back_inserter(text->entries));
+          text->entries = health::Select(std::move(text->entries), filter);
+          return use(*std::move(text));
+        },
+        failed);
     if (!is_taken) {
-      if (const DiskWorker::Done done = use(ResourceExhausted("the disk is behind: try again"))) {
-        done();
-      }
+      failed(ResourceExhausted("the disk is behind: try again"));
     }
   }
 
@@ -100,30 +111,34 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
 
   void Bound() {
     while (waiting_.size() > options_.max_waiting) {
-      const auto repeat = std::ranges::find_if(waiting_, IsRepeat);
+      const auto repeat = std::ranges::find_if(waiting_, health::IsRepeat);
       waiting_.erase(repeat == waiting_.end() ? waiting_.begin() : repeat);
     }
   }
 
   void Write() {
-    auto entries = std::make_shared<const std::vector<JournalEntry>>(Take());
-    is_writing_ = disk_.Post([weak = weak_from_this(), journal = journal_, entries] {
-      const Status status = journal->Append(*entries);
-      return DiskWorker::Done([weak, entries, status] {
-        if (const auto self = weak.lock()) {
-          self->OnWritten(*entries, status);
-        }
-      });
-    });
-    if (!is_writing_) {
-      OnWritten(*entries, ResourceExhausted("the disk is behind"));
+    batch_ = std::make_shared<Batch>(Batch{.boot = boot_, .entries = Take()});
+    const auto tell = [weak = weak_from_this()](const Status& status) {
+      if (const auto self = weak.lock()) {
+        self->OnWritten(status);
+      }
+    };
+    const bool is_taken = disk_.Post(
+        [tell, journal = journal_, batch = batch_] {
+          const Status status = WriteTo(*journal, batch->boot, batch->entries);
+          batch->is_written = status.ok();
+          return DiskWorker::Done([tell, status] { tell(status); });
+        },
+        tell);
+    if (!is_taken) {
+      OnWritten(ResourceExhausted("the disk is behind"));
     }
   }
 
-  void OnWritten(const std::vector<JournalEntry>& entries, const Status& status) {
-    is_writing_ = false;
+  void OnWritten(const Status& status) {
+    const std::shared_ptr<Batch> batch = std::exchange(batch_, nullptr);
     if (!status.ok()) {
-      waiting_.insert(waiting_.begin(), entries.begin(), entries.end());
+      waiting_.insert(waiting_.begin(), batch->entries.begin(), batch->entries.end());
       Bound();
       if (problem_.empty()) {
         KGPU_LOG(kWarning, "news of the GPUs' health is not kept", {"reason", Message(status)},
@@ -137,6 +152,7 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
       return;
     }
     problem_.clear();
+    boot_.reset();
     if (!waiting_.empty()) {
       Write();
     }
@@ -147,7 +163,8 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
   const JournalKeeperOptions options_;
   const std::shared_ptr<const Journal> journal_;
   std::deque<JournalEntry> waiting_;
-  bool is_writing_ = false;
+  std::optional<JournalEntry> boot_;  // until it is known to be in the journal
+  std::shared_ptr<Batch> batch_;      // null: nothing is being written
   std::string problem_;
   TimerId timer_ = TimerId::kNone;
 };
@@ -165,8 +182,9 @@ void JournalKeeper::Add(JournalEntry entry) {
   impl_->Add(std::move(entry));
 }
 
-void JournalKeeper::Read(health::JournalFilter filter, const Use& use) {
-  impl_->Read(std::move(filter), use);
+void JournalKeeper::Read(health::JournalFilter filter, const Use& use,
+                         const DiskWorker::Failed& failed) {
+  impl_->Read(std::move(filter), use, failed);
 }
 
 std::string JournalKeeper::problem() const {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <future>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -51,11 +54,16 @@ class JournalKeeperTest : public ::testing::Test {
   // All of it, once what is on its way is written.
   std::vector<JournalEntry> Read(const health::JournalFilter& filter = {}) {
     std::vector<JournalEntry> entries;
-    keeper_->Read(filter, [&](const StatusOr<health::JournalText>& text) {
-      EXPECT_OK(text);
-      entries = text.ok() ? text->entries : entries;
-      return DiskWorker::Done([this] { loop_->Quit(); });
-    });
+    keeper_->Read(
+        filter,
+        [&](const health::JournalText& text) {
+          entries = text.entries;
+          return DiskWorker::Done([this] { loop_->Quit(); });
+        },
+        [this](const Status& status) {
+          ADD_FAILURE() << status;
+          loop_->Quit();
+        });
     loop_->Run();
     return entries;
   }
@@ -103,6 +111,58 @@ TEST_F(JournalKeeperTest, EachBootIsNotedOnce) {
   ASSERT_THAT(entries, SizeIs(3));
   EXPECT_EQ(entries[0].boot_id, "one");
   EXPECT_EQ(entries[2].boot_id, "two");
+}
+
+TEST_F(JournalKeeperTest, ABootThatCouldNotBeLookedUpIsNotedOnceToo) {
+  options_.boot_id = "one";
+  Start();
+  EXPECT_THAT(Read(), SizeIs(1));
+  const std::string bytes = Bytes();
+  std::filesystem::remove(dir_.At("state/health.journal"));
+  dir_.MakeDir("state/health.journal");
+  Start();
+  RunUntilProblem(true);
+  std::filesystem::remove(dir_.At("state/health.journal"));
+  dir_.WriteFile("state/health.journal", bytes);
+  RunUntilProblem(false);
+  EXPECT_THAT(Read(), SizeIs(1));
+}
+
+TEST_F(JournalKeeperTest, WhatCouldNotBeWrittenIsReadAllTheSame) {
+  Read();
+  dir_.WriteFile("state", "in the way");
+  options_.retry = std::chrono::hours(1);
+  Start();
+  std::promise<void> gate;
+  const auto wait = [&]() -> DiskWorker::Done {
+    gate.get_future().wait();
+    return {};
+  };
+  ASSERT_TRUE(disk_->Post(wait, [](const Status&) {}));
+  keeper_->Add(EntryOf(TestXid(0)));  // is on its way
+  std::vector<JournalEntry> entries;
+  keeper_->Read(
+      {},
+      [&](const health::JournalText& text) {
+        entries = text.entries;
+        return DiskWorker::Done([this] { loop_->Quit(); });
+      },
+      [this](const Status&) { loop_->Quit(); });
+  gate.set_value();
+  loop_->Run();
+  EXPECT_THAT(entries, SizeIs(1));
+}
+
+TEST_F(JournalKeeperTest, AReaderThatThrowsIsTold) {
+  Status told;
+  keeper_->Read(
+      {}, [](const health::JournalText&) -> DiskWorker::Done { throw std::bad_alloc(); },
+      [&](const Status& status) {
+        told = status;
+        loop_->Quit();
+      });
+  loop_->Run();
+  EXPECT_THAT(told, StatusIs(StatusCode::kInternal));
 }
 
 TEST_F(JournalKeeperTest, AFolderThatCanNotBeWrittenIsToldOnceAndTriedAgain) {

@@ -28,10 +28,12 @@ UsePtr UseOf(const std::map<usage::PodName, usage::Amounts>& current) {
 }
 
 usage::Book::Writer WriterOn(DiskWorker& disk) {
-  return [&disk](usage::LedgerWrite write, std::function<void(const Status&)> done) {
-    return disk.Post([write = std::move(write), done = std::move(done)]() -> DiskWorker::Done {
-      return [status = write.Do(), done] { done(status); };
-    });
+  return [&disk](usage::LedgerWrite write, const std::function<void(const Status&)>& done) {
+    return disk.Post(
+        [write = std::move(write), done]() -> DiskWorker::Done {
+          return [status = write.Do(), done] { done(status); };
+        },
+        done);
   };
 }
 
