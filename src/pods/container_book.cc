@@ -1,5 +1,7 @@
 #include "src/pods/container_book.h"
 
+#include <algorithm>
+
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 
@@ -9,6 +11,13 @@ namespace {
 constexpr char kLogs[] = "var/log/pods";
 // The kubelet runs 110 pods unless told otherwise, and clears up after those that are gone.
 constexpr size_t kMostFolders = 4'096;
+
+// The letters that names of namespaces and pods may have.
+bool IsName(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
+}
 
 }  // namespace
 
@@ -34,7 +43,8 @@ Status ContainerBook::LearnFromLogs(const sys::Root& host) {
   for (const std::string& folder : folders) {
     // None of the three may have an underscore.
     const std::vector<std::string_view> parts = Split(folder, '_');
-    if (parts.size() != 3 || parts[2].empty() || by_uid_.size() >= kMostFolders) {
+    const bool is_pod = parts.size() == 3 && std::ranges::all_of(parts, IsName);
+    if (!is_pod || by_uid_.size() >= kMostFolders) {
       continue;
     }
     Pod& pod = by_uid_[std::string(parts[2])];

@@ -160,6 +160,8 @@ TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
   dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/sidecar");
   dir.MakeDir("var/log/pods/of_no_");
   dir.MakeDir("var/log/pods/noise");
+  dir.MakeDir("var/log/pods/_a_11111111-6f2a-4a53-9d0c-3b9f7d2c8e11");
+  dir.MakeDir("var/log/pods/ml_a b_22222222-6f2a-4a53-9d0c-3b9f7d2c8e11");
   const sys::Root host = sys::Root::Open(dir.path()).value();
   ContainerBook book;
   ASSERT_OK(book.LearnFromLogs(host));
@@ -168,6 +170,8 @@ TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
   EXPECT_EQ(book.Find({{"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"}}),
             InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""));
   EXPECT_EQ(book.Find({{"", "any"}}), std::nullopt);
+  EXPECT_EQ(book.Find({{"11111111-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
+  EXPECT_EQ(book.Find({{"22222222-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
 }
 
 TEST(ContainerBookTest, SaysThatThereAreNoLogs) {

@@ -212,10 +212,10 @@ TEST_F(BookTest, TheEndWhileAWriteIsInProgressLosesNothing) {
 
 TEST_F(BookTest, ADamagedFileIsPutAside) {
   Rounds(hours(2));
-  dir_.WriteFile("usage/ledger", "noise");
+  dir_.WriteFile("usage/ledger", "noise\n");
   Restart();
   EXPECT_THAT(book_->problem(), HasSubstr("no file of usage"));
-  EXPECT_EQ(dir_.ReadFile("usage/ledger.bad"), "noise");
+  EXPECT_EQ(dir_.ReadFile("usage/ledger.bad"), "noise\n");
   Rounds(minutes(5));
   EXPECT_EQ(book_->problem(), "");
 }

@@ -7,6 +7,17 @@
 namespace kgpu::usage {
 namespace {
 
+constexpr size_t kLongestName = 253;  // of Kubernetes
+// Of a line of the file beside its names: four amounts of up to 17 digits.
+constexpr size_t kBytesOfEntry = 80;
+
+PodName Named(const PodName& pod) {
+  const auto name_of = [](const std::string& name) {
+    return IsName(name) ? name : std::string(kOther);
+  };
+  return {.pod_namespace = name_of(pod.pod_namespace), .pod = name_of(pod.pod)};
+}
+
 PodName OthersOf(const PodName& pod) {
   return {.pod_namespace = pod.pod_namespace, .pod = std::string(kOther)};
 }
@@ -31,6 +42,35 @@ std::optional<double> ToldBusy(const Amounts& amounts) {
   return is_told ? std::optional(amounts.busy_gpu_seconds) : std::nullopt;
 }
 
+// "=" stands for another name in the file.
+bool IsName(std::string_view name) {
+  return !name.empty() && name != "=" && name.size() <= kLongestName &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+Ledger Ledger::Copy() const {
+  Ledger copy;
+  copy.hours_ = hours_;
+  copy.index_ = index_;
+  copy.names_.resize(copy.index_.size());
+  for (const auto& [pod, name] : copy.index_) {
+    copy.names_[name] = &pod;
+  }
+  copy.bytes_ = bytes_;
+  return copy;
+}
+
+size_t Ledger::BytesOf(uint32_t name) const {
+  return kBytesOfEntry + names_[name]->pod_namespace.size() + names_[name]->pod.size();
+}
+
+void Ledger::ForgetOldest() {
+  for (const Entry& entry : hours_.begin()->second) {
+    bytes_ -= BytesOf(entry.name);
+  }
+  hours_.erase(hours_.begin());
+}
+
 uint32_t Ledger::IndexOf(const PodName& pod) {
   const auto [place, is_new] = index_.try_emplace(pod, static_cast<uint32_t>(names_.size()));
   if (is_new) {
@@ -44,12 +84,16 @@ void Ledger::AddTo(Entries& entries, const PodName& pod, const Amounts& amounts)
   const auto found = std::ranges::find(entries, name, &Entry::name);
   if (found == entries.end()) {
     entries.push_back({.name = name, .amounts = amounts});
+    bytes_ += BytesOf(name);
   } else {
     found->amounts += amounts;
   }
 }
 
 void Ledger::Add(Hour hour, const PodName& pod, const Amounts& amounts) {
+  if (!IsName(pod.pod_namespace) || !IsName(pod.pod)) {
+    return Add(hour, Named(pod), amounts);
+  }
   Entries& entries = hours_[hour];
   const auto known = index_.find(pod);
   const bool is_here = known != index_.end() &&
@@ -59,8 +103,8 @@ void Ledger::Add(Hour hour, const PodName& pod, const Amounts& amounts) {
   } else {
     AddTo(entries, entries.size() < 2 * kMostPodsOfAnHour ? OthersOf(pod) : AllOthers(), amounts);
   }
-  if (hours_.size() > kMostHours) {
-    hours_.erase(hours_.begin());
+  while (hours_.size() > kMostHours || (bytes_ > kMostBytes && hours_.size() > 1)) {
+    ForgetOldest();
   }
   if (names_.size() > kMostPods) {
     FoldPods();

@@ -96,6 +96,32 @@ TEST(LedgerTest, AWildClockFillsOnlySoManyHours) {
   EXPECT_EQ(ledger.hours(), Ledger::kMostHours);
 }
 
+TEST(LedgerTest, ManyYearsOfManyPodsAreBounded) {
+  Ledger ledger;
+  const std::string padding(200, 'x');
+  for (int hour = 0; hour < 1000; ++hour) {
+    for (int pod = 0; pod < 250; ++pod) {
+      ledger.Add(At(hour), {"ml", fmt::format("{}{}", padding, pod)}, {1, 0, 0});
+    }
+  }
+  EXPECT_THAT(ledger.bytes(), Le(Ledger::kMostBytes));
+  EXPECT_THAT(PrintLedger(1, ledger).size(), Le(Ledger::kMostBytes));
+  EXPECT_GT(ledger.hours(), 400U);
+  ledger.Trim(At(999));
+  EXPECT_LT(ledger.bytes(), 250U * 300U);
+}
+
+TEST(LedgerTest, ACopyStandsAlone) {
+  Ledger ledger;
+  ledger.Add(At(0), {"ml", "b"}, {1, 0, 0});
+  ledger.Add(At(1), {"ml", "a"}, {2, 0, 0});
+  Ledger copy = ledger.Copy();
+  ledger = Ledger();
+  copy.Add(At(1), {"ml", "a"}, {2, 0, 0});
+  EXPECT_THAT(Seconds(copy),
+              ElementsAre(std::pair(PodName{"ml", "b"}, 1), std::pair(PodName{"ml", "a"}, 4)));
+}
+
 TEST(LedgerTextTest, ReadsBackWhatItPrints) {
   Ledger ledger;
   ledger.Add(At(0), {"ml", "a"}, {1.5, 2, 3.25});
@@ -127,13 +153,47 @@ TEST(LedgerTextTest, KnowsATornFileWhereverItIsCut) {
   }
 }
 
-TEST(LedgerTextTest, NamesTheLineThatIsWrong) {
-  EXPECT_THAT(ParseLedger("kgpu-usage 1 7\nuse a b 1 2 3\nend 3\n"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 2: no use of an hour")));
-  EXPECT_THAT(ParseLedger("kgpu-usage 1 7\nhour 1\nuse a b 1 nan 3\nend 4\n"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 3")));
+TEST(LedgerTextTest, SaysWhatIsNoFileOfUsage) {
   EXPECT_THAT(ParseLedger("kgpu-usage 2 7\nend 2\n"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no file of usage")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 1: no file of usage")));
+  EXPECT_THAT(ParseLedger("kgpu-usage 1 7\nend 2\nhour 1\n"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nothing may follow")));
+}
+
+TEST(LedgerTextTest, ALineThatSaysNothingCostsThatLine) {
+  for (const char* line : {"use  a 1 2 3", "use ml a b 1 2 3 4", "use ml a 1 nan 3", "noise"}) {
+    const auto file = ParseLedger(fmt::format(
+        "kgpu-usage 1 7\nhour 490000\nuse ml a 1 2 3\n{}\nuse ml c 4 5 6\nend 6\n", line));
+    ASSERT_OK(file) << line;
+    EXPECT_EQ(file->bad_lines, 1U) << line;
+    EXPECT_THAT(Seconds(file->ledger),
+                ElementsAre(std::pair(PodName{"ml", "a"}, 1), std::pair(PodName{"ml", "c"}, 4)))
+        << line;
+  }
+}
+
+TEST(LedgerTextTest, NothingIsGivenToAnotherPodOrHourThanItsOwn) {
+  const auto file = ParseLedger(
+      "kgpu-usage 1 7\nuse ml a 1 2 3\nhour 490000\nuse ml b 1 2 3\nnoise\nuse = = 4 5 6\nhour "
+      "x\nuse ml b 7 8 9\nend 9\n");
+  ASSERT_OK(file);
+  EXPECT_EQ(file->bad_lines, 5U);
+  EXPECT_THAT(Seconds(file->ledger), ElementsAre(std::pair(PodName{"ml", "b"}, 1)));
+}
+
+TEST(LedgerTextTest, OddNamesOfOthersDoNotMakeTheFileUnreadable) {
+  Ledger ledger;
+  for (const char* name : {"", "=", "a b", "a\nb", "\xff", "p"}) {
+    ledger.Add(At(0), {name, "p"}, {1, 0, 0});
+    ledger.Add(At(0), {"ml", name}, {1, 0, 0});
+  }
+  ledger.Add(At(0), {std::string(254, 'x'), "p"}, {1, 0, 0});
+  const auto file = ParseLedger(PrintLedger(7, ledger));
+  ASSERT_OK(file);
+  EXPECT_EQ(file->bad_lines, 0U);
+  EXPECT_EQ(Seconds(file->ledger), Seconds(ledger));
+  EXPECT_EQ(Sum(file->ledger, "ml"), 6);
+  EXPECT_EQ(Sum(file->ledger, std::string(kOther)), 6);
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ namespace kgpu::usage {
 namespace {
 
 constexpr std::string_view kMagic = "kgpu-usage";
-constexpr size_t kLongestName = 253;  // of Kubernetes
 constexpr double kMostAmount = 1e12;
 // Year 5138: far from where sums of hours overflow.
 constexpr uint64_t kLastHour = 27'777'777;
@@ -36,27 +35,20 @@ std::optional<double> ParseAmount(std::string_view text) {
   return is_whole && amount >= 0 && amount <= kMostAmount ? std::optional(amount) : std::nullopt;
 }
 
-bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName &&
-         std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
-}
-
 class Reader {
  public:
   StatusOr<LedgerFile> Read(std::string_view text) {
-    const std::vector<std::string_view> lines = Split(text, '\n');
-    for (const std::string_view line : lines) {
-      if (is_ended_) {
-        if (!line.empty()) {
-          return Wrong("nothing may follow \"end\"");
-        }
-        continue;
+    while (!is_ended_) {
+      const size_t end = text.find('\n');
+      if (end == std::string_view::npos) {
+        return Wrong("the end is missing: the file is torn");
       }
       ++number_;
-      RETURN_IF_ERROR(Take(Words(line)));
+      RETURN_IF_ERROR(Take(Words(text.substr(0, end))));
+      text.remove_prefix(end + 1);
     }
-    if (!is_ended_) {
-      return Wrong("the end is missing: the file is torn");
+    if (!text.empty()) {
+      return Wrong("nothing may follow \"end\"");
     }
     return std::move(file_);
   }
@@ -72,17 +64,15 @@ class Reader {
     if (number_ == 1) {
       return TakeHead(words);
     }
-    if (words.size() == 2 && words[0] == "hour") {
-      return TakeHour(words[1]);
-    }
-    if ((words.size() == 6 || words.size() == 7) && words[0] == "use") {
-      return TakeUse(words);
-    }
     if (words.size() == 2 && words[0] == "end" && ParseUint(words[1]) == number_) {
       is_ended_ = true;
       return OkStatus();
     }
-    return Wrong("is none of hour, use, end");
+    const bool is_hour = !words.empty() && words[0] == "hour";
+    if (!(is_hour ? TakeHour(words) : TakeUse(words))) {
+      ++file_.bad_lines;
+    }
+    return OkStatus();
   }
 
   Status TakeHead(const Line& words) {
@@ -95,16 +85,22 @@ class Reader {
     return OkStatus();
   }
 
-  Status TakeHour(std::string_view text) {
-    const auto hour = ParseUint(text);
-    if (!hour || *hour > kLastHour) {
-      return Wrong("no hour");
+  // What follows an hour that is not understood is of no hour.
+  bool TakeHour(const Line& words) {
+    hour_.reset();
+    const auto hour = words.size() == 2 ? ParseUint(words[1]) : std::nullopt;
+    if (hour && *hour <= kLastHour) {
+      hour_ = Hour(std::chrono::hours(static_cast<int64_t>(*hour)));
     }
-    hour_ = Hour(std::chrono::hours(static_cast<int64_t>(*hour)));
-    return OkStatus();
+    return hour_.has_value();
   }
 
-  Status TakeUse(const Line& words) {
+  bool TakeUse(const Line& words) {
+    if ((words.size() != 6 && words.size() != 7) || words[0] != "use") {
+      // The names that the next line may leave out are not known.
+      pod_ = {};
+      return false;
+    }
     const auto gpu = ParseAmount(words[3]);
     const auto busy = ParseAmount(words[4]);
     const auto gib = ParseAmount(words[5]);
@@ -117,14 +113,14 @@ class Reader {
     }
     const bool is_told = gpu && busy && gib && untold;
     if (!hour_ || !is_told || !IsName(pod_.pod_namespace) || !IsName(pod_.pod)) {
-      return Wrong("no use of an hour");
+      return false;
     }
     file_.ledger.Add(*hour_, pod_,
                      {.gpu_seconds = *gpu,
                       .busy_gpu_seconds = *busy,
                       .gib_seconds = *gib,
                       .untold_gpu_seconds = *untold});
-    return OkStatus();
+    return true;
   }
 
   LedgerFile file_;

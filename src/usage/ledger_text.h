@@ -14,10 +14,12 @@ namespace kgpu::usage {
 struct LedgerFile {
   uint64_t generation = 0;
   Ledger ledger{};
+  uint64_t bad_lines = 0;  // left out
 };
 
 std::string PrintLedger(uint64_t generation, const Ledger& ledger);
-// Errors: InvalidArgument "line N: …".
+// A line of use that says nothing is left out; the rest counts. Errors: InvalidArgument "line N: …"
+// (no file of usage, another version of it, or torn).
 StatusOr<LedgerFile> ParseLedger(std::string_view text);
 
 }  // namespace kgpu::usage
