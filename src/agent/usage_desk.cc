@@ -27,14 +27,25 @@ UsePtr UseOf(const std::map<usage::PodName, usage::Amounts>& current) {
   return use;
 }
 
-usage::Book::Writer WriterOn(DiskWorker& disk) {
-  return [&disk](usage::LedgerWrite write, const std::function<void(const Status&)>& done) {
-    return disk.Post(
-        [write = std::move(write), done]() -> DiskWorker::Done {
-          return [status = write.Do(), done] { done(status); };
-        },
-        done);
-  };
+usage::Book::Disk BookDiskOn(DiskWorker& disk) {
+  using usage::Kept;
+  return {.write =
+              [&disk](usage::LedgerWrite write, const std::function<void(const Status&)>& done) {
+                return disk.Post(
+                    [write = std::move(write), done]() -> DiskWorker::Done {
+                      return [status = write.Do(), done] { done(status); };
+                    },
+                    done);
+              },
+          .load =
+              [&disk](const std::string& folder, const std::function<void(StatusOr<Kept>)>& done) {
+                return disk.Post(
+                    [folder, done]() -> DiskWorker::Done {
+                      auto kept = std::make_shared<StatusOr<Kept>>(usage::LoadLedger(folder));
+                      return [kept, done] { done(std::move(*kept)); };
+                    },
+                    done);
+              }};
 }
 
 }  // namespace
@@ -42,7 +53,7 @@ usage::Book::Writer WriterOn(DiskWorker& disk) {
 class UsageDesk::Impl {
  public:
   Impl(EventLoop& loop, DiskWorker& disk, std::string folder)
-      : loop_(loop), book_(std::move(folder), WriterOn(disk)) {}
+      : loop_(loop), book_(std::move(folder), BookDiskOn(disk)) {}
   ~Impl() { book_.Flush(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;

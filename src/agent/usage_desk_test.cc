@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 
@@ -49,6 +50,15 @@ class UsageDeskTest : public ::testing::Test {
     return desk_->Answer(request);
   }
 
+  bool RunUntilAnswered(const std::string& text) {
+    const SteadyTime limit = loop_->clock().Now() + seconds(20);
+    while (Ask("").body.find(text) == std::string::npos && loop_->clock().Now() < limit) {
+      loop_->After(std::chrono::milliseconds(1), [this] { loop_->Quit(); });
+      loop_->Run();
+    }
+    return Ask("").body.find(text) != std::string::npos;
+  }
+
   TempDir dir_;
   std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
   device::SampleSet samples_;
@@ -74,8 +84,28 @@ TEST_F(UsageDeskTest, RemembersOverARestart) {
   Round(seconds(100));
   Close();
   Open();
-  EXPECT_THAT(Ask("").body, HasSubstr(R"("gpuSeconds": 100)"));
+  EXPECT_TRUE(RunUntilAnswered(R"("gpuSeconds": 100)"));
   EXPECT_EQ(desk_->problem(), "");
+}
+
+TEST_F(UsageDeskTest, ADiskThatHangsHoldsUpNothing) {
+  Round(seconds(0));
+  Round(seconds(100));
+  Close();
+  disk_ = std::make_unique<DiskWorker>(*loop_);
+  std::promise<void> gate;
+  disk_->Post(
+      [&]() -> DiskWorker::Done {
+        gate.get_future().wait();
+        return {};
+      },
+      [](const Status&) {});
+  desk_ = std::make_unique<UsageDesk>(*loop_, *disk_, dir_.At("state/usage"));
+  Round(seconds(0));
+  Round(seconds(20));
+  EXPECT_THAT(Ask("").body, HasSubstr(R"("gpuSeconds": 20)"));
+  gate.set_value();
+  EXPECT_TRUE(RunUntilAnswered(R"("gpuSeconds": 120)"));
 }
 
 TEST_F(UsageDeskTest, CountsNothingWhileItIsSwitchedOff) {

@@ -21,13 +21,34 @@ constexpr std::chrono::hours kTrust{1};
 
 }  // namespace
 
-Book::Book(std::string folder, Writer writer)
-    : folder_(std::move(folder)), writer_(std::move(writer)) {
-  Kept kept = LoadLedger(folder_);
-  all_ = std::move(kept.ledger);
-  recent_ = std::move(kept.recent);
-  generation_ = kept.generation;
-  Note(kept.problem);
+Book::Book(std::string folder, Disk disk) : folder_(std::move(folder)), disk_(std::move(disk)) {
+  Load();
+}
+
+void Book::Load() {
+  is_loading_ = true;
+  const bool is_taken =
+      disk_.load(folder_, [this, alive = std::weak_ptr<int>(alive_)](StatusOr<Kept> kept) {
+        if (!alive.expired()) {
+          OnLoaded(std::move(kept));
+        }
+      });
+  if (!is_taken) {
+    OnLoaded(ResourceExhausted("the disk is behind"));
+  }
+}
+
+void Book::OnLoaded(StatusOr<Kept> kept) {
+  is_loading_ = false;
+  Note(kept.ok() ? kept->problem : kept.status());
+  if (kept.ok()) {
+    is_loaded_ = true;
+    generation_ = kept->generation;
+    all_ = std::move(kept->ledger);
+    all_.Add(recent_);
+    kept->recent.Add(recent_);
+    recent_ = std::move(kept->recent);
+  }
 }
 
 void Book::Note(const Status& status) {
@@ -69,6 +90,7 @@ void Book::Count(const MeterInput& input) {
 }
 
 void Book::Add(const Rates& rates, double seconds, Hour hour) {
+  is_flushed_ = is_flushed_ && rates.empty();
   for (const auto& [pod, rate] : rates) {
     const Amounts amounts{.gpu_seconds = rate.gpu_seconds * seconds,
                           .busy_gpu_seconds = rate.busy_gpu_seconds * seconds,
@@ -81,29 +103,52 @@ void Book::Add(const Rates& rates, double seconds, Hour hour) {
 }
 
 void Book::WriteWhatIsDue(SteadyTime now, WallTime wall) {
-  if (is_writing_all_) {
+  if (is_writing_all_ || is_loading_) {
     return;
   }
-  if (now - all_written_ >= kAllEvery) {
+  const bool is_recent_due = now - recent_written_ >= kRecentEvery;
+  if (!is_loaded_) {
+    if (is_recent_due) {
+      recent_written_ = now;
+      Load();
+    }
+  } else if (now - all_written_ >= kAllEvery || (has_all_failed_ && is_recent_due)) {
     if (now - trusted_ >= kTrust) {
       all_.Trim(std::chrono::floor<std::chrono::hours>(wall) - retention_);
     }
     all_written_ = recent_written_ = now;
     WriteAll();
-  } else if (now - recent_written_ >= kRecentEvery) {
+  } else if (is_recent_due) {
     recent_written_ = now;
     WriteRecent();
   }
 }
 
+void Book::Write(LedgerWrite write, void (Book::*done)(const Status&)) {
+  const bool is_taken = disk_.write(
+      std::move(write), [this, done, alive = std::weak_ptr<int>(alive_)](const Status& status) {
+        if (!alive.expired()) {
+          (this->*done)(status);
+        }
+      });
+  if (!is_taken) {
+    (this->*done)(ResourceExhausted("the disk is behind"));
+  }
+}
+
 void Book::WriteRecent() {
   if (!recent_.empty()) {
-    writer_(WriteOfRecent(folder_, generation_, recent_),
-            [this, alive = std::weak_ptr<int>(alive_)](const Status& status) {
-              if (!alive.expired()) {
-                Note(status);
-              }
-            });
+    Write({.kind = LedgerWrite::Kind::kRecent,
+           .folder = folder_,
+           .generation = generation_,
+           .ledger = std::make_shared<const Ledger>(recent_.Copy())},
+          &Book::OnRecentWritten);
+  }
+}
+
+void Book::OnRecentWritten(const Status& status) {
+  if (!status.ok() || !has_all_failed_) {
+    Note(status);
   }
 }
 
@@ -112,27 +157,42 @@ void Book::WriteAll() {
     return;
   }
   is_writing_all_ = true;
-  const bool is_taken = writer_(WriteOfAll(folder_, generation_ + 1, all_),
-                                [this, alive = std::weak_ptr<int>(alive_)](const Status& status) {
-                                  if (!alive.expired()) {
-                                    OnAllWritten(status);
-                                  }
-                                });
-  is_writing_all_ = is_writing_all_ && is_taken;
+  Write({.kind = LedgerWrite::Kind::kAll,
+         .folder = folder_,
+         .generation = generation_ + 1,
+         .ledger = std::make_shared<const Ledger>(all_.Copy())},
+        &Book::OnAllWritten);
 }
 
+// A write may fail once the new file is in its place. Then the file of recent things, with the
+// generation of before, is not looked at: so everything is tried again soon. If the old one is
+// still there, as on a full disk, the recent things count.
 void Book::OnAllWritten(const Status& status) {
   is_writing_all_ = false;
+  has_all_failed_ = !status.ok();
   Note(status);
   if (status.ok()) {
     ++generation_;
     recent_ = std::exchange(later_, Ledger());
   } else {
     recent_.Add(std::exchange(later_, Ledger()));
+    WriteRecent();
   }
 }
 
 void Book::Flush() {
+  if (std::exchange(is_flushed_, true)) {
+    return;
+  }
+  if (!is_loaded_) {
+    if (!recent_.empty()) {
+      disk_.write({.kind = LedgerWrite::Kind::kMore,
+                   .folder = folder_,
+                   .ledger = std::make_shared<const Ledger>(recent_.Copy())},
+                  [](const Status&) {});
+    }
+    return;
+  }
   // A write in progress has the generation that would be next.
   generation_ += is_writing_all_ ? 1 : 0;
   WriteAll();

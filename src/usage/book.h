@@ -19,12 +19,16 @@ namespace kgpu::usage {
 // they are put, so that a clock that jumps invents and loses nothing.
 class Book {
  public:
-  // Does the write where disks may be waited for, in the order of the calls, and calls `done` on
-  // the loop. False: it is not taken now.
-  using Writer = std::function<bool(LedgerWrite write, std::function<void(const Status&)> done)>;
+  // Both do their work where disks may be waited for, in the order of the calls, and call `done` on
+  // the loop, once. False: it is not taken now.
+  struct Disk {
+    std::function<bool(LedgerWrite write, std::function<void(const Status&)> done)> write;
+    std::function<bool(const std::string& folder, std::function<void(StatusOr<Kept>)> done)> load;
+  };
 
-  // What earlier processes kept in `folder` is loaded.
-  Book(std::string folder, Writer writer);
+  // What earlier processes kept in `folder` is loaded, and what is counted meanwhile added to it.
+  // Nothing is written before: a disk that can not be read now loses nothing.
+  Book(std::string folder, Disk disk);
   Book(const Book&) = delete;
   Book& operator=(const Book&) = delete;
 
@@ -34,7 +38,7 @@ class Book {
   // Counts the time since the round before, five minutes at most: what was not measured is not
   // known. Writes what is due.
   void Count(const MeterInput& input);
-  // Writes everything: before the end.
+  // Writes everything: before the end. Once more costs nothing unless something was counted.
   void Flush();
 
   const Ledger& ledger() const { return all_; }
@@ -47,18 +51,26 @@ class Book {
   void Add(const Rates& rates, double seconds, Hour hour);
   void WatchClock(SteadyTime now, WallTime wall);
   void WriteWhatIsDue(SteadyTime now, WallTime wall);
+  void Load();
+  void OnLoaded(StatusOr<Kept> kept);
+  void Write(LedgerWrite write, void (Book::*done)(const Status&));
   void WriteAll();
   void OnAllWritten(const Status& status);
   void WriteRecent();
+  void OnRecentWritten(const Status& status);
   void Note(const Status& status);
 
   const std::string folder_;
-  const Writer writer_;
+  const Disk disk_;
+  bool is_loaded_ = false;
+  bool is_loading_ = false;
   uint64_t generation_ = 0;  // of the newest file of everything
   Ledger all_;
   Ledger recent_;  // what is not in that file
   Ledger later_;   // what has come since the write in progress was begun
   bool is_writing_all_ = false;
+  bool has_all_failed_ = false;  // the file of everything may be older than it should, or newer
+  bool is_flushed_ = false;
   std::map<PodName, Amounts> current_;
   std::chrono::days retention_{35};
   std::string problem_;

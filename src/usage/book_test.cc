@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,14 +39,33 @@ class BookTest : public ::testing::Test {
   void Restart() {
     waiting_.clear();
     book_ = std::make_unique<Book>(
-        dir_.At("usage"), [this](LedgerWrite write, std::function<void(const Status&)> done) {
-          if (is_slow_) {
-            waiting_.emplace_back(std::move(write), std::move(done));
-          } else {
-            done(is_full_ ? ResourceExhausted("the disk is full") : write.Do());
-          }
-          return true;
-        });
+        dir_.At("usage"),
+        Book::Disk{.write =
+                       [this](LedgerWrite write, std::function<void(const Status&)> done) {
+                         if (is_slow_) {
+                           waiting_.emplace_back(std::move(write), std::move(done));
+                         } else if (takes_writes_) {
+                           done(Write(write));
+                         }
+                         return takes_writes_;
+                       },
+                   .load =
+                       [this](const std::string& folder, std::function<void(StatusOr<Kept>)> done) {
+                         if (is_slow_) {
+                           loaded_ = [folder, done] { done(LoadLedger(folder)); };
+                         } else {
+                           done(is_broken_ ? Unavailable("input/output error")
+                                           : LoadLedger(folder));
+                         }
+                         return true;
+                       }});
+  }
+  Status Write(const LedgerWrite& write) const {
+    if (is_full_) {
+      return ResourceExhausted("the disk is full");
+    }
+    Status status = write.Do();
+    return fails_after_ && write.kind == LedgerWrite::Kind::kAll ? Unavailable("sync") : status;
   }
   void FinishWrites() {
     for (const auto& [write, done] : std::exchange(waiting_, {})) {
@@ -73,6 +93,10 @@ class BookTest : public ::testing::Test {
   TempDir dir_;
   bool is_full_ = false;
   bool is_slow_ = false;
+  bool is_broken_ = false;    // what is there can not be read
+  bool takes_writes_ = true;  // false: too many wait
+  bool fails_after_ = false;  // the new file is in its place, its folder is not synced
+  std::function<void()> loaded_;
   std::vector<std::pair<LedgerWrite, std::function<void(const Status&)>>> waiting_;
   device::Snapshot snapshot_;
   device::SampleSet samples_{.version = 1,
@@ -218,6 +242,105 @@ TEST_F(BookTest, ADamagedFileIsPutAside) {
   EXPECT_EQ(dir_.ReadFile("usage/ledger.bad"), "noise\n");
   Rounds(minutes(5));
   EXPECT_EQ(book_->problem(), "");
+}
+
+TEST_F(BookTest, TheNewestDamagedFilesAreKept) {
+  for (const char* noise : {"1\n", "2\n", "3\n", "4\n"}) {
+    dir_.WriteFile("usage/ledger", noise);
+    Restart();
+  }
+  EXPECT_EQ(dir_.ReadFile("usage/ledger.bad"), "4\n");
+  EXPECT_EQ(dir_.ReadFile("usage/ledger.bad.1"), "3\n");
+  EXPECT_EQ(dir_.ReadFile("usage/ledger.bad.2"), "2\n");
+}
+
+TEST_F(BookTest, ADiskThatCanNotBeReadForAWhileLosesNothing) {
+  Rounds(hours(2));
+  book_->Flush();
+  const double before = Counted();
+  is_broken_ = true;
+  Restart();
+  Rounds(hours(1));
+  EXPECT_THAT(book_->problem(), HasSubstr("input/output"));
+  EXPECT_LT(Counted(), before);
+  is_broken_ = false;
+  Rounds(minutes(2));
+  EXPECT_EQ(book_->problem(), "");
+  const double both = Counted();
+  EXPECT_GT(both, before + 3500);
+  book_->Flush();
+  Restart();
+  EXPECT_THAT(Counted(), DoubleNear(both, 0.01));
+}
+
+TEST(LoadLedgerTest, WhatCanNotBeReadNowStaysWhereItIs) {
+  const TempDir dir;
+  dir.MakeDir("usage/ledger");
+  EXPECT_FALSE(LoadLedger(dir.At("usage")).ok());
+  EXPECT_FALSE(std::filesystem::exists(dir.At("usage/ledger.bad")));
+}
+
+TEST_F(BookTest, CountsWhileTheFilesAreBeingRead) {
+  Rounds(hours(1));
+  book_->Flush();
+  const double before = Counted();
+  is_slow_ = true;
+  Restart();
+  Rounds(minutes(10));
+  EXPECT_EQ(Counted(), 585);
+  EXPECT_THAT(waiting_, IsEmpty()) << "nothing is written over what was not read";
+  is_slow_ = false;
+  loaded_();
+  EXPECT_THAT(Counted(), DoubleNear(before + 585, 0.01));
+  book_->Flush();
+  Restart();
+  EXPECT_THAT(Counted(), DoubleNear(before + 585, 0.01));
+}
+
+TEST_F(BookTest, AnEndBeforeTheFilesWereReadAddsToThem) {
+  Rounds(hours(1));
+  book_->Flush();
+  const double before = Counted();
+  is_slow_ = true;
+  Restart();
+  Rounds(minutes(10));
+  book_->Flush();
+  FinishWrites();
+  is_slow_ = false;
+  Restart();
+  EXPECT_THAT(Counted(), DoubleNear(before + 585, 0.01));
+}
+
+TEST_F(BookTest, AWriteThatFailsAtItsVeryEndLosesAMinuteAtMost) {
+  Rounds(minutes(30));
+  fails_after_ = true;
+  Rounds(minutes(50));
+  EXPECT_THAT(book_->problem(), HasSubstr("sync"));
+  const double before = Counted();
+  Restart();
+  EXPECT_GE(Counted(), before - 75);
+  EXPECT_LE(Counted(), before + 0.01);
+}
+
+TEST_F(BookTest, AWriteThatIsNotTakenIsToldAndTriedAgainSoon) {
+  Rounds(minutes(59));
+  takes_writes_ = false;
+  Rounds(minutes(3));
+  EXPECT_THAT(book_->problem(), HasSubstr("behind"));
+  takes_writes_ = true;
+  Rounds(minutes(2));
+  EXPECT_EQ(book_->problem(), "");
+  const double before = Counted();
+  Restart();
+  EXPECT_GE(Counted(), before - 75);
+}
+
+TEST_F(BookTest, TheEndIsWrittenOnce) {
+  Rounds(minutes(5));
+  is_slow_ = true;
+  book_->Flush();
+  book_->Flush();
+  EXPECT_EQ(waiting_.size(), 1U);
 }
 
 }  // namespace

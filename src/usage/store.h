@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "src/base/status.h"
@@ -17,25 +18,29 @@ struct Kept {
   Ledger recent{};  // the part that only the file of recent things has
   // Of the file of everything. A file of recent things with another one is in it already.
   uint64_t generation = 0;
-  // A file that can not be read is put aside ("ledger.bad"); what is left is still there.
+  // A file that is none of usage is put aside ("ledger.bad"; older ones are "ledger.bad.1" and
+  // "ledger.bad.2"); what is left is still there.
   Status problem{};
 };
 
-Kept LoadLedger(const std::string& folder);
+// Blocks on the disk. Errors: PermissionDenied, ResourceExhausted, … when the files are there and
+// can not be read now; nothing was changed.
+StatusOr<Kept> LoadLedger(const std::string& folder);
 
 // One write, made on the loop and done wherever disks may be waited for.
 struct LedgerWrite {
+  enum class Kind : uint8_t {
+    kAll,     // the file of everything
+    kRecent,  // what is not in that file, whose generation is `generation`; a power cut may take it
+    kMore,    // everything, once the files have been read: `ledger` is not in them yet
+  };
+  Kind kind = Kind::kAll;
   std::string folder{};  // made when it is not there
-  std::string name{};
-  std::string text{};
-  bool is_durable = true;  // false: may be lost by a power cut
+  uint64_t generation = 0;
+  std::shared_ptr<const Ledger> ledger{};
 
-  // Errors: as ErrnoStatus.
+  // Errors: as ErrnoStatus; kMore: as LoadLedger.
   Status Do() const;
 };
-
-LedgerWrite WriteOfAll(const std::string& folder, uint64_t generation, const Ledger& all);
-// `recent`: what is not in the file of everything, whose generation is `generation`.
-LedgerWrite WriteOfRecent(const std::string& folder, uint64_t generation, const Ledger& recent);
 
 }  // namespace kgpu::usage
