@@ -120,9 +120,27 @@ class Join {
       KeepLarger(kept.encoder, process.encoder);
       KeepLarger(kept.decoder, process.decoder);
     }
+    ScaleToWhole(seen);
     for (const auto& [key, process] : seen) {
       if (const auto user = pods_.processes.find(process.pid); user != pods_.processes.end()) {
         Add(process, Use({gpu, key.second}, user->second));
+      }
+    }
+  }
+
+  // The driver's samples of processes are not of one instant: their sum may exceed all of a GPU.
+  static void ScaleToWhole(std::map<std::pair<uint32_t, size_t>, ProcessSample>& seen) {
+    constexpr double kWhole = 100;
+    for (const auto field : {&ProcessSample::sm, &ProcessSample::memory_utilization,
+                             &ProcessSample::encoder, &ProcessSample::decoder}) {
+      double sum = 0;
+      for (const auto& [key, process] : seen) {
+        sum += (process.*field).value_or(0);
+      }
+      for (auto& [key, process] : seen) {
+        if (sum > kWhole && process.*field) {
+          process.*field = *(process.*field) * kWhole / sum;
+        }
       }
     }
   }

@@ -68,6 +68,17 @@ TEST_F(AttributionTest, TellsContainersOfOneGpuApartByTheirProcesses) {
   EXPECT_EQ(result.containers[1].sm, 5);
 }
 
+TEST_F(AttributionTest, ContainersTogetherNeverUseMoreThanTheGpu) {
+  GiveSlot(0, kOne);
+  GiveSlot(1, kTwo);
+  RunProcess(10, 1000, 90, &kOne);
+  RunProcess(20, 300, 60, &kTwo);
+  const Attribution result = Run();
+  ASSERT_THAT(result.containers, SizeIs(2));
+  EXPECT_EQ(result.containers[0].sm, 60);
+  EXPECT_EQ(result.containers[1].sm, 40);
+}
+
 TEST_F(AttributionTest, CountsAProcessOfTwoListsOnce) {
   GiveSlot(0, kOne);
   RunProcess(10, 1000, 30, &kOne);
