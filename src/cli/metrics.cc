@@ -88,6 +88,9 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   telemetry::PageInput input;
   input.snapshot = seen.snapshot;
   input.samples = seen.samples;
+  if (seen.samples && !seen.samples->gpus.empty()) {
+    input.measured = seen.samples->taken;
+  }
   input.pods = std::move(pods);
   input.hostname = NodeName(options.node);
   const Format format = options.is_open_metrics ? Format::kOpenMetrics : Format::kText;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "src/health/xid_counts.h"
 #include "src/report/format.h"
 #include "src/report/health_view.h"
 
@@ -61,7 +62,10 @@ json::array XidsJson(const device::Gpu& gpu, const health::Counters& counters) {
   json::array xids;
   for (const health::Counters::Xid& xid : counters.xids) {
     if (xid.gpu == gpu.uuid) {
-      xids.push_back(json::object{{"xid", xid.xid}, {"count", xid.count}});
+      // Codes beyond those that are counted one by one have no number.
+      const json::value code =
+          xid.xid == health::XidCounts::kOther ? json::value("other") : json::value(xid.xid);
+      xids.push_back(json::object{{"xid", code}, {"count", xid.count}});
     }
   }
   return xids;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/health/test_happening.h"
+#include "src/health/xid_counts.h"
 
 namespace kgpu::report {
 namespace {
@@ -149,7 +150,9 @@ TEST(HealthViewTest, WhatIsNotWatchedOrKeptIsSaid) {
 
 TEST(HealthViewTest, JsonHasEveryField) {
   HealthReport report = SickReport();
-  report.overview.counters.xids = {{.gpu = TestGpu(1), .xid = 79, .count = 12}};
+  report.overview.counters.xids = {
+      {.gpu = TestGpu(1), .xid = 79, .count = 12},
+      {.gpu = TestGpu(1), .xid = health::XidCounts::kOther, .count = 3}};
   const boost::json::value json = HealthJson(report);
   EXPECT_FALSE(json.at("healthy").as_bool());
   const boost::json::value& gpu = json.at("gpus").at(1);
@@ -158,6 +161,7 @@ TEST(HealthViewTest, JsonHasEveryField) {
   EXPECT_TRUE(gpu.at("faults").at(0).at("gpuInstance").is_null());
   EXPECT_EQ(gpu.at("faults").at(1).at("rule").as_string(), "NvLinkErrors");
   EXPECT_EQ(gpu.at("xids").at(0).at("count").to_number<int>(), 12);
+  EXPECT_EQ(gpu.at("xids").at(1).at("xid").as_string(), "other");
   EXPECT_TRUE(json.at("gpus").at(0).at("faults").as_array().empty());
 }
 

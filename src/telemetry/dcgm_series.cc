@@ -90,11 +90,31 @@ template <auto field>
 constexpr Collectors kClock{.gpu = &Plain<&GpuSample::clocks, field>};
 template <auto field>
 constexpr Collectors kEcc{.gpu = &Plain<&GpuSample::ecc, field>};
+// What MIG devices have of their own is told of them alone once a GPU is cut, as the exporter does:
+// sums and means over all samples would count it twice.
+bool IsCut(const GpuView& view) {
+  return !view.gpu->mig_devices.empty();
+}
+
 template <auto field>
-constexpr Collectors kProfiling{.gpu = &Plain<&GpuSample::profiling, field>,
+void CollectProfiling(const GpuView& view, Values& out) {
+  if (!IsCut(view)) {
+    Plain<&GpuSample::profiling, field>(view, out);
+  }
+}
+
+template <auto field>
+void CollectMemory(const GpuView& view, Values& out) {
+  if (!IsCut(view)) {
+    Divided<kMebi, &GpuSample::memory, field>(view, out);
+  }
+}
+
+template <auto field>
+constexpr Collectors kProfiling{.gpu = &CollectProfiling<field>,
                                 .mig = &MigPlain<&MigSample::profiling, field>};
 template <auto field>
-constexpr Collectors kMemory{.gpu = &Divided<kMebi, &GpuSample::memory, field>,
+constexpr Collectors kMemory{.gpu = &CollectMemory<field>,
                              .mig = &MigDivided<kMebi, &MigSample::memory, field>};
 
 constexpr std::array kDcgm = {
@@ -200,7 +220,7 @@ constexpr std::array kDcgm = {
            "Device memory used, MiB; of containers that share a device, their own.",
            "",
            "",
-           {.gpu = &Divided<kMebi, &GpuSample::memory, &MemoryUse::used>,
+           {.gpu = &CollectMemory<&MemoryUse::used>,
             .mig = &MigDivided<kMebi, &MigSample::memory, &MemoryUse::used>,
             .container = &CollectContainerMemory}},
     Series{"DCGM_FI_DEV_FB_RESERVED", kGauge, "Device memory that the driver keeps, MiB.", "", "",

@@ -1,12 +1,14 @@
 // kgpu_gpu_*: what state a GPU is in: errors, links, health.
 #include <array>
 
+#include "src/health/xid_counts.h"
 #include "src/telemetry/follow.h"
 #include "src/telemetry/series_tables.h"
 
 namespace kgpu::telemetry {
 namespace {
 
+using device::EccCounts;
 using device::GpuSample;
 using device::NvLinkSample;
 using device::PcieSample;
@@ -69,17 +71,17 @@ void CollectXids(const GpuView& view, Values& out) {
   }
   for (const health::Counters::Xid& xid : view.health->counters.xids) {
     if (xid.gpu == view.gpu->uuid) {
-      out.Put({{"xid", fmt::format("{}", xid.xid)}}, static_cast<double>(xid.count));
+      const bool is_code = xid.xid != health::XidCounts::kOther;
+      out.Put({{"xid", is_code ? fmt::format("{}", xid.xid) : "other"}},
+              static_cast<double>(xid.count));
     }
   }
 }
 
+template <auto corrected, auto uncorrected>
 void CollectEcc(const GpuView& view, Values& out) {
-  const device::EccCounts& ecc = view.sample->ecc;
-  out.Put({{"type", "corrected"}, {"since", "driver_load"}}, ecc.volatile_corrected);
-  out.Put({{"type", "uncorrected"}, {"since", "driver_load"}}, ecc.volatile_uncorrected);
-  out.Put({{"type", "corrected"}, {"since", "ever"}}, ecc.aggregate_corrected);
-  out.Put({{"type", "uncorrected"}, {"since", "ever"}}, ecc.aggregate_uncorrected);
+  out.Put({{"type", "corrected"}}, view.sample->ecc.*corrected);
+  out.Put({{"type", "uncorrected"}}, view.sample->ecc.*uncorrected);
 }
 
 void CollectRemaps(const GpuView& view, Values& out) {
@@ -153,12 +155,14 @@ constexpr std::array kCondition = {
            "",
            "",
            {.gpu = &CollectHealthy}},
-    Series{"kgpu_gpu_fault",
-           kGauge,
-           "A fault that is open, and what mends it; always 1. The agent's rules.",
-           "",
-           "rule, action",
-           {.gpu = &CollectOpenFaults}},
+    Series{
+        "kgpu_gpu_fault",
+        kGauge,
+        "A fault that is open, and what mends it; always 1. Effect: unhealthy, or a warning only. "
+        "Held: it came back too often. Of a MIG device: with its instances. The agent's rules.",
+        "",
+        "rule, class, action, effect, held, gpu_instance, compute_instance",
+        {.gpu = &CollectOpenFaults}},
     Series{"kgpu_gpu_faults_total",
            kCounter,
            "Faults found since the agent counts.",
@@ -167,17 +171,24 @@ constexpr std::array kCondition = {
            {.gpu = &CollectFaults}},
     Series{"kgpu_gpu_xids_total",
            kCounter,
-           "XIDs since the agent counts. Events of NVML, and the kernel log.",
+           "XIDs since the agent counts; past 256 codes further ones are one, other. Events of "
+           "NVML, and the kernel log.",
            "",
            "xid",
            {.gpu = &CollectXids}},
-    Series{"kgpu_gpu_ecc_errors_total",
+    Series{
+        "kgpu_gpu_ecc_errors_total",
+        kCounter,
+        "Memory errors of the GPU's life. nvmlDeviceGetTotalEccErrors, aggregate.",
+        "",
+        "type",
+        {.gpu = &CollectEcc<&EccCounts::aggregate_corrected, &EccCounts::aggregate_uncorrected>}},
+    Series{"kgpu_gpu_volatile_ecc_errors_total",
            kCounter,
-           "Memory errors, since the driver was loaded and in the GPU's life. "
-           "nvmlDeviceGetTotalEccErrors.",
+           "The same errors, since the driver was loaded. nvmlDeviceGetTotalEccErrors, volatile.",
            "",
-           "type, since",
-           {.gpu = &CollectEcc}},
+           "type",
+           {.gpu = &CollectEcc<&EccCounts::volatile_corrected, &EccCounts::volatile_uncorrected>}},
     Series{"kgpu_gpu_remapped_rows_total",
            kCounter,
            "Rows of memory that were replaced by spare ones. nvmlDeviceGetRemappedRows.",
@@ -231,11 +242,13 @@ constexpr std::array kCondition = {
            "Packets sent again over PCIe. nvmlDeviceGetPcieReplayCounter.", "", "",
            kPcie<&PcieSample::replays>},
     Series{"kgpu_gpu_pcie_sent_bytes_per_second", kGauge,
-           "From the GPU, of 20 ms. nvmlDeviceGetPcieThroughput.", "", "",
-           kPcie<&PcieSample::sent_bytes_per_second>},
+           "From the GPU, since the round before; by drivers before 565 of the last 20 ms only. "
+           "NVML_FI_DEV_PCIE_COUNT_TX_BYTES, or nvmlDeviceGetPcieThroughput.",
+           "", "", kPcie<&PcieSample::sent_bytes_per_second>},
     Series{"kgpu_gpu_pcie_received_bytes_per_second", kGauge,
-           "To the GPU, of 20 ms. nvmlDeviceGetPcieThroughput.", "", "",
-           kPcie<&PcieSample::received_bytes_per_second>},
+           "To the GPU, since the round before; by drivers before 565 of the last 20 ms only. "
+           "NVML_FI_DEV_PCIE_COUNT_RX_BYTES, or nvmlDeviceGetPcieThroughput.",
+           "", "", kPcie<&PcieSample::received_bytes_per_second>},
     Series{"kgpu_gpu_nvlink_active",
            kGauge,
            "Whether the link is up. nvmlDeviceGetNvLinkState.",

@@ -1,6 +1,7 @@
 // kgpu_container_*, kgpu_process_*, kgpu_pod_*: who uses the GPUs.
 #include <array>
 #include <chrono>
+#include <map>
 
 #include "src/telemetry/follow.h"
 #include "src/telemetry/series_tables.h"
@@ -171,13 +172,20 @@ void CollectGpus(const PageViews& views, Values& out) {
   if (!views.input().snapshot) {
     return;
   }
-  out.Put({{"managed", "yes"}}, static_cast<double>(views.input().snapshot->gpus.size()));
-  out.Put({{"managed", "no"}}, static_cast<double>(views.input().snapshot->unmanaged.size()));
+  out.Put({{"managed", "yes"}, {"driver", "nvidia"}},
+          static_cast<double>(views.input().snapshot->gpus.size()));
+  std::map<std::string_view, unsigned> others;
+  for (const device::UnmanagedGpu& gpu : views.input().snapshot->unmanaged) {
+    ++others[gpu.kernel_driver.empty() ? "none" : std::string_view(gpu.kernel_driver)];
+  }
+  for (const auto& [driver, count] : others) {
+    out.Put({{"managed", "no"}, {"driver", driver}}, count);
+  }
 }
 
 void CollectTaken(const PageViews& views, Values& out) {
-  if (views.input().samples) {
-    out.Put(std::chrono::duration<double>(views.input().samples->taken.time_since_epoch()).count());
+  if (const auto& measured = views.input().measured) {
+    out.Put(std::chrono::duration<double>(measured->time_since_epoch()).count());
   }
 }
 
@@ -208,13 +216,15 @@ constexpr std::array kNode = {
            {.node = &CollectDriver}},
     Series{"kgpu_gpus",
            kGauge,
-           "GPUs of the node: those that the driver shows, and those that only PCI does.",
+           "GPUs of the node: those that NVIDIA's library shows, and those that only PCI does, by "
+           "kernel driver: vfio-pci are those of virtual machines.",
            "",
-           "managed",
+           "managed, driver",
            {.node = &CollectGpus}},
     Series{"kgpu_sample_timestamp_seconds",
            kGauge,
-           "When the driver was asked for the values of this page, Unix time.",
+           "When GPUs were last measured, Unix time; it stays when the values are too old to be "
+           "shown.",
            "seconds",
            "",
            {.node = &CollectTaken}},

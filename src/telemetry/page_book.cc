@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "src/metrics/gzip.h"
@@ -61,6 +62,11 @@ class PageBook::Impl {
     if (!input.previous) {
       input.previous = is_new_round ? std::move(input_.samples) : std::move(input_.previous);
     }
+    // A set without GPUs says only that they do not answer.
+    if (input.samples && !input.samples->gpus.empty()) {
+      measured_ = input.samples->taken;
+    }
+    input.measured = measured_;
     input_ = std::move(input);
     ++version_;
     std::erase_if(pages_, [this](const Page& page) { return clock_.Now() - page.asked > kLately; });
@@ -165,6 +171,7 @@ class PageBook::Impl {
   const Clock& clock_;
   PageBookOptions options_;
   PageInput input_;
+  std::optional<WallTime> measured_;
   uint64_t version_ = 1;  // of the input and of what is left out of it
   std::vector<Page> pages_;
   std::array<OwnText, 4> own_;  // with the agent's own or without, by format

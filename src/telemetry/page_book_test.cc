@@ -79,6 +79,23 @@ TEST_F(PageBookTest, ShowsNoOldValues) {
   EXPECT_THAT(Page(), HasSubstr("kgpu_gpu_power_watts"));
 }
 
+// An alert looks at it, for which a series that vanishes says nothing.
+TEST_F(PageBookTest, TellsWhenItLastMeasuredAlsoWhenTheDriverIsAway) {
+  constexpr char kMeasured[] = "\nkgpu_sample_timestamp_seconds 1700000000\n";
+  EXPECT_THAT(Page(), Not(HasSubstr("kgpu_sample_timestamp_seconds")));
+  Set(100);
+  EXPECT_THAT(Page(), HasSubstr(kMeasured));
+  clock_.Advance(std::chrono::hours(1));
+  EXPECT_THAT(Page(), HasSubstr(kMeasured));
+  PageInput input = TestNode(1, 0);
+  auto none = std::make_shared<device::SampleSet>();
+  none->begun = clock_.Now();
+  none->taken = TestTime() + std::chrono::hours(1);
+  input.samples = std::move(none);
+  book_.Set(std::move(input));
+  EXPECT_THAT(Page(), HasSubstr(kMeasured));
+}
+
 TEST_F(PageBookTest, WritesAboutItselfAtMostOnceASecond) {
   EXPECT_THAT(Page(), HasSubstr("kgpu_calls 1\n"));
   EXPECT_THAT(Page(), HasSubstr("kgpu_calls 1\n"));

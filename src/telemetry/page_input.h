@@ -28,7 +28,8 @@ struct PodUse {
 struct PageInput {
   device::SnapshotPtr snapshot;
   device::SampleSetPtr samples;
-  device::SampleSetPtr previous;  // the round before: what flows is the difference
+  std::optional<WallTime> measured{};  // when GPUs last answered; stays when `samples` is too old
+  device::SampleSetPtr previous;       // the round before: what flows is the difference
   pods::PodMapPtr pods;
   std::shared_ptr<const health::Overview> health;
   std::shared_ptr<const std::vector<PodUse>> usage;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/base/strings.h"
+#include "src/health/xid_counts.h"
 #include "src/telemetry/series.h"
 #include "src/telemetry/test_node.h"
 
@@ -75,7 +76,8 @@ TEST(RenderTest, WritesGpusInBaseUnits) {
   EXPECT_EQ(value("kgpu_gpu_throttled", ",reason=\"power_cap\""), "1");
   EXPECT_EQ(value("kgpu_gpu_throttled", ",reason=\"idle\""), "0");
   EXPECT_EQ(value("kgpu_gpu_throttled_seconds_total", ",cause=\"power\""), "1.5");
-  EXPECT_EQ(value("kgpu_gpu_ecc_errors_total", ",type=\"corrected\",since=\"ever\""), "12");
+  EXPECT_EQ(value("kgpu_gpu_ecc_errors_total", ",type=\"corrected\""), "12");
+  EXPECT_EQ(value("kgpu_gpu_volatile_ecc_errors_total", ",type=\"corrected\""), "1");
   EXPECT_EQ(value("kgpu_gpu_row_remap_pending"), "1");
   EXPECT_EQ(value("kgpu_gpu_memory_banks", ",spare_rows=\"all\""), "640");
   EXPECT_EQ(value("kgpu_gpu_nvlink_errors_total", ",link=\"17\",type=\"crc_flit\""), "1");
@@ -206,6 +208,21 @@ TEST(RenderTest, NoTwoSamplesAreAlike) {
   ExpectDistinct(Render(input));
 }
 
+// Sums over the samples of a family are right: the GPU's own would count its instances again.
+TEST(RenderTest, DcgmsMemoryOfACutGpuIsThatOfItsInstancesAlone) {
+  PageInput input = TestNode(2, 0);
+  AddMig(input);
+  const std::string page = Render(input);
+  const std::string gpu = fmt::format("{{{},{}}}", kDcgmGpu, kDcgmNode);
+  for (const char* name : {"DCGM_FI_DEV_FB_TOTAL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE",
+                           "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE"}) {
+    EXPECT_THAT(page, Not(HasSubstr(name + gpu)));
+    EXPECT_THAT(page, HasSubstr(fmt::format("{}{{{},GPU_I_PROFILE", name, kDcgmGpu)));
+    EXPECT_THAT(page, HasSubstr(fmt::format("{}{{gpu=\"1\"", name)));
+  }
+  EXPECT_THAT(page, HasSubstr("DCGM_FI_DEV_POWER_USAGE" + gpu));
+}
+
 TEST(RenderTest, TwoComputeInstancesThatDcgmCanNotTellApartAreOneThere) {
   PageInput input = TestNode(1, 0);
   AddMig(input);
@@ -219,6 +236,7 @@ TEST(RenderTest, ShowsHealthOfTheGpusThatAreThere) {
   health::Overview health;
   health.counters.xids = {{.gpu = TestGpuUuid(0), .xid = 13, .count = 4},
                           {.gpu = TestGpuUuid(0), .xid = 79, .count = 1},
+                          {.gpu = TestGpuUuid(0), .xid = health::XidCounts::kOther, .count = 2},
                           {.gpu = TestGpuUuid(7), .xid = 48, .count = 1}};
   health.counters.last_xids = {{.gpu = TestGpuUuid(0), .xid = 79, .when = TestTime()}};
   health.counters.faults = {{.gpu = TestGpuUuid(0), .rule = "Xid79", .raised = 3}};
@@ -230,6 +248,7 @@ TEST(RenderTest, ShowsHealthOfTheGpusThatAreThere) {
   const std::string page = Render(input);
   EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_healthy{{{}}}", kGpu)), "0");
   EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_xids_total{{{},xid=\"13\"}}", kGpu)), "4");
+  EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_xids_total{{{},xid=\"other\"}}", kGpu)), "2");
   EXPECT_EQ(ValueOf(page, fmt::format("kgpu_gpu_fault{{{},rule=\"Xid79\",class=\"bus\",action="
                                       "\"reboot\",effect=\"unhealthy\",held=\"no\"}}",
                                       kGpu)),

@@ -74,7 +74,7 @@ TEST_F(MetricsTest, WithoutADriverThePageSaysSo) {
   const SimHost host("none");
   const Result result = host.Kgpu({"metrics", "--once", "--openmetrics", "--names", "kgpu"});
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("\nkgpu_gpus{managed=\"yes\"} 0\n"));
+  EXPECT_THAT(result.out, HasSubstr("\nkgpu_gpus{managed=\"yes\",driver=\"nvidia\"} 0\n"));
   EXPECT_THAT(result.out, EndsWith("\n# EOF\n"));
   EXPECT_THAT(result.err, Not(IsEmpty()));
 }
