@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <utility>
 #include <vector>
@@ -248,6 +249,12 @@ Status HostFolder::LoadLibrary() {
     return Annotate(bytes.status(), "--library");
   }
   nvml_library_ = std::make_shared<const std::string>(*std::move(bytes));
+  const std::string cuda =
+      (std::filesystem::path(settings_.nvml_library).parent_path() / "libcuda.so.1").string();
+  // A library of another's making may lie alone: then libcuda stays a stub.
+  if (bytes = ReadFileAt(cuda, kMaxLibraryBytes); bytes.ok()) {
+    cuda_library_ = std::make_shared<const std::string>(*std::move(bytes));
+  }
   return OkStatus();
 }
 
@@ -255,6 +262,7 @@ StatusOr<WriteReport> HostFolder::Show(const sim::SimState& state) {
   RETURN_IF_ERROR(LoadLibrary());
   HostView view = ViewOf(profile_, settings_, state);
   view.nvml_library = nvml_library_;
+  view.cuda_library = cuda_library_;
   view.processes = ProcessesOn(state);
   if (shown_ && shown_->view == view) {
     return WriteReport{};

@@ -23,7 +23,8 @@ struct CreateOptions {
   Companions companions;
   std::string driver_version;  // empty: the profile's
   uint64_t seed = 0;
-  std::string nvml_library;  // the simulated library; empty: a stub takes its place
+  std::string nvml_library;  // the simulated library; empty: a stub takes its place. libcuda.so.1
+                             // lies beside it
   std::string proc_devices;  // text of this machine's /proc/devices
   bool is_forced = false;    // replace a simulated host that is there
 };
@@ -64,6 +65,7 @@ class HostFolder {
   Profile profile_;
   HostSettings settings_;
   std::shared_ptr<const std::string> nvml_library_;
+  std::shared_ptr<const std::string> cuda_library_;
   // What the tree holds; unset where that is not known.
   struct Shown {
     HostView view;

@@ -89,6 +89,8 @@ struct HostView {
   Companions companions;
   // The bytes of libnvidia-ml.so; null: a stub stands in its place.
   std::shared_ptr<const std::string> nvml_library;
+  // The same of libcuda.so.
+  std::shared_ptr<const std::string> cuda_library;
   bool operator==(const HostView&) const = default;  // of the library, the same object
 };
 

@@ -116,8 +116,11 @@ void LibraryPlanner::AddToCache(const std::string& soname) {
 void LibraryPlanner::AddFile(const std::string& path, const std::string& soname,
                              std::string_view stem) {
   const bool is_native = host_.arch == Arch::kX86_64 && !is_32bit_;
-  if (stem == "libnvidia-ml" && is_native && host_.nvml_library != nullptr) {
-    tree_.SharedFile(path, host_.nvml_library, 0644);
+  const auto library = stem == "libnvidia-ml" ? host_.nvml_library
+                       : stem == "libcuda"    ? host_.cuda_library
+                                              : nullptr;
+  if (is_native && library != nullptr) {
+    tree_.SharedFile(path, library, 0644);
     return;
   }
   tree_.File(path, Stub(host_, is_32bit_, soname));

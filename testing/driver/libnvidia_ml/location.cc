@@ -84,16 +84,18 @@ bool FindRoot(char* root) {
 }
 
 void OwnVersion(char* version) {
-  constexpr char kPrefix[] = "libnvidia-ml.so.";
+  constexpr char kMiddle[] = ".so.";
   version[0] = '\0';
   OwnObject own{};
   char path[PATH_MAX];
   if (!OwnFile(own) || realpath(own.file, path) == nullptr) {
     return;
   }
-  const char* name = strrchr(path, '/') + 1;
-  if (strncmp(name, kPrefix, sizeof(kPrefix) - 1) == 0 && strchr(name + sizeof(kPrefix), '.')) {
-    (void)snprintf(version, 32, "%s", name + sizeof(kPrefix) - 1);
+  // Of libnvidia-ml.so.535.104.05; the 1 of libnvidia-ml.so.1 is none.
+  const char* middle = strstr(strrchr(path, '/'), kMiddle);
+  const char* found = middle == nullptr ? "" : middle + sizeof(kMiddle) - 1;
+  if (strchr(found, '.') != nullptr) {
+    (void)snprintf(version, 32, "%s", found);
   }
 }
 

@@ -1,0 +1,63 @@
+// Names and texts of errors.
+#include "testing/cuda/library.h"
+
+namespace {
+
+using namespace kgpu::cuda_api;  // NOLINT(google-build-using-namespace): a table of its numbers
+
+struct ErrorText {
+  Result code;
+  const char* name;
+  const char* text;
+};
+
+constexpr ErrorText kErrors[] = {
+    {kSuccess, "CUDA_SUCCESS", "no error"},
+    {kInvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kNotInitialized, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {kNoBinaryForGpu, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "no kernel image is available for execution on the device"},
+    {kEccUncorrectable, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
+    {kInvalidPtx, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the provided PTX was compiled with an unsupported toolchain."},
+    {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {kNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {kLaunchOutOfResources, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+     "too many resources requested for launch"},
+    {kLaunchTimeout, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+    {kMisalignedAddress, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+    {kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
+    {kDriverMismatch, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+     "system has unsupported display driver / cuda driver combination"},
+    {kUnknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+Result Find(Result code, const char** out, const char* ErrorText::* member) {
+  if (out == nullptr) {
+    return kInvalidValue;
+  }
+  *out = nullptr;
+  for (const ErrorText& entry : kErrors) {
+    if (entry.code == code) {
+      *out = entry.*member;
+      return kSuccess;
+    }
+  }
+  return kInvalidValue;
+}
+
+}  // namespace
+
+KGPU_CUDA cuGetErrorName(Result error, const char** name) {
+  return Find(error, name, &ErrorText::name);
+}
+KGPU_CUDA cuGetErrorString(Result error, const char** text) {
+  return Find(error, text, &ErrorText::text);
+}
