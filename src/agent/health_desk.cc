@@ -50,6 +50,8 @@ void WriteNews(const Happening& news, uint64_t left_out) {
   LogLevel level = LogLevel::kInfo;
   if (news.kind == HappeningKind::kHeld || news.kind == HappeningKind::kRaised) {
     level = news.is_unhealthy ? LogLevel::kError : LogLevel::kWarning;
+  } else if (health::IsWarning(news)) {
+    level = LogLevel::kWarning;
   }
   if (IsLogged(level)) {
     fields(level);
@@ -143,7 +145,7 @@ void HealthDesk::Handle(const Happening& news) {
   journal_.Add(health::EntryOf(news));
   Told told{.news = news, .who = {}, .due = loop_.clock().Now() + options_.look_again};
   for (kube::Event& event : HealthEvents(news, *snapshot_, *peers_.pods(), options_.node)) {
-    told.who.insert(event.regarding);
+    told.who.emplace(event.regarding, event.is_warning);
     peers_.tell(std::move(event));
   }
   if (news.kind == HappeningKind::kCleared || !IsPodsBusiness(news)) {
@@ -166,7 +168,9 @@ void HealthDesk::TellLate() {
     const Told told = std::move(told_.front());
     told_.pop_front();
     for (kube::Event& event : HealthEvents(told.news, *snapshot_, *peers_.pods(), options_.node)) {
-      if (!told.who.contains(event.regarding)) {
+      // Who was told of what another may have done is told once it is known to be its own.
+      if (!told.who.contains({event.regarding, true}) &&
+          !told.who.contains({event.regarding, event.is_warning})) {
         peers_.tell(std::move(event));
       }
     }

@@ -84,7 +84,7 @@ class HealthDesk {
   // Faults of which pods may still have to be told, and who was.
   struct Told {
     health::Happening news;
-    std::set<kube::ObjectReference> who;
+    std::set<std::pair<kube::ObjectReference, bool>> who;  // and whether as a warning
     SteadyTime due;
   };
   std::deque<Told> told_;

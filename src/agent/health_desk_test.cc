@@ -145,6 +145,31 @@ TEST_F(HealthDeskTest, APodThatIsFoundLaterIsToldLater) {
       << "the node was told, and is not told again";
 }
 
+TEST_F(HealthDeskTest, WhoDidItIsToldWhenItIsKnown) {
+  const auto use = [](const char* id, const char* pod) {
+    return pods::DeviceUse{.resource = "nvidia.com/gpu",
+                           .device_id = TestGpu(0).str() + id,
+                           .user = {.pod_namespace = "ml", .pod = pod, .pod_uid = pod}};
+  };
+  auto pods = std::make_shared<pods::PodMap>();
+  pods->devices = {use("::0", "a"), use("::1", "b")};
+  pods_ = pods;
+  auto later = std::make_shared<pods::PodMap>(*pods);
+  later->processes[7] = pods->devices[1].user;
+  later_pods_ = later;
+  Happening news = TestXid(0, HappeningKind::kSeen);
+  news.fault_class = health::FaultClass::kApplication;
+  news.action = health::Action::kRestartApp;
+  news.is_unhealthy = false;
+  news.pid = 7;
+  desk_->OnHappening(news);
+  while (told_.size() < 3) {
+    loop_->After(milliseconds(1), [this] { loop_->Quit(); });
+    loop_->Run();
+  }
+  EXPECT_THAT(told_, ElementsAre("a/GPUProgramError", "b/GPUProgramError", "b/GPUProgramError"));
+}
+
 TEST_F(HealthDeskTest, LogLinesAreFewHoweverMuchHappens) {
   for (int i = 0; i < 100; ++i) {
     desk_->OnHappening(TestXid(0, HappeningKind::kSeen, i));

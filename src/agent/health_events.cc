@@ -37,7 +37,7 @@ std::optional<Text> TextForNode(const Happening& news) {
     case HappeningKind::kCleared:
       return news.is_unhealthy ? std::optional(Text{false, "GPURecovered"}) : std::nullopt;
     case HappeningKind::kSeen:
-      break;
+      return health::IsWarning(news) ? std::optional(Text{true, "GPUWarning"}) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -83,25 +83,31 @@ Pod PodOf(const pods::Container& container) {
   return {container.pod_namespace, container.pod, container.pod_uid};
 }
 
-std::set<Pod> PodsOf(const Happening& news, const device::Snapshot& snapshot,
-                     const pods::PodMap& map) {
+struct Audience {
+  std::set<Pod> pods;
+  bool is_sure = true;  // false: one of them did it, and it is not known which
+};
+
+Audience AudienceOf(const Happening& news, const device::Snapshot& snapshot,
+                    const pods::PodMap& map) {
   if (IsOfAProgram(news) && news.pid) {
     if (const auto process = map.processes.find(*news.pid); process != map.processes.end()) {
-      return {PodOf(process->second)};
+      return {.pods = {PodOf(process->second)}};
     }
   }
-  std::set<Pod> pods;
+  Audience audience;
   for (const std::string& device : DevicesOf(news, snapshot)) {
     for (const pods::Container& container : pods::UsersOf(map, device)) {
-      pods.insert(PodOf(container));
+      audience.pods.insert(PodOf(container));
     }
   }
-  return pods;
+  audience.is_sure = !IsOfAProgram(news) || audience.pods.size() < 2;
+  return audience;
 }
 
 std::string NameOf(const Happening& news, const device::Snapshot& snapshot) {
   if (!news.gpu) {
-    return "a GPU";
+    return news.rule.starts_with("NvSwitch") ? "an NVSwitch" : "a GPU";
   }
   const device::Gpu* gpu = snapshot.FindGpu(*news.gpu);
   std::string name =
@@ -120,8 +126,8 @@ std::string NoteOf(const Happening& news, const device::Snapshot& snapshot) {
     case HappeningKind::kHeld:
       return fmt::format(
           "{}: {} came too often, it is not trusted again before `kgpu health clear "
-          "{}` or a reboot: {}",
-          name, news.rule, news.gpu ? news.gpu->str() : "GPU", news.message);
+          "{}` or a reboot",
+          name, news.rule, news.gpu ? news.gpu->str() : "GPU");
     case HappeningKind::kRaised:
     case HappeningKind::kSeen:
       break;
@@ -161,9 +167,14 @@ std::vector<kube::Event> HealthEvents(const Happening& news, const device::Snaps
     events.push_back(event);
   }
   if (const auto text = TextForPods(news)) {
-    event.is_warning = text->is_warning;
+    const Audience audience = AudienceOf(news, snapshot, pods);
+    event.is_warning = text->is_warning && audience.is_sure;
     event.reason = text->reason;
-    for (const auto& [space, name, uid] : PodsOf(news, snapshot, pods)) {
+    if (!audience.is_sure) {
+      event.note =
+          fmt::format("one of the {} pods on this device: {}", audience.pods.size(), event.note);
+    }
+    for (const auto& [space, name, uid] : audience.pods) {
       event.regarding = {
           .api_version = "v1", .kind = "Pod", .space = space, .name = name, .uid = uid};
       events.push_back(event);

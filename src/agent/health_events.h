@@ -16,8 +16,8 @@ namespace kgpu::agent {
 bool IsPodsBusiness(const health::Happening& news);
 
 // The node's own event first, where there is one; its uid is not known here. A fault of a program
-// is told to its pod only: the one whose process the driver names, or else all that use the device.
-// What is only seen once more is told to nobody again.
+// is told to its pod only: the one whose process the driver names, or else, and as no warning, all
+// that use the device. A fault that is only seen once more is told to nobody again.
 std::vector<kube::Event> HealthEvents(const health::Happening& news,
                                       const device::Snapshot& snapshot, const pods::PodMap& pods,
                                       const std::string& node);

@@ -133,9 +133,49 @@ TEST(HealthEventsTest, WhatIsSeenOnceMoreIsToldToNobodyAgain) {
   EXPECT_THAT(Told(TestXid(0, HappeningKind::kSeen)), IsEmpty());
 }
 
-TEST(HealthEventsTest, AProgramsFaultIsToldToTheUsersOfTheDevice) {
+TEST(HealthEventsTest, ASignThatAsksForAnAdminsHandIsAWarning) {
+  Happening news = TestXid(1, HappeningKind::kSeen);
+  news.rule = "Xid63";
+  news.xid = 63;
+  news.fault_class = health::FaultClass::kMemory;
+  news.action = health::Action::kResetGpu;
+  news.is_unhealthy = false;
+  news.gpu_instance = 2;
+  EXPECT_THAT(Told(news), ElementsAre("Warning GPUWarning Node/n1", "Warning GPUWarning Pod/m2"));
+  news.action = health::Action::kRestartApp;
+  EXPECT_THAT(Told(news), IsEmpty());
+}
+
+TEST(HealthEventsTest, AnErrorOfASwitchIsTheNodesBusiness) {
+  Happening news = TestXid(1, HappeningKind::kSeen);
+  news.gpu.reset();
+  news.rule = "NvSwitchError";
+  news.xid.reset();
+  news.fault_class = health::FaultClass::kNvLink;
+  news.action = health::Action::kInspect;
+  news.is_unhealthy = false;
+  const std::vector<kube::Event> events = HealthEvents(news, Snapshot(), Pods(), "n1");
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_THAT(events[0].note, HasSubstr("an NVSwitch: NvSwitchError"));
+}
+
+// Seven of eight who share a GPU did nothing.
+TEST(HealthEventsTest, AProgramThatIsNotKnownIsHeldAgainstNobody) {
   EXPECT_THAT(Told(OfAProgram()),
-              ElementsAre("Warning GPUProgramError Pod/a", "Warning GPUProgramError Pod/b"));
+              ElementsAre("Normal GPUProgramError Pod/a", "Normal GPUProgramError Pod/b"));
+  EXPECT_THAT(HealthEvents(OfAProgram(), Snapshot(), Pods(), "n1")[0].note,
+              HasSubstr("one of the 2 pods on this device: GPU 0"));
+  Happening news = OfAProgram();
+  news.pid = 99;
+  EXPECT_THAT(Told(news),
+              ElementsAre("Normal GPUProgramError Pod/a", "Normal GPUProgramError Pod/b"));
+}
+
+TEST(HealthEventsTest, TheOnlyUserOfADeviceDidIt) {
+  Happening news = OfAProgram();
+  news.gpu = TestGpu(1);
+  news.gpu_instance = 1;
+  EXPECT_THAT(Told(news), ElementsAre("Warning GPUProgramError Pod/m1"));
 }
 
 TEST(HealthEventsTest, AProgramThatIsKnownIsItsPodsBusinessAlone) {

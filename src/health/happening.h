@@ -45,6 +45,13 @@ struct Happening {
   bool operator==(const Happening&) const = default;
 };
 
+// A sign that leaves the device as it is and asks for an admin's hand all the same: a row that
+// waits to be replaced, a link that had to be mended.
+inline bool IsWarning(const Happening& news) {
+  return news.kind == HappeningKind::kSeen && !news.is_unhealthy && news.action >= Action::kDrain &&
+         news.fault_class != FaultClass::kApplication;
+}
+
 using HappeningListener = std::function<void(const Happening&)>;
 
 // A fault that stands now.
