@@ -115,7 +115,9 @@ MetricsFront::MetricsFront(EventLoop& loop, const sys::Root& root, MetricsDesk d
     : loop_(loop), root_(root), desk_(std::move(desk)) {
 }
 
-MetricsFront::~MetricsFront() = default;
+MetricsFront::~MetricsFront() {
+  CloseGuards();
+}
 
 void MetricsFront::SetConfig(const std::string& address, const config::MetricsConfig& metrics) {
   if (tls_ != metrics.tls || auth_ != metrics.auth) {
@@ -143,10 +145,17 @@ void MetricsFront::SetConfig(const std::string& address, const config::MetricsCo
   }
 }
 
+// Whoever waits for the check's word gets one when it goes, while the connections are there: the
+// request behind theirs is handled at once, and must find neither an open door nor half a check.
+void MetricsFront::CloseGuards() {
+  is_locked_ = true;
+  check_.reset();
+}
+
 void MetricsFront::SetGuards(const config::MetricsConfig& metrics) {
   tls_ = metrics.tls;
   auth_ = metrics.auth;
-  check_.reset();
+  CloseGuards();
   doors_.clear();
   certificate_ = tls_ == config::MetricsTls()
                      ? nullptr

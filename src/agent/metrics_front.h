@@ -57,6 +57,7 @@ class MetricsFront {
  private:
   struct OpenDoor;
 
+  void CloseGuards();
   void SetGuards(const config::MetricsConfig& metrics);
   void Open(OpenDoor& door);
   Status Listen(OpenDoor& door);
@@ -70,8 +71,7 @@ class MetricsFront {
   config::MetricsAuth auth_;
   std::unique_ptr<CertificateSource> certificate_;  // null: plain HTTP
   std::vector<std::unique_ptr<OpenDoor>> doors_;
-  // Below the doors: those who wait for its word get one while their connections are there.
-  std::unique_ptr<TokenCheck> check_;  // null: no token is needed
+  std::unique_ptr<TokenCheck> check_;  // null: no token is needed, unless is_locked_
   bool is_locked_ = false;             // one is needed, and none can be checked
 };
 

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <boost/json.hpp>
+
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,6 +15,7 @@
 #include "src/http/client.h"
 #include "src/kube/http_transport.h"
 #include "src/kube/test_run.h"
+#include "src/sys/tcp_socket.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -24,33 +29,86 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Optional;
 using ::testing::UnorderedElementsAre;
 
 constexpr const char* kToken = "0123456789abcdef";
 
+// An API server that never answers.
+class SilentClient final : public kube::Client {
+ public:
+  std::unique_ptr<kube::Call> Send(kube::ApiRequest /*request*/, Done /*done*/) override {
+    ++asked_;
+    return nullptr;
+  }
+  std::unique_ptr<kube::Call> Stream(kube::ApiRequest /*request*/,
+                                     kube::StreamHandlers /*handlers*/) override {
+    return nullptr;
+  }
+  size_t asked() const { return asked_; }
+
+ private:
+  size_t asked_ = 0;
+};
+
+// Sends requests one behind the other without waiting for answers.
+class PipeliningClient {
+ public:
+  PipeliningClient(FakeLoop& loop, const std::string& address)
+      : loop_(loop),
+        socket_(sys::StartConnectTcp(sys::TcpAddress::Parse(address).value()).value()) {}
+
+  bool Send(std::string_view bytes) {
+    return kube::RunUntil(loop_, [&] {
+      return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+             static_cast<ssize_t>(bytes.size());
+    });
+  }
+  // What there is of a connection that the server has closed.
+  std::string Receive() const {
+    std::string text;
+    std::array<char, 4096> part{};
+    for (;;) {
+      const ssize_t count = recv(socket_.get(), part.data(), part.size(), MSG_DONTWAIT);
+      if (count <= 0) {
+        return text;
+      }
+      text.append(part.data(), static_cast<size_t>(count));
+    }
+  }
+
+ private:
+  FakeLoop& loop_;
+  UniqueFd socket_;
+};
+
+constexpr std::string_view kPair =
+    "GET /metrics HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n"
+    "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+
 class MetricsFrontTest : public ::testing::Test {
  protected:
-  MetricsFrontTest()
-      : front_(loop_, root_,
-               {.other =
-                    [](const http::Request& request) {
-                      return http::TextResponse(200, "other " + request.path);
-                    },
-                .page =
-                    [](const http::Request&, telemetry::NameSets names) {
-                      return http::TextResponse(200, NamesOf(names));
-                    },
-                .client = [] { return nullptr; }}) {
+  MetricsFrontTest() : front_(std::make_unique<MetricsFront>(loop_, root_, Desk())) {
     metrics_.names = {NameSet::kKgpu, NameSet::kDcgm, NameSet::kGke};
     // Ports that are free, and addresses that differ.
     metrics_.listen = {.dcgm = "127.0.0.2:0", .gke = "127.0.0.3:0"};
   }
 
-  void Serve() { front_.SetConfig("127.0.0.1:0", metrics_); }
+  MetricsDesk Desk() {
+    return {
+        .other =
+            [](const http::Request& request) {
+              return http::TextResponse(200, "other " + request.path);
+            },
+        .page = [](const http::Request&,
+                   telemetry::NameSets names) { return http::TextResponse(200, NamesOf(names)); },
+        .client = [this]() -> kube::Client* { return has_cluster_ ? &api_ : nullptr; }};
+  }
+  void Serve() { front_->SetConfig("127.0.0.1:0", metrics_); }
   // The address of the door that begins so.
   std::string AddressOf(const std::string& begin = "127.0.0.1") const {
-    for (const Door& door : front_.doors()) {
+    for (const Door& door : front_->doors()) {
       if (door.address.starts_with(begin)) {
         return door.address;
       }
@@ -84,8 +142,10 @@ class MetricsFrontTest : public ::testing::Test {
   TempDir dir_;
   const sys::Root root_ = sys::Root::Open(dir_.path()).value();
   FakeLoop loop_;
+  bool has_cluster_ = false;
+  SilentClient api_;
   config::MetricsConfig metrics_;
-  MetricsFront front_;
+  std::unique_ptr<MetricsFront> front_;
 };
 
 TEST_F(MetricsFrontTest, EachNameSetHasItsAddress) {
@@ -99,31 +159,32 @@ TEST_F(MetricsFrontTest, EachNameSetHasItsAddress) {
 TEST_F(MetricsFrontTest, NamesOfOneAddressShareAPage) {
   metrics_.listen = {.dcgm = "127.0.0.1:0", .gke = ""};
   Serve();
-  EXPECT_EQ(front_.doors().size(), 1U);
+  EXPECT_EQ(front_->doors().size(), 1U);
   EXPECT_EQ(Get(AddressOf()).body, "kgpu, dcgm\n");
 }
 
 TEST_F(MetricsFrontTest, NamesThatAreNotWantedHaveNoAddress) {
   metrics_.names = {NameSet::kDcgm};
   Serve();
-  EXPECT_THAT(front_.doors(), UnorderedElementsAre(Field(&Door::address, HasSubstr("127.0.0.1:")),
-                                                   Field(&Door::address, HasSubstr("127.0.0.2:"))));
+  EXPECT_THAT(front_->doors(),
+              UnorderedElementsAre(Field(&Door::address, HasSubstr("127.0.0.1:")),
+                                   Field(&Door::address, HasSubstr("127.0.0.2:"))));
   EXPECT_EQ(Get(AddressOf("127.0.0.1")).body, "own\n");
 }
 
 TEST_F(MetricsFrontTest, UsualPortsAreAtTheHostOfTheOwnPage) {
   // Nothing can listen there: an address of a documentation's network.
   metrics_.listen = {};
-  front_.SetConfig("192.0.2.1:9401", metrics_);
-  EXPECT_THAT(front_.doors(), UnorderedElementsAre(Field(&Door::address, "192.0.2.1:9401"),
-                                                   Field(&Door::address, "192.0.2.1:9400"),
-                                                   Field(&Door::address, "192.0.2.1:2112")));
+  front_->SetConfig("192.0.2.1:9401", metrics_);
+  EXPECT_THAT(front_->doors(), UnorderedElementsAre(Field(&Door::address, "192.0.2.1:9401"),
+                                                    Field(&Door::address, "192.0.2.1:9400"),
+                                                    Field(&Door::address, "192.0.2.1:2112")));
 }
 
 TEST_F(MetricsFrontTest, ServesNothingWhereNothingIsWanted) {
   metrics_.names = {NameSet::kKgpu};
-  front_.SetConfig("", metrics_);
-  EXPECT_TRUE(front_.doors().empty());
+  front_->SetConfig("", metrics_);
+  EXPECT_TRUE(front_->doors().empty());
 }
 
 TEST_F(MetricsFrontTest, AnAddressInUseIsTriedAgain) {
@@ -132,14 +193,14 @@ TEST_F(MetricsFrontTest, AnAddressInUseIsTriedAgain) {
   other.SetConfig("127.0.0.1:0", own);
   const std::string address = other.doors().at(0).address;
   metrics_.names = {NameSet::kKgpu};
-  front_.SetConfig(address, metrics_);
-  ASSERT_EQ(front_.doors().size(), 1U);
-  EXPECT_THAT(front_.doors()[0].problem, HasSubstr(address));
+  front_->SetConfig(address, metrics_);
+  ASSERT_EQ(front_->doors().size(), 1U);
+  EXPECT_THAT(front_->doors()[0].problem, HasSubstr(address));
   loop_.Advance(seconds(5));
-  EXPECT_NE(front_.doors()[0].problem, "");
+  EXPECT_NE(front_->doors()[0].problem, "");
   other.SetConfig("", own);
   loop_.Advance(seconds(5));
-  EXPECT_EQ(front_.doors()[0].problem, "");
+  EXPECT_EQ(front_->doors()[0].problem, "");
   EXPECT_EQ(Get(address).body, "kgpu\n");
 }
 
@@ -205,18 +266,45 @@ TEST_F(MetricsFrontTest, AChangeOfGuardsCountsAtOnce) {
   EXPECT_EQ(Get(AddressOf()).code, 200);
 }
 
+TEST_F(MetricsFrontTest, NobodySlipsThroughWhileGuardsChange) {
+  has_cluster_ = true;
+  metrics_.names = {NameSet::kKgpu};
+  metrics_.auth = {.by = config::TokenBy::kCluster};
+  Serve();
+  PipeliningClient client(loop_, AddressOf());
+  ASSERT_TRUE(client.Send(kPair));
+  ASSERT_TRUE(kube::RunUntil(loop_, [&] { return api_.asked() == 1; }));
+  metrics_.auth.audiences = {"kgpu"};
+  Serve();
+  const std::string answers = client.Receive();
+  EXPECT_THAT(answers, HasSubstr("the configuration changes"));
+  EXPECT_THAT(answers, Not(HasSubstr("kgpu\n"))) << "the second request had no token";
+}
+
+TEST_F(MetricsFrontTest, AsksNobodyWhileItGoes) {
+  has_cluster_ = true;
+  metrics_.names = {NameSet::kKgpu};
+  metrics_.auth = {.by = config::TokenBy::kCluster};
+  Serve();
+  PipeliningClient client(loop_, AddressOf());
+  ASSERT_TRUE(client.Send(fmt::format("{}{}", kPair, kPair)));
+  ASSERT_TRUE(kube::RunUntil(loop_, [&] { return api_.asked() == 1; }));
+  front_.reset();
+  EXPECT_EQ(api_.asked(), 1U);
+}
+
 TEST_F(MetricsFrontTest, SpeaksTlsOnceThereIsACertificate) {
   metrics_.names = {NameSet::kKgpu};
   metrics_.tls = {.certificate = "/c.pem", .key = "/k.pem"};
   Serve();
-  ASSERT_EQ(front_.doors().size(), 1U);
-  EXPECT_THAT(front_.doors()[0].problem, HasSubstr("no certificate"));
+  ASSERT_EQ(front_->doors().size(), 1U);
+  EXPECT_THAT(front_->doors()[0].problem, HasSubstr("no certificate"));
   const TestAuthority authority;
   const TestCertificate leaf = authority.Issue({.names = {"127.0.0.1"}});
   dir_.WriteFile("c.pem", leaf.certificate_pem);
   dir_.WriteFile("k.pem", leaf.key_pem);
   loop_.Advance(seconds(5));
-  EXPECT_THAT(front_.doors()[0], AllOf(Field(&Door::problem, ""), Field(&Door::has_tls, true)));
+  EXPECT_THAT(front_->doors()[0], AllOf(Field(&Door::problem, ""), Field(&Door::has_tls, true)));
   const auto context = tls::Context::ForClient({.ca_pem = authority.certificate_pem()}).value();
   kube::HttpTransport transport(
       loop_, {.endpoint = kube::Endpoint::Parse("https://" + AddressOf()).value()},
