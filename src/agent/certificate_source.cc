@@ -1,5 +1,6 @@
 #include "src/agent/certificate_source.h"
 
+#include <chrono>
 #include <utility>
 
 #include "src/base/log.h"
@@ -9,6 +10,7 @@ namespace kgpu::agent {
 namespace {
 
 constexpr size_t kMaxPem = size_t{1} << 20;
+constexpr std::chrono::seconds kRetry{1};
 
 bool AreAlike(const tls::ServerOptions& a, const tls::ServerOptions& b) {
   return a.certificate_pem == b.certificate_pem && a.key_pem == b.key_pem &&
@@ -35,33 +37,45 @@ StatusOr<tls::ServerOptions> CertificateSource::Read() {
 }
 
 std::shared_ptr<const tls::Context> CertificateSource::Current() {
+  // Anybody who connects asks: what can not be used must not be read and parsed for each of them.
+  if (!next_try_ || clock_.Now() >= *next_try_) {
+    Refresh();
+  }
+  return context_;
+}
+
+void CertificateSource::Refresh() {
   StatusOr<tls::ServerOptions> options = Read();
   if (options.ok() && AreAlike(*options, read_) && problem_.empty() && context_ != nullptr) {
-    return context_;
+    return;
   }
   auto context = options.ok() ? tls::Context::ForServer(*options)
                               : StatusOr<std::shared_ptr<const tls::Context>>(options.status());
   if (!context.ok()) {
-    // The two files are replaced one after the other: soon they may fit.
-    for (kube::RereadFile* file : {&certificate_, &key_, &client_ca_}) {
-      file->Expire();
-    }
-    std::string problem =
-        fmt::format("{} and {}: {}", certificate_.path(), key_.path(), Message(context.status()));
-    if (problem != problem_) {
-      KGPU_LOG(kError, "certificate not used", {"reason", problem},
-               {"effect", context_ ? "the former one stays" : "metrics are not served"});
-      problem_ = std::move(problem);
-    }
-    return context_;
+    return Keep(context.status());
   }
   if (context_ != nullptr) {
     KGPU_LOG(kInfo, "certificate replaced", {"file", certificate_.path()});
   }
   read_ = *std::move(options);
   problem_.clear();
+  next_try_.reset();
   context_ = *std::move(context);
-  return context_;
+}
+
+void CertificateSource::Keep(const Status& problem) {
+  // The two files are replaced one after the other: soon they may fit.
+  for (kube::RereadFile* file : {&certificate_, &key_, &client_ca_}) {
+    file->Expire();
+  }
+  next_try_ = clock_.Now() + kRetry;
+  std::string text =
+      fmt::format("{} and {}: {}", certificate_.path(), key_.path(), Message(problem));
+  if (text != problem_) {
+    KGPU_LOG(kError, "certificate not used", {"reason", text},
+             {"effect", context_ ? "the former one stays" : "metrics are not served"});
+    problem_ = std::move(text);
+  }
 }
 
 }  // namespace kgpu::agent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/base/clock.h"
@@ -19,14 +20,16 @@ class CertificateSource {
   // `root` and `clock` outlive it.
   CertificateSource(const sys::Root& root, const Clock& clock, const config::MetricsTls& files);
 
-  // At most a minute old. What can not be used leaves what was there; null: nothing was yet, and
-  // problem() says why.
+  // At most a minute old; while the files can not be used they are tried once a second. What can
+  // not be used leaves what was there; null: nothing was yet, and problem() says why.
   std::shared_ptr<const tls::Context> Current();
   // Empty: the files are in force.
   const std::string& problem() const { return problem_; }
 
  private:
+  void Refresh();
   StatusOr<tls::ServerOptions> Read();
+  void Keep(const Status& problem);
 
   const Clock& clock_;
   kube::RereadFile certificate_;
@@ -35,6 +38,7 @@ class CertificateSource {
   tls::ServerOptions read_;  // last, whether it can be used or not
   std::shared_ptr<const tls::Context> context_;
   std::string problem_;
+  std::optional<SteadyTime> next_try_;  // after a problem
 };
 
 }  // namespace kgpu::agent

@@ -113,8 +113,7 @@ void ClusterTokens::Check(const std::string& token, Done done) {
 
 void ClusterTokens::Ask(const Key& key, Known& known, const std::string& token, Done done) {
   kube::Client* client = client_();
-  const bool is_full = known.review == nullptr ? asked_ >= options_.max_asked
-                                               : known.waiting.size() >= options_.max_waiting;
+  const bool is_full = !HasRoomToAsk(known);
   if (client == nullptr || is_full) {
     if (CountsUnasked(known)) {
       return done({});
@@ -141,11 +140,7 @@ void ClusterTokens::OnAnswer(const Key& key, StatusOr<Verdict> answer) {
   Known& known = known_.at(key);
   const std::unique_ptr<Review> review = std::move(known.review);  // it calls us: it goes last
   const SteadyTime now = loop_.clock().Now();
-  std::string problem(Message(answer.status()));
-  if (problem != problem_ && !problem.empty()) {
-    KGPU_LOG(kWarning, "tokens can not be checked", {"reason", problem});
-  }
-  problem_ = std::move(problem);
+  Note(answer.status());
   Verdict verdict;
   if (answer.ok()) {
     verdict = *std::move(answer);
@@ -165,6 +160,23 @@ void ClusterTokens::OnAnswer(const Key& key, StatusOr<Verdict> answer) {
   }
 }
 
+void ClusterTokens::Note(const Status& status) {
+  const std::string problem(Message(status));
+  const bool is_new = !problem.empty() && problem != problem_;
+  problem_ = problem;
+  if (is_new && lines_.Take(loop_.clock().Now())) {
+    KGPU_LOG(kWarning, "tokens can not be checked", {"reason", problem},
+             {"left_out", lines_.TakeLeftOut()});
+  }
+}
+
+bool ClusterTokens::HasRoomToAsk(const Known& known) const {
+  if (known.review != nullptr) {
+    return known.waiting.size() < options_.max_waiting;
+  }
+  return asked_ < options_.max_asked + (known.said_yes ? options_.max_renewed : 0);
+}
+
 bool ClusterTokens::CountsUnasked(const Known& known) const {
   return known.said_yes && loop_.clock().Now() - *known.said_yes < options_.allowed_unasked;
 }
@@ -173,10 +185,14 @@ void ClusterTokens::MakeRoom() {
   if (known_.size() < options_.max_known) {
     return;
   }
+  // Many guesses are younger than a yes that is to be renewed.
+  const auto worth = [this](const Known& known) {
+    return std::pair(CountsUnasked(known), known.until);
+  };
   auto oldest = known_.end();
   for (auto at = known_.begin(); at != known_.end(); ++at) {
     if (at->second.review == nullptr &&
-        (oldest == known_.end() || at->second.until < oldest->second.until)) {
+        (oldest == known_.end() || worth(at->second) < worth(oldest->second))) {
       oldest = at;
     }
   }

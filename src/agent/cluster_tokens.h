@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/agent/log_budget.h"
 #include "src/agent/token_check.h"
 #include "src/base/event_loop.h"
 #include "src/base/status.h"
@@ -29,9 +30,12 @@ struct ClusterTokensOptions {
   std::chrono::milliseconds allowed_unasked{900'000};
   std::chrono::milliseconds refused{10'000};
   std::chrono::milliseconds unknown{5'000};  // of "the API server can not be asked"
-  size_t max_known = 256;                    // answers kept: the oldest goes
-  size_t max_asked = 16;                     // tokens asked about at a time: past it 503
-  size_t max_waiting = 64;                   // requests that wait for one answer: past it 503
+  size_t max_known = 256;  // answers kept: the oldest goes, one that let somebody in last
+  size_t max_asked = 16;   // tokens asked about at a time: past it 503
+  // As many more for tokens that were let in before: guesses must not keep them from being so
+  // again.
+  size_t max_renewed = 4;
+  size_t max_waiting = 64;  // requests that wait for one answer: past it 503
 };
 
 // Tokens themselves are kept only while the server is asked about them.
@@ -46,6 +50,7 @@ class ClusterTokens final : public TokenCheck {
   ~ClusterTokens() override;
 
   void Check(const std::string& token, Done done) override;
+  std::string Problem() override { return problem_; }
 
   size_t known() const { return known_.size(); }
 
@@ -64,6 +69,8 @@ class ClusterTokens final : public TokenCheck {
                 tls::KeyedDigest digest);
   void Ask(const Key& key, Known& known, const std::string& token, Done done);
   void OnAnswer(const Key& key, StatusOr<Verdict> answer);
+  void Note(const Status& status);
+  bool HasRoomToAsk(const Known& known) const;
   bool CountsUnasked(const Known& known) const;
   void MakeRoom();
 
@@ -73,7 +80,9 @@ class ClusterTokens final : public TokenCheck {
   tls::KeyedDigest digest_;
   std::map<Key, Known> known_;
   size_t asked_ = 0;
-  std::string problem_;  // logged last
+  std::string problem_;  // why the last question had no answer; empty: it had
+  // Under load answers come and fail by turns.
+  LogBudget lines_{{.burst = 3, .every = std::chrono::minutes(1)}};
 };
 
 }  // namespace kgpu::agent

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/log.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 
@@ -202,6 +203,49 @@ TEST_F(ClusterTokensTest, GuessedTokensDoNotPushAGoodOneOut) {
     EXPECT_LE(tokens_->known(), 4U);
   }
   EXPECT_EQ(Check("good")->code, 200);
+}
+
+TEST_F(ClusterTokensTest, GuessesDoNotKeepAGoodTokenFromBeingRenewed) {
+  EXPECT_EQ(Ask("good", kOwner, kYes), 200);
+  loop_.Advance(seconds(121));
+  const auto guess = Check("guess 1");
+  const auto other = Check("guess 2");
+  EXPECT_EQ(Check("guess 3")->code, 503);
+  const size_t before = client_.count();
+  const auto good = Check("good");
+  EXPECT_EQ(client_.count(), before + 1) << "it is asked about all the same";
+  client_.Answer(kNobody);
+  client_.Answer(kNobody);
+  client_.Answer(kOwner);
+  client_.Answer(kYes);
+  EXPECT_EQ(good->code, 200);
+  EXPECT_EQ(Check("guess 4")->code, 0) << "there is room again";
+}
+
+TEST_F(ClusterTokensTest, GuessesDoNotPushOutAYesThatIsToBeRenewed) {
+  EXPECT_EQ(Ask("good", kOwner, kYes), 200);
+  loop_.Advance(seconds(121));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(Ask(fmt::format("guess {}", i), kNobody), 401);
+  }
+  has_cluster_ = false;
+  EXPECT_EQ(Check("good")->code, 200);
+}
+
+TEST_F(ClusterTokensTest, SaysThatTheServerIsAwayAFewTimesOnly) {
+  size_t lines = 0;
+  SetLogSink([&](LogLevel, std::string_view line) {
+    lines += line.find("tokens can not be checked") != std::string_view::npos ? 1 : 0;
+  });
+  for (int i = 0; i < 20; ++i) {
+    (void)Check(fmt::format("t{}", i));
+    client_.Answer(Unavailable("nobody listens"));
+    EXPECT_THAT(tokens_->Problem(), HasSubstr("nobody listens"));
+    EXPECT_EQ(Ask(fmt::format("u{}", i), kNobody), 401);
+    EXPECT_EQ(tokens_->Problem(), "");
+  }
+  SetLogSink({});
+  EXPECT_EQ(lines, 3U);
 }
 
 TEST_F(ClusterTokensTest, TakesNoEndlessToken) {

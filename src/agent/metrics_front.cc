@@ -23,6 +23,7 @@ using telemetry::NameSets;
 constexpr std::chrono::seconds kRetry{5};
 // Nothing that is asked here has one.
 constexpr size_t kMaxBody = 1024;
+constexpr const char* kNoCheck = "no token can be checked here";
 // Where the programs whose names they are have them.
 constexpr int kDcgmPort = 9400;
 constexpr int kGkePort = 2112;
@@ -221,7 +222,7 @@ void MetricsFront::Handle(const http::Request& request, const http::Responder& r
     return responder.Send(desk_.other(request));
   }
   if (is_locked_) {
-    return responder.Send(Refused({.code = 503, .text = "no token can be checked here"}, true));
+    return responder.Send(Refused({.code = 503, .text = kNoCheck}, true));
   }
   if (check_ == nullptr) {
     return responder.Send(desk_.page(request, names));
@@ -243,6 +244,9 @@ std::vector<Door> MetricsFront::doors() const {
     std::string problem = door->problem;
     if (problem.empty() && certificate_ != nullptr) {
       problem = certificate_->problem();
+    }
+    if (problem.empty()) {
+      problem = check_ != nullptr ? check_->Problem() : std::string(is_locked_ ? kNoCheck : "");
     }
     doors.push_back({.address = door->server ? door->address : door->wanted,
                      .names = door->names,

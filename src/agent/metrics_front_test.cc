@@ -241,6 +241,15 @@ TEST_F(MetricsFrontTest, KeepsReadersWithoutAGoodTokenOut) {
   EXPECT_EQ(Ask(AddressOf(), twice).code, 401);
 }
 
+TEST_F(MetricsFrontTest, ShowsThatNobodyIsLetIn) {
+  metrics_.auth = {.by = config::TokenBy::kFile, .file = "/tokens"};
+  Serve();
+  EXPECT_THAT(front_->doors().at(0).problem, HasSubstr("tokens are not read"));
+  UseTokenFile();
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(front_->doors().at(0).problem, "");
+}
+
 TEST_F(MetricsFrontTest, ProbesNeedNoToken) {
   UseTokenFile();
   Serve();

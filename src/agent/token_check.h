@@ -22,6 +22,8 @@ class TokenCheck {
   virtual ~TokenCheck() = default;
   // Calls `done` once, at once or later.
   virtual void Check(const std::string& token, Done done) = 0;
+  // Why tokens can not be told from one another now; empty: they can.
+  virtual std::string Problem() = 0;
 };
 
 }  // namespace kgpu::agent

@@ -1,6 +1,7 @@
 #include "src/agent/token_file.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "src/base/log.h"
@@ -12,6 +13,12 @@ namespace {
 
 // Fewer could be tried one after another.
 constexpr size_t kMinToken = 16;
+constexpr size_t kMaxFile = size_t{1} << 18;
+constexpr std::chrono::seconds kPeriod{60};
+// While no token is known.
+constexpr std::chrono::seconds kRetry{1};
+// That tokens count which the file may have no more, but which can not be read.
+constexpr std::chrono::hours kLongestUnread{1};
 
 bool IsTokenByte(char c) {
   return c > 0x20 && c < 0x7f;
@@ -41,7 +48,7 @@ StatusOr<std::vector<std::string>> ParseTokenFile(std::string_view text) {
     }
   }
   if (tokens.empty()) {
-    return InvalidArgument("holds no token: write one on a line of its own");
+    return NotFound("holds no token: write one on a line of its own");
   }
   return tokens;
 }
@@ -57,7 +64,7 @@ void FileTokens::Check(const std::string& token, Done done) {
 }
 
 Verdict FileTokens::Judge(const std::string& token) {
-  Read();
+  Refresh();
   if (known_.empty()) {
     return {.code = 503, .text = "no tokens are known here: the agent's log says why"};
   }
@@ -73,29 +80,51 @@ Verdict FileTokens::Judge(const std::string& token) {
   return is_known ? Verdict() : Verdict{.code = 401, .text = "this token is not known here"};
 }
 
-// A file that can not be used leaves the tokens that were known.
-void FileTokens::Read() {
-  const StatusOr<std::string> text = file_.Read(clock_.Now());
-  if (text.ok() && *text == text_ && !known_.empty()) {
+std::string FileTokens::Problem() {
+  Refresh();
+  return problem_;
+}
+
+void FileTokens::Refresh() {
+  const SteadyTime now = clock_.Now();
+  if (next_read_ && now < *next_read_) {
     return;
   }
-  const StatusOr<std::vector<std::string>> tokens =
-      text.ok() ? ParseTokenFile(*text) : StatusOr<std::vector<std::string>>(text.status());
+  if (const Status status = Read(); status.ok()) {
+    problem_.clear();
+    read_at_ = now;
+  } else {
+    Keep(status);
+  }
+  next_read_ = now + (known_.empty() ? kRetry : kPeriod);
+}
+
+Status FileTokens::Read() {
+  ASSIGN_OR_RETURN(const std::string text, root_.ReadFile(path_, kMaxFile));
+  const StatusOr<std::vector<std::string>> tokens = ParseTokenFile(text);
   if (!tokens.ok()) {
-    std::string problem(Message(tokens.status()));
-    if (problem != problem_) {
-      KGPU_LOG(kError, "tokens are not read", {"file", file_.path()}, {"reason", problem});
-      problem_ = std::move(problem);
-    }
-    return;
+    return Annotate(tokens.status(), "{}", path_);
   }
-  problem_.clear();
-  text_ = *text;
-  known_.clear();
+  std::vector<tls::KeyedDigest::Value> known;
   for (const std::string& token : *tokens) {
-    if (const auto value = digest_.Of(token); value.ok()) {
-      known_.push_back(*value);
-    }
+    ASSIGN_OR_RETURN(known.emplace_back(), digest_.Of(token));
+  }
+  known_ = std::move(known);
+  return OkStatus();
+}
+
+// A file that can not be used leaves the tokens that were known, for a while: but who takes it or
+// all its tokens away takes away what they allow.
+void FileTokens::Keep(const Status& problem) {
+  if (problem.code() == StatusCode::kNotFound || clock_.Now() - read_at_ >= kLongestUnread) {
+    known_.clear();
+  }
+  const std::string_view effect =
+      known_.empty() ? "nobody is let in" : "the former ones count for an hour";
+  std::string text = fmt::format("tokens are not read: {}: {}", Message(problem), effect);
+  if (text != problem_) {
+    KGPU_LOG(kError, "tokens are not read", {"reason", Message(problem)}, {"effect", effect});
+    problem_ = std::move(text);
   }
 }
 

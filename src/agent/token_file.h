@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,6 @@
 #include "src/agent/token_check.h"
 #include "src/base/clock.h"
 #include "src/base/status.h"
-#include "src/kube/reread_file.h"
 #include "src/sys/root.h"
 #include "src/tls/keyed_digest.h"
 
@@ -21,9 +21,11 @@ inline constexpr size_t kMaxFileTokens = 64;
 inline constexpr size_t kMaxToken = 4096;
 
 // The tokens of such a file: one a line, blanks around it and lines that are empty or begin with
-// "#" left out. Errors: InvalidArgument naming the line, and never what it holds.
+// "#" left out. Errors: InvalidArgument naming the line, and never what it holds; NotFound (no
+// token at all).
 StatusOr<std::vector<std::string>> ParseTokenFile(std::string_view text);
 
+// Loop thread only.
 class FileTokens final : public TokenCheck {
  public:
   // `root` and `clock` outlive it. The file is read again when it was read a minute ago. Errors:
@@ -32,19 +34,24 @@ class FileTokens final : public TokenCheck {
                                                     std::string path);
 
   void Check(const std::string& token, Done done) override;
+  std::string Problem() override;
 
  private:
   FileTokens(const sys::Root& root, const Clock& clock, std::string path, tls::KeyedDigest digest)
-      : clock_(clock), file_(root, std::move(path), size_t{1} << 18), digest_(digest) {}
+      : root_(root), clock_(clock), path_(std::move(path)), digest_(digest) {}
   Verdict Judge(const std::string& token);
-  void Read();
+  void Refresh();
+  Status Read();
+  void Keep(const Status& problem);
 
+  const sys::Root& root_;
   const Clock& clock_;
-  kube::RereadFile file_;
+  std::string path_;
   tls::KeyedDigest digest_;
-  std::string text_;  // that known_ was made of
   std::vector<tls::KeyedDigest::Value> known_;
-  std::string problem_;  // why known_ is not what the file says; empty: it is
+  std::string problem_;   // why known_ is not what the file says; empty: it is
+  SteadyTime read_at_{};  // when known_ was read
+  std::optional<SteadyTime> next_read_;
 };
 
 }  // namespace kgpu::agent

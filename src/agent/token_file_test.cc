@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "testing/fake_clock.h"
@@ -34,7 +35,7 @@ TEST(TokenFileTest, NamesTheLineAndNotWhatItHolds) {
       StatusIs(StatusCode::kInvalidArgument,
                AllOf(HasSubstr("line 1: a token has no blanks"), Not(HasSubstr("secret")))));
   EXPECT_THAT(ParseTokenFile("# nothing\n"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("holds no token")));
+              StatusIs(StatusCode::kNotFound, HasSubstr("holds no token")));
   std::string many;
   for (int i = 0; i < 65; ++i) {
     many.append(kFirst).append("\n");
@@ -66,7 +67,10 @@ TEST_F(FileTokensTest, LetsThroughTheTokensOfTheFile) {
 
 TEST_F(FileTokensTest, CanNotTellWithoutAFile) {
   EXPECT_EQ(CodeOf(kFirst), 503);
+  EXPECT_THAT(tokens_->Problem(), HasSubstr("nobody is let in"));
   dir_.WriteFile("tokens", kFirst);
+  EXPECT_EQ(CodeOf(kFirst), 503) << "the file is not looked for with every request";
+  clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(CodeOf(kFirst), 200) << "it is there now";
 }
 
@@ -86,6 +90,34 @@ TEST_F(FileTokensTest, KeepsWhatItKnowsWhenTheFileTurnsBad) {
   clock_.Advance(std::chrono::seconds(61));
   EXPECT_EQ(CodeOf(kFirst), 200);
   EXPECT_EQ(CodeOf("short"), 401);
+  EXPECT_THAT(tokens_->Problem(), AllOf(HasSubstr("line 1"), HasSubstr("the former ones count")));
+  clock_.Advance(std::chrono::minutes(57));
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  clock_.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(CodeOf(kFirst), 503) << "not for ever";
+}
+
+TEST_F(FileTokensTest, LetsNobodyInWhenTheFileIsTakenAway) {
+  dir_.WriteFile("tokens", kFirst);
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  std::filesystem::remove(dir_.At("tokens"));
+  clock_.Advance(std::chrono::seconds(61));
+  EXPECT_EQ(CodeOf(kFirst), 503);
+  EXPECT_THAT(tokens_->Problem(), HasSubstr("nobody is let in"));
+  dir_.WriteFile("tokens", kSecond);
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(CodeOf(kSecond), 200);
+  EXPECT_EQ(CodeOf(kFirst), 401);
+  EXPECT_EQ(tokens_->Problem(), "");
+}
+
+TEST_F(FileTokensTest, LetsNobodyInWhenTheFileIsEmptied) {
+  dir_.WriteFile("tokens", kFirst);
+  EXPECT_EQ(CodeOf(kFirst), 200);
+  dir_.WriteFile("tokens", "# taken back\n");
+  clock_.Advance(std::chrono::seconds(61));
+  EXPECT_EQ(CodeOf(kFirst), 503);
+  EXPECT_THAT(tokens_->Problem(), HasSubstr("holds no token"));
 }
 
 }  // namespace
