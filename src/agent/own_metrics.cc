@@ -91,13 +91,17 @@ void AddEndpoints(const AgentState& state, Exposition& page) {
   }
 }
 
-void AddProcess(const ProcessUse& use, Exposition& page) {
+void AddProcess(const AgentState& state, const ProcessUse& use, Exposition& page) {
   Begin(telemetry::Own("process_cpu_seconds_total"), page);
   page.Sample(use.cpu_seconds);
   Begin(telemetry::Own("process_resident_memory_bytes"), page);
   page.Sample(static_cast<double>(use.resident_bytes));
   Begin(telemetry::Own("process_open_fds"), page);
   page.Sample(static_cast<double>(use.open_fds));
+  Begin(telemetry::Own("process_max_fds"), page);
+  page.Sample(static_cast<double>(use.max_fds));
+  Begin(telemetry::Own("process_start_time_seconds"), page);
+  page.Sample(std::chrono::duration<double>(state.started.time_since_epoch()).count());
 }
 
 }  // namespace
@@ -108,6 +112,9 @@ ProcessUse OwnUse() {
   getrusage(RUSAGE_SELF, &usage);
   use.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   use.resident_bytes = ResidentBytes();
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  use.max_fds = limit.rlim_cur;
   std::error_code error;
   for (std::filesystem::directory_iterator fds("/proc/self/fd", error), end; !error && fds != end;
        fds.increment(error)) {
@@ -121,7 +128,7 @@ void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string
   AddAgent(state, version, page);
   AddResources(state, page);
   AddEndpoints(state, page);
-  AddProcess(use, page);
+  AddProcess(state, use, page);
 }
 
 std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version) {

@@ -15,6 +15,7 @@ struct ProcessUse {
   double cpu_seconds = 0;
   uint64_t resident_bytes = 0;
   uint64_t open_fds = 0;
+  uint64_t max_fds = 0;
 };
 
 ProcessUse OwnUse();

@@ -84,7 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& obstacle) { return std::string(obstacle.param.name); });
 
 TEST(WebTest, ShowsMetrics) {
-  const ProcessUse use{.cpu_seconds = 1.5, .resident_bytes = 1 << 20, .open_fds = 12};
+  const ProcessUse use{
+      .cpu_seconds = 1.5, .resident_bytes = 1 << 20, .open_fds = 12, .max_fds = 1024};
   ExpectGolden("src/agent/testdata/metrics.txt", OwnMetrics(TestState(), use, "0.1.0"));
 }
 

@@ -123,6 +123,10 @@ StatusOr<ExitCode> RunList(const ListOptions& options) {
 void AddList(VerbRegistrar& verbs, CLI::App& parent) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* verb = parent.add_subcommand("list", "Say what every series is");
+  verb->footer(
+      "The names that metrics.exclude takes, and the labels of each.\n\n"
+      "  kgpu metrics list --names dcgm\n"
+      "  kgpu metrics list --output json | jq -r '.series[].name'");
   verb->add_option("--names", options->names, "Name sets: some of kgpu, dcgm, gke")
       ->type_name("SETS")
       ->capture_default_str();

@@ -36,6 +36,11 @@ inline constexpr std::array kOwnSeries = {
            "Resident memory of the agent. /proc/self/statm.", "bytes", ""},
     Series{"process_open_fds", metrics::Type::kGauge,
            "Open file descriptors of the agent. /proc/self/fd.", "", ""},
+    Series{"process_max_fds", metrics::Type::kGauge,
+           "How many file descriptors the agent may open. getrlimit.", "", ""},
+    Series{"process_start_time_seconds", metrics::Type::kGauge,
+           "When the agent started, Unix time, under the name that every process has.", "seconds",
+           ""},
 };
 
 // The entry of that name; one that is not in the table does not compile.
