@@ -85,7 +85,8 @@ Status CheckResourceTemplate(std::string_view name) {
 
 std::string ResourceOfModel(std::string_view name, std::string_view model) {
   std::string legal(model);
-  std::ranges::replace_if(legal, [](char c) { return !IsNameCharacter(c); }, '-');
+  const auto is_illegal = [](char c) { return !IsNameCharacter(c); };
+  std::ranges::replace_if(legal, is_illegal, '-');
   std::string result(name);
   for (size_t at = result.find(kModelPlaceholder); at != std::string::npos;
        at = result.find(kModelPlaceholder, at + legal.size())) {

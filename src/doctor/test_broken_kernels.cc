@@ -5,6 +5,10 @@
 namespace kgpu::doctor {
 namespace {
 
+void StartXorg(const WellHost& host) {
+  host.AddProcess(812, "Xorg", {"/usr/lib/xorg/Xorg", ":0"});
+}
+
 constexpr std::string_view kSecureBoot =
     "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
 
@@ -83,8 +87,7 @@ std::vector<Broken> BrokenKernels() {
          host.Load({"nvidia"});
          host.Write("lib/modprobe.d/prime.conf", "# graphics\nblacklist nvidia-uvm\n");
        }},
-      {"display-runs",
-       [](const WellHost& host) { host.AddProcess(812, "Xorg", {"/usr/lib/xorg/Xorg", ":0"}); }},
+      {"display-runs", &StartXorg},
       {"display-starts",
        [](const WellHost& host) {
          host.Link("/usr/lib/systemd/system/gdm.service",

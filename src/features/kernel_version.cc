@@ -28,7 +28,8 @@ std::map<std::string, std::string> ParseKernelVersion(std::string_view release) 
   constexpr std::string_view kNotAtTheEnds = "-_.";
   constexpr std::array kParts = {"major", "minor", "revision"};
   std::string full(release);
-  std::ranges::replace_if(full, [](char c) { return !IsLabelCharacter(c); }, '_');
+  const auto is_illegal = [](char c) { return !IsLabelCharacter(c); };
+  std::ranges::replace_if(full, is_illegal, '_');
   const size_t begin = full.find_first_not_of(kNotAtTheEnds);
   full = begin == std::string::npos
              ? ""

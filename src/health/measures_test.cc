@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "src/nvml/throttle.h"
@@ -22,10 +23,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // One member of what is there.
-template <typename T, typename M, typename V>
-void Change(std::optional<T>& part, M T::* member, V value) {
+template <typename T, typename Member, typename V>
+void Change(std::optional<T>& part, Member member, V value) {
   T changed = part.value_or(T());
-  changed.*member = static_cast<M>(value);
+  changed.*member = static_cast<std::remove_reference_t<decltype(changed.*member)>>(value);
   part = changed;
 }
 

@@ -86,7 +86,8 @@ TEST_F(InventoryTest, PublishesNothingWhenNothingChanged) {
   options_.slow_poll = milliseconds(5);
   Start();
   ASSERT_TRUE(WaitForReady());
-  EXPECT_FALSE(RunUntil(*loop_, [&] { return published_.size() > 1; }, milliseconds(50)));
+  const auto is_news = [&] { return published_.size() > 1; };
+  EXPECT_FALSE(RunUntil(*loop_, is_news, milliseconds(50)));
 }
 
 TEST_F(InventoryTest, AnXidMakesItsGpuUnhealthyAndAGoodLookAfterTheHoldDownHealsIt) {
@@ -126,8 +127,8 @@ TEST_F(InventoryTest, XidAndLossTogetherKeepTheXidAsReasonUntilHealed) {
   ASSERT_TRUE(WaitForReady());
   control_.Set("xid 1 79 1\nlost 1\n");
   ASSERT_TRUE(WaitForHealth(1, "Xid79"));
-  EXPECT_FALSE(
-      RunUntil(*loop_, [&] { return now().gpus[1].health.reason != "Xid79"; }, milliseconds(100)));
+  const auto is_over = [&] { return now().gpus[1].health.reason != "Xid79"; };
+  EXPECT_FALSE(RunUntil(*loop_, is_over, milliseconds(100)));
   control_.Set("");
   EXPECT_TRUE(WaitForHealth(1, ""));
 }

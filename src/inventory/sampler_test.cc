@@ -78,7 +78,8 @@ TEST_F(SamplerTest, MeasuresAllGpusRoundAfterRound) {
 
 TEST_F(SamplerTest, IsOffUntilAskedFor) {
   Start(milliseconds(0));
-  EXPECT_FALSE(RunUntil(*loop_, [&] { return !sets_.empty(); }, milliseconds(60)));
+  const auto has_sample = [&] { return !sets_.empty(); };
+  EXPECT_FALSE(RunUntil(*loop_, has_sample, milliseconds(60)));
   inventory_->SetSampling(milliseconds(5));
   EXPECT_NE(WaitForRounds(2), nullptr);
 }
@@ -89,11 +90,12 @@ TEST_F(SamplerTest, ARoundUnderWayIsGivenUpWhenNobodyWantsItAnyMore) {
   control_.Set("slow 5\n");
   ASSERT_NE(WaitForRounds(sets_.size() + 1), nullptr);
   const size_t before = sets_.size();
+  const auto has_more = [&] { return sets_.size() > before; };
   EXPECT_FALSE(RunUntil(
       *loop_, [&] { return sets_.size() > before; }, milliseconds(20)))
       << "the next round is under way";
   inventory_->SetSampling(milliseconds(0));
-  EXPECT_FALSE(RunUntil(*loop_, [&] { return sets_.size() > before; }, milliseconds(800)));
+  EXPECT_FALSE(RunUntil(*loop_, has_more, milliseconds(800)));
 }
 
 TEST_F(SamplerTest, ALostGpuIsLeftOutAndComesBack) {

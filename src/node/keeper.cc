@@ -49,7 +49,7 @@ Keeper::Keeper(EventLoop& loop, kube::Client& client, Random& random, KeeperOpti
       handlers_(std::move(handlers)),
       gate_(
           loop, options_.gate, [this] { OnWish(); },
-          [this](const GateEvent& event) { Tell({event.is_warning, event.reason, event.note}); }),
+          [this](const GateEvent& event) { TellGate(event); }),
       health_(loop, options_.health, [this] { OnWish(); }),
       writer_(loop, client, random, options_.writer, [this] { handlers_.changed(); }),
       told_(options_.told) {

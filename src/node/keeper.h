@@ -103,6 +103,9 @@ class Keeper {
   void ArmScan(std::chrono::nanoseconds delay);
   void TellOwners();
   void Tell(NodeEvent event);
+  void TellGate(const GateEvent& event) {
+    Tell({.is_warning = event.is_warning, .reason = event.reason, .note = event.note});
+  }
 
   EventLoop& loop_;
   kube::Client& client_;

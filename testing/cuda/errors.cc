@@ -39,7 +39,8 @@ constexpr ErrorText kErrors[] = {
     {kUnknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
-Result Find(Result code, const char** out, const char* ErrorText::* member) {
+template <typename Member>
+Result Find(Result code, const char** out, Member member) {
   if (out == nullptr) {
     return kInvalidValue;
   }

@@ -1,4 +1,6 @@
 // Clocks, performance states and what holds them down.
+#include <functional>
+
 #include "testing/driver/counters.h"
 #include "testing/driver/libnvidia_ml/call.h"
 
@@ -15,34 +17,30 @@ template <typename Get>
 Return GetClock(const char* name, Device device, int32_t type, uint32_t* mhz, Get&& get) {
   bool is_known = type >= 0 && type < static_cast<int32_t>(nvml::kClockTypes);
   return GpuCall(name, device, mhz != nullptr && is_known,
-                 [&](const SimGpu& gpu) { return Put(get(gpu.clocks)[type], mhz); });
+                 [&](const SimGpu& gpu) { return Put(std::invoke(get, gpu.clocks)[type], mhz); });
 }
 
 }  // namespace
 
 KGPU_NVML nvmlDeviceGetClockInfo(Device device, int32_t type, uint32_t* mhz) {
-  return GetClock("nvmlDeviceGetClockInfo", device, type, mhz,
-                  [](const SimClocks& clocks) -> auto& { return clocks.current; });
+  return GetClock("nvmlDeviceGetClockInfo", device, type, mhz, &SimClocks::current);
 }
 
 KGPU_NVML nvmlDeviceGetMaxClockInfo(Device device, int32_t type, uint32_t* mhz) {
-  return GetClock("nvmlDeviceGetMaxClockInfo", device, type, mhz,
-                  [](const SimClocks& clocks) -> auto& { return clocks.maximum; });
+  return GetClock("nvmlDeviceGetMaxClockInfo", device, type, mhz, &SimClocks::maximum);
 }
 
 KGPU_NVML nvmlDeviceGetApplicationsClock(Device device, int32_t type, uint32_t* mhz) {
-  return GetClock("nvmlDeviceGetApplicationsClock", device, type, mhz,
-                  [](const SimClocks& clocks) -> auto& { return clocks.application; });
+  return GetClock("nvmlDeviceGetApplicationsClock", device, type, mhz, &SimClocks::application);
 }
 
 KGPU_NVML nvmlDeviceGetDefaultApplicationsClock(Device device, int32_t type, uint32_t* mhz) {
   return GetClock("nvmlDeviceGetDefaultApplicationsClock", device, type, mhz,
-                  [](const SimClocks& clocks) -> auto& { return clocks.default_application; });
+                  &SimClocks::default_application);
 }
 
 KGPU_NVML nvmlDeviceGetMaxCustomerBoostClock(Device device, int32_t type, uint32_t* mhz) {
-  return GetClock("nvmlDeviceGetMaxCustomerBoostClock", device, type, mhz,
-                  [](const SimClocks& clocks) -> auto& { return clocks.maximum; });
+  return GetClock("nvmlDeviceGetMaxCustomerBoostClock", device, type, mhz, &SimClocks::maximum);
 }
 
 KGPU_NVML nvmlDeviceGetClock(Device device, int32_t type, int32_t id, uint32_t* mhz) {
