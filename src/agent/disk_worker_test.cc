@@ -122,6 +122,7 @@ TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsTold) {
   begun.get_future().wait();
   EXPECT_THAT(worker_->problem(), ::testing::HasSubstr("the disk has not answered for 0 s"));
   gate.set_value();
+  worker_.reset();  // the job looks at what is ours
 }
 
 }  // namespace
