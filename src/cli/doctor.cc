@@ -13,6 +13,7 @@
 #include "src/doctor/doctor.h"
 #include "src/doctor/view.h"
 #include "src/engine/disk.h"
+#include "src/sys/run.h"
 
 namespace kgpu::cli {
 namespace {
@@ -39,7 +40,8 @@ StatusOr<ExitCode> Explain(const std::string& id) {
 }
 
 StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const Options& options) {
-  return doctor::Diagnose(doctor::GatherFacts(root), options.only);
+  sys::RealRunner runner;
+  return doctor::Diagnose(doctor::GatherFacts(root, runner), options.only);
 }
 
 StatusOr<ExitCode> Run(const Options& options) {

@@ -15,7 +15,8 @@ using ::testing::Not;
 
 std::vector<Broken> AllBroken() {
   std::vector<Broken> all;
-  for (const std::vector<Broken>& group : {BrokenHardware(), BrokenKernels(), BrokenDrivers()}) {
+  for (const std::vector<Broken>& group :
+       {BrokenHardware(), BrokenKernels(), BrokenDrivers(), BrokenContainers()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

@@ -70,5 +70,6 @@ std::span<const Check> NouveauChecks();
 std::span<const Check> DriverChecks();
 std::span<const Check> DeviceChecks();
 std::span<const Check> ServiceChecks();
+std::span<const Check> ContainerChecks();
 
 }  // namespace kgpu::doctor

@@ -60,8 +60,9 @@ std::string_view ToString(Severity severity) {
 
 std::vector<Check> AllChecks() {
   std::vector<Check> all;
-  for (const std::span<const Check> group : {PciChecks(), KernelChecks(), NouveauChecks(),
-                                             DriverChecks(), DeviceChecks(), ServiceChecks()}) {
+  for (const std::span<const Check> group :
+       {PciChecks(), KernelChecks(), NouveauChecks(), DriverChecks(), DeviceChecks(),
+        ServiceChecks(), ContainerChecks()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

@@ -54,7 +54,7 @@ SystemFacts ReadSystemFacts(Sight& sight) {
   return facts;
 }
 
-Facts GatherFacts(const host::DriverRoot& root) {
+Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner) {
   Facts facts;
   Sight sight(root.host, facts.unseen);
   facts.pci = ReadPciFacts(sight);
@@ -64,6 +64,7 @@ Facts GatherFacts(const host::DriverRoot& root) {
   facts.install = ReadInstallFacts(sight, root, facts.driver);
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
+  facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes);
   facts.unseen.insert(facts.unseen.end(), facts.driver.problems.begin(),
                       facts.driver.problems.end());
   std::ranges::sort(facts.unseen);

@@ -10,12 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "src/cdi/folder.h"
 #include "src/doctor/sight.h"
+#include "src/engine/check.h"
 #include "src/engine/daemons.h"
+#include "src/engine/engine.h"
 #include "src/host/device_nodes.h"
 #include "src/host/driver_facts.h"
 #include "src/host/driver_root.h"
 #include "src/host/pci.h"
+#include "src/sys/run.h"
 
 namespace kgpu::doctor {
 
@@ -126,6 +130,37 @@ struct ServiceFacts {
 };
 ServiceFacts ReadServiceFacts(Sight& sight);
 
+struct EngineFacts {
+  engine::Engine engine;
+  std::vector<engine::Finding> findings;  // what `kgpu runtime check` says
+  std::optional<uint64_t> memlock;        // bytes its containers may lock; nothing: no limit
+  std::string config;                     // text of its configuration
+};
+
+struct SpecFinding {
+  std::string path;  // of the CDI file
+  std::string text;
+};
+
+// How containers get GPUs.
+struct ContainerFacts {
+  std::vector<EngineFacts> engines;
+  std::vector<SpecFinding> broken_specs;  // files that engines do not take
+  std::vector<SpecFinding> stale_specs;   // that name what is not there
+  std::vector<cdi::Conflict> conflicts;
+  bool has_gpu_spec = false;
+  bool has_systemd = false;
+  bool is_cgroup_v2 = false;
+  std::string kubelet_cgroup_driver;    // as its file has it; empty: no kubelet
+  std::vector<std::string> lost_links;  // "/dev/char/195:0" that are not there
+
+  bool is_cdi_well() const {
+    return has_gpu_spec && broken_specs.empty() && stale_specs.empty() && conflicts.empty();
+  }
+};
+ContainerFacts ReadContainerFacts(Sight& sight, sys::ProgramRunner& runner,
+                                  const host::DeviceNodes& nodes);
+
 struct Facts {
   PciFacts pci;
   KernelFacts kernel;
@@ -134,6 +169,7 @@ struct Facts {
   InstallFacts install;
   DeviceFacts devices;
   ServiceFacts services;
+  ContainerFacts containers;
   std::vector<std::string> unseen;  // what could not be looked at, a sentence each
 
   bool has_gpus() const { return !pci.gpus.empty(); }
@@ -145,7 +181,8 @@ struct Facts {
 };
 
 // Never fails: what can not be seen is in `unseen`.
-Facts GatherFacts(const host::DriverRoot& root);
+// Engines are asked for their versions by `runner`.
+Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner);
 
 // The command that installs a package by its name in each family; "# …" elsewhere.
 std::string InstallCommand(const Facts& facts, const std::string& debian, const std::string& rhel,

@@ -8,6 +8,7 @@
 
 #include "src/base/strings.h"
 #include "src/engine/disk.h"
+#include "src/engine/test_engine_host.h"
 
 namespace kgpu::doctor {
 namespace {
@@ -37,6 +38,7 @@ WellHost::WellHost() {
   Write("sys/devices/system/node/node0/cpulist", "0-15\n");
   Write("sys/devices/system/node/node1/cpulist", "16-31\n");
   AddKernel();
+  AddEngine();
   Write("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
   Link("/usr/lib/systemd/system/multi-user.target", "etc/systemd/system/default.target");
   Write("proc/stat", "btime 1700000000\n");
@@ -99,6 +101,29 @@ void WellHost::AddKernel() const {
   Write("etc/modprobe.d/nouveau.conf", "blacklist nouveau\n");
 }
 
+// containerd 2.0 below systemd, a kubelet's configuration and a CDI spec.
+void WellHost::AddEngine() const {
+  host_.AddProgram("usr/bin/containerd");
+  AddProcess(710, "containerd", {"/usr/bin/containerd"});
+  Write("proc/710/limits",
+        "Limit  Soft Limit  Hard Limit  Units\n"
+        "Max locked memory         unlimited            unlimited  bytes\n");
+  Write("etc/containerd/config.toml",
+        "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\n"
+        "SystemdCgroup = true\n");
+  Write("usr/lib/systemd/system/containerd.service", "");
+  Write("run/systemd/system/x", "");
+  Write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+  Write("var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\ncgroupDriver: systemd\n");
+  for (const auto& [number, name] :
+       {std::pair("195:0", "nvidia0"), {"195:1", "nvidia1"}, {"195:255", "nvidiactl"}}) {
+    Link(fmt::format("../{}", name), fmt::format("dev/char/{}", number));
+  }
+  Write("var/run/cdi/kgpu.dev-gpu.json",
+        R"({"cdiVersion": "0.5.0", "kind": "kgpu.dev/gpu", "devices": [{"name": "0",
+            "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}}]})");
+}
+
 void WellHost::WriteGpu(std::string_view name, std::string_view text) const {
   Write(fmt::format("{}/{}", SysfsFolder(kGpu), name), text);
 }
@@ -119,7 +144,8 @@ void WellHost::AddProcess(int pid, const std::string& name,
   Write(at + "cmdline", Join(argv, std::string(1, '\0')) + '\0');
   Write(at + "status", fmt::format("Name:\t{}\nNSpid:\t{}\n", name, pid));
   Write(at + "stat",
-        fmt::format("{} (x) S 1 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 9 0 100 1 1\n", pid));
+        // Started after every file of this test was written.
+        fmt::format("{} (x) S 1 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 9 0 40000000000 1 1\n", pid));
 }
 
 void WellHost::Load(const std::vector<std::string>& modules) const {
@@ -143,7 +169,11 @@ Diagnosis WellHost::Look() const {
   if (!root.ok()) {
     return {};
   }
-  auto diagnosis = Diagnose(GatherFacts(*root), {});
+  engine::ScriptedRunner runner;
+  runner.Answer("/usr/bin/containerd", "");
+  runner.Answer("/usr/bin/containerd --version", "containerd github.com/containerd v2.0.1 x\n");
+  runner.Answer("/usr/bin/dockerd --version", "Docker version 20.10.24, build x\n");
+  auto diagnosis = Diagnose(GatherFacts(*root, runner), {});
   return diagnosis.ok() ? *std::move(diagnosis) : Diagnosis{};
 }
 

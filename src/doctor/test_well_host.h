@@ -47,6 +47,7 @@ class WellHost {
  private:
   void AddGpu(std::string_view address) const;
   void AddKernel() const;
+  void AddEngine() const;
 
   TestHost host_;
   bool has_nodes_ = false;
@@ -60,5 +61,6 @@ struct Broken {
 std::vector<Broken> BrokenHardware();
 std::vector<Broken> BrokenKernels();
 std::vector<Broken> BrokenDrivers();
+std::vector<Broken> BrokenContainers();
 
 }  // namespace kgpu::doctor

@@ -1,0 +1,216 @@
+// How containers get their GPUs: engines, CDI, cgroups, limits.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/base/bytes.h"
+#include "src/base/strings.h"
+#include "src/doctor/check.h"
+#include "src/doctor/facts.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr Bytes kEnoughLocked = MebiBytes(64);
+constexpr std::string_view kGenerate = "kgpu cdi generate   # kgpu agent does so by itself";
+
+// Without a driver that runs there is nothing to hand out yet.
+bool IsReady(const Facts& facts) {
+  return facts.has_gpus() && facts.driver.is_nvidia_live;
+}
+
+void NoEngine(const Facts& facts, Findings& findings) {
+  if (IsReady(facts) && facts.containers.engines.empty()) {
+    findings.Add("neither docker, containerd, CRI-O nor podman is here",
+                 {"kgpu runtime install --engine containerd"});
+  }
+}
+
+void EngineStopped(const Facts& facts, Findings& findings) {
+  for (const EngineFacts& one : facts.containers.engines) {
+    if (IsReady(facts) && one.engine.kind != engine::Kind::kPodman && !one.engine.daemon) {
+      const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
+      findings.Add(
+          fmt::format("{} is installed and does not run", one.engine.Name()),
+          {fmt::format("systemctl start {}", unit), fmt::format("journalctl -u {} -n 50", unit)});
+    }
+  }
+}
+
+// What is wrong with the CDI files is said once, by the checks of those.
+void NoWay(const Facts& facts, Findings& findings) {
+  if (!IsReady(facts) || !facts.containers.is_cdi_well()) {
+    return;
+  }
+  for (const EngineFacts& one : facts.containers.engines) {
+    if (one.engine.kind != engine::Kind::kPodman && !one.engine.daemon) {
+      continue;
+    }
+    for (const engine::Finding& finding : one.findings) {
+      findings.Add(finding.text, {finding.mend});
+    }
+  }
+}
+
+void NoSpec(const Facts& facts, Findings& findings) {
+  if (IsReady(facts) && !facts.containers.has_gpu_spec && facts.containers.broken_specs.empty()) {
+    findings.Add("no file in /etc/cdi or /var/run/cdi declares a GPU", {std::string(kGenerate)});
+  }
+}
+
+void BrokenSpec(const Facts& facts, Findings& findings) {
+  for (const SpecFinding& spec : facts.containers.broken_specs) {
+    findings.Add(spec.text, {fmt::format("rm {}", spec.path), std::string(kGenerate)});
+  }
+}
+
+void StaleSpec(const Facts& facts, Findings& findings) {
+  // Nodes that the driver lacks have checks of their own; one that does not run has none.
+  if (!IsReady(facts)) {
+    return;
+  }
+  for (const SpecFinding& spec : facts.containers.stale_specs) {
+    findings.Add(fmt::format("{}: {}", spec.path, spec.text), {std::string(kGenerate)});
+  }
+}
+
+void DeclaredTwice(const Facts& facts, Findings& findings) {
+  for (const cdi::Conflict& conflict : facts.containers.conflicts) {
+    findings.Add(fmt::format("{} is declared by {}", conflict.name, Join(conflict.paths, " and ")),
+                 {fmt::format("rm {}", conflict.paths.back())});
+  }
+}
+
+void LittleLocked(const Facts& facts, Findings& findings) {
+  for (const EngineFacts& one : facts.containers.engines) {
+    if (!facts.has_gpus() || !one.memlock || *one.memlock >= kEnoughLocked.count) {
+      continue;
+    }
+    const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
+    const std::string folder = fmt::format("/etc/systemd/system/{}.d", unit);
+    findings.Add(fmt::format("containers of {} may lock {}", one.engine.Name(),
+                             FormatBytes(Bytes{*one.memlock})),
+                 {fmt::format("mkdir -p {0} && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > {0}/"
+                              "99-memlock.conf",
+                              folder),
+                  fmt::format("systemctl daemon-reload && systemctl restart {}", unit)});
+  }
+}
+
+// A line of TOML that is no comment says so.
+bool Says(std::string_view text, std::string_view wanted) {
+  const std::vector<std::string_view> lines = Split(text, '\n');
+  return std::ranges::any_of(lines, [&](std::string_view line) { return Trim(line) == wanted; });
+}
+
+std::string WithSystemdCgroup(std::string_view text) {
+  std::string edited;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (Trim(line) == "SystemdCgroup = false") {
+      edited += fmt::format("{}SystemdCgroup = true\n", line.substr(0, line.find('S')));
+    } else {
+      edited += fmt::format("{}\n", line);
+    }
+  }
+  edited.pop_back();
+  return edited;
+}
+
+void CgroupDrivers(const Facts& facts, Findings& findings) {
+  if (facts.containers.kubelet_cgroup_driver != "systemd") {
+    return;
+  }
+  for (const EngineFacts& one : facts.containers.engines) {
+    // Where it says nothing the kubelet of newer versions asks it; only a plain no is a fault.
+    if (one.engine.kind == engine::Kind::kContainerd && !one.engine.is_template &&
+        Says(one.config, "SystemdCgroup = false") && !Says(one.config, "SystemdCgroup = true")) {
+      findings.Add(fmt::format("the kubelet says cgroupDriver: systemd, {} SystemdCgroup = false",
+                               one.engine.config_file),
+                   {fmt::format("sed -i 's/SystemdCgroup = false/SystemdCgroup = true/' {}",
+                                one.engine.config_file),
+                    fmt::format("systemctl restart {} kubelet", one.engine.Id())},
+                   FileEdit{one.engine.config_file, WithSystemdCgroup(one.config)});
+    }
+  }
+}
+
+void CgroupfsOnSystemd(const Facts& facts, Findings& findings) {
+  if (facts.containers.has_systemd && facts.containers.kubelet_cgroup_driver == "cgroupfs") {
+    findings.Add(
+        "/var/lib/kubelet/config.yaml says cgroupDriver: cgroupfs",
+        {"# drain the node",
+         "sed -i 's/^cgroupDriver:.*/cgroupDriver: systemd/' /var/lib/kubelet/config.yaml",
+         "# the same in the engine: SystemdCgroup = true", "systemctl restart containerd kubelet"});
+  }
+}
+
+void CgroupV1(const Facts& facts, Findings& findings) {
+  if (!facts.containers.kubelet_cgroup_driver.empty() && facts.containers.has_systemd &&
+      !facts.containers.is_cgroup_v2) {
+    findings.Add(
+        "no /sys/fs/cgroup/cgroup.controllers",
+        {"# take systemd.unified_cgroup_hierarchy=0 from the kernel's command line", "reboot"});
+  }
+}
+
+void DeviceTrap(const Facts& facts, Findings& findings) {
+  if (!IsReady(facts) || !facts.containers.has_systemd || facts.containers.lost_links.empty()) {
+    return;
+  }
+  findings.Add(fmt::format("not there: {}", Join(facts.containers.lost_links, ", ")),
+               {"for node in /dev/nvidia[0-9]* /dev/nvidiactl; do ln -sf \"../${node#/dev/}\" "
+                "\"/dev/char/$(stat -c '%Hr:%Lr' \"$node\")\"; done"});
+}
+
+constexpr std::array kChecks = {
+    Check{"engine-missing", "No container engine", Severity::kError,
+          "Pods and containers need one; kgpu runtime install gets one from the distribution.",
+          NoEngine},
+    Check{"engine-stopped", "A container engine does not run", Severity::kError,
+          "It is installed, and no process of it was found.", EngineStopped},
+    Check{"engine-gives-no-gpu", "Containers of an engine get no GPU", Severity::kError,
+          "The engine is too old for CDI, does not read it, or its runtime is broken: what kgpu "
+          "runtime check says.",
+          NoWay},
+    Check{"cdi-missing", "No CDI file declares a GPU", Severity::kError,
+          "Engines learn from these files what a container with a GPU needs.", NoSpec},
+    Check{"cdi-broken", "A CDI file is not valid", Severity::kError,
+          "Engines pass it over, some refuse every device because of it.", BrokenSpec},
+    Check{"cdi-stale", "A CDI file names what is not there", Severity::kError,
+          "After a driver update or a MIG change it still names the old files: containers do not "
+          "start. kgpu agent keeps its own file fresh.",
+          StaleSpec},
+    Check{"cdi-declared-twice", "Two CDI files declare the same device", Severity::kError,
+          "Engines refuse a device that two files of one folder declare.", DeclaredTwice},
+    Check{"limit-memlock", "Containers may lock little memory", Severity::kWarning,
+          "RDMA, and NCCL with it, locks the memory that cards read. Containers inherit the limit "
+          "of their engine: ibv_reg_mr says \"Cannot allocate memory\".",
+          LittleLocked},
+    Check{"cgroup-driver-differs", "Kubelet and engine use different cgroup drivers",
+          Severity::kError,
+          "Two managers of one tree: pods fail to start or lose their limits under load.",
+          CgroupDrivers},
+    Check{
+        "cgroup-driver-cgroupfs", "The kubelet goes past systemd for cgroups", Severity::kWarning,
+        "systemd owns the cgroups of such a host. With cgroupfs the kubelet writes to them beside "
+        "it; a reload of systemd takes back what it does not know, device rules included.",
+        CgroupfsOnSystemd},
+    Check{"cgroup-v1", "The host runs cgroup v1", Severity::kWarning,
+          "Kubernetes has put v1 on its way out and newer kubelets refuse to start on it.",
+          CgroupV1},
+    Check{"cgroup-device-trap", "A reload of systemd would take GPUs from running containers",
+          Severity::kWarning,
+          "systemd writes device rules by the links in /dev/char. NVIDIA's module makes none, so "
+          "after systemctl daemon-reload a running container gets \"Failed to initialize NVML: "
+          "Unknown Error\". Links once made last until the next boot.",
+          DeviceTrap},
+};
+
+}  // namespace
+
+std::span<const Check> ContainerChecks() {
+  return kChecks;
+}
+
+}  // namespace kgpu::doctor
