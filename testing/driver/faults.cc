@@ -32,9 +32,12 @@ SimEvent EventOf(uint32_t slot, uint64_t type, uint64_t data) {
 // Sets the knob for `function`: the one that has it already, or a free one.
 Status SetKnob(SimKnob (&knobs)[kMaxKnobs], std::string_view function, uint32_t hang,
                uint64_t slow_ns) {
-  if (!function.empty() && !function.starts_with("nvml")) {
-    return InvalidArgument("function: \"{}\" must be an NVML name such as nvmlDeviceGetTemperature",
-                           Printable(function));
+  const bool is_cuda = function.starts_with("cu");
+  if (!function.empty() && !is_cuda && !function.starts_with("nvml")) {
+    return InvalidArgument(
+        "function: \"{}\" must be a name of NVML or CUDA such as nvmlDeviceGetTemperature or "
+        "cuLaunchKernel",
+        Printable(function));
   }
   SimKnob* chosen = nullptr;
   for (SimKnob& knob : knobs) {

@@ -156,7 +156,8 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
                     fmt::format("GPU {}: {} hangs", f.gpu, f.call.empty() ? "every call" : f.call)};
       });
   AddGpu(hang, hung);
-  hang->add_option("--call", hung->call, "only this NVML function: nvmlDeviceGetTemperature");
+  hang->add_option("--call", hung->call,
+                   "only this function: nvmlDeviceGetTemperature, cuLaunchKernel");
   auto slowed = std::make_shared<FaultFlags>();
   CLI::App* slow =
       AddVerb(app, context, "slow", "driver calls take MS milliseconds longer until heal", slowed,
