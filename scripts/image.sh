@@ -20,7 +20,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/kgpu-image-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 root=$work/rootfs
 mkdir -p "$root/usr/local/bin" "$root/etc" "$root/tmp" "$root/run"
-cp "$bin/kgpu" "$bin/kgpu-probe" "$bin/kgpu-runtime" "$root/usr/local/bin/"
+cp "$bin/kgpu" "$bin/kgpu-cuda" "$bin/kgpu-probe" "$bin/kgpu-runtime" "$root/usr/local/bin/"
 
 # The loader, and the libraries that kgpu-probe and NVIDIA's library name in DT_NEEDED, each at the
 # place where this machine's loader looks for it.

@@ -22,6 +22,7 @@
 #include "src/cli/sim.h"
 #include "src/cli/status.h"
 #include "src/cli/usage.h"
+#include "src/cli/validate.h"
 #include "src/cli/verb.h"
 #include "src/cli/version.h"
 
@@ -88,6 +89,7 @@ void Describe(CLI::App& app) {
       "  kgpu status                        what does the agent do, and why not more?\n"
       "  kgpu health                        is a GPU sick, why, and what mends it?\n"
       "  kgpu doctor                        what is wrong with this host, and what mends it?\n"
+      "  kgpu validate                      do the GPUs compute, and rightly?\n"
       "  kgpu cdi generate                  make them available to containers\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
       "  kgpu runtime configure --dry-run   let docker, containerd, CRI-O hand them out: a diff\n"
@@ -110,6 +112,7 @@ int Run(int argc, char** argv) {
   AddCdiVerbs(verbs);
   AddConfigVerbs(verbs);
   AddRequireVerb(verbs);
+  AddValidateVerb(verbs);
   AddRuntimeVerbs(verbs);
   AddSimVerb(verbs);
   AddCompletionVerb(verbs);

@@ -13,6 +13,7 @@ enum Result : int32_t {  // CUresult
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kNotInitialized = 3,
+  kDeviceUnavailable = 46,
   kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidContext = 201,
@@ -28,6 +29,7 @@ enum Result : int32_t {  // CUresult
   kLaunchTimeout = 702,
   kMisalignedAddress = 716,
   kNotPermitted = 800,
+  kSystemNotReady = 802,
   kDriverMismatch = 803,
   kUnknown = 999,
 };

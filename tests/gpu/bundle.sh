@@ -7,5 +7,5 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 folder=${1:?usage: tests/gpu/bundle.sh FOLDER}
 "$top/scripts/build.sh"
 mkdir -p "$folder"
-cp "$top"/build/release/bin/{kgpu,kgpu-probe} "$top/tests/gpu/run.sh" "$folder/"
+cp "$top"/build/release/bin/{kgpu,kgpu-cuda,kgpu-probe} "$top/tests/gpu/run.sh" "$folder/"
 du -sh "$folder"

@@ -1,0 +1,237 @@
+#include "src/cli/validate.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/duration.h"
+#include "src/base/status_macros.h"
+#include "src/cli/environment.h"
+#include "src/cli/host_options.h"
+#include "src/cli/observe.h"
+#include "src/cli/output.h"
+#include "src/cli/validate_targets.h"
+#include "src/cli/version.h"
+#include "src/host/driver_facts.h"
+#include "src/host/driver_files.h"
+#include "src/validate/run.h"
+#include "src/validate/view.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct ValidateOptions {
+  HostOptions host;
+  std::string gpu;
+  bool is_all = false;
+  bool has_no_bandwidth = false;
+  std::string burn = "0";
+  std::string deadline = "60s";
+  std::string library;
+  std::string helper;
+  std::string output = "table";
+};
+
+StatusOr<std::string> FindHelper(const ValidateOptions& options) {
+  std::string path = options.helper;
+  if (path.empty()) {
+    ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+    path = (std::filesystem::path(folder) / "kgpu-cuda").string();
+  }
+  if (access(path.c_str(), X_OK) != 0) {
+    return NotFound(
+        "{}: no such program: install kgpu-cuda beside kgpu, or name it with "
+        "--cuda-helper",
+        path);
+  }
+  return path;
+}
+
+// libcuda and the compiler that it loads by its bare name, both of the driver root: the loader's
+// folders may hold others, or none.
+Status FindLibraries(const ValidateOptions& options, const host::DriverRoot& root,
+                     validate::RunOptions& run) {
+  if (!options.library.empty()) {
+    run.library = options.library;
+    return OkStatus();
+  }
+  const StatusOr<host::DriverFiles> found =
+      host::FindDriverFiles(root.driver, host::ReadDriverFacts(root).module_version);
+  if (!found.ok()) {
+    return NotFound(
+        "{}. A container has them when it is given a GPU, as by --device "
+        "kgpu.dev/gpu=0 or by a pod's limit of nvidia.com/gpu",
+        Message(found.status()));
+  }
+  const host::DriverFiles& files = *found;
+  for (const host::DriverLibrary& library : files.libraries) {
+    if (library.machine != files.machine) {
+      continue;
+    }
+    if (library.soname == "libcuda.so.1") {
+      run.library = root.driver.At(library.path);
+    } else if (library.soname == "libnvidia-ptxjitcompiler.so.1") {
+      run.preloads.push_back(root.driver.At(library.path));
+    }
+  }
+  return run.library.empty()
+             ? NotFound(
+                   "no libcuda.so.1 of driver {} below {}: install the driver's compute "
+                   "libraries (libcuda1, nvidia-driver-cuda-libs, …), or name the file by "
+                   "--cuda-library",
+                   files.version, root.driver.path())
+             : OkStatus();
+}
+
+// The helper sees nothing of our environment but what chooses devices and leads to MPS, without
+// which a GPU in exclusive mode is refused.
+std::vector<std::string> EnvironmentFor(const ValidateTarget& target) {
+  // A kernel from a cache would prove nothing of the compiler.
+  std::vector<std::string> environment{"CUDA_CACHE_DISABLE=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"};
+  if (!target.uuid.empty()) {
+    environment.push_back("CUDA_VISIBLE_DEVICES=" + target.uuid);
+  }
+  for (const std::string& variable : Environment()) {
+    if (variable.starts_with("CUDA_MPS_") ||
+        (target.uuid.empty() && variable.starts_with("CUDA_VISIBLE_DEVICES="))) {
+      environment.push_back(variable);
+    }
+  }
+  return environment;
+}
+
+// CUDA tells the UUID's digits only; whether it is a GPU's or a MIG device's we know.
+void NameUuid(const ValidateTarget& target, validate::Report& report) {
+  if (!target.uuid.empty()) {
+    report.uuid = target.uuid;
+  } else if (!report.uuid.empty()) {
+    const bool is_mig = report.name.find(" MIG ") != std::string::npos;
+    report.uuid = (is_mig ? "MIG-" : "GPU-") + report.uuid;
+  }
+}
+
+// What is under way, on a terminal: the line is written over by what follows.
+validate::PhaseListener ProgressOn(OutputFormat format, const ValidateTarget& target) {
+  if (format != OutputFormat::kTable || isatty(STDERR_FILENO) == 0) {
+    return [](std::string_view) {};
+  }
+  return [target](std::string_view phase) {
+    const std::string text = phase.empty() ? "\r\033[K"
+                                           : fmt::format("\r\033[K{}{}{} …", target.uuid,
+                                                         target.uuid.empty() ? "" : ": ", phase);
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+  };
+}
+
+StatusOr<validate::Report> RunTarget(const ValidateTarget& target, validate::RunOptions run,
+                                     OutputFormat format) {
+  if (!target.why_absent.empty()) {
+    validate::Report report;
+    report.outcome = validate::Outcome::kAbsent;
+    report.name = target.name;
+    report.reason = target.why_absent;
+    return report;
+  }
+  run.environment = EnvironmentFor(target);
+  const validate::PhaseListener progress = ProgressOn(format, target);
+  StatusOr<validate::Report> report = validate::Run(run, progress);
+  progress("");
+  if (report.ok()) {
+    NameUuid(target, *report);
+  }
+  return report;
+}
+
+StatusOr<std::vector<validate::Report>> RunTargets(const std::vector<ValidateTarget>& targets,
+                                                   const validate::RunOptions& run,
+                                                   OutputFormat format) {
+  std::vector<validate::Report> reports;
+  for (const ValidateTarget& target : targets) {
+    ASSIGN_OR_RETURN(validate::Report report, RunTarget(target, run, format));
+    if (format == OutputFormat::kTable) {
+      RETURN_IF_ERROR(PrintOut((reports.empty() ? "" : "\n") + validate::Text(report)));
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+StatusOr<std::vector<ValidateTarget>> FindTargets(const ValidateOptions& options,
+                                                  const host::DriverRoot& root) {
+  if (!options.is_all && options.gpu.empty()) {
+    return std::vector<ValidateTarget>(1);
+  }
+  ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
+  return options.is_all ? AllTargets(*snapshot) : TargetsOf(*snapshot, options.gpu);
+}
+
+StatusOr<ExitCode> Run(const ValidateOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  validate::RunOptions run;
+  ASSIGN_OR_RETURN(run.burn, ParseDuration("--burn", options.burn));
+  ASSIGN_OR_RETURN(run.deadline, ParseDuration("--deadline", options.deadline));
+  if (run.deadline.count() == 0) {
+    return InvalidArgument("--deadline: \"{}\" gives no phase any time: 60s is the default",
+                           options.deadline);
+  }
+  ASSIGN_OR_RETURN(run.program, FindHelper(options));
+  run.version = VersionNumber();
+  run.copy_bytes = options.has_no_bandwidth ? 0 : run.copy_bytes;
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  RETURN_IF_ERROR(FindLibraries(options, root, run));
+  ASSIGN_OR_RETURN(const std::vector<ValidateTarget> targets, FindTargets(options, root));
+  ASSIGN_OR_RETURN(const std::vector<validate::Report> reports, RunTargets(targets, run, format));
+  if (format != OutputFormat::kTable) {
+    RETURN_IF_ERROR(PrintOut(Render(validate::Json(reports), format)));
+  }
+  const bool is_good = std::ranges::all_of(reports, [](const validate::Report& report) {
+    return report.outcome == validate::Outcome::kPassed;
+  });
+  return is_good ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+}  // namespace
+
+void AddValidateVerb(VerbRegistrar& verbs) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* verb = verbs.app().add_subcommand(
+      "validate", "Let GPUs compute and check the results: the proof that CUDA works here");
+  verb->footer(
+      "Adds 50,000 numbers by a kernel that the driver compiles, and measures copies. Needs the\n"
+      "driver alone, no CUDA toolkit. Exits 7 when a GPU fails, and says why.\n\n"
+      "  kgpu validate                      the first GPU that CUDA shows\n"
+      "  kgpu validate --all-gpus --burn 60s\n"
+      "  kgpu validate --gpu 3 --output json");
+  verb->add_option("--gpu", options->gpu, "Index or UUID; a GPU in MIG mode means its devices")
+      ->type_name("GPU");
+  verb->add_flag("--all-gpus", options->is_all, "Every GPU and MIG device, one after another")
+      ->excludes("--gpu");
+  verb->add_option("--burn", options->burn,
+                   "Then compute without pause for so long, each result checked")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  verb->add_flag("--no-bandwidth", options->has_no_bandwidth, "Measure no copies");
+  verb->add_option("--deadline", options->deadline, "How long one phase may take")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  verb->add_option("--cuda-library", options->library,
+                   "Any library with CUDA's driver API (default: libcuda.so.1 of the driver root)")
+      ->type_name("FILE");
+  verb->add_option("--cuda-helper", options->helper,
+                   "The kgpu-cuda program (default: the one beside kgpu)")
+      ->envname("KGPU_CUDA_HELPER")
+      ->type_name("FILE");
+  AddOutputOption(*verb, options->output);
+  AddHostOptions(*verb, options->host);
+  verbs.OnRun(*verb, [options] { return Run(*options); });
+}
+
+}  // namespace kgpu::cli

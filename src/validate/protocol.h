@@ -1,0 +1,23 @@
+// What kgpu and kgpu-cuda say to each other. The job is kgpu-cuda's command line and the PTX on its
+// standard input; what it does and finds it writes to its standard output, a line each:
+//   hello VERSION       the first line, whatever the command line is: both come from one release
+//   begin PHASE         a driver call of this phase is next: the parent's clock starts anew
+//   set KEY VALUE       something measured or read; the value goes on to the end of the line
+//   fail CODE TEXT      the last line: CODE is CUDA's number, or 0 where the result is wrong
+//   done                the last line of a run that went well
+// Lines have kMaxLine bytes at most, their ends included.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kgpu::validate {
+
+inline constexpr size_t kMaxLine = 1024;
+inline constexpr size_t kMaxPtx = size_t{64} << 10;
+
+inline constexpr uint32_t kElements = 50'000;
+inline constexpr uint32_t kThreads = 256;
+inline constexpr uint32_t kBlocks = (kElements + kThreads - 1) / kThreads;
+
+}  // namespace kgpu::validate
