@@ -43,7 +43,8 @@ struct InstallPackages {
   bool operator==(const InstallPackages&) const = default;
 };
 
-// A command and what undoes it. `undo` without argv: nothing to take back.
+// A command and what undoes it. `undo` without argv: nothing to take back; `command` without argv:
+// something to do only when the plan is taken back.
 struct RunCommand {
   Command command;
   Command undo;
@@ -85,7 +86,7 @@ struct AskPerson {
 // That the host is now as it should be: module built for this kernel, versions agree, libraries
 // found, nodes there. What can not be looked at below a foreign root is passed over and told.
 struct Verify {
-  std::string version;  // of the driver; empty: any
+  std::string version;  // of the driver, whole or a branch ("535"); empty: any
   std::string kernel;   // release the module must be there for
   bool operator==(const Verify&) const = default;
 };
