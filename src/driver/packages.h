@@ -1,0 +1,28 @@
+// Packages that a host has, as its package managers list them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace kgpu::driver {
+
+struct InstalledPackage {
+  std::string version;  // as the package manager prints it: "535.261.03-1~deb12u1", "3:580.95.05-1"
+  bool is_held = false;  // an admin forbade its change
+  bool operator==(const InstalledPackage&) const = default;
+};
+
+// By name, without architecture: of several the last one listed.
+using Packages = std::map<std::string, InstalledPackage>;
+
+// The installed ones of dpkg's status file. Source: deb-control(5), dpkg(1) "PACKAGE STATES".
+Packages ParseDpkgStatus(std::string_view text);
+
+// Lines of "name\tversion", as `rpm -qa --queryformat` is asked for. Others are left out.
+Packages ParseRpmList(std::string_view text);
+
+// The part of a package's version that its makers gave: "3:580.95.05-1.el9" → "580.95.05".
+std::string UpstreamVersion(std::string_view version);
+
+}  // namespace kgpu::driver
