@@ -199,15 +199,14 @@ void MetricsFront::Open(OpenDoor& door) {
 }
 
 Status MetricsFront::Listen(OpenDoor& door) {
-  if (certificate_ != nullptr && certificate_->Current() == nullptr) {
-    return FailedPrecondition("no certificate: {}", certificate_->problem());
-  }
   door.server = std::make_unique<http::Server>(
       loop_,
       [this, names = door.names](const http::Request& request, const http::Responder& responder) {
         Handle(request, responder, names);
       },
-      http::ServerOptions{.limits = {.body = kMaxBody}});
+      // Probes are plain even with TLS: a certificate that is missing, or that the kubelet does not
+      // have, is no reason to restart a device plugin that is well.
+      http::ServerOptions{.limits = {.body = kMaxBody}, .takes_plain = true});
   ASSIGN_OR_RETURN(door.address, certificate_ == nullptr
                                      ? door.server->Listen(door.wanted)
                                      : door.server->ListenTls(door.wanted, [this] {
@@ -218,6 +217,10 @@ Status MetricsFront::Listen(OpenDoor& door) {
 
 void MetricsFront::Handle(const http::Request& request, const http::Responder& responder,
                           NameSets names) {
+  if (certificate_ != nullptr && !request.has_tls && !IsProbe(request)) {
+    return responder.Send(
+        http::TextResponse(400, "this address speaks HTTPS: ask for https://, but for probes"));
+  }
   if (!IsMetricsRead(request)) {
     return responder.Send(desk_.other(request));
   }
@@ -243,7 +246,8 @@ std::vector<Door> MetricsFront::doors() const {
   for (const auto& door : doors_) {
     std::string problem = door->problem;
     if (problem.empty() && certificate_ != nullptr) {
-      problem = certificate_->problem();
+      const bool has_none = certificate_->Current() == nullptr;
+      problem = fmt::format("{}{}", has_none ? "no certificate: " : "", certificate_->problem());
     }
     if (problem.empty()) {
       problem = check_ != nullptr ? check_->Problem() : std::string(is_locked_ ? kNoCheck : "");

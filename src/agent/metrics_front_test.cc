@@ -329,5 +329,23 @@ TEST_F(MetricsFrontTest, SpeaksTlsOnceThereIsACertificate) {
   EXPECT_EQ(Get(AddressOf()).code, 400) << "plain HTTP is told so";
 }
 
+TEST_F(MetricsFrontTest, ProbesNeedNoCertificate) {
+  metrics_.names = {NameSet::kKgpu};
+  metrics_.tls = {.certificate = "/c.pem", .key = "/k.pem"};
+  UseTokenFile();
+  Serve();
+  EXPECT_EQ(Get(AddressOf(), "/healthz").body, "other /healthz\n");
+  EXPECT_EQ(Get(AddressOf(), "/readyz").code, 200);
+  EXPECT_EQ(GetWith(fmt::format("Bearer {}", kToken)).code, 400) << "a page is never plain";
+  EXPECT_EQ(Get(AddressOf(), "/other").code, 400);
+  const TestCertificate leaf = TestAuthority().Issue({.names = {"127.0.0.1"}});
+  dir_.WriteFile("c.pem", leaf.certificate_pem);
+  dir_.WriteFile("k.pem", leaf.key_pem);
+  loop_.Advance(seconds(1));
+  EXPECT_EQ(Get(AddressOf(), "/healthz").code, 200) << "nor is one needed once it is there";
+  EXPECT_EQ(GetWith(fmt::format("Bearer {}", kToken)).code, 400);
+  EXPECT_EQ(front_->doors().at(0).problem, "");
+}
+
 }  // namespace
 }  // namespace kgpu::agent

@@ -23,6 +23,10 @@ http::Response Ready(const AgentState& state) {
   return IsReady(state, &why) ? http::TextResponse(200, "ok") : http::TextResponse(503, why);
 }
 
+bool IsProbePath(std::string_view path) {
+  return path == "/healthz" || path == "/health" || path == "/readyz";
+}
+
 }  // namespace
 
 StatusOr<report::OutputFormat> FormatOf(const http::Request& request) {
@@ -44,9 +48,12 @@ bool IsMetricsRead(const http::Request& request) {
   return request.path == "/metrics" && IsRead(request);
 }
 
+bool IsProbe(const http::Request& request) {
+  return IsProbePath(request.path) && IsRead(request);
+}
+
 http::Response AnswerPublic(const http::Request& request, const AgentState& state) {
-  if (request.path != "/healthz" && request.path != "/health" && request.path != "/readyz" &&
-      request.path != "/metrics") {
+  if (!IsProbePath(request.path) && request.path != "/metrics") {
     return http::UnknownPath(request);
   }
   if (!IsRead(request)) {

@@ -24,6 +24,8 @@ http::Response Shown(report::OutputFormat format, const boost::json::value& valu
 
 // GET or HEAD of /metrics: answered elsewhere, by pages that are ready.
 bool IsMetricsRead(const http::Request& request);
+// GET or HEAD of /healthz, /health or /readyz: they tell no more than whether all is well.
+bool IsProbe(const http::Request& request);
 // On the network: /healthz (also /health, as DCGM's exporter has it), /readyz; 405 for the rest of
 // /metrics.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state);

@@ -39,6 +39,7 @@ struct Request {
   Headers headers{};
   std::string body{};
   bool is_from_unix_socket = false;
+  bool has_tls = false;  // it came enciphered
 
   // The value of the first `key=value` of the query, escapes resolved; nothing when there is no
   // such key, or the value has a bad escape.

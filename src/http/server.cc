@@ -1,7 +1,9 @@
 #include "src/http/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace {
 
 // Connections past the limit that may be told so at a time; more are just closed.
 constexpr size_t kMaxRefused = 16;
+constexpr std::chrono::minutes kTellAgain{1};
 
 }  // namespace
 
@@ -67,6 +70,9 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     }
     std::shared_ptr<const tls::Context> context = tls();
     if (context == nullptr) {
+      if (setup_->options.takes_plain) {
+        Add(std::move(socket), is_unix, nullptr);
+      }
       return;
     }
     GiveUpOldHandshake();
@@ -88,13 +94,37 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     }
   }
 
+  // The same of clients that have connected and ask nothing, or do not take their answers. False
+  // when there are none.
+  bool MakeRoom() {
+    TellFull();
+    auto least = peers_.end();
+    for (auto at = peers_.begin(); at != peers_.end(); ++at) {
+      const ServerPeer& peer = *at->second;
+      if (peer.is_active() && peer.claim() != ServerPeer::Claim::kHandling &&
+          (least == peers_.end() || peer.claim() < least->second->claim())) {
+        least = at;
+      }
+    }
+    if (least == peers_.end()) {
+      return false;
+    }
+    least->second->Close();
+    peers_.erase(least);
+    return true;
+  }
+
+  void TellFull() {
+    const SteadyTime now = setup_->loop.clock().Now();
+    if (!told_full_ || now - *told_full_ >= kTellAgain) {
+      told_full_ = now;
+      KGPU_LOG(kWarning, "too many http connections", {"limit", setup_->options.max_connections});
+    }
+  }
+
   void Add(UniqueFd socket, bool is_unix, std::unique_ptr<tls::Session> session) {
     const size_t limit = setup_->options.max_connections;
-    const bool is_full = connections() >= limit;
-    if (is_full && !std::exchange(was_full_, true)) {
-      KGPU_LOG(kWarning, "http connections refused", {"limit", limit});
-    }
-    was_full_ = is_full;
+    const bool is_full = connections() >= limit && !MakeRoom();
     if (is_full && peers_.size() >= limit + kMaxRefused) {
       return;
     }
@@ -119,12 +149,15 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
   std::vector<std::unique_ptr<sys::Acceptor>> acceptors_;
   std::map<uint64_t, std::shared_ptr<ServerPeer>> peers_;
   uint64_t last_peer_ = 0;
-  bool was_full_ = false;  // and said so
+  std::optional<SteadyTime> told_full_;
 };
 
 Server::Server(EventLoop& loop, Handler handler, ServerOptions options)
-    : impl_(std::make_shared<Impl>(std::make_shared<const ServerSetup>(
-          ServerSetup{.loop = loop, .options = options, .handler = std::move(handler)}))) {
+    : impl_(std::make_shared<Impl>(std::make_shared<const ServerSetup>(ServerSetup{
+          .loop = loop,
+          .options = options,
+          .handler = std::move(handler),
+          .handshakes = std::make_shared<HandshakeBudget>(options.max_new_handshakes)}))) {
 }
 
 Server::~Server() {

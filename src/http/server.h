@@ -23,13 +23,18 @@ class Context;
 namespace kgpu::http {
 
 struct ServerOptions {
-  ParserLimits limits;                                 // past them: 431 or 413
-  size_t max_connections = 64;                         // past it: 503, and the connection is closed
-  size_t max_handshakes = 16;                          // past it the oldest one is given up
+  ParserLimits limits;  // past them: 431 or 413
+  // Past it the oldest connection goes whose peer is asking nothing; 503 when there is none.
+  size_t max_connections = 64;
+  size_t max_handshakes = 16;      // past it the oldest one is given up
+  size_t max_new_handshakes = 50;  // within a second: past it the connection is closed
+  // At addresses with TLS, requests without it come too: the handler looks at has_tls.
+  bool takes_plain = false;
   size_t stream_buffer = size_t{1} << 20;              // what a stream's peer may be behind
   std::chrono::milliseconds header_timeout{10'000};    // from a request's first byte: 408
   std::chrono::milliseconds handshake_timeout{5'000};  // for all of TLS's
-  // Without a request, or for its body, or in which a peer must take some bytes of an answer.
+  // Without a request (the first one: header_timeout), or for its body, or in which a peer must
+  // take some bytes of an answer.
   std::chrono::milliseconds idle_timeout{60'000};
 };
 
@@ -74,7 +79,8 @@ class Server {
   // Called once for each request. It may destroy the server. What it throws becomes code 500.
   using Handler = std::function<void(const Request&, Responder)>;
   // Who we are to the next client that speaks TLS: asked for each connection, so that a new
-  // certificate counts at once. Null: the connection is closed.
+  // certificate counts at once. Null: the connection is closed, or with takes_plain goes on without
+  // TLS.
   using TlsSource = std::function<std::shared_ptr<const tls::Context>()>;
 
   // `loop` outlives the server.
@@ -88,7 +94,7 @@ class Server {
   // one that was free. Errors: InvalidArgument, AlreadyExists, NotFound, PermissionDenied,
   // FailedPrecondition, ResourceExhausted.
   StatusOr<std::string> Listen(const std::string& address, mode_t mode = 0600);
-  // The same with TLS, and nothing else, at a TCP address.
+  // The same with TLS at a TCP address.
   StatusOr<std::string> ListenTls(const std::string& address, TlsSource tls);
 
   // Closes everything: requests in progress get no answer, their responders do nothing. Idempotent.

@@ -13,17 +13,23 @@ namespace {
 // What is enciphered ahead of the peer.
 constexpr size_t kMaxSealed = size_t{64} << 10;
 
-bool IsLetter(char c) {
-  return c >= 'A' && c <= 'Z';
+// No handshake begins with a letter, every method does.
+bool IsPlain(std::string_view bytes) {
+  return !bytes.empty() && bytes.front() >= 'A' && bytes.front() <= 'Z';
 }
 
 }  // namespace
 
+bool ServerLine::BeginsHandshake(std::string_view bytes) const {
+  return session_ != nullptr && !has_begun_ && !IsPlain(bytes);
+}
+
 void ServerLine::Receive(std::string_view bytes, WallTime now) {
-  if (session_ != nullptr && !std::exchange(has_begun_, true) && IsLetter(bytes.front())) {
-    // No handshake begins with one, every method does.
+  if (session_ != nullptr && !std::exchange(has_begun_, true) && IsPlain(bytes)) {
     session_.reset();
-    return http_.Refuse(400, "this address speaks HTTPS: ask for https://", now);
+    if (!takes_plain_) {
+      return http_.Refuse(400, "this address speaks HTTPS: ask for https://", now);
+    }
   }
   if (session_ == nullptr) {
     return http_.Receive(bytes, now);

@@ -46,7 +46,8 @@ const Contexts& TheContexts() {
 // One end of a connection that answers each request with its path.
 class Server {
  public:
-  explicit Server(std::unique_ptr<Session> session) : line_(http_, std::move(session)) {}
+  explicit Server(std::unique_ptr<Session> session, bool takes_plain = false)
+      : line_(http_, std::move(session), takes_plain) {}
 
   void Receive(std::string_view bytes) {
     if (!bytes.empty() && (http_.wants_input() || line_.is_shaking_hands())) {
@@ -115,8 +116,7 @@ std::string AskWithin(std::string_view text, size_t piece) {
   return answer;
 }
 
-std::string AskPlainly(std::string_view text, size_t piece) {
-  Server server(nullptr);
+std::string AskPlainly(Server& server, std::string_view text, size_t piece) {
   std::string answer = server.Send();
   for (size_t at = 0; at < text.size(); at += piece) {
     server.Receive(text.substr(at, piece));
@@ -141,8 +141,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const size_t piece = static_cast<size_t>(data[0] - 128) * 8 + 16;
-  if (AskWithin(text, piece) != AskPlainly(text, piece)) {
+  Server plain(nullptr);
+  const std::string answer = AskPlainly(plain, text, piece);
+  if (AskWithin(text, piece) != answer) {
     std::abort();
+  }
+  // Where both are taken, a method's first letter tells.
+  if (text.front() >= 'A' && text.front() <= 'Z') {
+    Server both(NewServerSession(), true);
+    if (AskPlainly(both, text, piece) != answer) {
+      std::abort();
+    }
   }
   return 0;
 }

@@ -24,7 +24,7 @@ ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket
       socket_(std::move(socket)),
       is_unix_(is_unix),
       http_(setup_->options.limits),
-      line_(http_, std::move(session)) {
+      line_(http_, std::move(session), setup_->options.takes_plain) {
 }
 
 ServerPeer::~ServerPeer() {
@@ -57,6 +57,14 @@ void ServerPeer::CloseAndTell() {
   if (closed) {
     closed();
   }
+}
+
+ServerPeer::Claim ServerPeer::claim() const {
+  const Phase phase = http_.phase();
+  if (phase == Phase::kReady || phase == Phase::kHandling || phase == Phase::kStreaming) {
+    return Claim::kHandling;
+  }
+  return line_.is_flushed() ? Claim::kNone : Claim::kAnswer;
 }
 
 bool ServerPeer::IsWaiting(uint64_t request) const {
@@ -126,10 +134,14 @@ void ServerPeer::OnReadable() {
   if (count == 0 && line_.is_shaking_hands()) {
     return CloseAndTell();  // there is nobody to say anything to
   }
+  const std::string_view received(bytes.data(), static_cast<size_t>(count));
+  if (line_.BeginsHandshake(received) && !setup_->handshakes->Take(setup_->loop.clock().Now())) {
+    return CloseAndTell();
+  }
   if (count == 0) {
     http_.ReceiveEnd();
   } else if (!is_lingering_) {
-    line_.Receive({bytes.data(), static_cast<size_t>(count)}, WallNow());
+    line_.Receive(received, WallNow());
   }
   Pump();
 }
@@ -171,6 +183,7 @@ void ServerPeer::Pump() {
 void ServerPeer::Handle() {
   Request request = http_.TakeRequest();
   request.is_from_unix_socket = is_unix_;
+  request.has_tls = line_.has_tls();
   ++request_;
   // The handler may destroy the server.
   const auto setup = setup_;
@@ -293,6 +306,8 @@ std::chrono::milliseconds ServerPeer::TimeOf(Limit limit) const {
       return setup_->options.handshake_timeout;
     case Limit::kHeader:
       return setup_->options.header_timeout;
+    case Limit::kIdle:  // who connects has something to ask
+      return request_ == 0 ? setup_->options.header_timeout : setup_->options.idle_timeout;
     default:
       return setup_->options.idle_timeout;
   }

@@ -1,9 +1,12 @@
 // One connection of a server: its socket, its watches and its one timer around a ServerConnection.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,11 +18,30 @@
 
 namespace kgpu::http {
 
+// How many may begin within a second: a handshake costs a millisecond of the loop's time.
+class HandshakeBudget {
+ public:
+  explicit HandshakeBudget(size_t limit) : limit_(limit) {}
+  bool Take(SteadyTime now) {
+    if (!begun_ || now - *begun_ >= std::chrono::seconds(1)) {
+      begun_ = now;
+      taken_ = 0;
+    }
+    return taken_++ < limit_;
+  }
+
+ private:
+  const size_t limit_;
+  std::optional<SteadyTime> begun_;
+  size_t taken_ = 0;
+};
+
 // What all connections of a server share. Outlives the server where a peer is in a callback.
 struct ServerSetup {
   EventLoop& loop;
   ServerOptions options;
   Server::Handler handler;
+  std::shared_ptr<HandshakeBudget> handshakes = nullptr;
 };
 
 // Owned by the server, and by itself for the time of a callback.
@@ -39,6 +61,13 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   void Close();
   // False for one that only waits for its peer to see the end.
   bool is_active() const { return !is_lingering_ && !is_refused_; }
+  // Which of too many goes first: the one with the least.
+  enum class Claim : uint8_t {
+    kNone,      // it has asked nothing, or nothing new
+    kAnswer,    // it takes its answer, or does not
+    kHandling,  // its request is being handled: it can not go
+  };
+  Claim claim() const;
   bool is_shaking_hands() const { return line_.is_shaking_hands(); }
 
   // Of the request with this number; another one's is ignored.

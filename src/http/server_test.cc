@@ -180,24 +180,76 @@ TEST_F(HttpServerTest, ServesManyConnections) {
 }
 
 TEST_F(HttpServerTest, RefusesConnectionsPastItsLimit) {
-  ServePaths({.limits = {}, .max_connections = 2});
+  ServeLater({.limits = {}, .max_connections = 2});
   Client first = Connect();
   Client second = Connect();
+  EXPECT_EQ(Ask(first, kGet), "");
+  EXPECT_EQ(Ask(second, kGet), "");
   Client third = Connect();
   // The request may be on its way when the refusal is sent: it must not cut it off.
   EXPECT_THAT(Ask(third, kGet), StartsWith("HTTP/1.1 503"));
   EXPECT_TRUE(third.is_closed());
-  EXPECT_EQ(BodyOf(Ask(first, kGet)), "/a\n");
-  second.Vanish();
-  loop_.RunUntilIdle();
+  ASSERT_EQ(waiting_.size(), 2U);
+  waiting_[0].Send(TextResponse(200, "first"));
+  EXPECT_EQ(BodyOf(first.Receive()), "first\n");
   Client fourth = Connect();
-  EXPECT_EQ(BodyOf(Ask(fourth, kGet)), "/a\n");
+  EXPECT_EQ(Ask(fourth, kGet), "");
+  EXPECT_EQ(waiting_.size(), 3U) << "whose answer has gone makes room";
+}
+
+TEST_F(HttpServerTest, ClientsThatAskNothingKeepNobodyOut) {
+  ServePaths({.limits = {}, .max_connections = 4});
+  std::vector<Client> silent;
+  for (int i = 0; i < 4; ++i) {
+    silent.push_back(Connect());
+  }
+  silent[1].Send(kGet.substr(0, 5));
+  loop_.RunUntilIdle();
+  for (int i = 0; i < 3; ++i) {
+    Client client = Connect();
+    EXPECT_EQ(BodyOf(Ask(client, kGet)), "/a\n");
+  }
+  EXPECT_LE(server_->connections(), 4U);
+  EXPECT_EQ(silent[0].Receive(), "");
+  EXPECT_TRUE(silent[0].is_closed()) << "the oldest goes first";
+  EXPECT_EQ(silent[3].Receive(), "");
+  EXPECT_FALSE(silent[3].is_closed());
+}
+
+TEST_F(HttpServerTest, ClientsThatTakeNoAnswerKeepNobodyOut) {
+  const std::string large(size_t{8} << 20, 'x');
+  Serve(
+      [&](const Request& request, const Responder& responder) {
+        responder.Send({.body = request.path == "/large" ? large : "small"});
+      },
+      {.limits = {}, .max_connections = 2});
+  std::vector<Client> slow;
+  for (int i = 0; i < 2; ++i) {
+    slow.push_back(Connect());
+    slow.back().Send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
+    loop_.RunUntilIdle();
+  }
+  Client client = Connect();
+  EXPECT_EQ(BodyOf(Ask(client, kGet)), "small");
+}
+
+TEST_F(HttpServerTest, GivesWhoConnectsLittleTimeToAsk) {
+  ServePaths();
+  Client silent = Connect();
+  Client client = Connect();
+  EXPECT_EQ(BodyOf(Ask(client, kGet)), "/a\n");
+  loop_.Advance(seconds(10));
+  EXPECT_EQ(silent.Receive(), "");
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_EQ(BodyOf(Ask(client, kGet)), "/a\n");
 }
 
 TEST_F(HttpServerTest, JustClosesConnectionsFarPastItsLimit) {
-  ServePaths({.limits = {}, .max_connections = 1});
+  ServeLater({.limits = {}, .max_connections = 1});
   std::vector<Client> clients;
-  for (int i = 0; i < 20; ++i) {
+  clients.push_back(Connect());
+  EXPECT_EQ(Ask(clients[0], kGet), "");
+  for (int i = 1; i < 20; ++i) {
     clients.push_back(Connect());
   }
   EXPECT_THAT(clients[16].Receive(), StartsWith("HTTP/1.1 503"));
@@ -268,6 +320,7 @@ TEST_F(HttpServerTest, GivesUpABodyThatDoesNotCome) {
 TEST_F(HttpServerTest, ClosesIdleConnections) {
   ServePaths();
   Client client = Connect();
+  EXPECT_EQ(BodyOf(Ask(client, kGet)), "/a\n");
   loop_.Advance(seconds(59));
   EXPECT_EQ(BodyOf(Ask(client, kGet)), "/a\n");
   loop_.Advance(seconds(59));

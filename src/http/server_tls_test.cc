@@ -243,13 +243,55 @@ TEST_F(HttpServerTlsTest, SilentClientsKeepNobodyOut) {
 }
 
 TEST_F(HttpServerTlsTest, RefusesConnectionsPastItsLimit) {
-  ServePaths({.limits = {}, .max_connections = 1});
+  std::vector<Responder> waiting;
+  Serve([&](const Request&, Responder responder) { waiting.push_back(std::move(responder)); },
+        {.limits = {}, .max_connections = 1});
   const auto first = Connect();
-  ASSERT_TRUE(Ask(*first, kGet, "/a\n"));
+  first->Send(kGet);
+  ASSERT_TRUE(RunUntil([&] { return !waiting.empty(); }));
   const auto second = Connect();
   ASSERT_TRUE(RunUntil([&] { return second->is_closed(); }));
   EXPECT_THAT(second->text(), StartsWith("HTTP/1.1 503"));
   EXPECT_EQ(server_->connections(), 1U);
+}
+
+TEST_F(HttpServerTlsTest, BeginsFewHandshakesASecond) {
+  ServePaths({.limits = {}, .max_new_handshakes = 2});
+  for (int i = 0; i < 2; ++i) {
+    const auto client = Connect();
+    ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+  }
+  const auto third = Connect();
+  ASSERT_TRUE(RunUntil([&] { return third->is_closed(); }));
+  EXPECT_FALSE(third->session().is_open());
+  loop_.Advance(seconds(1));
+  const auto client = Connect();
+  ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+}
+
+TEST_F(HttpServerTlsTest, HearsPlainClientsWhereTheyAreTaken) {
+  Serve(
+      [](const Request& request, const Responder& responder) {
+        responder.Send(TextResponse(200, request.has_tls ? "secret" : "plain"));
+      },
+      {.limits = {}, .max_new_handshakes = 1, .takes_plain = true});
+  const auto secret = Connect();
+  ASSERT_TRUE(Ask(*secret, kGet, "secret\n"));
+  for (int i = 0; i < 3; ++i) {
+    const auto plain = ConnectPlain();
+    plain->SendRaw(kGet);
+    EXPECT_TRUE(RunUntil([&] { return plain->text().ends_with("plain\n"); }));
+  }
+}
+
+TEST_F(HttpServerTlsTest, HearsPlainClientsWithoutACertificate) {
+  ServePaths({.limits = {}, .takes_plain = true});
+  context_.reset();
+  const auto plain = ConnectPlain();
+  plain->SendRaw(kGet);
+  EXPECT_TRUE(RunUntil([&] { return plain->text().ends_with("/a\n"); }));
+  const auto client = Connect();
+  EXPECT_TRUE(RunUntil([&] { return client->is_closed() || !client->status().ok(); }));
 }
 
 TEST_F(HttpServerTlsTest, ForgetsAClientThatGoesWithinTheHandshake) {
