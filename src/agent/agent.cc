@@ -83,6 +83,9 @@ class AgentImpl final : public Agent {
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
+                      [this](DiskWorker::Job job, DiskWorker::Failed failed) {
+                        return disk_.Post(std::move(job), std::move(failed));
+                      },
                       {.own_series =
                            [this](metrics::Exposition& page) {
                              WriteOwnMetrics(state(), OwnUse(), options_.version, page);
@@ -296,11 +299,12 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
 }
 
 void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
-  measurements_.SetSamples(samples);
-  if (snapshot_) {
-    usage_.OnSample(*snapshot_, *samples, *measurements_.pods(), assignment_);
-    measurements_.SetUsage(usage_.pods());
-  }
+  measurements_.SetSamples(samples, [this, samples, snapshot = snapshot_] {
+    if (snapshot) {
+      usage_.OnSample(*snapshot, *samples, *measurements_.pods(), assignment_);
+      measurements_.SetUsage(usage_.pods());
+    }
+  });
 }
 
 void AgentImpl::OnHappening(const health::Happening& news) {

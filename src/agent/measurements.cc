@@ -42,13 +42,13 @@ UsePtr OfPods(const UsePtr& usage, const pods::PodMap& map) {
 }  // namespace
 
 Measurements::Measurements(EventLoop& loop, const sys::Root& host, MeasurementsOptions options,
-                           MeasurementsSources sources)
+                           pods::Background background, MeasurementsSources sources)
     : loop_(loop),
       sources_(std::move(sources)),
       pods_(loop, host,
             {.pod_resources_socket = options.kubelet_dir + "/pod-resources/kubelet.sock",
              .runtime_sockets = std::move(options.runtime_sockets)},
-            [this](const pods::PodMapPtr&) { RenderSoon(); }),
+            std::move(background), [this](const pods::PodMapPtr&) { RenderSoon(); }),
       pages_(loop.clock(), {.own = sources_.own_series}) {
   input_.hostname = std::move(options.hostname);
 }
@@ -70,9 +70,9 @@ void Measurements::SetSnapshot(const device::SnapshotPtr& snapshot) {
   RenderSoon();
 }
 
-void Measurements::SetSamples(const device::SampleSetPtr& samples) {
+void Measurements::SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked) {
   input_.samples = samples;
-  pods_.OnSample(samples);
+  pods_.OnSample(samples, std::move(looked));
   RenderSoon();
 }
 

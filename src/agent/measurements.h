@@ -36,16 +36,18 @@ struct MeasurementsSources {
 // Lives on the loop's thread.
 class Measurements {
  public:
-  // `loop` and `host` outlive it.
+  // `loop` outlives it, `host` what `background` does, too.
   Measurements(EventLoop& loop, const sys::Root& host, MeasurementsOptions options,
-               MeasurementsSources sources);
+               pods::Background background, MeasurementsSources sources);
   ~Measurements();
   Measurements(const Measurements&) = delete;
   Measurements& operator=(const Measurements&) = delete;
 
   void SetConfig(const config::NodeConfig& config);
   void SetSnapshot(const device::SnapshotPtr& snapshot);
-  void SetSamples(const device::SampleSetPtr& samples);
+  // `looked` is called on the loop once it is known whose their processes are, or has been waited
+  // for too long.
+  void SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
   // There is news of the GPUs' health.
   void OnHealth() { RenderSoon(); }

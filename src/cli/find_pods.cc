@@ -41,7 +41,7 @@ StatusOr<pods::PodMapPtr> FindPods(const sys::Root& host, const std::string& kub
   const TimerId timer = loop->After(kPatience, [&] { loop->Quit(); });
   pods::PodMapPtr found;
   {
-    pods::Watch watch(*loop, host, options, [&](const pods::PodMapPtr& map) {
+    pods::Watch watch(*loop, host, options, pods::AtOnce(), [&](const pods::PodMapPtr& map) {
       if (map->problem.empty()) {
         loop->Quit();
       }

@@ -21,6 +21,24 @@ bool IsName(std::string_view text) {
 
 }  // namespace
 
+StatusOr<LoggedPods> ReadLoggedPods(const sys::Root& host) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> folders, host.ListDir(kLogs));
+  LoggedPods pods;
+  for (const std::string& folder : folders) {
+    // None of the three may have an underscore.
+    const std::vector<std::string_view> parts = Split(folder, '_');
+    const bool is_pod = parts.size() == 3 && std::ranges::all_of(parts, IsName);
+    if (!is_pod || pods.size() >= kMostFolders) {
+      continue;
+    }
+    LoggedPod& pod = pods[std::string(parts[2])];
+    pod.name = {std::string(parts[0]), std::string(parts[1])};
+    pod.containers =
+        host.ListDir(fmt::format("{}/{}", kLogs, folder)).value_or(std::vector<std::string>());
+  }
+  return pods;
+}
+
 void ContainerBook::Learn(const std::vector<cri::ContainerFacts>& containers) {
   by_id_.clear();
   running_.clear();
@@ -36,24 +54,12 @@ void ContainerBook::Learn(const std::vector<cri::ContainerFacts>& containers) {
   }
 }
 
-Status ContainerBook::LearnFromLogs(const sys::Root& host) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> folders, host.ListDir(kLogs));
-  by_uid_.clear();
+void ContainerBook::LearnLogs(LoggedPods pods) {
+  by_uid_ = std::move(pods);
   logged_.clear();
-  for (const std::string& folder : folders) {
-    // None of the three may have an underscore.
-    const std::vector<std::string_view> parts = Split(folder, '_');
-    const bool is_pod = parts.size() == 3 && std::ranges::all_of(parts, IsName);
-    if (!is_pod || by_uid_.size() >= kMostFolders) {
-      continue;
-    }
-    Pod& pod = by_uid_[std::string(parts[2])];
-    pod.name = {std::string(parts[0]), std::string(parts[1])};
-    logged_[pod.name] = parts[2];
-    pod.containers =
-        host.ListDir(fmt::format("{}/{}", kLogs, folder)).value_or(std::vector<std::string>());
+  for (const auto& [uid, pod] : by_uid_) {
+    logged_[pod.name] = uid;
   }
-  return OkStatus();
 }
 
 std::optional<Container> ContainerBook::Find(const std::vector<CgroupPlace>& places) const {

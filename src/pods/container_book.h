@@ -20,14 +20,24 @@ namespace kgpu::pods {
 // Namespace and name.
 using PodName = std::pair<std::string, std::string>;
 
+// What the kubelet's folders of logs tell, by uid.
+struct LoggedPod {
+  PodName name;
+  std::vector<std::string> containers;
+};
+using LoggedPods = std::map<std::string, LoggedPod>;
+
+// Reads var/log/pods/<namespace>_<pod>_<uid>/<container>/ below `host`. Blocks on the disk. Errors:
+// NotFound, PermissionDenied.
+StatusOr<LoggedPods> ReadLoggedPods(const sys::Root& host);
+
 class ContainerBook {
  public:
   // The runtime's whole list: what was known before is forgotten. Containers that do not run have
   // no processes.
   void Learn(const std::vector<cri::ContainerFacts>& containers);
-  // The kubelet's folders: var/log/pods/<namespace>_<pod>_<uid>/<container>/ below `host`. Errors:
-  // NotFound, PermissionDenied.
-  Status LearnFromLogs(const sys::Root& host);
+  // The same of the folders of logs.
+  void LearnLogs(LoggedPods pods);
 
   // The container of the outermost of `places` that is known: a container inside a pod is the
   // pod's. Where only the pod is known its container has no name, unless the pod has just one.
@@ -41,13 +51,8 @@ class ContainerBook {
   bool IsRunning(const PodName& pod) const;
 
  private:
-  struct Pod {
-    PodName name;
-    std::vector<std::string> containers;
-  };
-
   std::map<std::string, Container> by_id_;  // of the runtime
-  std::map<std::string, Pod> by_uid_;       // of the folders
+  LoggedPods by_uid_;                       // of the folders
   std::map<PodName, std::string> running_;  // → uid, of the runtime
   std::map<PodName, std::string> logged_;   // → uid, of the folders
   bool has_runtime_ = false;

@@ -113,7 +113,7 @@ std::optional<Container> OwnerOf(const SeenProcess& process, const ContainerBook
 
 }  // namespace
 
-std::vector<SeenProcess> SeenProcesses(const device::SampleSet& samples, const sys::Root& host) {
+std::vector<SeenProcess> ListedProcesses(const device::SampleSet& samples) {
   std::map<uint32_t, SeenProcess> processes;
   for (const device::GpuSample& gpu : samples.gpus) {
     for (const device::ProcessSample& process : gpu.processes) {
@@ -126,10 +126,16 @@ std::vector<SeenProcess> SeenProcesses(const device::SampleSet& samples, const s
   seen.reserve(processes.size());
   for (auto& [pid, process] : processes) {
     process.pid = pid;
-    process.places = ReadPlaces(pid, host);
     seen.push_back(std::move(process));
   }
   return seen;
+}
+
+std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sys::Root& host) {
+  for (SeenProcess& process : processes) {
+    process.places = ReadPlaces(process.pid, host);
+  }
+  return processes;
 }
 
 std::set<std::string> UnknownTo(const JoinInput& input) {

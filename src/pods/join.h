@@ -23,8 +23,10 @@ struct SeenProcess {
   std::optional<std::vector<CgroupPlace>> places;
 };
 
-// By pid. Places are read below `host`.
-std::vector<SeenProcess> SeenProcesses(const device::SampleSet& samples, const sys::Root& host);
+// By pid; their places are not looked up yet.
+std::vector<SeenProcess> ListedProcesses(const device::SampleSet& samples);
+// The same with the places that /proc below `host` tells. May wait for a lock of the kernel.
+std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sys::Root& host);
 
 struct JoinInput {
   const std::vector<DeviceUse>& uses;

@@ -102,7 +102,7 @@ TEST_F(JoinTest, ByTheLogsTooAProcessThatOutlivesItsPodIsNobodys) {
   const TempDir dir;
   dir.MakeDir("var/log/pods/ml_a_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  ASSERT_OK(book_.LearnFromLogs(host));
+  book_.LearnLogs(ReadLoggedPods(host).value());
   Give(kGpu, InMl("a"));
   processes_ = {In(10, {"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "idb"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
@@ -164,7 +164,7 @@ TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
   dir.MakeDir("var/log/pods/ml_a b_22222222-6f2a-4a53-9d0c-3b9f7d2c8e11");
   const sys::Root host = sys::Root::Open(dir.path()).value();
   ContainerBook book;
-  ASSERT_OK(book.LearnFromLogs(host));
+  book.LearnLogs(ReadLoggedPods(host).value());
   EXPECT_EQ(book.Find({{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}),
             InMl("train-0", "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11"));
   EXPECT_EQ(book.Find({{"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"}}),
@@ -177,8 +177,7 @@ TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
 TEST(ContainerBookTest, SaysThatThereAreNoLogs) {
   const TempDir dir;
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  ContainerBook book;
-  EXPECT_THAT(book.LearnFromLogs(host), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(ReadLoggedPods(host), StatusIs(StatusCode::kNotFound));
 }
 
 TEST_F(JoinTest, TheKubeletsListNamesTheContainerThatTheLogsLeaveOpen) {
@@ -186,7 +185,7 @@ TEST_F(JoinTest, TheKubeletsListNamesTheContainerThatTheLogsLeaveOpen) {
   dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
   dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/sidecar");
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  ASSERT_OK(book_.LearnFromLogs(host));
+  book_.LearnLogs(ReadLoggedPods(host).value());
   processes_ = {In(10, {"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"})};
   EXPECT_THAT(Joined().processes,
               ElementsAre(Pair(10, InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""))));
@@ -209,7 +208,7 @@ TEST(SeenProcessesTest, AreReadWithTheirCgroupsAndDevices) {
     gpu.processes.emplace_back().pid = pid;
   }
   gpu.processes[3].gpu_instance = 3;
-  const std::vector<SeenProcess> seen = SeenProcesses(samples, host);
+  const std::vector<SeenProcess> seen = WithPlaces(ListedProcesses(samples), host);
   ASSERT_THAT(seen, SizeIs(3));
   EXPECT_THAT(seen[0].devices, ElementsAre(kGpu, kMig));
   ASSERT_TRUE(seen[0].places.has_value());

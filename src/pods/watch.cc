@@ -1,6 +1,7 @@
 #include "src/pods/watch.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -24,11 +25,23 @@ constexpr milliseconds kRuntimeLast{60'000};
 
 }  // namespace
 
+Background AtOnce() {
+  return [](const std::function<std::function<void()>()>& job,
+            const std::function<void(const Status&)>&) {
+    job()();
+    return true;
+  };
+}
+
 class Watch::Impl {
  public:
-  Impl(EventLoop& loop, const sys::Root& host, WatchOptions options,
+  Impl(EventLoop& loop, const sys::Root& host, WatchOptions options, Background background,
        std::function<void(const PodMapPtr&)> changed)
-      : loop_(loop), host_(host), options_(std::move(options)), changed_(std::move(changed)) {
+      : loop_(loop),
+        host_(host),
+        options_(std::move(options)),
+        background_(std::move(background)),
+        changed_(std::move(changed)) {
     PodMap unknown;
     unknown.problem = options_.every.count() == 0 ? "" : "the kubelet has not answered yet";
     current_ = std::make_shared<const PodMap>(std::move(unknown));
@@ -42,7 +55,7 @@ class Watch::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void SetEvery(milliseconds every);
-  void OnSample(const device::SampleSetPtr& samples);
+  void OnSample(const device::SampleSetPtr& samples, std::function<void()> looked);
   void Refresh();
   const PodMapPtr& current() const { return current_; }
 
@@ -54,6 +67,13 @@ class Watch::Impl {
   void ConsiderRuntime();
   void AskRuntime(size_t socket);
   void OnContainers(size_t socket, const StatusOr<std::vector<cri::ContainerFacts>>& containers);
+  template <typename Result>
+  bool DoAside(std::function<StatusOr<Result>()> work, void (Impl::*done)(StatusOr<Result>));
+  void LookUp();
+  void EndLook();
+  void OnPlaces(StatusOr<std::vector<SeenProcess>> found);
+  void ReadLogs();
+  void OnLogs(StatusOr<LoggedPods> logs);
   bool Rejoin();
   void Tell();
   JoinInput Input() const { return {.uses = uses_, .book = book_, .processes = processes_}; }
@@ -61,6 +81,7 @@ class Watch::Impl {
   EventLoop& loop_;
   const sys::Root& host_;
   WatchOptions options_;
+  Background background_;
   std::function<void(const PodMapPtr&)> changed_;
   PodMapPtr current_;
 
@@ -73,15 +94,39 @@ class Watch::Impl {
   std::unique_ptr<ListCall> list_;
   TimerId poll_timer_ = TimerId::kNone;
 
-  std::vector<SeenProcess> processes_;
+  std::vector<SeenProcess> seen_;       // of the newest round
+  std::vector<SeenProcess> processes_;  // those of them whose places are known, as of the last look
+  bool is_looking_ = false;
+  std::function<void()> looked_;  // who waits for that
+  std::string look_problem_;
+  bool is_reading_logs_ = false;
   ContainerBook book_;
   bool is_book_old_ = false;
+  Status refusal_;  // the runtime's last
   std::string runtime_problem_;
   std::set<std::string> asked_;  // what the last question was for
   milliseconds runtime_pause_ = kRuntimeFirst;
   std::unique_ptr<cri::Question> question_;
   TimerId runtime_timer_ = TimerId::kNone;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // answers from aside may come late
 };
+
+// `done` is called on the loop, once, if it is taken. `work` must not touch what is the loop's.
+template <typename Result>
+bool Watch::Impl::DoAside(std::function<StatusOr<Result>()> work,
+                          void (Impl::*done)(StatusOr<Result>)) {
+  const auto tell = [this, done, alive = std::weak_ptr<int>(alive_)](StatusOr<Result> result) {
+    if (!alive.expired()) {
+      (this->*done)(std::move(result));
+    }
+  };
+  return background_(
+      [work = std::move(work), tell]() -> std::function<void()> {
+        auto result = std::make_shared<StatusOr<Result>>(work());
+        return [tell, result] { tell(std::move(*result)); };
+      },
+      tell);
+}
 
 void Watch::Impl::SetEvery(milliseconds every) {
   if (every == options_.every) {
@@ -160,10 +205,77 @@ milliseconds Watch::Impl::NextPause() const {
   return std::min(options_.every, kLeastPause * (1U << std::min(failures_ - 1, kMostDoublings)));
 }
 
-void Watch::Impl::OnSample(const device::SampleSetPtr& samples) {
-  processes_ = SeenProcesses(*samples, host_);
+void Watch::Impl::OnSample(const device::SampleSetPtr& samples, std::function<void()> looked) {
+  if (is_looking_) {
+    look_problem_ = "processes have not been looked up for a round: the disk or /proc hangs";
+  }
+  EndLook();
+  looked_ = std::move(looked);
+  seen_ = ListedProcesses(*samples);
+  std::map<uint32_t, SeenProcess*> known;
+  for (SeenProcess& process : processes_) {
+    known.emplace(process.pid, &process);
+  }
+  std::vector<SeenProcess> kept;
+  for (const SeenProcess& process : seen_) {
+    if (const auto before = known.find(process.pid); before != known.end()) {
+      kept.push_back({process.pid, process.devices, std::move(before->second->places)});
+    }
+  }
+  processes_ = std::move(kept);
   Rejoin();
+  LookUp();
   ConsiderRuntime();
+}
+
+void Watch::Impl::LookUp() {
+  if (is_looking_) {
+    return;
+  }
+  if (seen_.empty()) {
+    look_problem_.clear();
+    Rejoin();
+    return EndLook();
+  }
+  is_looking_ = true;
+  const bool is_taken = DoAside<std::vector<SeenProcess>>(
+      [listed = seen_, &host = host_] { return WithPlaces(listed, host); }, &Impl::OnPlaces);
+  if (!is_taken) {
+    OnPlaces(ResourceExhausted("the disk is behind"));
+  }
+}
+
+void Watch::Impl::EndLook() {
+  if (const auto looked = std::exchange(looked_, nullptr)) {
+    looked();
+  }
+}
+
+// The list may have changed meanwhile.
+void Watch::Impl::OnPlaces(StatusOr<std::vector<SeenProcess>> found) {
+  is_looking_ = false;
+  if (!found.ok()) {
+    look_problem_ = fmt::format("processes are not looked up: {}", Message(found.status()));
+    Tell();
+    return EndLook();  // the next round looks again
+  }
+  look_problem_.clear();
+  std::map<uint32_t, SeenProcess*> places;
+  for (SeenProcess& process : *found) {
+    places.emplace(process.pid, &process);
+  }
+  processes_.clear();
+  for (const SeenProcess& process : seen_) {
+    if (const auto place = places.find(process.pid); place != places.end()) {
+      processes_.push_back({process.pid, process.devices, std::move(place->second->places)});
+    }
+  }
+  Tell();
+  if (processes_.size() < seen_.size()) {
+    LookUp();
+  } else {
+    EndLook();
+  }
 }
 
 // Asks at once for what is new; what was asked for in vain waits for its turn.
@@ -197,23 +309,57 @@ void Watch::Impl::OnContainers(size_t socket,
     AskRuntime(socket + 1);
     return;
   }
-  runtime_problem_.clear();
-  if (containers.ok()) {
-    book_.Learn(*containers);
-  } else if (const Status logs = book_.LearnFromLogs(host_); !logs.ok()) {
-    runtime_problem_ = fmt::format("{}; {}", Message(containers.status()), Message(logs));
-  }
   runtime_timer_ = loop_.After(runtime_pause_, [this] {
     runtime_timer_ = TimerId::kNone;
     ConsiderRuntime();
   });
+  refusal_ = containers.status();
+  if (containers.ok()) {
+    runtime_problem_.clear();
+    book_.Learn(*containers);
+  } else {
+    ReadLogs();
+  }
+  Tell();
+}
+
+// A disk that hangs is a usual reason why the runtime does not answer.
+void Watch::Impl::ReadLogs() {
+  if (is_reading_logs_) {
+    runtime_problem_ =
+        fmt::format("{}; the folders of logs have not been read yet", Message(refusal_));
+    return;
+  }
+  is_reading_logs_ = true;
+  const bool is_taken =
+      DoAside<LoggedPods>([&host = host_] { return ReadLoggedPods(host); }, &Impl::OnLogs);
+  if (!is_taken) {
+    OnLogs(ResourceExhausted("the disk is behind"));
+  }
+}
+
+void Watch::Impl::OnLogs(StatusOr<LoggedPods> logs) {
+  is_reading_logs_ = false;
+  if (refusal_.ok()) {
+    return;  // the runtime has answered meanwhile
+  }
+  runtime_problem_.clear();
+  if (logs.ok()) {
+    book_.LearnLogs(*std::move(logs));
+  } else {
+    runtime_problem_ = fmt::format("{}; {}", Message(refusal_), Message(logs.status()));
+  }
   Tell();
 }
 
 // True when something has changed.
 bool Watch::Impl::Rejoin() {
   PodMap map = Join(Input());
-  map.problem = list_problem_.empty() ? runtime_problem_ : list_problem_;
+  for (const std::string& problem : {list_problem_, runtime_problem_, look_problem_}) {
+    if (map.problem.empty()) {
+      map.problem = problem;
+    }
+  }
   if (map == *current_) {
     return false;
   }
@@ -229,9 +375,10 @@ void Watch::Impl::Tell() {
   }
 }
 
-Watch::Watch(EventLoop& loop, const sys::Root& host, WatchOptions options,
+Watch::Watch(EventLoop& loop, const sys::Root& host, WatchOptions options, Background background,
              std::function<void(const PodMapPtr&)> changed)
-    : impl_(std::make_unique<Impl>(loop, host, std::move(options), std::move(changed))) {
+    : impl_(std::make_unique<Impl>(loop, host, std::move(options), std::move(background),
+                                   std::move(changed))) {
 }
 
 Watch::~Watch() = default;
@@ -240,8 +387,8 @@ void Watch::SetEvery(std::chrono::milliseconds every) {
   impl_->SetEvery(every);
 }
 
-void Watch::OnSample(const device::SampleSetPtr& samples) {
-  impl_->OnSample(samples);
+void Watch::OnSample(const device::SampleSetPtr& samples, std::function<void()> looked) {
+  impl_->OnSample(samples, std::move(looked));
 }
 
 void Watch::Refresh() {

@@ -27,23 +27,33 @@ struct WatchOptions {
   std::chrono::milliseconds stale{60'000};
 };
 
+// Takes work that may wait for a disk or for the kernel: does `job` on another thread, and what it
+// leaves, or `failed` when it threw, on the loop. False: it is not taken now.
+using Background = std::function<bool(std::function<std::function<void()>()> job,
+                                      std::function<void(const Status&)> failed)>;
+// For programs that have nothing else to do: does it there and then.
+Background AtOnce();
+
 // Lives on the loop's thread. It is never in a hurry: a missing kubelet, runtime or /proc is told
 // in PodMap::problem and tried again. The kubelet is asked once per period, and at most once per
 // second after failures; the runtime only for containers that are not known yet.
 class Watch {
  public:
   // `changed` is called on the loop after current() has changed, but for OnSample.
-  // `loop` and `host` outlive the watch. `host` is where /proc and /var/log/pods are seen.
-  Watch(EventLoop& loop, const sys::Root& host, WatchOptions options,
+  // `loop` outlives the watch, `host` what `background` does, too. `host` is where /proc and
+  // /var/log/pods are seen.
+  Watch(EventLoop& loop, const sys::Root& host, WatchOptions options, Background background,
         std::function<void(const PodMapPtr&)> changed);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   void SetEvery(std::chrono::milliseconds every);
-  // The processes of this round are looked up; those of earlier rounds are forgotten. current() is
-  // up to date when it returns, as far as the containers are known; `changed` tells of the rest.
-  void OnSample(const device::SampleSetPtr& samples);
+  // The processes of this round are looked up; those of earlier rounds are forgotten. When it
+  // returns, current() has those that were there in the round before; `changed` tells of the rest.
+  // `looked` is called once they all have been looked up, or when the next round comes and that is
+  // still waited for.
+  void OnSample(const device::SampleSetPtr& samples, std::function<void()> looked = {});
   // Asks the kubelet soon: a container has just been given a device.
   void Refresh();
   // Never null; empty with a problem until the kubelet has answered.

@@ -99,10 +99,28 @@ class WatchTest : public ::testing::Test {
     if (options.every == WatchOptions().every) {
       options.every = milliseconds(20);
     }
-    watch_ = std::make_unique<Watch>(*loop_, host_, options, [this](const PodMapPtr& map) {
-      ++changes_;
-      EXPECT_EQ(map, watch_->current());
-    });
+    const auto background = [this](const std::function<std::function<void()>()>& job,
+                                   const std::function<void(const Status&)>&) {
+      refused_ += is_full_ ? 1 : 0;
+      if (is_full_) {
+        return false;
+      }
+      aside_.push_back(job);
+      if (!does_hang_) {
+        DoAside();
+      }
+      return true;
+    };
+    watch_ =
+        std::make_unique<Watch>(*loop_, host_, options, background, [this](const PodMapPtr& map) {
+          ++changes_;
+          EXPECT_EQ(map, watch_->current());
+        });
+  }
+  void DoAside() {
+    for (const auto& job : std::exchange(aside_, {})) {
+      job()();
+    }
   }
   void StartRuntime() {
     runtime_ = kubelet::CriServer::Start(*loop_, dir_.At("cri.sock"), [this] {
@@ -137,6 +155,10 @@ class WatchTest : public ::testing::Test {
   std::unique_ptr<kubelet::CriServer> runtime_;
   std::unique_ptr<Watch> watch_;
   int changes_ = 0;
+  bool does_hang_ = false;  // /proc and the folders of logs
+  bool is_full_ = false;    // so much is left to be done there
+  int refused_ = 0;
+  std::vector<std::function<std::function<void()>()>> aside_;
 };
 
 TEST_F(WatchTest, ShowsWhoHasWhichDevice) {
@@ -207,6 +229,62 @@ TEST_F(WatchTest, WithoutARuntimeTheLogsNameThePods) {
     const auto& processes = watch_->current()->processes;
     return processes.contains(10) && processes.at(10).pod == "logged";
   }));
+}
+
+TEST_F(WatchTest, ADiskThatHangsHoldsUpNothingElse) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  dir_.MakeDir(fmt::format("var/log/pods/ml_logged_{}/main", kUid));
+  dir_.WriteFile("proc/10/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
+  does_hang_ = true;
+  StartWatch();
+  int looks = 0;
+  const auto looked = [&looks] { ++looks; };
+  watch_->OnSample(SamplesOf({10}), looked);
+  ASSERT_TRUE(RunUntil([this] { return aside_.size() == 2; })) << "processes, then logs";
+  EXPECT_THAT(watch_->current()->processes, IsEmpty());
+  EXPECT_EQ(looks, 0);
+  watch_->OnSample(SamplesOf({10}), looked);
+  EXPECT_EQ(looks, 1) << "the first round waits no longer";
+  EXPECT_THAT(watch_->current()->problem, HasSubstr("looked up"));
+  List({{"a", {kGpu, std::string(kGpu) + "::1"}}});
+  ASSERT_TRUE(RunUntil([this] { return watch_->current()->devices.size() == 2; }));
+  does_hang_ = false;
+  DoAside();
+  EXPECT_EQ(looks, 2);
+  EXPECT_THAT(watch_->current()->processes, SizeIs(1));
+  EXPECT_EQ(watch_->current()->problem, "");
+}
+
+TEST_F(WatchTest, TellsThatTheDiskTakesNothing) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  is_full_ = true;
+  StartWatch();
+  int looks = 0;
+  watch_->OnSample(SamplesOf({10}), [&looks] { ++looks; });
+  EXPECT_EQ(looks, 1) << "there is nothing to wait for";
+  ASSERT_TRUE(RunUntil([this] { return refused_ >= 2; })) << "processes, then logs";
+  EXPECT_THAT(watch_->current()->problem, HasSubstr("behind"));
+}
+
+TEST_F(WatchTest, AProcessThatIsKnownStaysKnownWhileItIsLookedUpAgain) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  containers_ = {{"ida", "ml", "a", kUid, "main"}};
+  dir_.WriteFile("proc/10/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
+  dir_.WriteFile("proc/11/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
+  StartWatch();
+  watch_->OnSample(SamplesOf({10}));
+  ASSERT_TRUE(RunUntil([this] { return !watch_->current()->processes.empty(); }));
+  does_hang_ = true;
+  watch_->OnSample(SamplesOf({10, 11}));
+  EXPECT_THAT(watch_->current()->processes, ElementsAre(Pair(10, InMl("a", kUid))));
+  watch_->OnSample(SamplesOf({11}));
+  EXPECT_THAT(watch_->current()->processes, IsEmpty());
+  DoAside();
+  EXPECT_THAT(watch_->current()->processes, ElementsAre(Pair(11, InMl("a", kUid))));
 }
 
 TEST_F(WatchTest, AKubeletThatRestartsLosesNothing) {

@@ -115,7 +115,7 @@ class AttributionTest : public TwoSlots {
         pods::WatchOptions{.pod_resources_socket = folder() + "/pod-resources/kubelet.sock",
                            .runtime_sockets = std::move(runtimes),
                            .every = milliseconds(100)},
-        [](const pods::PodMapPtr&) {});
+        pods::AtOnce(), [](const pods::PodMapPtr&) {});
   }
   // The processes of `pids` use the GPU: the driver's list, and the host's /proc.
   void Use(const std::vector<uint32_t>& pids) {
