@@ -1,16 +1,240 @@
 #include "src/driver/choice.h"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <tuple>
+
 #include <fmt/format.h>
 
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/driver/needs.h"
+#include "src/driver/offers.h"
+
 namespace kgpu::driver {
+namespace {
+
+// From here on NVIDIA's own installer takes the open modules where they drive the GPU.
+constexpr unsigned kOpenIsDefault = 560;
+
+ModuleKind KindOf(const Offer& offer, const Needs& needs, const std::optional<ModuleKind>& asked) {
+  if (asked) {
+    return *asked;
+  }
+  const bool could_open = needs.can_open && offer.has_open;
+  const bool could_close = needs.can_closed && offer.has_closed;
+  if (could_open && could_close) {
+    return offer.branch >= kOpenIsDefault ? ModuleKind::kOpen : ModuleKind::kProprietary;
+  }
+  return could_open ? ModuleKind::kOpen : ModuleKind::kProprietary;
+}
+
+bool Fits(const Offer& offer, const Needs& needs, const std::optional<ModuleKind>& asked) {
+  const ModuleKind kind = KindOf(offer, needs, asked);
+  const bool has_kind = kind == ModuleKind::kOpen ? needs.can_open && offer.has_open
+                                                  : needs.can_closed && offer.has_closed;
+  const Branch* branch = FindBranch(offer.branch);
+  const bool is_known = offer.branch >= needs.first_branch &&
+                        (needs.last_branch == 0 || offer.branch <= needs.last_branch);
+  const bool is_asked = !needs.branch || *needs.branch == offer.branch;
+  const bool has_cuda = !needs.least || (branch != nullptr && Reaches(*branch, *needs.least));
+  return has_kind && is_known && is_asked && has_cuda;
+}
+
+// Higher is better: long support first, then the newest. A branch that is to be announced is for
+// those who ask for it.
+std::tuple<int, unsigned> RankOf(const Offer& offer) {
+  const Branch* branch = FindBranch(offer.branch);
+  const int life = branch == nullptr ? -1 : static_cast<int>(branch->life);
+  return {life == static_cast<int>(Life::kNewFeature) ? -1 : life, offer.branch};
+}
+
+std::optional<Offer> BestOf(const HostFacts& facts, SourceKind source, const Needs& needs,
+                            const std::optional<ModuleKind>& asked) {
+  std::optional<Offer> best;
+  for (const Offer& offer : OffersOf(facts, source)) {
+    if (Fits(offer, needs, asked) && (!best || RankOf(*best) < RankOf(offer))) {
+      best = offer;
+    }
+  }
+  return best;
+}
+
+std::string OffersText(const HostFacts& facts, SourceKind source) {
+  std::vector<std::string> names;
+  for (const Offer& offer : OffersOf(facts, source)) {
+    std::string_view kinds = offer.has_open ? "open" : "proprietary";
+    kinds = offer.has_open && offer.has_closed ? "both kinds" : kinds;
+    names.push_back(fmt::format("{} ({})", offer.branch, kinds));
+  }
+  return fmt::format("{}: {}", ToString(source), names.empty() ? "none" : Join(names, ", "));
+}
+
+Status NothingFits(const HostFacts& facts, const std::vector<SourceKind>& sources) {
+  std::vector<std::string> texts;
+  texts.reserve(sources.size());
+  bool is_served = false;
+  for (const SourceKind source : sources) {
+    texts.push_back(OffersText(facts, source));
+    is_served |= !OffersOf(facts, source).empty();
+  }
+  const std::string all = Join(texts, "; ");
+  if (!is_served) {
+    return Unimplemented(
+        "{}: no packages of the driver are known for it ({}): take NVIDIA's installer with "
+        "--source FILE.run",
+        facts.distribution.name, all);
+  }
+  return FailedPrecondition(
+      "{}: no branch fits these GPUs and what is asked for ({}): ask for less, or take NVIDIA's "
+      "installer with --source FILE.run",
+      facts.distribution.name, all);
+}
+
+void Explain(const Offer& offer, const Needs& needs, const Request& request, Choice& choice) {
+  const Branch* branch = FindBranch(offer.branch);
+  if (branch != nullptr) {
+    choice.why.push_back(fmt::format("branch {}: {}{}{}", branch->number, ToString(branch->life),
+                                     branch->end.empty() ? "" : ", fixes until ", branch->end));
+    if (branch->life == Life::kEnded) {
+      choice.notes.push_back(
+          fmt::format("NVIDIA has no fixes for branch {} since {}; the distribution may have some",
+                      branch->number, branch->end));
+    }
+  }
+  std::string reason = "as asked for";
+  if (!request.kind) {
+    if (!needs.can_closed) {
+      reason = "nothing else drives these GPUs";
+    } else if (!needs.can_open) {
+      reason = fmt::format("the open modules do not drive {}", needs.Names());
+    } else if (choice.kind == ModuleKind::kOpen) {
+      reason = "NVIDIA's own default for these GPUs";
+    } else {
+      reason = "NVIDIA's own default in this branch";
+    }
+  }
+  choice.why.push_back(fmt::format("{} modules: {}", ToString(choice.kind), reason));
+  choice.why.push_back(
+      fmt::format("source {}: {}", ToString(choice.source),
+                  request.source ? "as asked for"
+                                 : (offer.is_signed ? "its modules are built and signed already"
+                                                    : "the first that has what is needed")));
+}
+
+StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Needs needs) {
+  if (!facts.file) {
+    return InvalidArgument("--source: it is a file that is to be named: FILE.run, .deb or .rpm");
+  }
+  const DriverFile& file = *facts.file;
+  if (!file.arch.empty() && file.arch != facts.arch) {
+    return InvalidArgument("--source: {} is for {}, this host is {}", file.path, file.arch,
+                           facts.arch);
+  }
+  const auto version = cuda::DriverVersion::Parse(file.version);
+  if (!version.ok()) {
+    return Annotate(version.status(), "--source: {}", file.path);
+  }
+  if (!request.version.empty() && request.version != file.version &&
+      request.version != fmt::format("{}", version->branch())) {
+    return InvalidArgument("--version: {} is asked for, {} has {}", request.version, file.path,
+                           file.version);
+  }
+  if (needs.least && *version < *needs.least) {
+    return InvalidArgument("--cuda: driver {} is needed, {} has {}", needs.least->str(), file.path,
+                           file.version);
+  }
+  const Branch* branch = FindBranch(version->branch());
+  const Offer offer{.branch = version->branch(),
+                    .has_open = version->branch() >= 515,
+                    .has_closed = branch == nullptr || branch->has_closed};
+  needs.least.reset();
+  if (!Fits(offer, needs, request.kind)) {
+    return FailedPrecondition(
+        "--source: {} has driver {}, which does not drive these GPUs ({}) with the modules asked "
+        "for",
+        file.path, file.version, needs.Names());
+  }
+  Choice choice;
+  choice.version = file.version;
+  choice.kind = KindOf(offer, needs, request.kind);
+  choice.source = *request.source;
+  choice.why = needs.why;
+  choice.notes = needs.notes;
+  Explain(offer, needs, request, choice);
+  return choice;
+}
+
+}  // namespace
+
+unsigned Choice::branch() const {
+  const auto parsed = cuda::DriverVersion::Parse(version);
+  return parsed.ok() ? parsed->branch() : 0;
+}
+
+StatusOr<std::optional<ModuleKind>> ParseModuleKind(std::string_view text) {
+  if (text.empty() || text == "auto") {
+    return std::optional<ModuleKind>();
+  }
+  for (const ModuleKind kind : {ModuleKind::kOpen, ModuleKind::kProprietary}) {
+    if (text == ToString(kind)) {
+      return std::optional(kind);
+    }
+  }
+  return InvalidArgument("--module: \"{}\" must be open, proprietary or auto", Printable(text, 40));
+}
+
+bool IsFile(std::string_view source) {
+  return source.find('/') != std::string_view::npos || source.ends_with(".run") ||
+         source.ends_with(".deb") || source.ends_with(".rpm");
+}
+
+StatusOr<std::optional<SourceKind>> ParseSource(std::string_view text) {
+  if (text.empty() || text == "auto") {
+    return std::optional<SourceKind>();
+  }
+  if (IsFile(text)) {
+    return std::optional(text.ends_with(".deb") || text.ends_with(".rpm") ? SourceKind::kLocalRepo
+                                                                          : SourceKind::kRunFile);
+  }
+  for (const SourceKind kind :
+       {SourceKind::kDistribution, SourceKind::kNvidia, SourceKind::kPrecompiled}) {
+    if (text == ToString(kind)) {
+      return std::optional(kind);
+    }
+  }
+  return InvalidArgument(
+      "--source: \"{}\" must be distribution, nvidia, precompiled, auto, or a file (.run, .deb, "
+      ".rpm)",
+      Printable(text, 60));
+}
 
 StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
-  Choice choice;
-  choice.version = facts.distribution.major >= 13 ? "550" : "535";
-  choice.branch = facts.distribution.major >= 13 ? 550 : 535;
-  choice.kind = request.kind.value_or(ModuleKind::kProprietary);
-  choice.why.push_back(fmt::format("{} has branch {}", facts.distribution.name, choice.version));
-  return choice;
+  ASSIGN_OR_RETURN(const Needs needs, NeedsOf(facts, request));
+  if (request.source == SourceKind::kRunFile || request.source == SourceKind::kLocalRepo) {
+    return ChooseFile(facts, request, needs);
+  }
+  std::vector<SourceKind> sources = {SourceKind::kDistribution, SourceKind::kNvidia};
+  if (request.source) {
+    sources = {*request.source};
+  }
+  for (const SourceKind source : sources) {
+    const std::optional<Offer> offer = BestOf(facts, source, needs, request.kind);
+    if (!offer) {
+      continue;
+    }
+    Choice choice;
+    choice.version = request.version.empty() ? fmt::format("{}", offer->branch) : request.version;
+    choice.kind = KindOf(*offer, needs, request.kind);
+    choice.source = source;
+    choice.is_signed = offer->is_signed;
+    choice.why = needs.why;
+    choice.notes = needs.notes;
+    Explain(*offer, needs, request, choice);
+    return choice;
+  }
+  return NothingFits(facts, sources);
 }
 
 }  // namespace kgpu::driver

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -16,25 +17,32 @@ struct Request {
   std::string cuda;     // "12.4": the least CUDA that the driver must have
   std::string version;  // "580" or "580.95.05"
   std::optional<ModuleKind> kind;
-  std::optional<SourceKind> source;
-  std::string file;                      // of kRunFile and kLocalRepo, as the host names it
+  std::optional<SourceKind> source;      // of kRunFile and kLocalRepo HostFacts::file says which
   std::optional<Generation> generation;  // plans for GPUs that are not here yet
-  bool container_only = true;            // no parts for a display
 };
+
+// --module: "open", "proprietary" or "auto". Errors: InvalidArgument.
+StatusOr<std::optional<ModuleKind>> ParseModuleKind(std::string_view text);
+// --source: "auto", "distribution", "nvidia", "precompiled"; a path means the file's kind. Errors:
+// InvalidArgument.
+StatusOr<std::optional<SourceKind>> ParseSource(std::string_view text);
+// Whether --source names a file: it has a slash or an ending of one.
+bool IsFile(std::string_view source);
 
 struct Choice {
   std::string version;  // whole or a branch
-  unsigned branch = 0;
   ModuleKind kind = ModuleKind::kOpen;
   SourceKind source = SourceKind::kDistribution;
-  std::string file;
+  bool is_signed = false;  // modules come built and signed
   std::vector<std::string> why;
   std::vector<std::string> notes;
+
+  unsigned branch() const;
 };
 
 // Errors: InvalidArgument (a flag, or flags that contradict each other or the GPUs),
-// FailedPrecondition (nothing fits; the text says what would), Unimplemented (a distribution or
-// combination that is not served).
+// FailedPrecondition (no GPU; nothing fits; the text says what would), Unimplemented (a
+// distribution without packages).
 StatusOr<Choice> Choose(const HostFacts& facts, const Request& request);
 
 }  // namespace kgpu::driver

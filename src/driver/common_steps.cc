@@ -1,5 +1,6 @@
 #include "src/driver/common_steps.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,6 +49,12 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
   }
 }
 
+// HGX boards with NVLink 5: the B200's and the B300's ids. Source: as GenerationOf.
+bool IsHgxBlackwell(uint16_t device_id) {
+  return (device_id >= 0x2900 && device_id <= 0x293f) ||
+         (device_id >= 0x3180 && device_id <= 0x31bf);
+}
+
 bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
   return facts.kernel.is_running && facts.doctor.driver.is_nvidia_loaded &&
          facts.doctor.driver.module_version != plan.version;
@@ -59,7 +66,7 @@ bool NeedsReboot(const HostFacts& facts) {
 
 bool NeedsEnrolment(const HostFacts& facts, const Traits& traits) {
   const doctor::KernelFacts& kernel = facts.doctor.kernel;
-  return facts.kernel.is_running && traits.is_dkms && kernel.secure_boot.value_or(false) &&
+  return facts.kernel.is_running && !traits.is_signed && kernel.secure_boot.value_or(false) &&
          !kernel.is_key_enrolled.value_or(false);
 }
 
@@ -104,7 +111,7 @@ void AddLoading(const HostFacts& facts, const Traits& traits, Plan& plan) {
   AddStep(plan, "load", "load the modules", pages::kPostInstall,
           LoadModules{{"nvidia", "nvidia-uvm", "nvidia-modeset"}});
   AddCommand(plan, "device-nodes", "make the device nodes", pages::kPostInstall,
-             {"/usr/bin/nvidia-modprobe", "-c", "0", "-u"});
+             {ProgramOr(facts, "nvidia-modprobe", "/usr/bin/nvidia-modprobe"), "-c", "0", "-u"});
 }
 
 void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
@@ -113,7 +120,7 @@ void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
   }
   AddStep(plan, "persistence", "keep the GPUs initialised while nothing uses them",
           pages::kPersistence, StartUnits{{"nvidia-persistenced.service"}});
-  if (facts.nvswitches > 0 && !traits.fabric_manager.empty()) {
+  if (traits.has_fabric_manager) {
     AddStep(plan, "fabric-manager", "join the GPUs by their NVSwitches", pages::kFabricManager,
             StartUnits{{"nvidia-fabricmanager.service"}});
   }
@@ -137,6 +144,21 @@ void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::st
   AddStep(plan, id, title, source, std::move(run));
 }
 
+bool HasNvLink5(const HostFacts& facts) {
+  const auto boards = std::ranges::count_if(
+      facts.gpus, [](const GpuId& gpu) { return IsHgxBlackwell(gpu.device_id); });
+  return boards >= 2;
+}
+
+bool HasFabric(const HostFacts& facts) {
+  return facts.nvswitches > 0 || HasNvLink5(facts);
+}
+
+std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string_view usual) {
+  const std::string found = facts.Program(name);
+  return found.empty() ? std::string(usual) : found;
+}
+
 void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan) {
   AddNouveauOff(facts, traits, plan);
   if (!NeedsUnload(facts, plan)) {
@@ -150,9 +172,10 @@ void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan) {
 }
 
 void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan) {
-  if (const std::string dkms = facts.Program("dkms"); traits.is_dkms) {
-    AddCommand(plan, "build", "build the modules for the kernel", traits.page,
-               {dkms.empty() ? "/usr/sbin/dkms" : dkms, "autoinstall", "-k", facts.kernel.release});
+  if (traits.is_dkms) {
+    AddCommand(
+        plan, "build", "build the modules for the kernel", traits.page,
+        {ProgramOr(facts, "dkms", "/usr/sbin/dkms"), "autoinstall", "-k", facts.kernel.release});
   }
   if (std::vector<std::string> command = InitramfsCommand(facts); !command.empty()) {
     AddCommand(plan, "initramfs", "build the initial RAM disk again, without nouveau", traits.page,

@@ -1,10 +1,12 @@
-// The steps that every distribution's plan has before and after its packages.
+// The steps that every distribution's plan has before and after its packages, and what a
+// distribution's planner is given and gives.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/driver/choice.h"
 #include "src/driver/host_facts.h"
 #include "src/driver/plan.h"
 
@@ -15,13 +17,24 @@ void AddStep(Plan& plan, std::string_view id, std::string_view title, std::strin
 void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
                 std::vector<std::string> argv, std::vector<std::string> undo = {});
 
-// What a distribution's planner knows of its packages.
+// What a distribution's planner says of its packages.
 struct Traits {
   std::string_view page;            // of its installation
-  bool is_dkms = true;              // the module is built here, not brought built and signed
-  std::string_view mok_key;         // the certificate that DKMS signs with
-  std::string_view fabric_manager;  // package; empty: comes with others, or there is none
+  bool is_dkms = true;              // the module is built by DKMS, not brought built
+  bool is_signed = false;           // with a key that firmware trusts already
+  std::string mok_key;              // the certificate it is signed with, else
+  bool has_fabric_manager = false;  // its packages are among those installed
+  std::string modprobe;             // nvidia-modprobe, where it is not in /usr/bin
 };
+
+// Whether this host's GPUs are joined by switches that need a fabric manager: NVSwitches on the PCI
+// bus, or the boards from Blackwell on, whose switches are seen as InfiniBand devices.
+bool HasFabric(const HostFacts& facts);
+// The second kind, which needs a subnet manager too.
+bool HasNvLink5(const HostFacts& facts);
+
+// The path of a host's program, or where it usually is when a step before brings it.
+std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string_view usual);
 
 // nouveau off, units that hold the GPUs stopped, a module of another version unloaded.
 void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan);
@@ -29,7 +42,21 @@ void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan);
 // modules loaded, nodes, daemons, verification.
 void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan);
 
-// Planners of the families, one file each. They append their steps between AddBefore and AddAfter.
-Status AddDebianSteps(const HostFacts& facts, Plan& plan, Traits& traits);
+// Planners, one file each. They append the steps that bring the packages; the rest is AddBefore's
+// and AddAfter's. Errors: Unimplemented, FailedPrecondition, with what to do instead.
+struct Planning {
+  const HostFacts& facts;
+  const Choice& choice;
+  Plan& plan;
+  Traits& traits;
+};
+Status AddDebianSteps(Planning& planning);
+Status AddUbuntuSteps(Planning& planning);
+Status AddRhelSteps(Planning& planning);
+Status AddFedoraSteps(Planning& planning);
+Status AddSuseSteps(Planning& planning);
+Status AddAmazonSteps(Planning& planning);
+Status AddRunFileSteps(Planning& planning);
+Status AddLocalRepoSteps(Planning& planning);
 
 }  // namespace kgpu::driver

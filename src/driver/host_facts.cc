@@ -1,9 +1,12 @@
 #include "src/driver/host_facts.h"
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -223,6 +226,17 @@ void ReadTools(const sys::Root& host, HostFacts& facts) {
   }
 }
 
+StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd fd, host.OpenFile(path, O_RDONLY));
+  std::string head(kFileHeadLimit, '\0');
+  const ssize_t count = TEMP_FAILURE_RETRY(pread(fd.get(), head.data(), head.size(), 0));
+  if (count < 0) {
+    return ErrnoStatus(errno, fmt::format("read {}", host.At(path)));
+  }
+  head.resize(static_cast<size_t>(count));
+  return ParseDriverFile(path.starts_with('/') ? path : fmt::format("/{}", path), head);
+}
+
 void ReadSpace(const sys::Root& host, HostFacts& facts) {
   using Space = struct statvfs;
   Space info = {};
@@ -245,12 +259,20 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
   const sys::Root& host = root.host;
   HostFacts facts;
   ASSIGN_OR_RETURN(facts.distribution, ReadDistribution(host));
-  facts.doctor = doctor::GatherFacts(root);
+  facts.doctor = doctor::GatherFacts(root, runner);
   facts.problems = facts.doctor.unseen;
-  ASSIGN_OR_RETURN(facts.kernel, ReadKernel(host, facts.doctor.kernel.release, options.kernel));
+  StatusOr<Kernel> kernel = ReadKernel(host, facts.doctor.kernel.release, options.kernel);
+  if (kernel.ok()) {
+    facts.kernel = *std::move(kernel);
+  } else if (facts.distribution.immutable == Immutable::kNone) {
+    return kernel.status();
+  }
   facts.arch = ReadArch(host);
   for (const doctor::GpuFacts& gpu : facts.doctor.pci.gpus) {
     facts.gpus.push_back({gpu.pci.device_id, GenerationOf(gpu.pci.device_id)});
+  }
+  if (!options.file.empty()) {
+    ASSIGN_OR_RETURN(facts.file, ReadDriverFile(host, options.file));
   }
   facts.nvswitches = static_cast<unsigned>(facts.doctor.pci.nvswitches.size());
   ReadTools(host, facts);

@@ -15,6 +15,7 @@
 #include "src/driver/generation.h"
 #include "src/driver/packages.h"
 #include "src/driver/repo_files.h"
+#include "src/driver/run_file.h"
 #include "src/host/driver_root.h"
 #include "src/sys/run.h"
 
@@ -87,6 +88,7 @@ struct HostFacts {
       users;               // units that hold the GPUs and are here: "display-manager.service"
   std::string initramfs;   // "update-initramfs", "dracut", "mkinitcpio"; empty: none
   std::string bootloader;  // "grub", "grubby", "systemd-boot"; empty: not told
+  std::optional<DriverFile> file;      // --source FILE
   std::optional<uint64_t> free_bytes;  // where packages go: /usr
   std::set<std::string> programs;      // of those that planners ask for, their full paths
   std::vector<std::string> problems;   // what could not be found out, a sentence each
@@ -98,10 +100,12 @@ struct HostFacts {
 
 struct FactsOptions {
   std::string kernel;  // --kernel; empty: the running one, or the one installed
+  std::string file;    // --source FILE, as the host names it; empty: none
 };
 
 // Reads the host and asks rpm, where that is its database. What can not be found out is in
-// `problems`. Errors: NotFound (no os-release; no kernel, or none as asked for).
+// `problems`. Errors: NotFound (no os-release, no kernel, no such
+// file), InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
                                     const FactsOptions& options);
 

@@ -4,38 +4,66 @@
 
 #include "src/base/status_macros.h"
 #include "src/driver/common_steps.h"
+#include "src/driver/immutable.h"
 #include "src/driver/pages.h"
 
 namespace kgpu::driver {
 namespace {
 
-Status AddFamilySteps(const HostFacts& facts, Plan& plan, Traits& traits) {
-  if (facts.distribution.family == Family::kDebian) {
-    return AddDebianSteps(facts, plan, traits);
+Status AddFamilySteps(Planning& planning) {
+  if (planning.choice.source == SourceKind::kRunFile) {
+    return AddRunFileSteps(planning);
   }
-  return Unimplemented("{}: no distribution whose packages are known here: take --source FILE.run",
-                       facts.distribution.name);
+  if (planning.choice.source == SourceKind::kLocalRepo) {
+    return AddLocalRepoSteps(planning);
+  }
+  switch (planning.facts.distribution.family) {
+    case Family::kDebian:
+      return AddDebianSteps(planning);
+    case Family::kUbuntu:
+      return AddUbuntuSteps(planning);
+    case Family::kRhel:
+      return AddRhelSteps(planning);
+    case Family::kFedora:
+      return AddFedoraSteps(planning);
+    case Family::kSuse:
+      return AddSuseSteps(planning);
+    case Family::kAmazon:
+      return AddAmazonSteps(planning);
+    case Family::kOther:
+      break;
+  }
+  return Unimplemented(
+      "{}: its packages are not known here: take NVIDIA's installer with --source "
+      "FILE.run",
+      planning.facts.distribution.name);
 }
 
 }  // namespace
 
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
-  ASSIGN_OR_RETURN(Choice choice, Choose(facts, request));
+  if (facts.distribution.immutable != Immutable::kNone) {
+    // What fits the GPUs matters for the advice; that no packages are known does not.
+    const auto choice = Choose(facts, request);
+    return AdviceFor(facts, choice.ok() ? *choice : Choice{});
+  }
+  ASSIGN_OR_RETURN(const Choice choice, Choose(facts, request));
   Plan plan;
   plan.version = choice.version;
   plan.kind = choice.kind;
   plan.source = choice.source;
   plan.kernel = facts.kernel.release;
-  plan.why = std::move(choice.why);
-  plan.notes = std::move(choice.notes);
+  plan.why = choice.why;
+  plan.notes = choice.notes;
   Traits traits;
   traits.page = pages::kGuide;
-  Plan packages = plan;
-  packages.notes.clear();
-  RETURN_IF_ERROR(AddFamilySteps(facts, packages, traits));
+  // Made first, since what comes before it depends on how the packages are.
+  Plan middle = plan;
+  Planning planning{.facts = facts, .choice = choice, .plan = middle, .traits = traits};
+  RETURN_IF_ERROR(AddFamilySteps(planning));
   AddBefore(facts, traits, plan);
-  plan.steps.insert(plan.steps.end(), packages.steps.begin(), packages.steps.end());
-  plan.notes.insert(plan.notes.end(), packages.notes.begin(), packages.notes.end());
+  plan.steps.insert(plan.steps.end(), middle.steps.begin(), middle.steps.end());
+  plan.notes = middle.notes;
   AddAfter(facts, traits, plan);
   return plan;
 }

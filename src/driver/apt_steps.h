@@ -1,0 +1,22 @@
+// Steps that Debian and Ubuntu have in common.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/driver/common_steps.h"
+
+namespace kgpu::driver {
+
+// A file of sources with those of `wanted` that the distribution's own archive is not asked for
+// yet; no step where nothing is missing.
+void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,
+                          std::string_view page);
+void AddPackageLists(Planning& planning, std::string_view page);
+// Headers of the plan's kernel.
+void AddAptHeaders(Planning& planning, std::string_view page);
+// NVIDIA's repository for this distribution: its key and its file of sources, by a package.
+void AddAptRepository(Planning& planning, std::string_view page);
+
+}  // namespace kgpu::driver

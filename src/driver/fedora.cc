@@ -1,0 +1,23 @@
+// Fedora: packages of NVIDIA's repository, without streams.
+#include "src/driver/dnf_steps.h"
+#include "src/driver/nvidia_repository.h"
+#include "src/driver/pages.h"
+
+namespace kgpu::driver {
+
+Status AddFedoraSteps(Planning& planning) {
+  if (planning.choice.source != SourceKind::kNvidia) {
+    return Unimplemented("--source {} is not served on {}: take nvidia",
+                         ToString(planning.choice.source), planning.facts.distribution.name);
+  }
+  planning.traits.page = pages::kFedora;
+  planning.traits.has_fabric_manager = HasFabric(planning.facts);
+  AddDnfRepository(planning, pages::kFedora);
+  AddDnfHeaders(planning, pages::kFedora);
+  AddVersionLock(planning, pages::kFedora);
+  AddStep(planning.plan, "packages", "install the driver", pages::kFedora,
+          InstallPackages{DnfPackages(planning)});
+  return OkStatus();
+}
+
+}  // namespace kgpu::driver

@@ -1,0 +1,143 @@
+#include "src/driver/offers.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kgpu::driver {
+namespace {
+
+constexpr std::array<std::string_view, 12> kUbuntuFlavours = {
+    "generic", "lowlatency", "aws",    "azure",  "gcp",        "gke",
+    "ibm",     "kvm",        "oracle", "nvidia", "nvidia-64k", "generic-64k"};
+
+// Source: packages.debian.org, "nvidia-kernel-dkms" by release.
+std::vector<Offer> OfDebian(unsigned major) {
+  switch (major) {
+    case 11:
+      return {{.branch = 470, .has_closed = true}};
+    case 12:
+      return {{.branch = 535, .has_open = true, .has_closed = true}};
+    case 13:
+      return {{.branch = 550, .has_open = true, .has_closed = true}};
+    default:
+      return {};
+  }
+}
+
+// Source: packages.ubuntu.com, "linux-modules-nvidia-*-server-*" by release.
+std::vector<Offer> OfUbuntu(const HostFacts& facts) {
+  std::vector<unsigned> branches;
+  switch (facts.distribution.major) {
+    case 20:
+      branches = {470, 535};
+      break;
+    case 22:
+      branches = {470, 535, 570, 580};
+      break;
+    case 24:
+    case 25:
+      branches = {535, 570, 580, 590};
+      break;
+    case 26:
+      branches = {580, 590, 595};
+      break;
+    default:
+      break;
+  }
+  std::vector<Offer> offers;
+  for (const unsigned branch : branches) {
+    offers.push_back({.branch = branch,
+                      .has_open = branch >= 535,
+                      .has_closed = true,
+                      .is_signed = HasUbuntuModules(facts)});
+  }
+  return offers;
+}
+
+std::vector<Offer> OfDistribution(const HostFacts& facts) {
+  switch (facts.distribution.family) {
+    case Family::kDebian:
+      return OfDebian(facts.distribution.major);
+    case Family::kUbuntu:
+      return OfUbuntu(facts);
+    case Family::kSuse:
+      // One driver for all its releases in support, open modules only.
+      return {{.branch = 580, .has_open = true, .has_closed = false, .is_signed = true}};
+    default:
+      return {};
+  }
+}
+
+// The oldest branch that NVIDIA's repository has for a distribution; 0: it has no repository.
+// Source: https://developer.download.nvidia.com/compute/cuda/repos/
+unsigned FirstOfNvidia(const Distribution& distribution) {
+  switch (distribution.family) {
+    case Family::kDebian:
+      return distribution.major == 12 ? 535 : (distribution.major == 13 ? 580 : 0);
+    case Family::kUbuntu:
+      return distribution.major >= 26 ? 595 : (distribution.major >= 22 ? 535 : 0);
+    case Family::kRhel:
+      return distribution.major >= 10 ? 575 : (distribution.major >= 8 ? 535 : 0);
+    case Family::kFedora:
+      return distribution.major >= 41 ? 570 : 0;
+    case Family::kAmazon:
+      return distribution.major >= 2023 ? 550 : 0;
+    case Family::kSuse:
+      return distribution.major >= 16 ? 580 : 535;
+    case Family::kOther:
+      return 0;
+  }
+  return 0;
+}
+
+std::vector<Offer> OfNvidia(const HostFacts& facts) {
+  const unsigned first = FirstOfNvidia(facts.distribution);
+  std::vector<Offer> offers;
+  for (const Branch& branch : Branches()) {
+    if (first != 0 && branch.number >= first) {
+      offers.push_back({.branch = branch.number,
+                        .has_open = branch.has_open,
+                        .has_closed = branch.has_closed && branch.number < 620,
+                        .is_signed = facts.distribution.family == Family::kSuse});
+    }
+  }
+  return offers;
+}
+
+std::vector<Offer> OfPrecompiled(const HostFacts& facts) {
+  if (facts.distribution.family == Family::kUbuntu && HasUbuntuModules(facts)) {
+    return OfUbuntu(facts);
+  }
+  if (facts.distribution.family == Family::kSuse) {
+    return OfDistribution(facts);
+  }
+  // Module streams without "-dkms" in their names, whose modules NVIDIA builds for the kernels of
+  // Red Hat.
+  if (facts.distribution.family == Family::kRhel && facts.distribution.major >= 8) {
+    return {{.branch = 535, .has_closed = true}, {.branch = 580, .has_open = true}};
+  }
+  return {};
+}
+
+}  // namespace
+
+bool HasUbuntuModules(const HostFacts& facts) {
+  return std::ranges::find(kUbuntuFlavours, facts.kernel.flavour) != kUbuntuFlavours.end();
+}
+
+std::vector<Offer> OffersOf(const HostFacts& facts, SourceKind source) {
+  switch (source) {
+    case SourceKind::kDistribution:
+      return OfDistribution(facts);
+    case SourceKind::kNvidia:
+      return OfNvidia(facts);
+    case SourceKind::kPrecompiled:
+      return OfPrecompiled(facts);
+    case SourceKind::kRunFile:
+    case SourceKind::kLocalRepo:
+      break;
+  }
+  return {};
+}
+
+}  // namespace kgpu::driver
