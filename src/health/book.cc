@@ -1,6 +1,7 @@
 #include "src/health/book.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "src/health/fault_views.h"
@@ -82,10 +83,18 @@ void Book::SetGpus(std::span<const device::Gpu> gpus) {
   for (const device::Gpu& gpu : gpus) {
     gpus_.push_back(gpu.uuid);
   }
-  for (const device::GpuUuid& uuid : before) {
-    if (std::ranges::find(gpus_, uuid) == gpus_.end()) {
-      faults_.erase(uuid);
+  const bool is_first = before.empty() && !gpus_.empty();
+  for (auto entry = faults_.begin(); entry != faults_.end();) {
+    const Key& key = entry->first;
+    const bool is_shown = !key || std::ranges::find(gpus_, *key) != gpus_.end();
+    if (!is_shown && std::ranges::find(before, *key) != before.end()) {
+      entry->second.records.clear();
+    } else if (!is_shown && is_first) {
+      // Faults of before this agent may be of GPUs that are no more; one that is held may come
+      // back.
+      std::erase_if(entry->second.records, [](const FaultRecord& known) { return !known.is_held; });
     }
+    entry = is_shown || !entry->second.records.empty() ? std::next(entry) : faults_.erase(entry);
   }
 }
 
@@ -199,7 +208,7 @@ Change Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
                   .told_at = clock_.Now(),
                   .until_news = kFirstPause});
   if (key && record.is_fault()) {
-    return Raise(key, faults, record);
+    return Raise(key, faults, record, sign.gpu.has_value());
   }
   if (record.is_told()) {
     Emit(HappeningKind::kSeen, key, record, 1);
@@ -207,7 +216,8 @@ Change Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
   return Change::kNothing;
 }
 
-Change Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record) {
+// A device is not less to be trusted for what befell them all.
+Change Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record, bool is_its_own) {
   ++faults.raised[NameOf(record.rule)];
   Emit(HappeningKind::kRaised, key, record, 1);
   const bool was_unhealthy = std::ranges::any_of(faults.records, [&](const FaultRecord& other) {
@@ -221,8 +231,8 @@ Change Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record) {
   if (was_unhealthy) {
     return Change::kReason;
   }
-  if (faults.flaps.Note(settings_.flap_limit, record.gpu_instance, record.compute_instance,
-                        clock_.Now())) {
+  if (is_its_own && faults.flaps.Note(settings_.flap_limit, record.gpu_instance,
+                                      record.compute_instance, clock_.Now())) {
     record.is_held = true;
     Emit(HappeningKind::kHeld, key, record, 1);
   }

@@ -79,7 +79,7 @@ class Book {
   static Change AddDetail(GpuFaults& faults, const Sign& sign);
   Change OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign);
   void SeenAgain(const Key& key, FaultRecord& record, const Sign& sign);
-  Change Raise(const Key& key, GpuFaults& faults, FaultRecord& record);
+  Change Raise(const Key& key, GpuFaults& faults, FaultRecord& record, bool is_its_own);
   static bool MakeRoom(std::vector<FaultRecord>& records);
   static bool IsVisible(const FaultRecord& record);
   bool IsOver(const GpuFaults& faults, const FaultRecord& record) const;

@@ -286,6 +286,29 @@ TEST_F(BookTest, WithoutALimitNothingIsHeld) {
   EXPECT_EQ(Reason(), "");
 }
 
+TEST_F(BookTest, WhatBefallsAllGpusIsHeldAgainstNone) {
+  Make({.flap_limit = {.times = 1, .within = minutes(10)}});
+  for (int i = 0; i < 5; ++i) {
+    book_->Note({.rule = "DriverUnresponsive", .source = Source::kCall});
+    EXPECT_EQ(Reason(0), "DriverUnresponsive");
+    clock_.Advance(seconds(60));
+    FindWell();
+    EXPECT_EQ(Reason(0), "");
+  }
+}
+
+TEST_F(BookTest, RestoredFaultsOfGpusThatAreNoMoreGoButForThoseThatAreHeld) {
+  for (const bool is_held : {false, true}) {
+    Book book(clock_, {}, nullptr);
+    book.Restore({.scope = {.gpu = Uuid(7)}, .rule = "Xid79", .is_held = is_held});
+    book.Restore({.scope = {.gpu = Uuid(0)}, .rule = "Xid79"});
+    book.SetGpus({});
+    EXPECT_EQ(book.Open().size(), 2U);
+    book.SetGpus(gpus_);
+    EXPECT_EQ(book.Open().size(), is_held ? 2U : 1U);
+  }
+}
+
 TEST_F(BookTest, ClearingEndsWhatIsHeldAndForgetsTheCount) {
   Make({.flap_limit = {.times = 1, .within = minutes(10)}});
   for (int i = 0; i < 2; ++i) {
