@@ -253,7 +253,7 @@ void AgentImpl::RememberSoon() {
 }
 
 void AgentImpl::Remember() {
-  std::string text = PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health().open);
+  std::string text = PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
   if (text == memory_) {
     return;
   }
@@ -310,10 +310,8 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
 void AgentImpl::OnHappening(const health::Happening& news) {
   health_.OnHappening(news);
   measurements_.OnHealth();
-  // Whether there is a plugin or not: a restart heals nothing.
-  if (news.kind != health::HappeningKind::kSeen) {
-    RememberSoon();
-  }
+  // Whether there is a plugin or not: a restart heals nothing, and tells nothing twice.
+  RememberSoon();
 }
 
 void AgentImpl::OnRuntime() {

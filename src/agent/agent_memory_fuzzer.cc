@@ -12,9 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto remembered = kgpu::agent::ParseMemory(text, key);
   if (remembered.ok()) {
     // What was read is written and read again as the same.
-    const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, {});
+    kgpu::health::Overview health;
+    health.kernel_log_position = remembered->kernel_log_position;
+    const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, health);
     const auto second = kgpu::agent::ParseMemory(again, key);
-    if (!second.ok() || second->assignment.resources != remembered->assignment.resources) {
+    if (!second.ok() || second->assignment.resources != remembered->assignment.resources ||
+        second->kernel_log_position != remembered->kernel_log_position) {
       __builtin_trap();
     }
   }

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -46,6 +47,13 @@ uint64_t Count(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains({key.data(), key.size()});
   const int64_t* number = value == nullptr ? nullptr : value->if_int64();
   return number == nullptr || *number < 0 ? 0 : static_cast<uint64_t>(*number);
+}
+
+std::optional<uint64_t> PositionIn(const json::object& object) {
+  const json::value* value = object.if_contains("kernelLogPosition");
+  const int64_t* number = value == nullptr ? nullptr : value->if_int64();
+  return number == nullptr || *number < 0 ? std::nullopt
+                                          : std::optional(static_cast<uint64_t>(*number));
 }
 
 bool IsTrue(const json::object& object, std::string_view key) {
@@ -156,7 +164,7 @@ std::string ReadBootId(const std::string& path) {
 }
 
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
-                        std::span<const health::OpenFault> faults) {
+                        const health::Overview& health) {
   json::array resources;
   for (const pools::Resource& resource : assignment.resources) {
     json::array slots;
@@ -165,11 +173,14 @@ std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignmen
     }
     resources.push_back(json::object{{"resource", resource.name}, {"slots", std::move(slots)}});
   }
-  const json::value document = json::object{{"version", kVersion},
-                                            {"bootId", key.boot_id},
-                                            {"config", key.config},
-                                            {"resources", std::move(resources)},
-                                            {"faults", FaultsJson(faults)}};
+  json::object document{{"version", kVersion},
+                        {"bootId", key.boot_id},
+                        {"config", key.config},
+                        {"resources", std::move(resources)},
+                        {"faults", FaultsJson(health.open)}};
+  if (health.kernel_log_position) {
+    document["kernelLogPosition"] = static_cast<int64_t>(*health.kernel_log_position);
+  }
   return doc::PrintLine(document) + "\n";
 }
 
@@ -183,6 +194,7 @@ StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key) {
     return FailedPrecondition("{} is of another boot", kName);
   }
   Remembered remembered;
+  remembered.kernel_log_position = PositionIn(*object);
   const bool is_same_config = Text(*object, "config") == key.config;
   for (const json::value& entry : List(*object, "resources")) {
     const json::object* resource = entry.if_object();

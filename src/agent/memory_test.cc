@@ -28,7 +28,8 @@ std::vector<health::OpenFault> TestFaults() {
 }
 
 std::string TestText() {
-  return PrintMemory(kKey, TestState().assignment, TestFaults());
+  return PrintMemory(kKey, TestState().assignment,
+                     {.open = TestFaults(), .kernel_log_position = 4711});
 }
 
 TEST(MemoryTest, RemembersListsAndFaults) {
@@ -37,6 +38,13 @@ TEST(MemoryTest, RemembersListsAndFaults) {
   EXPECT_EQ(remembered->assignment.resources, TestState().assignment.resources);
   ASSERT_THAT(remembered->faults, SizeIs(1));  // a warning comes back by itself
   EXPECT_EQ(remembered->faults[0], TestFaults()[0]);
+  EXPECT_EQ(remembered->kernel_log_position, 4711U);
+}
+
+TEST(MemoryTest, MayNotKnowWhereTheKernelsLogIs) {
+  const auto remembered = ParseMemory(PrintMemory(kKey, {}, {}), kKey);
+  ASSERT_OK(remembered.status());
+  EXPECT_EQ(remembered->kernel_log_position, std::nullopt);
 }
 
 TEST(MemoryTest, IsOfOneBoot) {

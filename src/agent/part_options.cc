@@ -23,6 +23,7 @@ inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, cons
   inventory.nvml_library = options.nvml_library;
   inventory.health = HealthOf(options, config ? config->health : config::HealthConfig());
   inventory.known_faults = remembered.faults;
+  inventory.kernel_log_position = remembered.kernel_log_position;
   return inventory;
 }
 

@@ -104,8 +104,10 @@ struct Counters {
 struct Overview {
   std::vector<OpenFault> open{};  // by GPU; the worst of each first
   Counters counters{};
-  std::string
-      kernel_log_problem;  // why the kernel's log is not read; empty: it is, or is not wanted
+  // Why the kernel's log is not read; empty: it is, or is not wanted.
+  std::string kernel_log_problem{};
+  // The record of the kernel's log up to which nothing needs to be read again in this boot.
+  std::optional<uint64_t> kernel_log_position{};
   bool operator==(const Overview&) const = default;
 };
 

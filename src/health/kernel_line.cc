@@ -174,6 +174,12 @@ std::optional<std::string_view> KernelMessage(std::string_view record) {
   return scanner.rest().substr(0, scanner.rest().find('\n'));
 }
 
+std::optional<uint64_t> RecordNumber(std::string_view record) {
+  Scanner scanner(record);
+  const bool has_front = scanner.Number(10, 9) && scanner.Skip(",");
+  return has_front ? scanner.Number(10, 20) : std::nullopt;
+}
+
 std::optional<KernelFault> ParseKernelMessage(std::string_view message) {
   Scanner scanner(message);
   if (scanner.Skip("NVRM: ")) {

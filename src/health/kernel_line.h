@@ -32,6 +32,9 @@ struct KernelFault {
 // belong to the record before. Source: the kernel's Documentation/ABI/testing/dev-kmsg.
 std::optional<std::string_view> KernelMessage(std::string_view record);
 
+// Its number, "1234" above: one more for each record since the host was started.
+std::optional<uint64_t> RecordNumber(std::string_view record);
+
 // Nothing for a message that is about something else; of the lines that a switch writes of one
 // error only that which says how grave it is. Source: NVIDIA's open kernel modules, the print of an
 // XID, and messages in public reports of drivers 352 to 590.

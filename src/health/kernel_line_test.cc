@@ -24,6 +24,14 @@ TEST(KernelMessageTest, WhatIsNoRecordIsNothing) {
   }
 }
 
+TEST(RecordNumberTest, IsTheSecondOfTheFront) {
+  EXPECT_EQ(RecordNumber("4,1071,8042771,-;NVRM: hello"), 1071U);
+  EXPECT_EQ(RecordNumber("30,5,6,-;systemd[1]: x"), 5U);
+  for (const char* record : {"", "4", "4,", "4,x", " SUBSYSTEM=pci", "4,99999999999999999999999"}) {
+    EXPECT_EQ(RecordNumber(record), std::nullopt) << record;
+  }
+}
+
 struct XidCase {
   const char* message;
   const char* pci;

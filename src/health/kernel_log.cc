@@ -15,17 +15,21 @@ namespace {
 constexpr char kPath[] = "dev/kmsg";
 // The kernel gives one record a read and refuses smaller buffers. Source: CONSOLE_EXT_LOG_MAX.
 constexpr size_t kRecordSize = 8192;
-// Of one turn of the loop, so that a storm does not keep others waiting.
-constexpr int kReadsPerTurn = 256;
+// Of one turn of the loop, so that neither a storm nor the log of before our start, thousands of
+// records, keeps the kubelet waiting.
+constexpr int kReadsPerTurn = 32;
 constexpr std::chrono::seconds kRetry{30};
+// More than the log holds; what comes faster than it can be skipped is new.
+constexpr size_t kMostSkipped = 100'000;
 
 }  // namespace
 
-void KernelLog::Start() {
+void KernelLog::Start(std::optional<uint64_t> after) {
   if (is_started_) {
     return;
   }
   is_started_ = true;
+  position_ = after;
   if (const Status status = Open(); !status.ok()) {
     Fail(status);
   }
@@ -36,6 +40,7 @@ void KernelLog::Stop() {
   loop_.CancelTimer(std::exchange(retry_, TimerId::kNone));
   Close();
   problem_.clear();
+  position_.reset();
 }
 
 void KernelLog::Close() {
@@ -52,7 +57,11 @@ Status KernelLog::Open() {
                     "allow reading it");
   }
   fd_ = *std::move(fd);
-  lseek(fd_.get(), 0, SEEK_END);  // a pipe has no end to go to
+  is_rewound_ = lseek(fd_.get(), 0, SEEK_SET) == 0;  // a pipe has no front to go to
+  // Without a place to go on from what is there is old. It is read all the same, for its numbers.
+  is_skipping_ = is_rewound_ && !position_;
+  skipped_ = 0;
+  newest_.reset();
   ASSIGN_OR_RETURN(watch_, loop_.WatchReadable(fd_.get(), [this] { Read(); }));
   problem_.clear();
   if (!std::exchange(logged_, {}).empty()) {
@@ -85,7 +94,7 @@ void KernelLog::Read() {
     } else if (size == 0) {
       return Fail(Unavailable("{}: nobody writes to it", host_.At(kPath)));
     } else if (errno == EAGAIN) {
-      return;
+      return EndSkipping();
     } else if (errno != EINTR && errno != EPIPE) {  // EPIPE: records were lost; the next is read
       return Fail(ErrnoStatus(errno, host_.At(kPath)));
     }
@@ -110,11 +119,34 @@ void KernelLog::Take(std::string_view bytes) {
       whole += line;
       line = whole;
     }
-    const auto message = KernelMessage(line);
-    const auto fault = message ? ParseKernelMessage(*message) : std::nullopt;
-    if (fault) {
-      listener_(*fault);
+    TakeRecord(line);
+  }
+}
+
+void KernelLog::TakeRecord(std::string_view record) {
+  const auto message = KernelMessage(record);
+  const auto number = message ? RecordNumber(record) : std::nullopt;
+  newest_ = number ? number : newest_;
+  if (is_skipping_) {
+    if (++skipped_ >= kMostSkipped) {
+      EndSkipping();
     }
+    return;
+  }
+  const bool is_old = is_rewound_ && number && position_ && *number <= *position_;
+  const auto fault = message && !is_old ? ParseKernelMessage(*message) : std::nullopt;
+  if (!fault) {
+    return;
+  }
+  listener_(*fault);
+  if (is_started_ && number) {  // not sooner: what the listener keeps for later is not done
+    position_ = number;
+  }
+}
+
+void KernelLog::EndSkipping() {
+  if (std::exchange(is_skipping_, false) && newest_) {
+    position_ = newest_;
   }
 }
 

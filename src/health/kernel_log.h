@@ -1,8 +1,11 @@
-// Follows the kernel's log for faults of GPUs, from now on.
+// Follows the kernel's log for faults of GPUs, from now on or from where it was left.
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,9 +29,13 @@ class KernelLog {
   KernelLog(const KernelLog&) = delete;
   KernelLog& operator=(const KernelLog&) = delete;
 
-  // Begins behind what is in the log. Does nothing when it has begun.
-  void Start();
+  // Begins behind the record with the number `after`, or behind all that is in the log. Does
+  // nothing when it has begun.
+  void Start(std::optional<uint64_t> after = {});
   void Stop();
+  // Whoever starts behind this record of this boot misses nothing: the newest that was heard of a
+  // fault, or the newest that was there at the start. Nothing while that is not known.
+  std::optional<uint64_t> position() const { return position_; }
   // Why it is not read, with the mend; empty while it is, or when it was not started.
   const std::string& problem() const { return problem_; }
 
@@ -36,6 +43,8 @@ class KernelLog {
   Status Open();
   void Read();
   void Take(std::string_view bytes);
+  void TakeRecord(std::string_view record);
+  void EndSkipping();
   void Fail(const Status& status);
   void Close();
 
@@ -44,6 +53,11 @@ class KernelLog {
   Listener listener_;
   bool is_started_ = false;
   UniqueFd fd_;
+  bool is_rewound_ = false;   // from its front: records are told apart by their numbers
+  bool is_skipping_ = false;  // all up to the end is old
+  size_t skipped_ = 0;
+  std::optional<uint64_t> newest_;  // read
+  std::optional<uint64_t> position_;
   WatchId watch_ = WatchId::kNone;
   TimerId retry_ = TimerId::kNone;
   std::string problem_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/base/log.h"
 #include "src/health/judge.h"
 #include "src/health/rule_table.h"
 #include "src/nvml/abi.h"
@@ -23,6 +24,7 @@ constexpr milliseconds kBetweenShows{250};
 constexpr milliseconds kBetweenMeasures{100};
 // Of what the kernel says; more is hardly read.
 constexpr size_t kMaxDetail = 256;
+constexpr size_t kMaxEarly = 64;
 // The driver tells by it that what it wants done has changed.
 constexpr uint64_t kXidRecoveryAction = 154;
 
@@ -47,13 +49,14 @@ HealthKeeper::~HealthKeeper() {
   }
 }
 
-void HealthKeeper::Start(const std::vector<health::OpenFault>& known) {
+void HealthKeeper::Start(const std::vector<health::OpenFault>& known,
+                         std::optional<uint64_t> kernel_log) {
   for (const health::OpenFault& fault : known) {
     book_.Restore(fault);
   }
   is_started_ = true;
   if (settings().kernel_log) {
-    kernel_log_.Start();
+    kernel_log_.Start(kernel_log);
   }
 }
 
@@ -74,6 +77,12 @@ void HealthKeeper::SetGpus(const std::vector<device::Gpu>& gpus) {
   gpus_ = gpus;
   book_.SetGpus(gpus_);
   measures_.SetGpus(gpus_);
+  if (!gpus_.empty()) {
+    for (Early& early : std::exchange(early_, {})) {
+      early.fault.text = early.text;
+      OnKernelFault(early.fault);
+    }
+  }
 }
 
 bool HealthKeeper::OnEvent(const probe::Event& event) {
@@ -104,7 +113,27 @@ bool HealthKeeper::OnEvent(const probe::Event& event) {
   return true;
 }
 
+// Each kind of fault of each device once, however often it is told.
+void HealthKeeper::KeepForLater(const health::KernelFault& fault) {
+  const bool is_known = std::ranges::any_of(early_, [&](const Early& early) {
+    return early.fault.word == fault.word && early.fault.code == fault.code &&
+           early.fault.pci == fault.pci && early.fault.gpu_instance == fault.gpu_instance;
+  });
+  if (is_known || early_.size() >= kMaxEarly) {
+    return;
+  }
+  if (early_.empty()) {
+    position_before_early_ = kernel_log_.position();
+  }
+  KGPU_LOG(kInfo, "the kernel tells of a fault before the driver answers", {"pci", fault.pci.str()},
+           {"code", fault.code}, {"text", fault.text.substr(0, kMaxDetail)});
+  early_.push_back({.fault = fault, .text = std::string(fault.text.substr(0, kMaxDetail))});
+}
+
 void HealthKeeper::OnKernelFault(const health::KernelFault& fault) {
+  if (gpus_.empty()) {
+    return KeepForLater(fault);
+  }
   Sign sign{.gpu_instance = fault.gpu_instance,
             .compute_instance = fault.compute_instance,
             .source = Source::kKernelLog,
@@ -202,7 +231,8 @@ Status HealthKeeper::Clear(const device::GpuUuid& gpu) {
 health::Overview HealthKeeper::overview() const {
   return {.open = book_.Open(),
           .counters = book_.counters(),
-          .kernel_log_problem = kernel_log_.problem()};
+          .kernel_log_problem = kernel_log_.problem(),
+          .kernel_log_position = early_.empty() ? kernel_log_.position() : position_before_early_};
 }
 
 void HealthKeeper::Measure() {

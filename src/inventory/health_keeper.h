@@ -2,7 +2,9 @@
 // the inventory: the one place where health meets time, the probe and the kernel's log.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +42,8 @@ class HealthKeeper {
 
   void SetListener(health::HappeningListener listener) { listener_ = std::move(listener); }
   // Begins to listen to the kernel, where that is wanted.
-  void Start(const std::vector<health::OpenFault>& known);
+  // `kernel_log` is the position of an agent before this one.
+  void Start(const std::vector<health::OpenFault>& known, std::optional<uint64_t> kernel_log = {});
   void SetSettings(health::Settings settings);
   const health::Settings& settings() const { return book_.settings(); }
 
@@ -65,6 +68,7 @@ class HealthKeeper {
  private:
   void Note(const health::Sign& sign);
   void OnKernelFault(const health::KernelFault& fault);
+  void KeepForLater(const health::KernelFault& fault);
   void Measure();
   void MeasureNow();
   void Show();
@@ -79,6 +83,14 @@ class HealthKeeper {
   health::KernelLog kernel_log_;
   bool is_started_ = false;
   std::vector<device::Gpu> gpus_;  // known; for their PCI addresses
+  // What the kernel told of before any GPU was known; a driver that hangs at its start is when it
+  // tells most.
+  struct Early {
+    health::KernelFault fault;
+    std::string text;
+  };
+  std::vector<Early> early_;
+  std::optional<uint64_t> position_before_early_;
   SteadyTime shown_at_{};
   TimerId show_timer_ = TimerId::kNone;
   TimerId check_timer_ = TimerId::kNone;

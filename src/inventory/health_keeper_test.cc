@@ -201,6 +201,37 @@ TEST_F(HealthKeeperTest, WhoWaivesTheCodeWaivesItsFatalErrorsToo) {
   EXPECT_EQ(Reason(0), "");
 }
 
+TEST_F(HealthKeeperTest, WhatTheKernelToldBeforeTheGpusWereKnownIsNotLost) {
+  std::vector<device::Gpu> none;
+  gpus_.swap(none);
+  Start();
+  for (int i = 0; i < 3; ++i) {
+    KernelSays("NVRM: Xid (PCI:0000:0f:00): 119, pid=7, name=a, Timeout after 6s");
+  }
+  KernelSays("NVRM: Xid (PCI:0000:44:00): 79, x");
+  KernelSays("nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 44");
+  EXPECT_THAT(news_, IsEmpty());
+  gpus_.swap(none);
+  keeper_->SetGpus(gpus_);
+  EXPECT_EQ(Reason(1), "Xid119");
+  EXPECT_EQ(Reason(0), "NvSwitchFatal");
+  EXPECT_THAT(news_,
+              ElementsAre("raised Xid119 1", "raised NvSwitchFatal 1", "raised NvSwitchFatal 1"));
+  keeper_->SetGpus(gpus_);
+  EXPECT_EQ(news_.size(), 3U);
+}
+
+TEST_F(HealthKeeperTest, WhatIsKeptForLaterIsNotPassedOverByTheNextAgent) {
+  std::vector<device::Gpu> none;
+  gpus_.swap(none);
+  Start();
+  KernelSays("NVRM: Xid (PCI:0000:0f:00): 119, x");
+  EXPECT_EQ(keeper_->overview().kernel_log_position, std::nullopt);
+  gpus_.swap(none);
+  keeper_->SetGpus(gpus_);
+  EXPECT_EQ(keeper_->overview().kernel_log_position, 1U);
+}
+
 TEST_F(HealthKeeperTest, SettingsStartAndStopTheKernelsLog) {
   Start({.kernel_log = false});
   KernelSays("NVRM: Xid (PCI:0000:07:00): 79, x");

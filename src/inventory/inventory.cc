@@ -183,7 +183,7 @@ void Inventory::Impl::Start(Listener listener) {
     }
   });
   client_.Start();  // before the rest: the probe works while we go on
-  health_.Start(options_.known_faults);
+  health_.Start(options_.known_faults, options_.kernel_log_position);
   if (options_.is_live) {
     triggers_ = std::make_unique<Triggers>(
         loop_, root_.host,

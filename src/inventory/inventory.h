@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@ struct InventoryOptions {
   std::chrono::milliseconds last_backoff{30000};
   health::Settings health{};
   std::vector<health::OpenFault> known_faults{};  // as if news of them came at the start
+  std::optional<uint64_t> kernel_log_position{};  // from where on the kernel's log is news
   // False where one snapshot is all that is wanted: device nodes and /proc are not watched, and
   // nothing is measured for health. Closing
   // an inotify descriptor alone waits several milliseconds for an RCU grace period.
