@@ -216,7 +216,12 @@ void HealthKeeper::OnSamples(const device::SampleSet& set) {
   }
   if (measures_.Judge(set, book_)) {
     Show();
-    ArmCheck();
+    return ArmCheck();
+  }
+  // A fault that was measured once more is due later than the look that is planned. What is due by
+  // now is being looked at.
+  if (const auto next = book_.NextCheck(); next && *next > loop_.clock().Now()) {
+    CheckAt(*next);
   }
 }
 
@@ -268,17 +273,20 @@ void HealthKeeper::ShowSoon() {
 }
 
 void HealthKeeper::ArmCheck() {
-  loop_.CancelTimer(std::exchange(check_timer_, TimerId::kNone));
   if (book_.AwaitsMeasurement()) {
     MeasureNow();  // a look that somebody else wanted came before ours
   }
-  const auto next = book_.NextCheck();
-  if (!next) {
+  CheckAt(book_.NextCheck());
+}
+
+void HealthKeeper::CheckAt(std::optional<SteadyTime> time) {
+  loop_.CancelTimer(std::exchange(check_timer_, TimerId::kNone));
+  if (!time) {
     return;
   }
   // Never in a tight circle: a fault that is due but stays was seen again a moment ago.
   const auto delay =
-      std::max<std::chrono::nanoseconds>(*next - loop_.clock().Now(), milliseconds(1));
+      std::max<std::chrono::nanoseconds>(*time - loop_.clock().Now(), milliseconds(1));
   check_timer_ = loop_.After(delay, [this] {
     check_timer_ = TimerId::kNone;
     wishes_.look();

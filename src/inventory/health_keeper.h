@@ -41,8 +41,8 @@ class HealthKeeper {
   HealthKeeper& operator=(const HealthKeeper&) = delete;
 
   void SetListener(health::HappeningListener listener) { listener_ = std::move(listener); }
-  // Begins to listen to the kernel, where that is wanted.
-  // `kernel_log` is the position of an agent before this one.
+  // Begins to listen to the kernel, where that is wanted; behind `kernel_log`, the position of an
+  // agent before this one in this boot.
   void Start(const std::vector<health::OpenFault>& known, std::optional<uint64_t> kernel_log = {});
   void SetSettings(health::Settings settings);
   const health::Settings& settings() const { return book_.settings(); }
@@ -71,6 +71,7 @@ class HealthKeeper {
   void KeepForLater(const health::KernelFault& fault);
   void Measure();
   void MeasureNow();
+  void CheckAt(std::optional<SteadyTime> time);
   void Show();
   void ShowSoon();
   void ArmNews();

@@ -124,6 +124,24 @@ TEST_F(HealthKeeperTest, WhenAnotherLookComesFirstTheMeasurementIsStillTaken) {
   EXPECT_EQ(Reason(0), "");
 }
 
+TEST_F(HealthKeeperTest, WhatIsMeasuredOnceMoreIsLookedAtWhenThatIsDue) {
+  Start({.hold_down = seconds(60)});
+  device::SampleSet set;
+  set.gpus.resize(1);
+  set.gpus[0].uuid = Uuid(0);
+  set.gpus[0].recovery_action = 1;
+  keeper_->OnSamples(set);
+  EXPECT_EQ(Reason(0), "RecoveryReset");
+  loop_.Advance(seconds(60));
+  EXPECT_EQ(looks_, 1);
+  keeper_->NoteGoodRead(Uuid(0), loop_.clock().Now());
+  keeper_->ArmCheck();
+  set.begun = loop_.clock().Now();
+  keeper_->OnSamples(set);  // the measurement of that look still shows it
+  loop_.Advance(seconds(60));
+  EXPECT_EQ(looks_, 2);
+}
+
 TEST_F(HealthKeeperTest, AnErrorOfAProgramIsNewsAndNothingMore) {
   Start();
   keeper_->OnEvent(Xid(13));
