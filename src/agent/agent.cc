@@ -13,6 +13,7 @@
 #include "src/agent/injector.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
+#include "src/agent/memory_keeper.h"
 #include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/part_options.h"
@@ -26,15 +27,12 @@
 #include "src/plugin/delivery.h"
 #include "src/plugin/device_plugin.h"
 #include "src/pools/roster.h"
-#include "src/sys/atomic_file.h"
 
 namespace kgpu::agent {
 namespace {
 
 // How long a list from before a restart stands for what the driver has not said yet.
 constexpr std::chrono::seconds kTrust{5};
-// Changes that follow one another are remembered together.
-constexpr std::chrono::milliseconds kRememberDelay{50};
 
 // Specs are made once the kubelet has had a moment to ask for the new list: making them keeps the
 // loop busy for some milliseconds, and the list is the more urgent of the two.
@@ -101,16 +99,16 @@ class AgentImpl final : public Agent {
                     [this](const http::Request& request, telemetry::NameSets names) {
                       return measurements_.Answer(request, names);
                     },
-                .client = [this] { return cluster_.review_client(); }}) {}
+                .client = [this] { return cluster_.review_client(); }}),
+        memory_(loop, fmt::format("{}/{}", options_.run_dir, kMemoryFile), [this] {
+          return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
+        }) {}
 
   ~AgentImpl() override {
     // A look at the host that hangs ends the process: what the kubelet sees goes before.
     plugin_.reset();
-    if (remember_timer_ != TimerId::kNone) {
-      Remember();
-    }
-    for (const TimerId timer :
-         {inject_timer_, expiry_timer_, trust_timer_, remember_timer_, tell_timer_}) {
+    memory_.Flush();
+    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, tell_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -144,8 +142,6 @@ class AgentImpl final : public Agent {
   void Measure();
   void ShowRemembered();
   void Prepare();
-  void RememberSoon();
-  void Remember();
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
   void OnSamples(const device::SampleSetPtr& samples);
@@ -185,14 +181,13 @@ class AgentImpl final : public Agent {
   TimerId inject_timer_ = TimerId::kNone;
   TimerId expiry_timer_ = TimerId::kNone;
   TimerId trust_timer_ = TimerId::kNone;
-  TimerId remember_timer_ = TimerId::kNone;
   TimerId tell_timer_ = TimerId::kNone;
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
   Measurements measurements_;
   ClusterNode cluster_;
   const sys::Root own_root_;  // of this process, not of the host
   MetricsFront doors_;        // below the cluster, which it asks about tokens
-  std::string memory_;        // as written last
+  MemoryKeeper memory_;
 };
 
 void AgentImpl::MakePlugin() {
@@ -243,28 +238,6 @@ void AgentImpl::Measure() {
   usage_.SetConfig(in_force_->usage);
 }
 
-void AgentImpl::RememberSoon() {
-  if (remember_timer_ == TimerId::kNone) {
-    remember_timer_ = loop_.After(kRememberDelay, [this] {
-      remember_timer_ = TimerId::kNone;
-      Remember();
-    });
-  }
-}
-
-void AgentImpl::Remember() {
-  std::string text = PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
-  if (text == memory_) {
-    return;
-  }
-  const Status status = sys::WriteFileAtomically(
-      fmt::format("{}/{}", options_.run_dir, kMemoryFile), text, 0600, sys::Durability::kMemory);
-  if (!status.ok()) {
-    KGPU_LOG(kWarning, "a restart will forget faults", {"reason", Message(status)});
-  }
-  memory_ = std::move(text);
-}
-
 void AgentImpl::OnConfig() {
   if (!config_.config() || in_force_ == config_.config()) {
     return;
@@ -311,7 +284,7 @@ void AgentImpl::OnHappening(const health::Happening& news) {
   health_.OnHappening(news);
   measurements_.OnHealth();
   // Whether there is a plugin or not: a restart heals nothing, and tells nothing twice.
-  RememberSoon();
+  memory_.Note();
 }
 
 void AgentImpl::OnRuntime() {
@@ -378,7 +351,7 @@ void AgentImpl::Decide() {
 void AgentImpl::Show() {
   if (plugin_ && snapshot_ && in_force_) {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
-    RememberSoon();
+    memory_.Note();
   }
   TellSoon();
 }

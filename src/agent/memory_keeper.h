@@ -1,0 +1,39 @@
+// Writes the agent's memory as it changes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "src/base/event_loop.h"
+
+namespace kgpu::agent {
+
+// Lives on the loop's thread, which writes: the file lies in memory (/run), and the thread for
+// disks may be waiting for one.
+class MemoryKeeper {
+ public:
+  // `print` gives the text that `path` is to have as of now. `loop` outlives the keeper.
+  MemoryKeeper(EventLoop& loop, std::string path, std::function<std::string()> print);
+  ~MemoryKeeper();
+  MemoryKeeper(const MemoryKeeper&) = delete;
+  MemoryKeeper& operator=(const MemoryKeeper&) = delete;
+
+  // Something may have changed: it is written as soon as whoever calls this is done, and what
+  // changes within 50 ms of that together. A SIGKILL forgets no fault, a storm is few writes.
+  void Note();
+  // Writes what was noted, now.
+  void Flush();
+
+ private:
+  void Arm();
+  bool Write();
+
+  EventLoop& loop_;
+  const std::string path_;
+  const std::function<std::string()> print_;
+  std::string text_;  // as written last
+  SteadyTime looked_at_;
+  TimerId timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::agent
