@@ -1,5 +1,6 @@
 #include "src/agent/health_desk.h"
 
+#include <algorithm>
 #include <boost/json/value.hpp>
 #include <memory>
 #include <optional>
@@ -17,46 +18,6 @@ namespace {
 
 using health::Happening;
 using health::HappeningKind;
-
-std::string_view TitleOf(const Happening& news) {
-  switch (news.kind) {
-    case HappeningKind::kRaised:
-      return news.is_unhealthy ? "GPU fault" : "GPU warning";
-    case HappeningKind::kSeen:
-      return "GPU sign";
-    case HappeningKind::kCleared:
-      return "GPU fault is over";
-    case HappeningKind::kHeld:
-      return "GPU is held back";
-  }
-  return "GPU sign";
-}
-
-// KGPU_LOG takes its level as a word of the source.
-void WriteNews(const Happening& news, uint64_t left_out) {
-  const std::string gpu = news.gpu ? news.gpu->str() : "unknown";
-  const std::string_view title = TitleOf(news);
-  const auto fields = [&](LogLevel level) {
-    WriteLog(level, title,
-             {{"gpu", gpu},
-              {"fault", news.rule},
-              {"mend", health::ToString(news.action)},
-              {"source", health::ToString(news.source)},
-              {"count", news.count},
-              {"message", news.message},
-              {"detail", news.detail},
-              {"linesLeftOut", left_out}});
-  };
-  LogLevel level = LogLevel::kInfo;
-  if (news.kind == HappeningKind::kHeld || news.kind == HappeningKind::kRaised) {
-    level = news.is_unhealthy ? LogLevel::kError : LogLevel::kWarning;
-  } else if (health::IsWarning(news)) {
-    level = LogLevel::kWarning;
-  }
-  if (IsLogged(level)) {
-    fields(level);
-  }
-}
 
 http::Response Refused(const Status& status) {
   const int code = status.code() == StatusCode::kNotFound             ? 404
@@ -109,7 +70,7 @@ HealthDesk::HealthDesk(EventLoop& loop, DiskWorker& disk, HealthDeskOptions opti
       options_(std::move(options)),
       peers_(std::move(peers)),
       journal_(loop, disk, options_.journal),
-      log_budget_(options_.log),
+      log_(options_.log),
       snapshot_(std::make_shared<const device::Snapshot>()) {
 }
 
@@ -122,10 +83,13 @@ HealthDesk::~HealthDesk() {
 }
 
 void HealthDesk::OnHappening(const Happening& news) {
-  if (waiting_.size() >= options_.max_waiting) {
-    waiting_.pop_front();
-  }
   waiting_.push_back(news);
+  if (waiting_.size() > options_.max_waiting) {
+    // What is only seen matters least, and there is most of it.
+    const auto seen = std::ranges::find(waiting_, HappeningKind::kSeen, &Happening::kind);
+    waiting_.erase(seen == waiting_.end() ? waiting_.begin() : seen);
+    ++left_out_;
+  }
   if (timer_ == TimerId::kNone) {
     timer_ = loop_.After(options_.delay, [this] {
       timer_ = TimerId::kNone;
@@ -135,13 +99,17 @@ void HealthDesk::OnHappening(const Happening& news) {
 }
 
 void HealthDesk::HandleAll() {
+  if (const uint64_t left_out = std::exchange(left_out_, 0); left_out > 0) {
+    KGPU_LOG(kWarning, "news of the GPUs' health is left out", {"count", left_out},
+             {"reason", "too much in too short a time"});
+  }
   for (const Happening& news : std::exchange(waiting_, {})) {
     Handle(news);
   }
 }
 
 void HealthDesk::Handle(const Happening& news) {
-  Log(news);
+  log_.Write(news, loop_.clock().Now());
   journal_.Add(health::EntryOf(news));
   Told told{.news = news, .who = {}, .due = loop_.clock().Now() + options_.look_again};
   for (kube::Event& event : HealthEvents(news, *snapshot_, *peers_.pods(), options_.node)) {
@@ -177,12 +145,6 @@ void HealthDesk::TellLate() {
   }
   if (!told_.empty()) {
     late_timer_ = loop_.After(told_.front().due - now, [this] { TellLate(); });
-  }
-}
-
-void HealthDesk::Log(const Happening& news) {
-  if (log_budget_.Take(loop_.clock().Now())) {
-    WriteNews(news, log_budget_.TakeLeftOut());
   }
 }
 

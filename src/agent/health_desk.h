@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <set>
@@ -12,8 +13,8 @@
 #include <utility>
 
 #include "src/agent/disk_worker.h"
+#include "src/agent/health_log.h"
 #include "src/agent/journal_keeper.h"
-#include "src/agent/log_budget.h"
 #include "src/base/event_loop.h"
 #include "src/base/status.h"
 #include "src/device/snapshot.h"
@@ -32,7 +33,8 @@ struct HealthDeskOptions {
   // A pod may have had the device for less than the list of who has what is old: the list is asked
   // for anew, and those that are found only then are told after this time.
   std::chrono::milliseconds look_again{2'000};
-  size_t max_waiting = 256;  // news within `delay`; past it the oldest are left out
+  // News within `delay`; past it the oldest of what is merely seen is left out, and counted.
+  size_t max_waiting = 256;
   LogBudget::Options log{};
 };
 
@@ -67,7 +69,6 @@ class HealthDesk {
  private:
   void HandleAll();
   void Handle(const health::Happening& news);
-  void Log(const health::Happening& news);
   void TellLate();
   http::Response Report(const http::Request& request) const;
   http::Response Clear(const http::Request& request) const;
@@ -77,9 +78,10 @@ class HealthDesk {
   const HealthDeskOptions options_;
   HealthDeskPeers peers_;
   JournalKeeper journal_;
-  LogBudget log_budget_;
+  HealthLog log_;
   device::SnapshotPtr snapshot_;
   std::deque<health::Happening> waiting_;
+  uint64_t left_out_ = 0;  // of what was to wait
   TimerId timer_ = TimerId::kNone;
   // Faults of which pods may still have to be told, and who was.
   struct Told {

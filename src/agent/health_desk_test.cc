@@ -23,6 +23,7 @@ using health::TestGpu;
 using health::TestXid;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -176,6 +177,35 @@ TEST_F(HealthDeskTest, LogLinesAreFewHoweverMuchHappens) {
   }
   History();
   EXPECT_THAT(log_, SizeIs(5));
+}
+
+TEST_F(HealthDeskTest, WhatProgramsDoHidesNoFaultFromTheLog) {
+  for (int i = 0; i < 100; ++i) {
+    desk_->OnHappening(TestXid(0, HappeningKind::kSeen, i));
+  }
+  desk_->OnHappening(TestXid(0));
+  History();
+  EXPECT_THAT(log_, Contains(HasSubstr("GPU fault")));
+}
+
+TEST_F(HealthDeskTest, LinesThatAreNotWrittenCostNoBudget) {
+  SetLogLevel(LogLevel::kError);
+  for (int i = 0; i < 100; ++i) {
+    desk_->OnHappening(TestXid(0, HappeningKind::kCleared, i));
+  }
+  desk_->OnHappening(TestXid(0));
+  History();
+  SetLogLevel(LogLevel::kInfo);
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("GPU fault")));
+}
+
+TEST_F(HealthDeskTest, WhatIsMerelySeenMakesWayForTheRestAndIsCounted) {
+  desk_->OnHappening(TestXid(0));
+  for (int i = 0; i < 1000; ++i) {
+    desk_->OnHappening(TestXid(0, HappeningKind::kSeen, i));
+  }
+  EXPECT_THAT(History(), HasSubstr("raised  Xid79"));
+  EXPECT_THAT(log_, Contains(AllOf(HasSubstr("left out"), HasSubstr("count=745"))));
 }
 
 TEST_F(HealthDeskTest, WaitingNewsIsBounded) {
