@@ -51,9 +51,9 @@ AgentNode::AgentNode(const Options& options) : host_(options.profile) {
   host_.dir().WriteFile(
       "config.yaml",
       fmt::format(
-          "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nhealth: {{holdDown: 50ms, "
+          "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nhealth: {{holdDown: {}, "
           "flapLimit: {{times: {}}}}}\nplugin: {{registration: {}, deviceListStrategy: {}}}\n{}",
-          options.flap_limit,
+          options.hold_down, options.flap_limit,
           options.registration == config::Registration::kKubeletSocket ? "kubelet-socket"
                                                                        : "plugin-watcher",
           options.strategy, options.more_config));

@@ -27,6 +27,7 @@ class AgentNode {
     std::string strategy = "auto";  // plugin.deviceListStrategy
     std::string more_config = {};   // lines behind ours
     unsigned flap_limit = 0;  // health.flapLimit.times; 0: a device may fail as often as it likes
+    std::string hold_down = "50ms";  // health.holdDown
   };
 
   // The host; no agent runs yet.
