@@ -141,7 +141,8 @@ TEST_F(ValidateRunTest, ACallThatHangsEndsAtItsDeadline) {
   options_.deadline = std::chrono::milliseconds(300);
   const Report report = RunNow();
   EXPECT_EQ(report.outcome, Outcome::kHung);
-  EXPECT_THAT(report.reason, HasSubstr("kernel did not end within 300ms"));
+  // On a machine that is busy it may be a phase before the kernel.
+  EXPECT_THAT(report.reason, HasSubstr(" did not end within 300ms: the driver hangs"));
 }
 
 TEST_F(ValidateRunTest, ALostGpuIsTold) {

@@ -101,6 +101,7 @@ bool Driver::Compile(const char* ptx, cuda_api::Module* module) const {
   }
   char log[512] = {};
   cuda_api::JitOption options[] = {cuda_api::kJitErrorLogBuffer, cuda_api::kJitErrorLogBufferSize};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA takes numbers in the place of pointers
   void* values[] = {log, reinterpret_cast<void*>(sizeof(log) - 1)};
   const cuda_api::Result result =
       reinterpret_cast<cuda_api::ModuleLoadDataExFn*>(symbol)(module, ptx, 2, options, values);

@@ -218,7 +218,7 @@ bool Copy(const Bench& bench, uint64_t bytes, uint32_t* host) {
   for (uint64_t i = 0; i < words; ++i) {
     if (host[i] != static_cast<uint32_t>(i * 2654435761U)) {
       return driver.Fail(0, "A copy came back changed at byte %llu",
-                         static_cast<unsigned long long>(i * sizeof(uint32_t)));
+                         static_cast<unsigned long long>(i) * sizeof(uint32_t));
     }
   }
   return driver.Call<cu::MemFreeFn>("cuMemFree_v2", first) &&
@@ -247,7 +247,11 @@ bool MeasureCopies(const Bench& bench) {
     return bench.driver.Fail(cu::kOutOfMemory, "no host memory for copies");
   }
   bench.driver.Set("host-memory", "%s", is_pinned ? "pinned" : "pageable");
-  return Copy(bench, bytes, static_cast<uint32_t*>(host));
+  const bool is_good = Copy(bench, bytes, static_cast<uint32_t*>(host));
+  if (!is_pinned) {
+    free(host);
+  }
+  return is_good;
 }
 
 // What the burn kernel leaves for thread `index`: see kernels.h.
