@@ -22,18 +22,11 @@ make_rootfs() {
   cp -L "$file" "$root$file"
 }
 
-# run_container WORK CDI_DIR ROOTFS [podman run flags …] -- COMMAND …
-# In a mount namespace of its own, where /run/cdi is CDI_DIR and /etc/cdi is empty.
-run_container() {
-  local work=$1 cdi=$2 rootfs=$3 flags=()
-  shift 3
-  while [ "$1" != -- ]; do
-    flags+=("$1")
-    shift
-  done
-  shift
-  mkdir -p "$work/podman"
-  # What the machine's limits allow is passed on: podman asks for more than some machines give.
+# podman_with_cdi WORK CDI_DIR PODMAN_ARGUMENTS …
+# In a mount namespace of its own, where /run/cdi is CDI_DIR and /etc/cdi is empty; with a storage of
+# its own in WORK.
+podman_with_cdi() {
+  mkdir -p "$1/podman"
   # shellcheck disable=SC2016  # the inner shell expands them
   unshare --mount --propagation private sh -c '
     work=$1 cdi=$2; shift 2
@@ -42,7 +35,34 @@ run_container() {
     if [ -d /etc/cdi ]; then mount -t tmpfs tmpfs /etc/cdi; fi
     exec podman --root "$work/podman/root" --runroot "$work/podman/runroot" \
       --tmpdir "$work/podman/tmp" --cgroup-manager cgroupfs --runtime runc \
-      --events-backend none "$@"' _ "$work" "$cdi" \
-    run --rm --network none --ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" \
-    --ulimit nproc=30000:30000 "${flags[@]}" --rootfs "$rootfs" "$@"
+      --events-backend none "$@"' _ "$@"
+}
+
+# What the machine's limits allow is passed on: podman asks for more than some machines give.
+podman_limits=(--rm --network none --ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)"
+  --ulimit "nproc=30000:30000")
+
+# run_container WORK CDI_DIR ROOTFS [podman run flags …] -- COMMAND …
+run_container() {
+  local work=$1 cdi=$2 rootfs=$3 flags=()
+  shift 3
+  while [ "$1" != -- ]; do
+    flags+=("$1")
+    shift
+  done
+  shift
+  podman_with_cdi "$work" "$cdi" run "${podman_limits[@]}" "${flags[@]}" --rootfs "$rootfs" "$@"
+}
+
+# run_image WORK CDI_DIR OCI_ARCHIVE [podman run flags …] -- [ARGUMENTS …]: the image's own program.
+run_image() {
+  local work=$1 cdi=$2 archive=$3 flags=()
+  shift 3
+  while [ "$1" != -- ]; do
+    flags+=("$1")
+    shift
+  done
+  shift
+  podman_with_cdi "$work" "$cdi" --storage-driver vfs run "${podman_limits[@]}" "${flags[@]}" \
+    "oci-archive:$archive" "$@"
 }

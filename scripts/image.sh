@@ -1,29 +1,42 @@
 #!/usr/bin/env bash
-# Builds the agent's container image with buildah, from what lies here and without any network.
-#   scripts/image.sh [NAME]       default localhost/kgpu:latest
-# With --output FILE NAME it is also saved as an OCI archive.
+# Builds a container image with buildah, from what lies here and without any network.
+#   scripts/image.sh [--validate] [--output FILE] [--programs DIR] [NAME]
+# The agent's image, localhost/kgpu:latest; with --validate the small one that lets a pod's GPU
+# compute, localhost/kgpu-validate:latest. --output also saves it as an OCI archive. --programs
+# takes the programs from DIR instead of building them.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-output=''
-if [ "${1:-}" = --output ]; then
-  output=${2:?--output needs a file}
-  shift 2
-fi
-name=${1:-localhost/kgpu:latest}
+output='' bin='' name=localhost/kgpu:latest folder=deploy/image
+programs=(kgpu kgpu-cuda kgpu-probe kgpu-runtime)
+while [ $# -gt 0 ]; do
+  case $1 in
+    --validate)
+      folder=deploy/validate name=localhost/kgpu-validate:latest
+      programs=(kgpu kgpu-cuda kgpu-probe)
+      ;;
+    --output) output=${2:?--output needs a file} && shift ;;
+    --programs) bin=${2:?--programs needs a folder} && shift ;;
+    -*) die "usage: scripts/image.sh [--validate] [--output FILE] [--programs DIR] [NAME]" ;;
+    *) name=$1 ;;
+  esac
+  shift
+done
 cd "$kgpu_top"
-scripts/setup.sh
-scripts/build.sh
-bin=$kgpu_top/build/release/bin
+if [ -z "$bin" ]; then
+  scripts/setup.sh
+  scripts/build.sh
+  bin=$kgpu_top/build/release/bin
+fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/kgpu-image-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 root=$work/rootfs
 mkdir -p "$root/usr/local/bin" "$root/etc" "$root/tmp" "$root/run"
-cp "$bin/kgpu" "$bin/kgpu-cuda" "$bin/kgpu-probe" "$bin/kgpu-runtime" "$root/usr/local/bin/"
+for program in "${programs[@]}"; do cp "$bin/$program" "$root/usr/local/bin/"; done
 
-# The loader, and the libraries that kgpu-probe and NVIDIA's library name in DT_NEEDED, each at the
-# place where this machine's loader looks for it.
+# The loader, and the libraries that the helpers and NVIDIA's libraries name in DT_NEEDED, each at
+# the place where this machine's loader looks for it.
 interpreter=$(readelf -l "$bin/kgpu-probe" | sed -n 's|.*interpreter: \(.*\)\]|\1|p')
 mkdir -p "$root$(dirname "$interpreter")"
 cp -L "$interpreter" "$root$interpreter"
@@ -34,11 +47,11 @@ for library in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1; do
 done
 
 step "building $name"
-cp deploy/image/Containerfile "$work/"
+cp "$folder/Containerfile" "$work/"
 as_root buildah build --isolation chroot --layers=false --timestamp 0 -q -t "$name" \
   -f "$work/Containerfile" "$work" >&2
 if [ -n "$output" ]; then
-  as_root buildah push -q "$name" "oci-archive:$output" >&2
+  as_root buildah push -q "$name" "oci-archive:$output:$name" >&2
   step "saved to $output"
 fi
 printf '%s\n' "$name"

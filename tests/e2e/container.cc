@@ -46,7 +46,7 @@ const std::string& WhyNoContainers() {
 
 ContainerBench::ContainerBench(Image image) {
   dir_.MakeDir("cdi");
-  MakeImageTree(rootfs(), image, {"kgpu", "kgpu-probe", "load-library"});
+  MakeImageTree(rootfs(), image, {"kgpu", "kgpu-cuda", "kgpu-probe", "load-library"});
 }
 
 Result ContainerBench::Run(const std::vector<std::string>& devices,

@@ -100,6 +100,13 @@ TEST_F(KubectlTest, LabelAnnotateAndTaint) {
   EXPECT_NE(wrong.code, 0);
 }
 
+TEST_F(KubectlTest, TakesThePodThatValidates) {
+  Out({"apply", "-f", KGPU_SOURCE_DIR "/deploy/validate/pod.yaml"});
+  EXPECT_EQ(Out({"get", "pod", "kgpu-validate", "-o",
+                 "jsonpath={.spec.containers[0].resources.limits.nvidia\\.com/gpu}"}),
+            "1");
+}
+
 TEST_F(KubectlTest, DescribeShowsNodeAndPod) {
   MakeNode();
   Out({"create", "-f", dir_.At("pod.yaml")});
