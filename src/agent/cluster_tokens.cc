@@ -14,9 +14,6 @@
 namespace kgpu::agent {
 namespace {
 
-// Those of service accounts have some 1,200 characters.
-constexpr size_t kMaxToken = 8192;
-
 Verdict Forbidden(const kube::TokenOwner& owner, const std::string& path) {
   return {.code = 403,
           .text = fmt::format("{} may not get {}: a ClusterRole with nonResourceURLs: [{}] and "

@@ -1,24 +1,15 @@
 #include "src/agent/disk_worker.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 
-#include <condition_variable>
-#include <deque>
 #include <exception>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <utility>
 
+#include "src/agent/worker_thread.h"
 #include "src/base/log.h"
 
 namespace kgpu::agent {
 namespace {
-
-constexpr int kStuckExitCode = 1;
 
 // A job, and who is told when it throws.
 struct Task {
@@ -43,96 +34,54 @@ DiskWorker::Done RunSafely(const Task& task) {
 
 class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
  public:
-  Impl(EventLoop& loop, DiskWorkerOptions options) : loop_(loop), options_(options) {}
-
-  void Start() {
-    thread_ = std::jthread([this] { Work(); });
-    pthread_setname_np(thread_.native_handle(), "kgpu-disk");
-  }
+  Impl(EventLoop& loop, const DiskWorkerOptions& options)
+      : loop_(loop),
+        slow_(options.slow),
+        thread_(loop.clock(), {.name = "kgpu-disk",
+                               .stuck = "the disk hangs",
+                               .max_tasks = options.max_jobs,
+                               .stop_limit = options.stop_limit}) {}
 
   void Stop() {
     is_open_ = false;
-    std::unique_lock lock(mutex_);
-    is_stopping_ = true;
-    wake_.notify_all();
-    if (ended_.wait_for(lock, options_.stop_limit, [this] { return has_ended_; })) {
-      lock.unlock();
-      thread_.join();
-      return;
-    }
-    lock.unlock();
-    KGPU_LOG(kError, "the disk hangs", {"effect", "the process ends without waiting for it"});
-    _exit(kStuckExitCode);
+    thread_.Stop();
   }
 
   bool Post(Job job, Failed failed) {
-    const std::lock_guard lock(mutex_);
-    if (tasks_.size() >= options_.max_jobs) {
-      return false;
-    }
-    tasks_.push_back({std::move(job), std::move(failed)});
-    wake_.notify_all();
-    return true;
+    auto task = std::make_shared<Task>(Task{std::move(job), std::move(failed)});
+    return thread_.Post([this, task] { Do(*task); });
   }
 
   std::string problem() const {
-    const std::lock_guard lock(mutex_);
-    if (!busy_since_ || loop_.clock().Now() - *busy_since_ < options_.slow) {
+    const auto since = thread_.busy_since();
+    if (!since || loop_.clock().Now() - *since < slow_) {
       return {};
     }
     return fmt::format(
         "the disk has not answered for {} s: look at dmesg",
-        std::chrono::duration_cast<std::chrono::seconds>(loop_.clock().Now() - *busy_since_)
-            .count());
+        std::chrono::duration_cast<std::chrono::seconds>(loop_.clock().Now() - *since).count());
   }
 
  private:
-  std::optional<Task> NextTask() {
-    std::unique_lock lock(mutex_);
-    busy_since_.reset();
-    wake_.wait(lock, [this] { return is_stopping_ || !tasks_.empty(); });
-    if (tasks_.empty()) {
-      return std::nullopt;
-    }
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    busy_since_ = loop_.clock().Now();
-    return task;
-  }
-
-  void Work() {
-    while (std::optional<Task> task = NextTask()) {
-      Done done = RunSafely(*task);
-      // The task goes with it: what it holds may be the loop's.
-      loop_.Post([weak = weak_from_this(), task = *std::move(task), done = std::move(done)] {
-        if (const auto self = weak.lock(); done && self && self->is_open_) {
-          done();
-        }
-      });
-    }
-    const std::lock_guard lock(mutex_);
-    has_ended_ = true;
-    ended_.notify_all();
+  // Of the worker's thread.
+  void Do(Task& task) {
+    Done done = RunSafely(task);
+    // The task goes with it: what it holds may be the loop's.
+    loop_.Post([weak = weak_from_this(), task = std::move(task), done = std::move(done)] {
+      if (const auto self = weak.lock(); done && self && self->is_open_) {
+        done();
+      }
+    });
   }
 
   EventLoop& loop_;
-  const DiskWorkerOptions options_;
+  const std::chrono::milliseconds slow_;
   bool is_open_ = true;  // of the loop's thread
-
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable wake_;
-  std::condition_variable ended_;
-  std::deque<Task> tasks_;
-  std::optional<SteadyTime> busy_since_;
-  bool is_stopping_ = false;
-  bool has_ended_ = false;
-
-  std::jthread thread_;
+  WorkerThread thread_;
 };
 
 DiskWorker::DiskWorker(EventLoop& loop, DiskWorkerOptions options)
     : impl_(std::make_shared<Impl>(loop, options)) {
-  impl_->Start();
 }
 
 DiskWorker::~DiskWorker() {

@@ -1,23 +1,17 @@
 #include "src/agent/label_worker.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
-#include <condition_variable>
-#include <mutex>
-#include <optional>
-#include <thread>
-#include <utility>
-
 #include <fmt/format.h>
 
-#include "src/base/log.h"
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "src/agent/worker_thread.h"
 #include "src/base/status.h"
 
 namespace kgpu::agent {
 namespace {
-
-constexpr int kStuckExitCode = 1;
 
 // One look to be made.
 struct Job {
@@ -25,27 +19,33 @@ struct Job {
   labels::LookOptions options;
 };
 
-labels::LabelLook Run(const sys::Root& host, std::optional<labels::LabelSource>& source,
-                      config::LabelsConfig& config, const std::string& node, const Job& job) {
-  if (!source || config != job.config) {
-    config = job.config;
-    source.emplace(host, config, node);
-  }
-  return source->Look(job.options);
-}
+// Who makes them, one after another.
+class Looker {
+ public:
+  Looker(const sys::Root& host, std::string node) : host_(host), node_(std::move(node)) {}
 
-// A thread's last word: what a library throws must not end the process.
-labels::LabelLook RunSafely(const sys::Root& host, std::optional<labels::LabelSource>& source,
-                            config::LabelsConfig& config, const std::string& node, const Job& job) {
-  try {
-    return Run(host, source, config, node, job);
-  } catch (const std::exception& error) {
-    labels::LabelLook look;
-    look.publishes = false;
-    look.labels.problems.push_back(fmt::format("looking at the host: {}", error.what()));
-    return look;
+  // A thread's last word: what a library throws must not end the process.
+  labels::LabelLook Look(const Job& job) {
+    try {
+      if (!source_ || config_ != job.config) {
+        config_ = job.config;
+        source_.emplace(host_, config_, node_);
+      }
+      return source_->Look(job.options);
+    } catch (const std::exception& error) {
+      labels::LabelLook look;
+      look.publishes = false;
+      look.labels.problems.push_back(fmt::format("looking at the host: {}", error.what()));
+      return look;
+    }
   }
-}
+
+ private:
+  const sys::Root& host_;
+  const std::string node_;
+  config::LabelsConfig config_;
+  std::optional<labels::LabelSource> source_;
+};
 
 }  // namespace
 
@@ -53,42 +53,32 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
  public:
   Impl(EventLoop& loop, const sys::Root& host, LabelWorkerOptions options,
        std::function<void(labels::LabelLook)> done)
-      : loop_(loop), host_(host), options_(std::move(options)), done_(std::move(done)) {}
-
-  void Start() {
-    thread_ = std::jthread([this] { Work(); });
-    pthread_setname_np(thread_.native_handle(), "kgpu-labels");
-  }
+      : loop_(loop),
+        slow_(options.slow),
+        done_(std::move(done)),
+        looker_(host, std::move(options.node_name)),
+        thread_(loop.clock(), {.name = "kgpu-labels",
+                               .stuck = "a look at the host hangs in the kernel",
+                               .stop_limit = options.stop_limit}) {}
 
   void Stop() {
     is_open_ = false;
-    std::unique_lock lock(mutex_);
-    is_stopping_ = true;
-    wake_.notify_all();
-    if (ended_.wait_for(lock, options_.stop_limit, [this] { return has_ended_; })) {
-      lock.unlock();
-      thread_.join();
-      return;
-    }
-    lock.unlock();
-    KGPU_LOG(kError, "a look at the host hangs in the kernel",
-             {"effect", "the process ends without waiting for it"});
-    _exit(kStuckExitCode);
+    thread_.Stop();
   }
 
   void SetConfig(const config::LabelsConfig& config) { config_ = config; }
 
   void Look(labels::LookOptions options) {
-    const std::lock_guard lock(mutex_);
-    job_ = Job{config_, std::move(options)};
     if (!asked_since_) {
       asked_since_ = loop_.clock().Now();
+      Begin({config_, std::move(options)});
+    } else {
+      next_ = Job{config_, std::move(options)};
     }
-    wake_.notify_all();
   }
 
   std::string problem() const {
-    if (!asked_since_ || loop_.clock().Now() - *asked_since_ < options_.slow) {
+    if (!asked_since_ || loop_.clock().Now() - *asked_since_ < slow_) {
       return {};
     }
     return fmt::format(
@@ -99,62 +89,44 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
   }
 
  private:
-  std::optional<Job> NextJob() {
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return is_stopping_ || job_; });
-    return is_stopping_ ? std::nullopt : std::exchange(job_, std::nullopt);
-  }
-
-  void Work() {
-    std::optional<labels::LabelSource> source;
-    config::LabelsConfig config;
-    while (const std::optional<Job> job = NextJob()) {
-      auto look = std::make_shared<labels::LabelLook>(
-          RunSafely(host_, source, config, options_.node_name, *job));
+  // At most one is on its way: it is always taken.
+  void Begin(Job job) {
+    thread_.Post([this, job = std::move(job)] {
+      if (!is_open_) {
+        return;
+      }
+      auto look = std::make_shared<labels::LabelLook>(looker_.Look(job));
       loop_.Post([weak = weak_from_this(), look] {
-        if (const auto self = weak.lock()) {
+        if (const auto self = weak.lock(); self && self->is_open_) {
           self->OnDone(std::move(*look));
         }
       });
-    }
-    const std::lock_guard lock(mutex_);
-    has_ended_ = true;
-    ended_.notify_all();
+    });
   }
 
   void OnDone(labels::LabelLook look) {
-    {
-      const std::lock_guard lock(mutex_);
-      asked_since_ = job_ ? std::optional(loop_.clock().Now()) : std::nullopt;
+    asked_since_.reset();
+    if (std::optional<Job> next = std::exchange(next_, std::nullopt)) {
+      asked_since_ = loop_.clock().Now();
+      Begin(*std::move(next));
     }
-    if (is_open_) {
-      done_(std::move(look));
-    }
+    done_(std::move(look));
   }
 
   EventLoop& loop_;
-  const sys::Root& host_;
-  const LabelWorkerOptions options_;
+  const std::chrono::milliseconds slow_;
   const std::function<void(labels::LabelLook)> done_;
-  // Of the loop's thread.
   config::LabelsConfig config_;
-  std::optional<SteadyTime> asked_since_;
-  bool is_open_ = true;
-
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable wake_;
-  std::condition_variable ended_;
-  std::optional<Job> job_;
-  bool is_stopping_ = false;
-  bool has_ended_ = false;
-
-  std::jthread thread_;
+  std::optional<SteadyTime> asked_since_;  // of the look in progress
+  std::optional<Job> next_;                // the newest of those that wait for it
+  std::atomic<bool> is_open_ = true;
+  Looker looker_;  // of the worker's thread
+  WorkerThread thread_;
 };
 
 LabelWorker::LabelWorker(EventLoop& loop, const sys::Root& host, LabelWorkerOptions options,
                          std::function<void(labels::LabelLook)> done)
     : impl_(std::make_shared<Impl>(loop, host, std::move(options), std::move(done))) {
-  impl_->Start();
 }
 
 LabelWorker::~LabelWorker() {

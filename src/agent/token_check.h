@@ -1,10 +1,14 @@
 // Who may read the agent's pages, by the token that a request carries.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
 namespace kgpu::agent {
+
+// Those of service accounts have some 1,200 characters; a header may have 16 KiB.
+inline constexpr size_t kMaxToken = 8192;
 
 // What a request is answered when it is not let through.
 struct Verdict {

@@ -18,7 +18,6 @@
 namespace kgpu::agent {
 
 inline constexpr size_t kMaxFileTokens = 64;
-inline constexpr size_t kMaxToken = 4096;
 
 // The tokens of such a file: one a line, blanks around it and lines that are empty or begin with
 // "#" left out. Errors: InvalidArgument naming the line, and never what it holds; NotFound (no

@@ -1,9 +1,11 @@
-// std::mutex with thread-safety annotations (clang checks them). A lock guards one leaf class and
-// is never held over I/O, a callback or a log line.
+// std::mutex and its condition with thread-safety annotations (clang checks them). A lock guards
+// one leaf class and is never held over I/O, a callback or a log line.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 
 namespace kgpu {
@@ -14,6 +16,7 @@ class ABSL_LOCKABLE Mutex {
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
+  friend class Condition;
   std::mutex mutex_;
 };
 
@@ -28,6 +31,27 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
  private:
   Mutex& mutex_;
+};
+
+// Something that a thread waits for. It may wake without a reason: look again, in a loop.
+class Condition {
+ public:
+  void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    wake_.wait(lock);
+    (void)lock.release();
+  }
+  // False when nobody has called within `limit`.
+  bool WaitFor(Mutex& mutex, std::chrono::milliseconds limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    const bool is_called = wake_.wait_for(lock, limit) == std::cv_status::no_timeout;
+    (void)lock.release();
+    return is_called;
+  }
+  void NotifyAll() { wake_.notify_all(); }
+
+ private:
+  std::condition_variable wake_;
 };
 
 }  // namespace kgpu

@@ -36,20 +36,6 @@ std::vector<ContainerFacts> FactsOf(const ListContainersResponse& response) {
   return facts;
 }
 
-// A question that could not be put: tells so on the loop, unless it is dropped before.
-class Refused final : public Question {
- public:
-  Refused(EventLoop& loop, const Status& why, Done done)
-      : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
-          done(why);
-        })) {}
-  ~Refused() override { loop_.CancelTimer(timer_); }
-
- private:
-  EventLoop& loop_;
-  TimerId timer_;
-};
-
 class Asked final : public Question {
  public:
   explicit Asked(std::unique_ptr<rpc::PendingCall> call) : call_(std::move(call)) {}
@@ -64,7 +50,8 @@ std::unique_ptr<Question> ListContainers(EventLoop& loop, const std::string& soc
                                          std::chrono::milliseconds deadline, Done done) {
   StatusOr<UniqueFd> fd = sys::ConnectUnix(socket);
   if (!fd.ok()) {
-    return std::make_unique<Refused>(loop, fd.status(), std::move(done));
+    return std::make_unique<Asked>(
+        std::make_unique<rpc::RefusedCall>(loop, fd.status(), std::move(done)));
   }
   return std::make_unique<Asked>(rpc::StartCall<ListContainersRequest, ListContainersResponse>(
       loop, *std::move(fd), "/runtime.v1.RuntimeService/ListContainers", ListContainersRequest(),

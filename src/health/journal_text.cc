@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/base/utf8.h"
 #include "src/doc/doc.h"
 #include "src/doc/utf8.h"
 
@@ -26,14 +27,7 @@ constexpr doc::Limits kLineLimits{.bytes = kMaxJournalLine, .depth = 4, .values 
 
 // One line of UTF-8 of at most `limit` bytes: the kernel's log has other bytes too.
 std::string Cut(std::string_view text, size_t limit) {
-  if (text.size() > limit) {
-    size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-      --end;
-    }
-    text = text.substr(0, end);
-  }
-  std::string cut(text);
+  std::string cut(CutUtf8(text, limit));
   const bool is_text = !doc::FindInvalidUtf8(cut);
   std::ranges::replace_if(
       cut, [is_text](unsigned char c) { return c < 0x20 || (c > 0x7e && !is_text); }, '?');

@@ -9,6 +9,7 @@
 
 #include "src/base/log.h"
 #include "src/base/strings.h"
+#include "src/base/utf8.h"
 #include "src/kube/api_error.h"
 #include "src/kube/backoff.h"
 #include "src/kube/json.h"
@@ -29,17 +30,6 @@ constexpr double kWriteBurst = 25;
 constexpr minutes kTryFor{30};
 constexpr size_t kMaxName = 128;
 constexpr size_t kMaxNote = 1024;
-
-// The longest part of `text` within `limit` bytes that does not end within a character of UTF-8.
-std::string Cut(std::string_view text, size_t limit) {
-  if (text.size() <= limit) {
-    return std::string(text);
-  }
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) {
-    --limit;
-  }
-  return std::string(text.substr(0, limit));
-}
 
 // What makes events the same; the note does not.
 using EventKey = std::tuple<bool, std::string, std::string, std::string, ObjectReference>;
@@ -257,7 +247,7 @@ class EventRecorder::Impl {
 
   std::string NewName(const Event& event) const {
     const std::string ending = fmt::format(".{:016x}", random_.Next());
-    return Cut(event.regarding.name, 253 - ending.size()) + ending;
+    return fmt::format("{}{}", CutUtf8(event.regarding.name, 253 - ending.size()), ending);
   }
 
   static json::value SeriesOf(const Kept& kept) {
@@ -280,11 +270,11 @@ class EventRecorder::Impl {
             {"metadata", {{"name", kept.name}, {"namespace", SpaceOf(event)}}},
             {"eventTime", FormatMicroTime(kept.first_seen)},
             {"type", event.is_warning ? "Warning" : "Normal"},
-            {"reason", Cut(event.reason, kMaxName)},
-            {"action", Cut(event.action, kMaxName)},
-            {"note", Cut(event.note, kMaxNote)},
+            {"reason", std::string(CutUtf8(event.reason, kMaxName))},
+            {"action", std::string(CutUtf8(event.action, kMaxName))},
+            {"note", std::string(CutUtf8(event.note, kMaxNote))},
             {"reportingController", options_.controller},
-            {"reportingInstance", Cut(options_.instance, kMaxName)},
+            {"reportingInstance", std::string(CutUtf8(options_.instance, kMaxName))},
             {"regarding", std::move(regarding)}};
   }
 

@@ -59,27 +59,14 @@ class Asked final : public ListCall {
   std::unique_ptr<rpc::PendingCall> call_;
 };
 
-// Nobody to ask: told on the loop, unless the call is dropped before.
-class Refused final : public ListCall {
- public:
-  Refused(EventLoop& loop, const Status& why, Done done)
-      : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
-          done(why);
-        })) {}
-  ~Refused() override { loop_.CancelTimer(timer_); }
-
- private:
-  EventLoop& loop_;
-  TimerId timer_;
-};
-
 }  // namespace
 
 std::unique_ptr<ListCall> AskKubelet(EventLoop& loop, const std::string& socket,
                                      std::chrono::milliseconds deadline, Done done) {
   StatusOr<UniqueFd> fd = sys::ConnectUnix(socket);
   if (!fd.ok()) {
-    return std::make_unique<Refused>(loop, Explain(fd.status()), std::move(done));
+    return std::make_unique<Asked>(
+        std::make_unique<rpc::RefusedCall>(loop, Explain(fd.status()), std::move(done)));
   }
   return std::make_unique<Asked>(
       rpc::StartCall<v1::ListPodResourcesRequest, v1::ListPodResourcesResponse>(

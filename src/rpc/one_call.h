@@ -26,6 +26,21 @@ class PendingCall {
   virtual ~PendingCall() = default;
 };
 
+// A call that could not be made: `done` is told why on the loop, unless the call is dropped before.
+class RefusedCall final : public PendingCall {
+ public:
+  // `loop` outlives the call.
+  RefusedCall(EventLoop& loop, const Status& why, std::function<void(const Status&)> done)
+      : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
+          done(why);
+        })) {}
+  ~RefusedCall() override { loop_.CancelTimer(timer_); }
+
+ private:
+  EventLoop& loop_;
+  TimerId timer_;
+};
+
 // Lives until gRPC is done with the call.
 template <typename Request, typename Reply>
 struct OneCall {

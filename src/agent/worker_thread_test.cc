@@ -1,0 +1,67 @@
+#include "src/agent/worker_thread.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "src/base/log.h"
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+
+constexpr std::chrono::minutes kLong{1};
+
+TEST(WorkerThreadTest, DoesEverythingInOrderBeforeItEnds) {
+  const RealClock clock;
+  std::vector<int> done;
+  WorkerThread worker(clock, {.name = "kgpu-test", .stop_limit = kLong});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(worker.Post([&done, i] { done.push_back(i); }));
+  }
+  worker.Stop();
+  EXPECT_THAT(done, ElementsAre(0, 1, 2));
+  EXPECT_FALSE(worker.Post([] { FAIL(); })) << "nobody would do it";
+}
+
+TEST(WorkerThreadTest, SaysSinceWhenItIsBusy) {
+  const RealClock clock;
+  std::promise<void> begun;
+  std::promise<void> gate;
+  WorkerThread worker(clock, {.name = "kgpu-test", .max_tasks = 1, .stop_limit = kLong});
+  EXPECT_EQ(worker.busy_since(), std::nullopt);
+  const SteadyTime before = clock.Now();
+  worker.Post([&] {
+    begun.set_value();
+    gate.get_future().wait();
+  });
+  begun.get_future().wait();
+  ASSERT_TRUE(worker.busy_since().has_value());
+  EXPECT_GE(*worker.busy_since(), before);
+  EXPECT_TRUE(worker.Post([] {}));
+  EXPECT_FALSE(worker.Post([] {})) << "one waits already";
+  gate.set_value();
+  worker.Stop();
+  EXPECT_EQ(worker.busy_since(), std::nullopt);
+}
+
+TEST(WorkerThreadDeathTest, TheProcessEndsWhenATaskDoesNot) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto hang = [] {
+    const RealClock clock;
+    std::promise<void> never;
+    WorkerThread worker(
+        clock, {.name = "kgpu-test", .stuck = "the disk hangs", .stop_limit = milliseconds(1)});
+    worker.Post([&never] { never.get_future().wait(); });
+  };
+  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(1), "the disk hangs");
+}
+
+}  // namespace
+}  // namespace kgpu::agent
