@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/agent/web.h"
+#include "src/base/duration.h"
 #include "src/report/format.h"
 #include "src/usage/book.h"
 #include "src/usage/view.h"
@@ -93,7 +94,7 @@ http::Response UsageDesk::Impl::Answer(const http::Request& request) const {
     return http::WrongMethod(request, "GET, HEAD");
   }
   const auto format = FormatOf(request);
-  const auto since = usage::ParseSince("since", request.QueryValue("since").value_or("24h"));
+  const auto since = ParseSince("since", request.QueryValue("since").value_or("24h"));
   const auto by = usage::ParseGroupBy("by", request.QueryValue("by").value_or("pod"));
   for (const Status& status : {format.status(), since.status(), by.status()}) {
     if (!status.ok()) {

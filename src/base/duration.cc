@@ -34,6 +34,22 @@ StatusOr<milliseconds> ParseDuration(std::string_view what, std::string_view tex
                          what, Printable(text, 40));
 }
 
+StatusOr<std::chrono::seconds> ParseSince(std::string_view what, std::string_view text) {
+  constexpr std::array<std::pair<char, int64_t>, 4> kSeconds = {
+      {{'s', 1}, {'m', 60}, {'h', 3'600}, {'d', 86'400}}};
+  constexpr int64_t kMostDays = 3650;
+  const auto number = text.empty() ? std::nullopt : ParseUint(text.substr(0, text.size() - 1));
+  for (const auto& [unit, seconds] : kSeconds) {
+    if (number && text.back() == unit &&
+        *number <= static_cast<uint64_t>(kMostDays * 86'400 / seconds)) {
+      return std::chrono::seconds(static_cast<int64_t>(*number) * seconds);
+    }
+  }
+  return InvalidArgument(
+      "{}: \"{}\" must be a number with s, m, h or d: 90m, 24h, 7d; {}d is the most", what,
+      Printable(text, 40), kMostDays);
+}
+
 std::string FormatDuration(milliseconds duration) {
   const int64_t count = duration.count();
   if (count == 0) {

@@ -27,6 +27,21 @@ TEST(DurationTest, RefusesTheRestAndNamesTheFlag) {
   }
 }
 
+TEST(SinceTest, TakesDaysToo) {
+  EXPECT_THAT(ParseSince("--since", "45s"), IsOkAndHolds(std::chrono::seconds(45)));
+  EXPECT_THAT(ParseSince("--since", "90m"), IsOkAndHolds(std::chrono::minutes(90)));
+  EXPECT_THAT(ParseSince("--since", "48h"), IsOkAndHolds(std::chrono::hours(48)));
+  EXPECT_THAT(ParseSince("--since", "7d"), IsOkAndHolds(std::chrono::days(7)));
+}
+
+TEST(SinceTest, NamesTheUnitsAndTheMost) {
+  for (const char* text : {"", "d", "7", "-1d", "3651d", "99999999999999999999s", "1w", "9 d"}) {
+    EXPECT_THAT(ParseSince("--since", text),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("90m, 24h, 7d; 3650d")))
+        << text;
+  }
+}
+
 TEST(DurationTest, IsWrittenInTheLargestUnitThatHoldsItWhole) {
   EXPECT_EQ(FormatDuration(milliseconds(0)), "0");
   EXPECT_EQ(FormatDuration(milliseconds(1'500)), "1500ms");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/base/clock.h"
+#include "src/base/duration.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
@@ -81,7 +82,8 @@ StatusOr<ExitCode> PrintJournal(const Options& options, WallTime since, OutputFo
 
 StatusOr<ExitCode> History(const Options& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const WallTime since, ParseSince(options.since, RealClock().WallNow()));
+  ASSIGN_OR_RETURN(const std::chrono::seconds back, ParseSince("--since", options.since));
+  const WallTime since = RealClock().WallNow() - back;
   const auto ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(since.time_since_epoch()).count();
   std::string path = fmt::format("/v1/health/history?since={}", ms);
@@ -109,7 +111,7 @@ void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
       "  kgpu health history --since 24h\n"
       "  kgpu health history --gpu 3 --output json | jq '.entries[] | select(.kind == "
       "\"raised\")'");
-  AddSinceOption(*verb, options->since, "How far back to look: 90m, 24h, 7d");
+  AddSinceOption(*verb, options->since);
   verb->add_option("--gpu", options->gpu, "Of this GPU only: UUID, index or PCI address")
       ->type_name("GPU");
   AddOutputOption(*verb, options->output);

@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "src/base/duration.h"
 #include "src/base/status_macros.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/output.h"
+#include "src/cli/since.h"
 #include "src/usage/view.h"
 
 namespace kgpu::cli {
@@ -21,7 +23,7 @@ struct Options {
 
 StatusOr<ExitCode> Run(const Options& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  RETURN_IF_ERROR(usage::ParseSince("--since", options.since).status());
+  RETURN_IF_ERROR(ParseSince("--since", options.since).status());
   RETURN_IF_ERROR(usage::ParseGroupBy("--by", options.by).status());
   return PrintFromAgent(options.run_dir,
                         fmt::format("/v1/usage?since={}&by={}", options.since, options.by), format);
@@ -37,9 +39,7 @@ void AddUsageVerb(VerbRegistrar& verbs) {
       "Counted by the agent while it runs, by the hour; docs/usage.md says what each column is.\n\n"
       "  kgpu usage --since 7d --by namespace\n"
       "  kgpu usage --output json | jq '.usage[] | select(.busyGpuSeconds == 0)'");
-  verb->add_option("--since", options->since, "How far back: 90m, 24h, 7d; whole hours count")
-      ->type_name("TIME")
-      ->capture_default_str();
+  AddSinceOption(*verb, options->since, "; whole hours count");
   verb->add_option("--by", options->by, "pod or namespace")
       ->type_name("WORD")
       ->capture_default_str();

@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "src/base/duration.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/kube/time.h"
@@ -17,8 +16,6 @@ namespace kgpu::usage {
 namespace {
 
 namespace json = boost::json;
-
-constexpr uint64_t kMostDays = 400;
 
 Hour FirstHour(const UsageQuery& query) {
   return std::chrono::floor<std::chrono::hours>(query.now - query.since);
@@ -70,19 +67,6 @@ std::string TimeText(Hour hour) {
 }
 
 }  // namespace
-
-StatusOr<std::chrono::seconds> ParseSince(std::string_view what, std::string_view text) {
-  if (text.ends_with('d')) {
-    const auto days = ParseUint(text.substr(0, text.size() - 1));
-    if (days && *days <= kMostDays) {
-      return std::chrono::days(static_cast<int>(*days));
-    }
-  } else if (const auto duration = ParseDuration(what, text); duration.ok()) {
-    return std::chrono::ceil<std::chrono::seconds>(*duration);
-  }
-  return InvalidArgument("{}: \"{}\" must be a time such as 90m, 24h, 7d; {}d is the most", what,
-                         Printable(text, 40), kMostDays);
-}
 
 StatusOr<GroupBy> ParseGroupBy(std::string_view what, std::string_view text) {
   if (text == "pod") {

@@ -29,8 +29,6 @@ struct UsageRow {
   bool operator==(const UsageRow&) const = default;
 };
 
-// "24h", "90m", "7d". Errors: InvalidArgument naming `what`, the value and the units.
-StatusOr<std::chrono::seconds> ParseSince(std::string_view what, std::string_view text);
 // Errors: InvalidArgument naming both words.
 StatusOr<GroupBy> ParseGroupBy(std::string_view what, std::string_view text);
 

@@ -75,16 +75,6 @@ TEST_F(UsageViewTest, AFewSecondsThatAreNotToldAreBorne) {
   EXPECT_EQ(ToldBusy({100, 30, 0, 6}), std::nullopt);
 }
 
-TEST(ParseSinceTest, TakesDaysToo) {
-  EXPECT_THAT(ParseSince("--since", "7d"), IsOkAndHolds(std::chrono::days(7)));
-  EXPECT_THAT(ParseSince("--since", "90m"), IsOkAndHolds(std::chrono::minutes(90)));
-  for (const char* wrong : {"", "d", "401d", "-1d", "yesterday"}) {
-    EXPECT_THAT(ParseSince("--since", wrong),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("--since")))
-        << wrong;
-  }
-}
-
 TEST(ParseGroupByTest, NamesTheWords) {
   EXPECT_THAT(ParseGroupBy("--by", "pod"), IsOkAndHolds(GroupBy::kPod));
   EXPECT_THAT(ParseGroupBy("--by", "node"),
