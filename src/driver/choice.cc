@@ -95,12 +95,14 @@ Status NothingFits(const HostFacts& facts, const std::vector<SourceKind>& source
 void Explain(const Offer& offer, const Needs& needs, const Request& request, Choice& choice) {
   const Branch* branch = FindBranch(offer.branch);
   if (branch != nullptr) {
-    choice.why.push_back(fmt::format("branch {}: {}{}{}", branch->number, ToString(branch->life),
-                                     branch->end.empty() ? "" : ", fixes until ", branch->end));
     if (branch->life == Life::kEnded) {
-      choice.notes.push_back(
-          fmt::format("NVIDIA has no fixes for branch {} since {}; the distribution may have some",
+      choice.why.push_back(
+          fmt::format("branch {}: no fixes by NVIDIA since {}, the distribution "
+                      "may have some",
                       branch->number, branch->end));
+    } else {
+      choice.why.push_back(fmt::format("branch {}: {}{}{}", branch->number, ToString(branch->life),
+                                       branch->end.empty() ? "" : ", fixes until ", branch->end));
     }
   }
   std::string reason = "as asked for";
@@ -119,8 +121,8 @@ void Explain(const Offer& offer, const Needs& needs, const Request& request, Cho
   choice.why.push_back(
       fmt::format("source {}: {}", ToString(choice.source),
                   request.source ? "as asked for"
-                                 : (offer.is_signed ? "its modules are built and signed already"
-                                                    : "the first that has what is needed")));
+                                 : (choice.is_signed ? "its modules are built and signed already"
+                                                     : "the first that has what is needed")));
 }
 
 StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Needs needs) {
@@ -219,6 +221,16 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
   if (request.source) {
     sources = {*request.source};
   }
+  if (request.version.find('.') != std::string::npos) {
+    if (request.source && request.source != SourceKind::kNvidia) {
+      return InvalidArgument(
+          "--version: a whole version ({}) can be chosen of NVIDIA's repository only: take "
+          "--source "
+          "nvidia, or --branch {}",
+          request.version, *needs.branch);
+    }
+    sources = {SourceKind::kNvidia};
+  }
   for (const SourceKind source : sources) {
     const std::optional<Offer> offer = BestOf(facts, source, needs, request.kind);
     if (!offer) {
@@ -228,7 +240,9 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
     choice.version = request.version.empty() ? fmt::format("{}", offer->branch) : request.version;
     choice.kind = KindOf(*offer, needs, request.kind);
     choice.source = source;
-    choice.is_signed = offer->is_signed;
+    // SUSE signs the open ones.
+    choice.is_signed = offer->is_signed && (facts.distribution.family != Family::kSuse ||
+                                            choice.kind == ModuleKind::kOpen);
     choice.why = needs.why;
     choice.notes = needs.notes;
     Explain(*offer, needs, request, choice);

@@ -103,7 +103,7 @@ void AddLoading(const HostFacts& facts, const Traits& traits, Plan& plan) {
                     facts.kernel.release));
     return;
   }
-  if (NeedsReboot(facts)) {
+  if (NeedsReboot(facts) && !NeedsEnrolment(facts, traits)) {  // which restarts the host anyway
     AddStep(plan, "reboot", "start the host without nouveau", traits.page,
             Reboot{"nouveau has the GPUs and does not let go of them while it draws the console"});
   }

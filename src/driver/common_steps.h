@@ -24,7 +24,6 @@ struct Traits {
   bool is_signed = false;           // with a key that firmware trusts already
   std::string mok_key;              // the certificate it is signed with, else
   bool has_fabric_manager = false;  // its packages are among those installed
-  std::string modprobe;             // nvidia-modprobe, where it is not in /usr/bin
 };
 
 // Whether this host's GPUs are joined by switches that need a fabric manager: NVSwitches on the PCI

@@ -143,18 +143,15 @@ Distribution ParseDistribution(std::string_view os_release) {
 }
 
 std::string FlavourOf(std::string_view release) {
-  const size_t dash = release.rfind('-');
-  if (dash == std::string_view::npos) {
-    return {};
+  // What follows the numbers: "6.1.0-56-cloud-amd64", "6.8.0-1029-nvidia-64k".
+  for (size_t dash = release.find('-'); dash != std::string_view::npos;
+       dash = release.find('-', dash + 1)) {
+    const std::string_view rest = release.substr(dash + 1);
+    if (!rest.empty() && (rest[0] < '0' || rest[0] > '9')) {
+      return std::string(rest);
+    }
   }
-  std::string_view word = release.substr(dash + 1);
-  // Debian has "cloud-amd64" and "rt-amd64".
-  if (const size_t before = release.rfind('-', dash - 1);
-      dash > 0 && before != std::string_view::npos && word.find_first_of("0123456789") != 0 &&
-      release.substr(before + 1).find_first_of("0123456789") != 0) {
-    word = release.substr(before + 1);
-  }
-  return word.find_first_of("0123456789") == 0 ? "" : std::string(word);
+  return {};
 }
 
 }  // namespace kgpu::driver

@@ -9,6 +9,13 @@ namespace {
 constexpr unsigned kUnversionedFabric = 580;
 constexpr unsigned kUnversionedUbuntu = 590;
 
+// "=580.95.05*" or "-580.95.05*" where one version is asked for, not a branch.
+std::string Pin(const Planning& planning, std::string_view before) {
+  const std::string& version = planning.choice.version;
+  const bool is_whole = version.find('.') != std::string::npos;
+  return is_whole ? fmt::format("{}{}*", before, version) : "";
+}
+
 void AddFabricPackages(const Planning& planning, const std::string& manager,
                        std::vector<std::string>& names) {
   if (!HasFabric(planning.facts)) {
@@ -52,15 +59,16 @@ std::string RepositoryUrl(const HostFacts& facts) {
 std::vector<std::string> AptPackages(const Planning& planning) {
   const unsigned branch = planning.choice.branch();
   const bool is_open = planning.choice.kind == ModuleKind::kOpen;
+  const std::string pin = Pin(planning, "=");
   std::vector<std::string> names;
   if (planning.facts.distribution.family == Family::kUbuntu && branch < kUnversionedUbuntu) {
-    names = {fmt::format("nvidia-dkms-{}{}", branch, is_open ? "-open" : ""),
-             fmt::format("nvidia-headless-no-dkms-{}{}", branch, is_open ? "-open" : ""),
-             fmt::format("libnvidia-compute-{}", branch),
-             fmt::format("libnvidia-encode-{}", branch),
-             fmt::format("libnvidia-decode-{}", branch),
-             fmt::format("nvidia-utils-{}", branch),
-             fmt::format("nvidia-compute-utils-{}", branch),
+    names = {fmt::format("nvidia-dkms-{}{}{}", branch, is_open ? "-open" : "", pin),
+             fmt::format("nvidia-headless-no-dkms-{}{}{}", branch, is_open ? "-open" : "", pin),
+             fmt::format("libnvidia-compute-{}{}", branch, pin),
+             fmt::format("libnvidia-encode-{}{}", branch, pin),
+             fmt::format("libnvidia-decode-{}{}", branch, pin),
+             fmt::format("nvidia-utils-{}{}", branch, pin),
+             fmt::format("nvidia-compute-utils-{}{}", branch, pin),
              "nvidia-modprobe"};
   } else {
     names = {is_open ? "nvidia-kernel-open-dkms" : "nvidia-kernel-dkms", "nvidia-driver-cuda",
@@ -74,10 +82,11 @@ std::vector<std::string> AptPackages(const Planning& planning) {
 }
 
 std::vector<std::string> DnfPackages(const Planning& planning) {
-  std::vector<std::string> names = {planning.choice.kind == ModuleKind::kOpen
-                                        ? "kmod-nvidia-open-dkms"
-                                        : "kmod-nvidia-latest-dkms",
-                                    "nvidia-driver-cuda", "nvidia-modprobe", "nvidia-persistenced"};
+  const std::string pin = Pin(planning, "-");
+  const bool is_open = planning.choice.kind == ModuleKind::kOpen;
+  std::vector<std::string> names = {
+      fmt::format("{}{}", is_open ? "kmod-nvidia-open-dkms" : "kmod-nvidia-latest-dkms", pin),
+      fmt::format("nvidia-driver-cuda{}", pin), "nvidia-modprobe", "nvidia-persistenced"};
   AddFabricPackages(planning,
                     planning.choice.branch() >= kUnversionedFabric ? "nvidia-fabricmanager"
                                                                    : "nvidia-fabric-manager",

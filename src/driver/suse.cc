@@ -65,7 +65,7 @@ Status AddSuseSteps(Planning& planning) {
     // Its package builds the module when it is installed: that takes the headers.
     AddStep(planning.plan, "headers", "install the headers of the kernel", pages::kSuse,
             InstallPackages{{fmt::format("kernel-{}-devel", flavour)}});
-    planning.traits.mok_key = "/var/lib/nvidia-pubkeys";
+    planning.traits.mok_key = "/var/lib/nvidia-pubkeys/MOK-nvidia-driver-*.der";
     module = fmt::format("nvidia-driver-G06-kmp-{}", flavour);
   } else if (is_nvidia) {
     module = fmt::format("nvidia-open-driver-G06-signed-cuda-kmp-{}", flavour);

@@ -69,6 +69,11 @@ Status AddOwnPackages(Planning& planning) {
           InstallPackages{ModulePackages(planning)});
   AddStep(planning.plan, "packages", "install the driver's user space", pages::kUbuntuServer,
           InstallPackages{UserPackages(planning)});
+  if (HasNvLink5(facts)) {
+    planning.plan.notes.emplace_back(
+        "boards with NVLink 5 need the subnet manager nvlsm as well, which Ubuntu has not: install "
+        "it, or the whole driver with --source nvidia");
+  }
   return OkStatus();
 }
 

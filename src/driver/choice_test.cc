@@ -1,0 +1,171 @@
+#include "src/driver/choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+
+namespace kgpu::driver {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr uint16_t kV100 = 0x1db6;
+constexpr uint16_t kA100 = 0x20b5;
+constexpr uint16_t kB200 = 0x2901;
+
+HostFacts Host(std::string_view os_release, std::vector<uint16_t> gpus) {
+  HostFacts facts;
+  facts.distribution = ParseDistribution(os_release);
+  facts.arch = "x86_64";
+  facts.kernel.release = "6.8.0-85-generic";
+  facts.kernel.flavour = "generic";
+  facts.kernel.is_running = true;
+  for (const uint16_t id : gpus) {
+    facts.gpus.push_back({id, GenerationOf(id)});
+  }
+  return facts;
+}
+
+HostFacts Debian12(std::vector<uint16_t> gpus) {
+  return Host("ID=debian\nVERSION_ID=12\nPRETTY_NAME=Debian\n", std::move(gpus));
+}
+HostFacts Ubuntu24(std::vector<uint16_t> gpus) {
+  return Host("ID=ubuntu\nVERSION_ID=24.04\nPRETTY_NAME=Ubuntu\n", std::move(gpus));
+}
+
+TEST(ChoiceTest, TakesTheDistributionsPackagesWhereTheyDo) {
+  const auto choice = Choose(Debian12({kA100}), {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->version, "535");
+  EXPECT_EQ(choice->source, SourceKind::kDistribution);
+  EXPECT_EQ(choice->kind, ModuleKind::kProprietary);
+}
+
+TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionsDriverIsTooOldForTheGpu) {
+  const auto choice = Choose(Debian12({kB200}), {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->version, "580");
+  EXPECT_EQ(choice->source, SourceKind::kNvidia);
+  EXPECT_EQ(choice->kind, ModuleKind::kOpen);
+}
+
+TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionsDriverIsTooOldForCuda) {
+  Request request;
+  request.cuda = "12.4";
+  const auto choice = Choose(Debian12({kA100}), request);
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->source, SourceKind::kNvidia);
+  EXPECT_THAT(choice->why, Contains("CUDA 12.4 needs driver 550.54.14 or newer"));
+}
+
+TEST(ChoiceTest, PrefersLongSupportToTheNewest) {
+  const auto choice = Choose(Ubuntu24({kA100}), {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->version, "580");
+  EXPECT_TRUE(choice->is_signed);
+}
+
+TEST(ChoiceTest, LeavesLongSupportWhereCudaNeedsMore) {
+  Request request;
+  request.cuda = "13.2";
+  const auto choice = Choose(Ubuntu24({kA100}), request);
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->version, "595");
+}
+
+TEST(ChoiceTest, TakesProprietaryModulesForVolta) {
+  const auto choice = Choose(Ubuntu24({kV100}), {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->kind, ModuleKind::kProprietary);
+  Request open;
+  open.kind = ModuleKind::kOpen;
+  EXPECT_THAT(Choose(Ubuntu24({kV100}), open),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("take proprietary")));
+}
+
+TEST(ChoiceTest, RefusesProprietaryModulesForBlackwell) {
+  Request request;
+  request.kind = ModuleKind::kProprietary;
+  EXPECT_THAT(Choose(Ubuntu24({kB200}), request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("take open")));
+}
+
+TEST(ChoiceTest, RefusesGpusThatNoModulesDriveTogether) {
+  EXPECT_THAT(Choose(Ubuntu24({kV100, kB200}), {}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("volta and blackwell")));
+}
+
+TEST(ChoiceTest, RefusesCudaWhoseDriverHasLeftTheGpuBehind) {
+  Request request;
+  request.cuda = "13.1";
+  EXPECT_THAT(Choose(Ubuntu24({kV100}), request),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("branch 580 is the last that knows these GPUs (volta)")));
+}
+
+TEST(ChoiceTest, NotesThatCudaMakesNoProgramsForTheGpu) {
+  Request request;
+  request.cuda = "13.0";
+  const auto choice = Choose(Ubuntu24({kV100}), request);
+  ASSERT_OK(choice);
+  EXPECT_THAT(choice->notes, Contains(HasSubstr("no programs for volta")));
+}
+
+TEST(ChoiceTest, RefusesAHostWithoutGpus) {
+  EXPECT_THAT(Choose(Ubuntu24({}), {}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--gpu ampere")));
+  Request request;
+  request.generation = Generation::kAmpere;
+  EXPECT_OK(Choose(Ubuntu24({}), request));
+}
+
+TEST(ChoiceTest, TakesAWholeVersionOfNvidiasRepositoryOnly) {
+  Request request;
+  request.version = "580.95.05";
+  const auto choice = Choose(Ubuntu24({kA100}), request);
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->source, SourceKind::kNvidia);
+  EXPECT_EQ(choice->version, "580.95.05");
+  request.source = SourceKind::kDistribution;
+  EXPECT_THAT(Choose(Ubuntu24({kA100}), request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--branch 580")));
+}
+
+TEST(ChoiceTest, RefusesAVersionOlderThanTheCudaAskedFor) {
+  Request request;
+  request.version = "535";
+  request.cuda = "12.4";
+  EXPECT_THAT(Choose(Ubuntu24({kA100}), request), StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(ChoiceTest, TellsWhatThereIsWhereNothingFits) {
+  Request request;
+  request.version = "470";
+  EXPECT_THAT(Choose(Debian12({kA100}), request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("535 (both kinds)")));
+  EXPECT_THAT(Choose(Host("ID=alpine\nPRETTY_NAME=Alpine\n", {kA100}), {}),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("--source FILE.run")));
+}
+
+TEST(ChoiceTest, RefusesAFileForAnotherArchitecture) {
+  HostFacts facts = Ubuntu24({kA100});
+  facts.file =
+      DriverFile{.path = "/x.run", .version = "580.95.05", .arch = "aarch64", .package = ""};
+  Request request;
+  request.source = SourceKind::kRunFile;
+  EXPECT_THAT(Choose(facts, request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is for aarch64")));
+}
+
+TEST(SourceTest, IsAWordOrAFile) {
+  EXPECT_THAT(ParseSource("nvidia"), IsOkAndHolds(std::optional(SourceKind::kNvidia)));
+  EXPECT_THAT(ParseSource("auto"), IsOkAndHolds(std::nullopt));
+  EXPECT_THAT(ParseSource("/a/b.run"), IsOkAndHolds(std::optional(SourceKind::kRunFile)));
+  EXPECT_THAT(ParseSource("b.deb"), IsOkAndHolds(std::optional(SourceKind::kLocalRepo)));
+  EXPECT_THAT(ParseSource("internet"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace kgpu::driver

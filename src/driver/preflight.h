@@ -1,0 +1,34 @@
+// What is looked at before anything of a host is touched: whether the plan can be carried out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/driver/host_facts.h"
+#include "src/driver/plan.h"
+#include "src/sys/root.h"
+#include "src/sys/run.h"
+
+namespace kgpu::driver {
+
+struct Finding {
+  std::string id;  // "space", "packages", …
+  bool is_blocker = true;
+  std::string text;  // what is wrong
+  std::string mend;
+  bool operator==(const Finding&) const = default;
+};
+
+// Of the facts alone: space, another driver in the way, what uses the GPUs, held packages. Pure.
+std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan);
+
+// Asks the host's package manager, without changing what it knows, whether the packages could be
+// had; apt reads the lists of sources that the plan is yet to add, too. Packages of a repository
+// that a step adds can not be asked for: the finding is no blocker then and says so.
+std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+                                   sys::ProgramRunner& runner);
+
+// What apt, dnf or zypper says of why packages can not be installed, in one line. Pure.
+std::string ReasonOf(std::string_view output);
+
+}  // namespace kgpu::driver

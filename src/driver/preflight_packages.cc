@@ -1,0 +1,312 @@
+// Asking the host's package manager whether the plan's packages could be had.
+#include <stdlib.h>  // mkdtemp is POSIX
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/driver/module_facts.h"
+#include "src/driver/preflight.h"
+#include "src/sys/atomic_file.h"
+
+namespace kgpu::driver {
+namespace {
+
+constexpr size_t kReasonLimit = 300;
+constexpr std::chrono::seconds kDeadline{300};
+
+sys::RunRequest RequestFor(std::vector<std::string> argv, const sys::Root& host) {
+  sys::RunRequest request;
+  request.argv = std::move(argv);
+  request.environment.emplace_back("DEBIAN_FRONTEND=noninteractive");
+  request.root = host.path();
+  request.deadline = kDeadline;
+  return request;
+}
+
+// What a command says of its failure; empty: it went well.
+std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::ProgramRunner& runner,
+                std::vector<Finding>& findings) {
+  const std::string name = Join(argv, " ");
+  const StatusOr<sys::RunResult> result = runner.Run(RequestFor(std::move(argv), host));
+  if (!result.ok()) {
+    findings.push_back({.id = "package-manager",
+                        .is_blocker = false,
+                        .text = fmt::format("{}: {}", name, Message(result.status())),
+                        .mend = "run it by hand and see"});
+    return {};
+  }
+  if (result->IsSuccess()) {
+    return {};
+  }
+  const std::string reason = ReasonOf(fmt::format("{}\n{}", result->out, result->err));
+  return reason.empty() ? sys::Describe(*result) : reason;
+}
+
+bool AddsRepository(const Plan& plan) {
+  return std::ranges::any_of(plan.steps, [](const Step& step) { return step.id == "repository"; });
+}
+
+std::vector<std::string> AllPackages(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Step& step : plan.steps) {
+    if (const auto* install = std::get_if<InstallPackages>(&step.deed)) {
+      names.insert(names.end(), install->names.begin(), install->names.end());
+    }
+  }
+  return names;
+}
+
+void NoteUnresolved(const std::string& what, std::string reason, std::vector<Finding>& findings) {
+  if (!reason.empty()) {
+    findings.push_back({.id = "packages",
+                        .text = fmt::format("{} can not be installed: {}", what, reason),
+                        .mend = "another --source, --version or --module may have what can be "
+                                "installed"});
+  }
+}
+
+// A folder below the host's root for apt's lists, gone with this object.
+class Scratch {
+ public:
+  static StatusOr<std::unique_ptr<Scratch>> Make(const sys::Root& host) {
+    ASSIGN_OR_RETURN(const std::string cache, host.Resolve("/var/cache"));
+    std::string folder = host.At(fmt::format("{}/kgpu-preflight-XXXXXX", cache));
+    if (mkdtemp(folder.data()) == nullptr) {
+      return ErrnoStatus(errno, fmt::format("make a folder in {}", host.At(cache)));
+    }
+    auto scratch = std::make_unique<Scratch>(folder, cache);
+    for (const char* part : {"lists/partial", "cache/archives/partial"}) {
+      std::error_code error;
+      std::filesystem::create_directories(fmt::format("{}/{}", folder, part), error);
+      if (error) {
+        return ErrnoStatus(error.value(), fmt::format("make {}/{}", folder, part));
+      }
+    }
+    return scratch;
+  }
+
+  Scratch(std::string folder, const std::string& cache)
+      : folder_(std::move(folder)),
+        inside_(fmt::format("{}{}", cache, folder_.substr(folder_.rfind('/')))) {}
+  ~Scratch() {
+    std::error_code error;  // what stays is a cache
+    std::filesystem::remove_all(folder_, error);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // As this process and as the host's programs see it.
+  const std::string& folder() const { return folder_; }
+  const std::string& inside() const { return inside_; }
+
+ private:
+  std::string folder_;
+  std::string inside_;
+};
+
+// The sources of the host and those that the plan adds, a line each.
+std::string SourcesText(const HostFacts& facts, const Plan& plan) {
+  std::vector<AptSource> sources = facts.apt;
+  for (const Step& step : plan.steps) {
+    const auto* file = std::get_if<WriteFile>(&step.deed);
+    if (file != nullptr && file->path.ends_with(".sources")) {
+      for (AptSource& source : ParseAptParagraphs(file->text, file->path)) {
+        sources.push_back(std::move(source));
+      }
+    }
+  }
+  std::string text;
+  for (const AptSource& source : sources) {
+    fmt::format_to(
+        std::back_inserter(text), "deb {}{} {} {}\n",
+        source.signed_by.starts_with('/') ? fmt::format("[signed-by={}] ", source.signed_by) : "",
+        source.uri, source.suite, Join(source.components, " "));
+  }
+  return text;
+}
+
+// apt as the host has it, but with lists of its own in `scratch`.
+std::vector<std::string> AptCommand(const std::string& apt, const std::string& scratch,
+                                    std::initializer_list<std::string> more) {
+  std::vector<std::string> argv = {apt,
+                                   "-o",
+                                   fmt::format("Dir::State::lists={}/lists", scratch),
+                                   "-o",
+                                   fmt::format("Dir::Cache={}/cache", scratch),
+                                   "-o",
+                                   fmt::format("Dir::Etc::sourcelist={}/sources.list", scratch),
+                                   "-o",
+                                   "Dir::Etc::sourceparts=/dev/null",
+                                   "-o",
+                                   "APT::Sandbox::User=root"};
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+void CheckApt(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+              sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+  const std::string apt = facts.Program("apt-get");
+  if (apt.empty()) {
+    findings.push_back(
+        {.id = "package-manager", .text = "apt-get is not on this host", .mend = "install apt"});
+    return;
+  }
+  const auto scratch = Scratch::Make(host);
+  std::string written = scratch.ok() ? "" : std::string(Message(scratch.status()));
+  if (scratch.ok()) {
+    const Status status =
+        sys::WriteFileAtomically((*scratch)->folder() + "/sources.list", SourcesText(facts, plan));
+    written = status.ok() ? "" : std::string(Message(status));
+  }
+  if (!written.empty()) {
+    findings.push_back({.id = "package-manager",
+                        .is_blocker = false,
+                        .text = fmt::format("packages could not be looked for: {}", written),
+                        .mend = "run it as root"});
+    return;
+  }
+  const std::string& inside = (*scratch)->inside();
+  // Else apt takes a repository that is not reached for one that has nothing new.
+  if (std::string reason =
+          Try(AptCommand(apt, inside, {"-o", "APT::Update::Error-Mode=any", "update"}), host,
+              runner, findings);
+      !reason.empty()) {
+    findings.push_back(
+        {.id = "repositories",
+         .text = fmt::format("the package sources are not reached: {}", reason),
+         .mend = "mend the network, the proxy or the file of sources that is named"});
+    return;
+  }
+  const std::vector<std::string> names = AllPackages(plan);
+  std::vector<std::string> argv =
+      AptCommand(apt, inside, {"--simulate", "--no-install-recommends", "install"});
+  argv.insert(argv.end(), names.begin(), names.end());
+  NoteUnresolved(Join(names, ", "), Try(std::move(argv), host, runner, findings), findings);
+}
+
+void CheckDnf(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+              sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+  const std::string dnf = facts.Program("dnf");
+  if (dnf.empty()) {
+    return;
+  }
+  std::vector<std::string> argv = {dnf, "--assumeno", "install"};
+  const std::vector<std::string> names = AllPackages(plan);
+  argv.insert(argv.end(), names.begin(), names.end());
+  const StatusOr<sys::RunResult> result = runner.Run(RequestFor(argv, host));
+  // "No" is its answer to its own question, an error: only what it says tells the two apart.
+  const std::string text = result.ok() ? fmt::format("{}\n{}", result->out, result->err) : "";
+  if (result.ok() && !result->IsSuccess() && text.find("Operation aborted") == std::string::npos) {
+    NoteUnresolved(Join(names, ", "), ReasonOf(text), findings);
+  }
+}
+
+void CheckZypper(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+                 sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+  const std::string zypper = facts.Program("zypper");
+  if (zypper.empty()) {
+    return;
+  }
+  std::vector<std::string> argv = {zypper, "--non-interactive", "install", "--dry-run",
+                                   "--auto-agree-with-licenses"};
+  const std::vector<std::string> names = AllPackages(plan);
+  argv.insert(argv.end(), names.begin(), names.end());
+  NoteUnresolved(Join(names, ", "), Try(argv, host, runner, findings), findings);
+}
+
+// Modules of another version that DKMS would build again with every kernel, and that could win.
+void CheckDkms(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+               sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+  const std::string dkms = facts.Program("dkms");
+  if (dkms.empty()) {
+    return;
+  }
+  const auto result = runner.Run(RequestFor({dkms, "status"}, host));
+  if (!result.ok() || !result->IsSuccess()) {
+    return;
+  }
+  for (const DkmsEntry& entry : ParseDkmsStatus(result->out)) {
+    const bool is_same = entry.version == plan.version ||
+                         entry.version.starts_with(fmt::format("{}.", plan.version));
+    if (entry.module.starts_with("nvidia") && !entry.module.starts_with("nvidia-fs") &&
+        (!is_same || entry.state == "broken")) {
+      findings.push_back({.id = "dkms",
+                          .is_blocker = false,
+                          .text = fmt::format("DKMS has {} {}{}{}, {}", entry.module, entry.version,
+                                              entry.kernel.empty() ? "" : " for kernel ",
+                                              entry.kernel, entry.state),
+                          .mend = fmt::format("dkms remove {}/{} --all, when no package brought it",
+                                              entry.module, entry.version)});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+                                   sys::ProgramRunner& runner) {
+  std::vector<Finding> findings;
+  CheckDkms(facts, plan, host, runner, findings);
+  if (AddsRepository(plan)) {
+    findings.push_back(
+        {.id = "packages",
+         .is_blocker = false,
+         .text = "whether the packages can be installed is not known before NVIDIA's repository is "
+                 "added",
+         .mend = "none needed: when they can not, the repository is taken off again"});
+    return findings;
+  }
+  switch (facts.distribution.family) {
+    case Family::kDebian:
+    case Family::kUbuntu:
+      CheckApt(facts, plan, host, runner, findings);
+      break;
+    case Family::kRhel:
+    case Family::kFedora:
+    case Family::kAmazon:
+      CheckDnf(facts, plan, host, runner, findings);
+      break;
+    case Family::kSuse:
+      CheckZypper(facts, plan, host, runner, findings);
+      break;
+    case Family::kOther:
+      break;
+  }
+  return findings;
+}
+
+std::string ReasonOf(std::string_view output) {
+  // Words at the beginning of what each of them says of the matter.
+  constexpr std::array<std::string_view, 9> kTells = {"Depends:",
+                                                      "E: Unable to locate",
+                                                      "E: Package",
+                                                      "E: Failed to fetch",
+                                                      "Error: ",
+                                                      "Problem",
+                                                      "nothing provides",
+                                                      "No match for argument",
+                                                      "not found in package names"};
+  std::vector<std::string> reasons;
+  for (const std::string_view line : Split(output, '\n')) {
+    const bool tells = std::ranges::any_of(kTells, [line](std::string_view word) {
+      return line.find(word) != std::string_view::npos;
+    });
+    if (tells && reasons.size() < 3) {
+      reasons.push_back(Join({std::string(Trim(line))}, ""));
+    }
+  }
+  return Printable(Join(reasons, "; "), kReasonLimit);
+}
+
+}  // namespace kgpu::driver

@@ -1,0 +1,150 @@
+#include "src/driver/preflight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::driver {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Answers each call with the next of its results.
+class ScriptedRunner final : public sys::ProgramRunner {
+ public:
+  void Add(int code, std::string out) {
+    sys::RunResult result;
+    result.exit.code = code;
+    result.out = std::move(out);
+    results_.push_back(std::move(result));
+  }
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    argvs.push_back(request.argv);
+    if (argvs.size() > results_.size()) {
+      return NotFound("{}: no such program", request.argv[0]);
+    }
+    return results_[argvs.size() - 1];
+  }
+  std::vector<std::vector<std::string>> argvs;
+
+ private:
+  std::vector<sys::RunResult> results_;
+};
+
+Plan InstallOf(std::string name) {
+  Plan plan;
+  plan.steps.push_back(
+      {.id = "packages", .title = "", .source = "", .deed = InstallPackages{{std::move(name)}}});
+  return plan;
+}
+
+HostFacts Debian() {
+  HostFacts facts;
+  facts.distribution.family = Family::kDebian;
+  facts.programs = {"/usr/bin/apt-get"};
+  facts.apt = {
+      {.file = "f", .uri = "http://a", .suite = "s", .components = {"main"}, .signed_by = ""}};
+  return facts;
+}
+
+TEST(CheckFactsTest, FindsNothingOnAPlainHost) {
+  EXPECT_THAT(CheckFacts({}, {}), IsEmpty());
+}
+
+TEST(CheckFactsTest, RefusesAFullDisk) {
+  HostFacts facts;
+  facts.free_bytes = uint64_t{100} << 20;
+  EXPECT_THAT(CheckFacts(facts, {}),
+              ElementsAre(AllOf(Field(&Finding::id, "space"), Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("100 MiB")))));
+}
+
+TEST(CheckFactsTest, RefusesPackagesOverAnInstallersDriver) {
+  HostFacts facts;
+  facts.existing = Existing::kRunFile;
+  EXPECT_THAT(CheckFacts(facts, {}),
+              ElementsAre(Field(&Finding::mend, HasSubstr("nvidia-uninstall"))));
+}
+
+TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
+  HostFacts facts;
+  facts.packages = {{"nvidia-utils-535", {"535.1", true}}, {"vim", {"9", true}}};
+  EXPECT_THAT(CheckFacts(facts, {}),
+              ElementsAre(Field(&Finding::mend, "apt-mark unhold nvidia-utils-535")));
+}
+
+TEST(CheckPackagesTest, AsksAptWithoutTouchingItsLists) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  ScriptedRunner runner;
+  runner.Add(0, "");
+  runner.Add(0, "");
+  EXPECT_THAT(CheckPackages(Debian(), InstallOf("x"), *host, runner), IsEmpty());
+  ASSERT_EQ(runner.argvs.size(), 2U);
+  for (const auto& argv : runner.argvs) {
+    EXPECT_THAT(argv, Contains(HasSubstr("Dir::State::lists=/var/cache/kgpu-preflight-")));
+  }
+  EXPECT_THAT(runner.argvs[1], Contains("--simulate"));
+  EXPECT_THAT(host->ListDir("var/cache"), IsOkAndHolds(IsEmpty()));
+}
+
+TEST(CheckPackagesTest, RefusesWhatAptCanNotInstallWithItsReason) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  ScriptedRunner runner;
+  runner.Add(0, "");
+  runner.Add(100,
+             "The following packages have unmet dependencies:\n"
+             " nvidia-open-kernel-dkms : Depends: firmware-nvidia-gsp (= 535.261.03)\n"
+             "E: Unable to correct problems, you have held broken packages.\n");
+  EXPECT_THAT(CheckPackages(Debian(), InstallOf("nvidia-open-kernel-dkms"), *host, runner),
+              ElementsAre(AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("firmware-nvidia-gsp")))));
+}
+
+TEST(CheckPackagesTest, RefusesSourcesThatAreNotReached) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  ScriptedRunner runner;
+  runner.Add(100, "E: Failed to fetch http://a/dists/s/InRelease  Could not resolve 'a'\n");
+  EXPECT_THAT(CheckPackages(Debian(), InstallOf("x"), *host, runner),
+              ElementsAre(AllOf(Field(&Finding::id, "repositories"),
+                                Field(&Finding::text, HasSubstr("Could not resolve")))));
+}
+
+TEST(CheckPackagesTest, TakesDnfsNoForAnAnswer) {
+  const TempDir dir;
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts;
+  facts.distribution.family = Family::kRhel;
+  facts.programs = {"/usr/bin/dnf"};
+  ScriptedRunner runner;
+  runner.Add(1, "Transaction Summary\nInstall 3 Packages\nOperation aborted.\n");
+  EXPECT_THAT(CheckPackages(facts, InstallOf("x"), *host, runner), IsEmpty());
+  ScriptedRunner refusing;
+  refusing.Add(1, "No match for argument: x\nError: Unable to find a match: x\n");
+  EXPECT_THAT(CheckPackages(facts, InstallOf("x"), *host, refusing),
+              ElementsAre(Field(&Finding::text, HasSubstr("No match for argument: x"))));
+}
+
+TEST(ReasonTest, IsOneLineOfWhatMatters) {
+  EXPECT_EQ(ReasonOf("Reading package lists...\nE: Unable to locate package x\n"),
+            "E: Unable to locate package x");
+  EXPECT_EQ(ReasonOf("all is well\n"), "");
+}
+
+}  // namespace
+}  // namespace kgpu::driver
