@@ -1,0 +1,158 @@
+// Resource claims (DRA): what a pod's claims wait for, and which nodes have devices for them.
+// Selectors of devices are CEL, which is not judged: only drivers and numbers are.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/explain/judge.h"
+#include "src/explain/placing.h"
+
+namespace kgpu::explain {
+namespace {
+
+using Reasons = std::vector<Reason>;
+
+const DeviceClass* FindClass(const Facts& facts, const std::string& name) {
+  const auto found = std::ranges::find(facts.device_classes, name, &DeviceClass::name);
+  return found == facts.device_classes.end() ? nullptr : &*found;
+}
+
+void Unmade(const Case& c, const ClaimUse& use, Reasons& out) {
+  const bool has_template =
+      use.made_from.empty() || c.facts.claim_templates.contains(use.made_from);
+  if (!has_template && c.facts.Has("ResourceClaimTemplate")) {
+    out.push_back(
+        {"claim-missing",
+         fmt::format("claim {}: there is no ResourceClaimTemplate {}", use.name, use.made_from),
+         {fmt::format("kubectl get resourceclaimtemplates -n {}", c.pod.space)}});
+  } else if (use.claim.empty()) {
+    out.push_back(
+        {"claim-pending",
+         fmt::format("claim {}: not made from its template {} yet", use.name, use.made_from),
+         {fmt::format("kubectl get resourceclaims -n {}", c.pod.space)}});
+  } else {
+    out.push_back({"claim-missing",
+                   fmt::format("claim {}: there is no ResourceClaim {}", use.name, use.claim),
+                   {fmt::format("kubectl get resourceclaims -n {}", c.pod.space)}});
+  }
+}
+
+void Unallocated(const Case& c, const Claim& claim, Reasons& out) {
+  bool lacks_class = false;
+  std::vector<std::string> asks;
+  for (const ClaimRequest& request : claim.requests) {
+    asks.push_back(fmt::format("{} of {}",
+                               request.wants_all ? "all" : fmt::format("{}", request.count),
+                               Join(request.classes, " or ")));
+    const bool has_one = std::ranges::any_of(request.classes, [&](const std::string& name) {
+      return FindClass(c.facts, name) != nullptr;
+    });
+    if (!has_one && c.facts.Has("DeviceClass")) {
+      lacks_class = true;
+      out.push_back({"claim-missing",
+                     fmt::format("claim {}: there is no DeviceClass {}", claim.name,
+                                 Join(request.classes, " or ")),
+                     {"kubectl get deviceclasses"}});
+    }
+  }
+  if (!lacks_class) {
+    out.push_back(
+        {"claim-pending",
+         fmt::format("claim {} asks for {} and has no allocation", claim.name, Join(asks, ", ")),
+         {fmt::format("kubectl describe resourceclaim -n {} {}", claim.space, claim.name),
+          "kubectl get resourceslices"}});
+  }
+}
+
+// Devices that no claim has, of one driver, on one node.
+size_t FreeDevices(const Facts& facts, const std::string& driver, const std::string& node,
+                   size_t& all) {
+  std::set<std::pair<std::string_view, std::string_view>> taken;  // pool, device
+  for (const Claim& claim : facts.claims) {
+    for (const ClaimResult& result : claim.results) {
+      if (result.driver == driver) {
+        taken.emplace(result.pool, result.device);
+      }
+    }
+  }
+  size_t free = 0;
+  all = 0;
+  for (const Slice& slice : facts.slices) {
+    if (slice.driver != driver || (slice.node != node && !slice.node.empty())) {
+      continue;
+    }
+    for (const std::string& device : slice.devices) {
+      ++all;
+      const bool is_free = !taken.contains({slice.pool, device}) && !slice.tainted.contains(device);
+      free += is_free ? 1 : 0;
+    }
+  }
+  return free;
+}
+
+void RequestOn(const Case& c, const Claim& claim, const ClaimRequest& request, const Node& node,
+               Reasons& out) {
+  // Of several classes any will do, and a driver that its class does not name is not known.
+  const DeviceClass* found =
+      request.classes.size() == 1 ? FindClass(c.facts, request.classes.front()) : nullptr;
+  if (found == nullptr || found->driver.empty() || !c.facts.Has("ResourceSlice")) {
+    return;
+  }
+  size_t all = 0;
+  const size_t free = FreeDevices(c.facts, found->driver, node.name, all);
+  const size_t want =
+      request.wants_all ? 1 : static_cast<size_t>(std::max<int64_t>(request.count, 0));
+  if (free >= want) {
+    return;
+  }
+  out.push_back({"claim-no-device",
+                 fmt::format("claim {} wants {} of {} (driver {}), {} free of {}", claim.name,
+                             request.wants_all ? "all" : fmt::format("{}", want), found->name,
+                             found->driver, free, all),
+                 {all == 0 ? fmt::format("kubectl get resourceslices --field-selector spec.nodeName"
+                                         "={}   # none: does the driver run there?",
+                                         node.name)
+                           : "kubectl get resourceclaims -A   # who has them"}});
+}
+
+}  // namespace
+
+std::vector<Reason> ClaimReasons(const Case& c) {
+  Reasons out;
+  if (!c.facts.Has("ResourceClaim")) {
+    return out;
+  }
+  for (const ClaimUse& use : c.pod.claims) {
+    const auto found = std::ranges::find_if(
+        c.claims, [&](const Claim* claim) { return claim->name == use.claim; });
+    if (found == c.claims.end()) {
+      Unmade(c, use, out);
+    } else if (!(*found)->is_allocated) {
+      Unallocated(c, **found, out);
+    }
+  }
+  return out;
+}
+
+std::vector<Reason> NodeClaimReasons(const Case& c, const Node& node) {
+  Reasons out;
+  for (const Claim* claim : c.claims) {
+    if (claim->is_allocated) {
+      if (claim->nodes && !MatchesAny(*claim->nodes, node)) {
+        out.push_back({"claim-elsewhere",
+                       fmt::format("claim {} has devices of another node", claim->name),
+                       {fmt::format("kubectl get resourceclaim -n {} {} -o yaml", claim->space,
+                                    claim->name)}});
+      }
+      continue;
+    }
+    for (const ClaimRequest& request : claim->requests) {
+      RequestOn(c, *claim, request, node, out);
+    }
+  }
+  return out;
+}
+
+}  // namespace kgpu::explain

@@ -1,0 +1,44 @@
+// A small cluster in which a pod fits, and edits that break it.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/explain/dump.h"
+#include "src/explain/explain.h"
+
+namespace kgpu::explain {
+
+// A merge patch, as YAML, of an object by its name; of no name: objects more, one a document.
+struct Edit {
+  std::string object{};
+  std::string yaml{};
+};
+
+class World {
+ public:
+  // Pod team-a/train asks for 2 nvidia.com/gpu; node-a has 8 of them, 4 free, and a taint that the
+  // pod tolerates; node-b has no GPU.
+  World();
+
+  World& Apply(const std::vector<Edit>& edits);
+  World& Forget(const std::string& kind);  // as if it had not been listed
+
+  Dump ToDump() const;
+  Report Explain(std::string_view name = "train") const;
+
+ private:
+  void Patch(const Edit& edit);
+
+  std::vector<boost::json::value> objects_;
+  std::set<std::string, std::less<>> listed_;
+};
+
+// Of the pod and of all nodes.
+std::multiset<std::string> IdsOf(const Report& report);
+
+}  // namespace kgpu::explain

@@ -1,0 +1,19 @@
+// A report as people and programs read it. Pure.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <cstddef>
+#include <string>
+
+#include "src/explain/explain.h"
+
+namespace kgpu::explain {
+
+// The verdict, the pod's own, then the nearest nodes, each reason with its mend; of nodes past
+// `max_nodes` only how many there are for each reason.
+std::string ReportText(const Report& report, size_t max_nodes);
+// Field names are part of the interface: docs/explain.md.
+boost::json::value ReportJson(const Report& report);
+
+}  // namespace kgpu::explain
