@@ -17,7 +17,7 @@ constexpr const char* kUsualFile = "/etc/kgpu/config.yaml";
 
 }  // namespace
 
-StatusOr<TextFile> ReadTextFile(const std::string& file) {
+StatusOr<TextFile> ReadTextFile(const std::string& file, size_t limit) {
   UniqueFd opened;
   if (file != "-") {
     // A pipe will do, since a shell's <(…) is one; a terminal that nobody closes will not be asked.
@@ -26,8 +26,7 @@ StatusOr<TextFile> ReadTextFile(const std::string& file) {
       return ErrnoStatus(errno, file);
     }
   }
-  auto text =
-      sys::ReadAll(opened.is_valid() ? opened.get() : STDIN_FILENO, config::kMaxConfigBytes);
+  auto text = sys::ReadAll(opened.is_valid() ? opened.get() : STDIN_FILENO, limit);
   if (!text.ok()) {
     return Annotate(text.status(), "{}", file);
   }

@@ -13,8 +13,8 @@ struct TextFile {
   std::string text;
 };
 
-// "-" is standard input; a pipe will do. Errors: as open(2); OutOfRange (more than 1 MiB).
-StatusOr<TextFile> ReadTextFile(const std::string& file);
+// "-" is standard input; a pipe will do. Errors: as open(2); OutOfRange (more than `limit`).
+StatusOr<TextFile> ReadTextFile(const std::string& file, size_t limit = config::kMaxConfigBytes);
 
 // The NodeConfig named, else the one where the agent looks, else the defaults.
 StatusOr<config::NodeConfig> ReadNodeConfig(const std::string& file);

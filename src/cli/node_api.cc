@@ -49,6 +49,10 @@ class ClusterApi final : public NodeApi {
     cluster.sources.context = options.context;
     cluster.sources.environment = Environment();
     cluster.client.user_agent = kube::UserAgent("kgpu", VersionNumber(), Machine());
+    if (options.reads_much) {
+      cluster.client.gate.per_second = 30;
+      cluster.client.gate.burst = 60;
+    }
     std::error_code error;
     cluster.sources.working_folder = std::filesystem::current_path(error).string();
     ASSIGN_OR_RETURN(api->cluster_, kube::Cluster::Open(*api->loop_, api->random_, api->root_,
@@ -58,6 +62,10 @@ class ClusterApi final : public NodeApi {
 
   StatusOr<json::value> Send(kube::ApiRequest request) override {
     return kube::Fetch(*loop_, cluster_->client(), std::move(request));
+  }
+
+  std::string Space() const override {
+    return cluster_->space().empty() ? "default" : cluster_->space();
   }
 
  private:
@@ -76,6 +84,10 @@ void AddNodeOptions(CLI::App& verb, NodeOptions& options) {
   // Not by envname: a verb has to tell another node that was asked for from this one.
   verb.add_option("--node", options.node, "The node's name (default: $NODE_NAME, else this host's)")
       ->type_name("NAME");
+  AddClusterOptions(verb, options);
+}
+
+void AddClusterOptions(CLI::App& verb, NodeOptions& options) {
   verb.add_option("--kubeconfig", options.kubeconfig,
                   "How to reach the API server (default: $KUBECONFIG, ~/.kube/config, the pod's "
                   "own account)")

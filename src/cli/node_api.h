@@ -24,10 +24,13 @@ struct NodeOptions {
   std::string context;     // empty: the current one
   std::string output = "table";
   bool is_dry_run = false;
+  bool reads_much = false;  // a person waits for many answers: more of them in a second
 };
 
 // --node, --kubeconfig, --context; `options` outlives the parse.
 void AddNodeOptions(CLI::App& verb, NodeOptions& options);
+// --kubeconfig and --context alone.
+void AddClusterOptions(CLI::App& verb, NodeOptions& options);
 // --dry-run and --output of a verb that changes something.
 void AddChangeOptions(CLI::App& verb, NodeOptions& options);
 
@@ -42,6 +45,9 @@ class NodeApi {
 
   // Errors: those of kube::Client::Send.
   virtual StatusOr<boost::json::value> Send(kube::ApiRequest request) = 0;
+
+  // The namespace of the context.
+  virtual std::string Space() const { return "default"; }
 
   // Errors: NotFound with the mend, and those of Send.
   StatusOr<node::SeenNode> ReadNode(const std::string& name);

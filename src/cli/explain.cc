@@ -1,0 +1,219 @@
+#include "src/cli/explain.h"
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "src/base/clock.h"
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/cli/config_file.h"
+#include "src/cli/find_pods.h"
+#include "src/cli/node_api.h"
+#include "src/cli/node_name.h"
+#include "src/cli/output.h"
+#include "src/doc/doc.h"
+#include "src/explain/explain.h"
+#include "src/explain/gather.h"
+#include "src/explain/view.h"
+#include "src/sys/atomic_file.h"
+#include "src/sys/root.h"
+
+namespace kgpu::cli {
+namespace {
+
+constexpr size_t kNodesShown = 10;
+
+struct Options {
+  NodeOptions common;
+  std::string pod;
+  std::string space;
+  std::string from;
+  std::string save;
+  std::string kubelet_dir = "/var/lib/kubelet";
+  bool shows_all_nodes = false;
+};
+
+struct PodName {
+  std::string space;
+  std::string name;
+};
+
+// "team-a/train", or "train" in `space`.
+StatusOr<PodName> ParsePodName(const std::string& text, const std::string& space) {
+  const size_t slash = text.find('/');
+  PodName pod = slash == std::string::npos ? PodName{space, text}
+                                           : PodName{text.substr(0, slash), text.substr(slash + 1)};
+  if (pod.name.empty() || pod.space.empty() || pod.name.find('/') != std::string::npos) {
+    return InvalidArgument("{}: name the pod as NAMESPACE/NAME, or NAME with --namespace",
+                           Printable(text, 300));
+  }
+  return pod;
+}
+
+// Which devices the kubelet of this host gave to the pod, where it runs here.
+void AddHeld(const Options& options, const PodName& pod, explain::Dump& dump) {
+  const explain::Facts facts = explain::FactsOf(dump, pod.space, pod.name);
+  if (!facts.pod || facts.pod->node.empty() || facts.pod->node != NodeName("")) {
+    return;
+  }
+  const StatusOr<sys::Root> root = sys::Root::Open("/");
+  const StatusOr<pods::PodMapPtr> map = root.ok() ? FindPods(*root, options.kubelet_dir, nullptr)
+                                                  : StatusOr<pods::PodMapPtr>(root.status());
+  if (!map.ok()) {
+    dump.unseen.push_back(fmt::format("devices of the pod: {}", Message(map.status())));
+    return;
+  }
+  if (!(*map)->problem.empty()) {
+    dump.unseen.push_back(fmt::format("devices of the pod: {}", (*map)->problem));
+  }
+  for (const pods::DeviceUse& use : (*map)->devices) {
+    if (use.user.pod_namespace == pod.space && use.user.pod == pod.name) {
+      dump.held.push_back(
+          {.container = use.user.container, .resource = use.resource, .id = use.device_id});
+    }
+  }
+}
+
+StatusOr<explain::Dump> ReadCluster(const Options& options, PodName& pod) {
+  NodeOptions common = options.common;
+  common.reads_much = true;
+  ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(common));
+  ASSIGN_OR_RETURN(pod,
+                   ParsePodName(options.pod, options.space.empty() ? api->Space() : options.space));
+  const explain::Ask ask = [&](kube::ApiRequest request) { return api->Send(std::move(request)); };
+  ASSIGN_OR_RETURN(explain::Dump dump, explain::Gather(ask, pod.space, pod.name));
+  dump.taken = report::FormatTime(RealClock().WallNow());
+  AddHeld(options, pod, dump);
+  return dump;
+}
+
+StatusOr<explain::Dump> ReadSaved(const Options& options, PodName& pod) {
+  ASSIGN_OR_RETURN(const TextFile file, ReadTextFile(options.from, explain::kMaxJsonDump));
+  ASSIGN_OR_RETURN(explain::Dump dump, explain::ReadDump(file.text, file.name));
+  const std::string& name = options.pod.empty() ? dump.pod : options.pod;
+  if (name.empty()) {
+    return InvalidArgument("{}: does not say which pod it is about: name it, NAMESPACE/NAME",
+                           file.name);
+  }
+  ASSIGN_OR_RETURN(pod, ParsePodName(name, options.space.empty() ? "default" : options.space));
+  return dump;
+}
+
+StatusOr<ExitCode> RunPod(const Options& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
+  PodName pod;
+  if (options.pod.empty() && options.from.empty()) {
+    return InvalidArgument("name the pod: kgpu explain pod NAMESPACE/NAME");
+  }
+  ASSIGN_OR_RETURN(explain::Dump dump,
+                   options.from.empty() ? ReadCluster(options, pod) : ReadSaved(options, pod));
+  const explain::Report report = explain::Explain(explain::FactsOf(dump, pod.space, pod.name));
+  if (!options.save.empty()) {
+    const auto file_format = doc::FormatOfPath(options.save);
+    dump.pod = fmt::format("{}/{}", pod.space, pod.name);
+    // What a cluster runs is nobody else's business on a shared host.
+    RETURN_IF_ERROR(sys::WriteFileAtomically(
+        options.save,
+        doc::Print(explain::DumpJson(std::move(dump)), file_format.value_or(doc::Format::kJson)),
+        0600));
+  }
+  RETURN_IF_ERROR(
+      PrintOut(format == OutputFormat::kTable
+                   ? explain::ReportText(report, options.shows_all_nodes ? SIZE_MAX : kNodesShown)
+                   : Render(explain::ReportJson(report), format)));
+  if (report.state == explain::State::kAbsent) {
+    return ExitCode::kNotFound;
+  }
+  return explain::IsWell(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+StatusOr<ExitCode> RunDump(const Options& options) {
+  PodName pod;
+  ASSIGN_OR_RETURN(explain::Dump dump, ReadCluster(options, pod));
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
+  RETURN_IF_ERROR(PrintOut(Render(explain::DumpJson(std::move(dump)), format)));
+  return ExitCode::kOk;
+}
+
+void AddLiveOptions(CLI::App& verb, Options& options) {
+  verb.add_option("-n,--namespace", options.space,
+                  "Of a pod that is named without one (default: the context's)")
+      ->type_name("NAME");
+  AddClusterOptions(verb, options.common);
+  verb.add_option("--kubelet-dir", options.kubelet_dir,
+                  "The kubelet's folder: tells a pod's devices where it runs on this host")
+      ->type_name("DIR")
+      ->capture_default_str();
+}
+
+void AddPod(VerbRegistrar& verbs, CLI::App& group) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      group.add_subcommand("pod", "Tell why a pod has, or has not, its GPU, and what mends it");
+  verb->footer(
+      "First the verdict in one line; then what is wrong with the pod itself; then each node that\n"
+      "has GPUs, nearest first, with what keeps the pod from it and the commands that mend it. "
+      "The\n"
+      "scheduler's filters are gone through as far as they concern GPUs; what was not judged is\n"
+      "listed. Changes nothing; never reads secrets.\n"
+      "Exits 0 when the pod has what it asks for, 7 when not, 3 when there is no such pod.\n\n"
+      "  kgpu explain pod team-a/train\n"
+      "  kgpu explain pod train -n team-a --output json | jq -r .verdict\n"
+      "  kgpu explain pod team-a/train --save train.json    keep what was read, for somebody else\n"
+      "  kgpu explain pod --from train.json                 without a cluster\n"
+      "  kubectl get pods,nodes,events -A -o json | kgpu explain pod team-a/train --from -");
+  verb->add_option("POD", options->pod, "NAMESPACE/NAME, or NAME with --namespace");
+  CLI::Option* from = verb->add_option(
+      "--from", options->from,
+      "A file of --save or `kgpu explain dump`, or a list that kubectl printed; - is standard "
+      "input");
+  from->type_name("FILE");
+  verb->add_option("--save", options->save, "Keep what was read, as JSON or (*.yaml) YAML")
+      ->type_name("FILE");
+  verb->add_flag("--all-nodes", options->shows_all_nodes, "Show every node, not the nearest ten");
+  AddLiveOptions(*verb, *options);
+  AddOutputOption(*verb, options->common.output);
+  verbs.OnRun(*verb, [options] { return RunPod(*options); });
+}
+
+void AddDump(VerbRegistrar& verbs, CLI::App& group) {
+  auto options = std::make_shared<Options>();
+  options->common.output = "json";
+  CLI::App* verb = group.add_subcommand(
+      "dump", "Print what explaining a pod takes, for kgpu explain pod --from");
+  verb->footer(
+      "Holds pods, nodes, events, quotas and resource claims as far as they are judged: no "
+      "secrets,\nno commands, and of the environment NVIDIA_… and CUDA_… alone.\n\n"
+      "  kgpu explain dump team-a/train > train.json");
+  verb->add_option("POD", options->pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
+  AddLiveOptions(*verb, *options);
+  verb->add_option("-o,--output", options->common.output, "json or yaml")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"json", "yaml"}))
+      ->capture_default_str();
+  verbs.OnRun(*verb, [options] { return RunDump(*options); });
+}
+
+StatusOr<ExitCode> RunReasons() {
+  RETURN_IF_ERROR(PrintOut(explain::ReasonsMarkdown()));
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddExplainVerbs(VerbRegistrar& verbs) {
+  CLI::App* group = verbs.app().add_subcommand(
+      "explain", "Why has a pod, or has it not, its GPU (pod, dump, reasons)");
+  group->require_subcommand(1);
+  AddPod(verbs, *group);
+  AddDump(verbs, *group);
+  CLI::App* reasons = group->add_subcommand(
+      "reasons", "Print the table of all reasons that kgpu explain pod knows");
+  verbs.OnRun(*reasons, [] { return RunReasons(); });
+}
+
+}  // namespace kgpu::cli

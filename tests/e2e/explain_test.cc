@@ -1,0 +1,137 @@
+// `kgpu explain` against `kgpu-sim apiserver`, and from files, both as built.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/event_loop.h"
+#include "src/base/random.h"
+#include "src/kube/cluster.h"
+#include "src/kube/run_until_done.h"
+#include "src/sys/root.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::e2e {
+namespace {
+
+namespace json = boost::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ExplainTest : public ::testing::Test {
+ protected:
+  ExplainTest()
+      : server_({ProgramPath("kgpu-sim"), "apiserver", "--kubeconfig-out", Kubeconfig()}) {}
+
+  void SetUp() override {
+    ASSERT_TRUE(server_.WaitFor("serving on"));
+    auto loop = EpollLoop::Create();
+    ASSERT_OK(loop);
+    loop_ = *std::move(loop);
+    auto root = sys::Root::Open("/");
+    ASSERT_OK(root);
+    root_ = std::make_unique<sys::Root>(*std::move(root));
+    auto cluster =
+        kube::Cluster::Open(*loop_, random_, *root_, {.sources = {.kubeconfig = Kubeconfig()}});
+    ASSERT_OK(cluster);
+    cluster_ = *std::move(cluster);
+    Make("namespaces", R"({"metadata": {"name": "team-a"}})");
+    Make("nodes", R"({"metadata": {"name": "node-a"},
+      "status": {"allocatable": {"nvidia.com/gpu": "8"}, "capacity": {"nvidia.com/gpu": "8"}}})");
+    MakePod("serve", R"("nodeName": "node-a",)", 7);
+    MakePod("train", "", 2);
+  }
+
+  void Make(const std::string& collection, const std::string& body) {
+    kube::ApiRequest request{.method = "POST",
+                             .path = fmt::format("/api/v1/{}", collection),
+                             .content_type = "application/json",
+                             .body = body};
+    EXPECT_OK(kube::Fetch(*loop_, cluster_->client(), std::move(request)));
+  }
+  void MakePod(const std::string& name, const std::string& more, int gpus) {
+    Make("namespaces/team-a/pods",
+         fmt::format(R"({{"metadata": {{"name": "{}"}}, "spec": {{{} "containers": [{{"name":
+           "main", "image": "i", "command": ["hidden"], "env": [{{"name": "K", "value": "hidden"}}],
+           "resources": {{"limits": {{"nvidia.com/gpu": "{}"}}}}}}]}}}})",
+                     name, more, gpus));
+  }
+
+  std::string Kubeconfig() const { return dir_.At("kubeconfig"); }
+  Result Run(std::vector<std::string> words) {
+    std::vector<std::string> argv = {"kgpu", "explain"};
+    argv.insert(argv.end(), words.begin(), words.end());
+    return RunProgram(std::move(argv));
+  }
+  Result RunLive(std::vector<std::string> words) {
+    words.insert(words.end(), {"--kubeconfig", Kubeconfig()});
+    return Run(std::move(words));
+  }
+
+  TempDir dir_;
+  Background server_;
+  std::unique_ptr<EpollLoop> loop_;
+  std::unique_ptr<sys::Root> root_;
+  Random random_{1};
+  std::unique_ptr<kube::Cluster> cluster_;
+};
+
+TEST_F(ExplainTest, TellsWhoHasTheGpus) {
+  const Result result = RunLive({"pod", "team-a/train"});
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(StartsWith("team-a/train: pending: no node has 2 free nvidia.com/gpu; node-a "
+                               "has 1 free of 8 (gpu-in-use)\n"),
+                    HasSubstr("team-a/serve (7")));
+}
+
+TEST_F(ExplainTest, ASavedClusterIsJudgedAsTheLiveOne) {
+  const Result live =
+      RunLive({"pod", "train", "-n", "team-a", "--save", dir_.At("d.yaml"), "-o", "json"});
+  ASSERT_EQ(live.code, 7) << live.err;
+  const Result saved = Run({"pod", "--from", dir_.At("d.yaml"), "-o", "json"});
+  EXPECT_EQ(saved.code, 7) << saved.err;
+  EXPECT_EQ(saved.out, live.out);
+}
+
+TEST_F(ExplainTest, ADumpHoldsNoSecrets) {
+  const Result dump = RunLive({"dump", "team-a/train"});
+  ASSERT_EQ(dump.code, 0) << dump.err;
+  EXPECT_THAT(dump.out, AllOf(HasSubstr("ExplainDump"), Not(HasSubstr("hidden"))));
+  dir_.WriteFile("d.json", dump.out);
+  EXPECT_THAT(Run({"pod", "--from", dir_.At("d.json")}).out, HasSubstr("gpu-in-use"));
+}
+
+TEST_F(ExplainTest, APodThatIsNotThereExitsWithThree) {
+  const Result result = RunLive({"pod", "team-a/trai"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.out, HasSubstr("team-a/train is"));
+}
+
+TEST_F(ExplainTest, WrongWordsAreUsageErrors) {
+  EXPECT_EQ(Run({"pod"}).code, 2);
+  EXPECT_EQ(Run({"pod", "a/b/c", "--kubeconfig", Kubeconfig()}).code, 2);
+  dir_.WriteFile("x.json", "{}");
+  const Result empty = Run({"pod", "a/b", "--from", dir_.At("x.json")});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_THAT(empty.err, HasSubstr("kubectl get pods,nodes,events -A -o json"));
+  EXPECT_EQ(Run({"pod", "a/b", "--from", dir_.At("none")}).code, 3);
+}
+
+TEST_F(ExplainTest, ReasonsPrintsTheTable) {
+  const Result result = Run({"reasons"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("| `gpu-in-use` | node | yes |"));
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
