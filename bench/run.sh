@@ -15,6 +15,7 @@ build/release/bench/sample-bench
 build/release/bench/policy-bench
 build/release/bench/fleet-bench
 build/release/bench/rules-bench
+build/release/bench/explain-bench
 build/release/bench/shim-bench
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7

@@ -10,6 +10,8 @@
 
 #include "src/explain/test_world.h"
 #include "src/explain/view.h"
+#include "testing/golden.h"
+#include "testing/status_matchers.h"
 
 namespace kgpu::explain {
 namespace {
@@ -19,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -75,6 +78,33 @@ TEST(ExplainTest, ARunningPodTellsItsDevices) {
   EXPECT_EQ(report.verdict,
             "running: has 2 nvidia.com/gpu on node-a: nvidia.com/gpu GPU-1::0 (A100-SXM4-80GB, "
             "0000:07:00.0), container main");
+}
+
+TEST(ExplainTest, ASickDeviceOfARunningPodIsTold) {
+  World world;
+  world.Apply({{"train",
+                "spec: {nodeName: node-a}\nstatus: {phase: Running, containerStatuses: [{name: "
+                "main, state: {running: {}}}]}"},
+               {"node-a",
+                "status: {conditions: [{type: GPUHealthy, status: 'False', reason: Xid48, message: "
+                "'GPU 0 (GPU-1): Xid48: double bit error'}]}"}});
+  Dump dump = world.ToDump();
+  dump.held = {{"main", "nvidia.com/gpu", "GPU-2"}};
+  EXPECT_THAT(IdsOf(Explain(FactsOf(dump, "team-a", "train"))), IsEmpty());
+  dump.held = {{"main", "nvidia.com/gpu", "GPU-1::0"}};
+  EXPECT_THAT(IdsOf(Explain(FactsOf(dump, "team-a", "train"))), ElementsAre("gpu-sick"));
+}
+
+TEST(ExplainTest, WithoutNodesNoneIsCalledUnfit) {
+  const Report report = World().Forget("Node").Explain();
+  EXPECT_THAT(report.verdict, HasSubstr("no node is known"));
+  EXPECT_THAT(report.not_judged, Contains("nodes: none were listed"));
+}
+
+TEST(ExplainTest, WhatThePodAsAWholeIsGivenCounts) {
+  const Report report =
+      World().Apply({{"train", "spec: {resources: {requests: {cpu: 10}}}"}}).Explain();
+  EXPECT_EQ(report.wants.at("cpu"), "10");
 }
 
 TEST(ExplainTest, APodThatRunsWithoutAskingIsToldSo) {
@@ -198,6 +228,20 @@ TEST(ExplainTest, JsonHasTheFieldsOfThePage) {
   EXPECT_EQ(node.at("fits"), false);
   EXPECT_EQ(node.at("resources").at("nvidia.com/gpu").at("free"), 1);
   EXPECT_EQ(node.at("reasons").at(0).at("id"), "gpu-in-use");
+}
+
+// Ten nodes, each with a trouble of its own.
+TEST(ExplainTest, ASavedClusterIsToldAsItWasBefore) {
+  const std::string folder = "src/explain/testdata";
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/" + folder + "/cluster.yaml");
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto dump = ReadDump(text.str(), "cluster.yaml");
+  ASSERT_OK(dump);
+  for (const char* name : {"train", "typo", "broken"}) {
+    ExpectGolden(fmt::format("{}/{}.txt", folder, name),
+                 ReportText(Explain(FactsOf(*dump, "team-a", name)), 10));
+  }
 }
 
 TEST(ExplainTest, ThePageHasTheTableOfReasons) {

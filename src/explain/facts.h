@@ -115,6 +115,7 @@ struct Pod {
   std::vector<Condition> conditions{};
   std::vector<ClaimUse> claims{};
   Amounts overhead{};
+  Amounts of_all{};  // spec.resources: of all containers together, where it is given
   // Rules of the scheduler that are not judged here, by the names that people know.
   std::vector<std::string> not_judged{};
 

@@ -22,7 +22,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kChunk = "500";
+// Nodes with many images and pods with long histories take some 60 KiB each, an answer 32 MiB.
+constexpr std::string_view kChunk = "250";
 // Of one list: more than any cluster has, and a server that never ends is not waited for.
 constexpr size_t kMostObjects = 200'000;
 // So many requests for the pods of one node each are cheaper than the pods of a large cluster.

@@ -142,8 +142,8 @@ TEST_F(GatherTest, ALargeClusterIsAskedOnceInChunks) {
   const Report report = Explain(FactsOf(dump, "team-a", "train"));
   EXPECT_EQ(report.nodes.size(), 300U);
   EXPECT_EQ(report.other_nodes, 300U);
-  EXPECT_EQ(AskedFor("/api/v1/pods limit=500"), 2U);
-  EXPECT_LT(asked_.size(), 12U);
+  EXPECT_EQ(AskedFor("/api/v1/pods limit=250"), 3U);
+  EXPECT_LT(asked_.size(), 14U);
   // Pods of nodes without devices are not kept.
   EXPECT_EQ(dump.items.size(), 1U + 600U + 300U);
 }

@@ -112,7 +112,8 @@ void Unknown(const Case& c, const std::string& resource,
     mend.push_back("# ask for one that is there, or give a node a pool of that name");
   }
   if (resource.find("/mig-") != resource.npos) {
-    mend.emplace_back("# MIG profiles are made by a pool: share: {by: mig, layout: […]}");
+    mend.emplace_back(
+        "# MIG profiles are made by a pool: share: {by: mig, layout: [1g.10gb, ...]}");
   }
   if (there.empty()) {
     mend.emplace_back("kgpu doctor   # on a node that has GPUs: why its kubelet knows of none");

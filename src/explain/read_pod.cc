@@ -148,6 +148,14 @@ std::string StartOf(const json::value& object) {
   return started.empty() ? Text(object, {"metadata", "creationTimestamp"}) : started;
 }
 
+Amounts ReadWhole(const json::value& object) {
+  Amounts amounts = ReadAmounts(object, {"spec", "resources", "limits"});
+  for (const auto& [resource, amount] : ReadAmounts(object, {"spec", "resources", "requests"})) {
+    amounts[resource] = amount;
+  }
+  return amounts;
+}
+
 // Requests of what runs beside one another, or of the largest that runs alone before it.
 Amounts Sum(const std::vector<ContainerSpec>& containers) {
   Amounts together;  // containers and sidecars
@@ -177,8 +185,13 @@ Amounts Sum(const std::vector<ContainerSpec>& containers) {
   return together;
 }
 
-Amounts RequestsOf(const std::vector<ContainerSpec>& containers, const Amounts& overhead) {
+// What the pod as a whole is given counts instead of the sum of its containers.
+Amounts RequestsOf(const std::vector<ContainerSpec>& containers, const Amounts& of_all,
+                   const Amounts& overhead) {
   Amounts sum = Sum(containers);
+  for (const auto& [resource, amount] : of_all) {
+    sum[resource] = amount;
+  }
   AddTo(sum, overhead);
   std::erase_if(sum, [](const auto& entry) { return entry.second.milli == 0; });
   return sum;
@@ -203,6 +216,7 @@ void ReadSpec(const json::value& object, Pod& pod) {
   ReadContainers(object, pod.containers);
   pod.claims = ReadClaimUses(object);
   pod.overhead = ReadAmounts(object, {"spec", "overhead"});
+  pod.of_all = ReadWhole(object);
   pod.not_judged = RulesNotJudged(object);
 }
 
@@ -243,7 +257,8 @@ std::optional<Holder> ReadHolder(const json::value& object) {
                 .since = StartOf(object),
                 .priority = kube::IntField(object, {"spec", "priority"}).value_or(0),
                 .is_deleted = !Text(object, {"metadata", "deletionTimestamp"}).empty()};
-  holder.requests = RequestsOf(containers, ReadAmounts(object, {"spec", "overhead"}));
+  holder.requests =
+      RequestsOf(containers, ReadWhole(object), ReadAmounts(object, {"spec", "overhead"}));
   return holder;
 }
 
@@ -252,7 +267,7 @@ std::string Pod::Title() const {
 }
 
 Amounts Pod::Requests() const {
-  return RequestsOf(containers, overhead);
+  return RequestsOf(containers, of_all, overhead);
 }
 
 }  // namespace kgpu::explain

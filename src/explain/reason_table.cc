@@ -64,6 +64,8 @@ constexpr std::array kKinds = {
     ReasonKind{"pod-ending", kPod, false, "the pod is being deleted"},
     // What goes wrong behind the scheduler.
     ReasonKind{"admission-refused", kPod, true, "the kubelet could not give the pod its devices"},
+    ReasonKind{"shared-too-many", kPod, true,
+               "the device plugin gives a pod one slot of a shared GPU"},
     ReasonKind{"kubelet-out-of-resource", kPod, true,
                "the kubelet had fewer devices left than the scheduler believed"},
     ReasonKind{"kubelet-refused", kPod, true, "the kubelet refused or ended the pod"},

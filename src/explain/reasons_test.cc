@@ -29,7 +29,7 @@ Edit Resources(const std::string& yaml) {
 
 const char kFits[] = "{limits: {nvidia.com/gpu: \"2\"}}";
 
-std::vector<Row> NodeRows() {
+std::vector<Row> NodeStateRows() {
   return {
       {"node-not-ready",
        {{"node-a",
@@ -60,6 +60,11 @@ std::vector<Row> NodeRows() {
        {{"train", "spec: {tolerations: [{key: nvidia.com/gpu, operator: Exists}]}"}},
        {},
        "nvidia.com/gpu=present:NoSchedule"},
+  };
+}
+
+std::vector<Row> LabelAndPluginRows() {
+  return {
       {"selector-differs",
        {{"train", "spec: {nodeSelector: {zone: b}}"}},
        {{"node-a", "metadata: {labels: {zone: b}}"}},
@@ -95,6 +100,11 @@ std::vector<Row> NodeRows() {
        {Resources("{limits: {nvidia.com/gpu.shared: 2}}"), {"node-c", "status: null"}},
        {"node-cordoned"},
        "it offers nvidia.com/gpu.shared 8"},
+  };
+}
+
+std::vector<Row> DeviceRows() {
+  return {
       {"resource-not-offered",
        {{"node-a",
          "metadata: {labels: null}\nstatus: {capacity: {nvidia.com/gpu: null}, "
@@ -213,7 +223,7 @@ std::vector<Row> ClaimRows() {
   };
 }
 
-std::vector<Row> PodRows() {
+std::vector<Row> ManifestRows() {
   return {
       {"scheduling-gated",
        {{"train", "spec: {schedulingGates: [{name: kueue.x-k8s.io/admission}]}"}},
@@ -252,6 +262,11 @@ std::vector<Row> PodRows() {
        {Resources(kFits)},
        {"gpu-too-few"},
        "wants 16 nvidia.com/gpu on one node, the most that one has is 8"},
+  };
+}
+
+std::vector<Row> WaitingRows() {
+  return {
       {"runtime-class-missing",
        {{"train", "spec: {runtimeClassName: nvidia}"}},
        {{"", "kind: RuntimeClass\nmetadata: {name: nvidia}\nhandler: nvidia"}},
@@ -346,6 +361,11 @@ std::vector<Row> TroubleRows() {
        Runs(),
        {},
        "Allocate failed"},
+      {"shared-too-many",
+       Fails("UnexpectedAdmissionError",
+             "Allocate failed: request for nvidia.com/gpu.shared: 2 too large: maximum request "
+             "size for shared resources is 1"),
+       Runs()},
       {"kubelet-out-of-resource", Fails("OutOfnvidia.com/gpu", "requested: 2, used: 8"), Runs()},
       {"kubelet-refused", Fails("Evicted", "The node was low on resource: memory"), Runs()},
       {"cdi-device-unknown",
@@ -382,7 +402,8 @@ std::vector<Row> TroubleRows() {
 
 std::vector<Row> AllRows() {
   std::vector<Row> all;
-  for (const auto& rows : {NodeRows(), ClaimRows(), PodRows(), TroubleRows()}) {
+  for (const auto& rows : {NodeStateRows(), LabelAndPluginRows(), DeviceRows(), ClaimRows(),
+                           ManifestRows(), WaitingRows(), TroubleRows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

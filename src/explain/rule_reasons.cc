@@ -116,8 +116,9 @@ std::vector<std::string> MendOf(std::string_view id, const Event& event) {
 // Whether pods of this name are made by what the event is about: "train-6d4f-x2k9p" by
 // "train-6d4f", and of a Deployment "train" all that begin so.
 bool Makes(const Event& event, std::string_view name) {
-  return event.reason == "FailedCreate" &&
-         (name.starts_with(event.name) || event.name.starts_with(fmt::format("{}-", name)));
+  return event.reason == "FailedCreate" && !event.name.empty() &&
+         (name == event.name || name.starts_with(fmt::format("{}-", event.name)) ||
+          event.name.starts_with(fmt::format("{}-", name)));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Kept {
   std::span<const std::string_view> paths;
 };
 
-constexpr std::array<std::string_view, 47> kPod = {
+constexpr std::array<std::string_view, 48> kPod = {
     "spec.affinity.nodeAffinity",
     "spec.affinity.podAffinity",
     "spec.affinity.podAntiAffinity",
@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, 47> kPod = {
     "spec.priority",
     "spec.priorityClassName",
     "spec.resourceClaims",
+    "spec.resources",
     "spec.runtimeClassName",
     "spec.schedulerName",
     "spec.schedulingGates",
@@ -73,7 +74,7 @@ constexpr std::array<std::string_view, 47> kPod = {
     "metadata.deletionTimestamp",
     "metadata.ownerReferences",
 };
-constexpr std::array<std::string_view, 10> kHolder = {
+constexpr std::array<std::string_view, 11> kHolder = {
     "metadata.deletionTimestamp",
     "spec.containers.*.resources",
     "spec.initContainers.*.resources",
@@ -81,6 +82,7 @@ constexpr std::array<std::string_view, 10> kHolder = {
     "spec.nodeName",
     "spec.overhead",
     "spec.priority",
+    "spec.resources",
     "status.phase",
     "status.startTime",
     "metadata.creationTimestamp",

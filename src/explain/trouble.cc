@@ -26,6 +26,7 @@ constexpr std::array kSigns = {
     Sign{"no runtime for", "runtime-handler-unknown"},
     Sign{"failed to find runtime handler", "runtime-handler-unknown"},
     Sign{"runtime handler", "runtime-handler-unknown"},
+    Sign{"maximum request size for shared", "shared-too-many"},
     Sign{"unsatisfied condition", "cuda-requirement"},
     Sign{"requirement error", "cuda-requirement"},
     Sign{"image needs cuda", "cuda-requirement"},
@@ -61,7 +62,7 @@ std::vector<std::string> MendOf(std::string_view id, const Pod& pod) {
     return {"kgpu runtime status   # on the node", "kgpu runtime configure --restart"};
   }
   if (id == "cuda-requirement") {
-    return {"kgpu require '…'   # on the node, with what the message names",
+    return {"kgpu require 'cuda>=12.4'   # on the node, with what the message names",
             "# take an image for an older CUDA, a node with a newer driver, or update the driver"};
   }
   if (id == "driver-not-loaded") {
@@ -70,6 +71,9 @@ std::vector<std::string> MendOf(std::string_view id, const Pod& pod) {
   if (id == "admission-refused" || id == "kubelet-out-of-resource") {
     return {anew, "kgpu status   # on the node: whether the plugin is registered",
             "kgpu health   # whether a device has gone"};
+  }
+  if (id == "shared-too-many") {
+    return {"# ask for 1: more slots of a shared GPU give no more of it", anew};
   }
   if (id == "kubelet-refused") {
     return {describe, anew};
@@ -193,6 +197,22 @@ void Events(const Case& c, Reasons& out) {
   }
 }
 
+// The node's condition names the devices that are sick now.
+void SickDevices(const Case& c, Reasons& out) {
+  for (const Node& node : c.facts.nodes) {
+    const Condition* healthy = FindCondition(node.conditions, "GPUHealthy");
+    if (node.name != c.pod.node || healthy == nullptr || healthy->status != "False") {
+      continue;
+    }
+    for (const HeldDevice& device : c.facts.held) {
+      const std::string uuid = device.id.substr(0, device.id.find("::"));
+      if (!uuid.empty() && healthy->message.find(uuid) != std::string::npos) {
+        Add(c, "gpu-sick", TextOf(*healthy), out);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Reason> TroubleReasons(const Case& c) {
@@ -200,6 +220,7 @@ std::vector<Reason> TroubleReasons(const Case& c) {
   Whole(c, out);
   Statuses(c, out);
   Events(c, out);
+  SickDevices(c, out);
   return out;
 }
 

@@ -83,7 +83,11 @@ std::string Pending(const Report& report) {
   }
   const auto fitting = std::ranges::count_if(report.nodes, &NodeVerdict::fits);
   if (fitting == 0) {
-    return report.nodes.empty() ? "no node has GPUs or what it asks for" : NoNode(report);
+    if (report.nodes.empty()) {
+      return report.other_nodes == 0 ? "no node is known, so none could be judged"
+                                     : "no node has GPUs or what it asks for";
+    }
+    return NoNode(report);
   }
   const auto says = std::ranges::find(report.reasons, "scheduler-says", &Reason::id);
   return fmt::format("as far as is judged here {} fits{}; {}", report.nodes.front().name,

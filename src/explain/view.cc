@@ -4,6 +4,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include <fmt/format.h>
@@ -128,6 +130,11 @@ std::string ListText(std::string_view title, const std::vector<std::string>& lin
 }  // namespace
 
 std::string ReportText(const Report& report, size_t max_nodes) {
+  // What is wrong with the pod itself no node mends: a few of them are enough.
+  constexpr size_t kFew = 3;
+  if (HasBlocking(report.reasons) && max_nodes != SIZE_MAX) {
+    max_nodes = std::min(max_nodes, kFew);
+  }
   std::string text = fmt::format("{}: {}\n", Printable(report.pod), report.verdict);
   if (!report.wants.empty()) {
     std::vector<std::string> wants;

@@ -11,7 +11,8 @@
 namespace kgpu::explain {
 
 // The verdict, the pod's own, then the nearest nodes, each reason with its mend; of nodes past
-// `max_nodes` only how many there are for each reason.
+// `max_nodes` (SIZE_MAX: all; fewer where the pod itself is wrong) only how many there are for each
+// reason.
 std::string ReportText(const Report& report, size_t max_nodes);
 // Field names are part of the interface: docs/explain.md.
 boost::json::value ReportJson(const Report& report);
