@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/value.hpp>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -25,6 +26,17 @@ http::Response Refused(const Status& status) {
                    : status.code() == StatusCode::kFailedPrecondition ? 409
                                                                       : 503;
   return http::TextResponse(code, Message(status));
+}
+
+// "Xid48, NvLinkDown"; the worst first.
+std::string NamesOf(const std::vector<health::OpenFault>& open, const device::GpuUuid& gpu) {
+  std::string names;
+  for (const health::OpenFault& fault : open) {
+    if (fault.scope.gpu == gpu) {
+      fmt::format_to(std::back_inserter(names), "{}{}", names.empty() ? "" : ", ", fault.rule);
+    }
+  }
+  return names.empty() ? "no fault" : names;
 }
 
 StatusOr<health::JournalFilter> FilterOf(const http::Request& request,
@@ -174,18 +186,51 @@ http::Response HealthDesk::Report(const http::Request& request) const {
                report::IsHealthy(report));
 }
 
+// Of one GPU, or of all that have a fault.
+StatusOr<std::vector<device::GpuUuid>> HealthDesk::GpusToClear(const http::Request& request) const {
+  const auto gpu = request.QueryValue("gpu");
+  if (request.QueryValue("all") != "true") {
+    ASSIGN_OR_RETURN(device::GpuUuid named, FindGpu(*snapshot_, gpu.value_or("")));
+    return std::vector{std::move(named)};
+  }
+  if (gpu) {
+    return InvalidArgument("gpu={} and all=true: only one of them can be meant",
+                           Printable(*gpu, 60));
+  }
+  std::vector<device::GpuUuid> gpus;
+  for (const health::OpenFault& fault : peers_.overview().open) {
+    if (std::ranges::find(gpus, fault.scope.gpu) == gpus.end()) {
+      gpus.push_back(fault.scope.gpu);
+    }
+  }
+  return gpus;
+}
+
 http::Response HealthDesk::Clear(const http::Request& request) const {
-  const auto gpu = FindGpu(*snapshot_, request.QueryValue("gpu").value_or(""));
-  Status status = gpu.status();
-  if (status.ok()) {
-    status = peers_.clear(*gpu);
+  const auto gpus = GpusToClear(request);
+  if (!gpus.ok()) {
+    return Refused(gpus.status());
   }
-  if (!status.ok()) {
-    return Refused(status);
+  if (gpus->empty()) {
+    return http::TextResponse(200, "no GPU has a fault");
   }
-  KGPU_LOG(kInfo, "faults are cleared by hand", {"gpu", gpu->str()});
-  return http::TextResponse(
-      200, fmt::format("{}: its faults are cleared; a new sign of them counts as new", gpu->str()));
+  const bool is_dry_run = request.QueryValue("dryRun") == "true";
+  const std::vector<health::OpenFault> open = peers_.overview().open;
+  std::string text;
+  for (const device::GpuUuid& gpu : *gpus) {
+    const std::string faults = NamesOf(open, gpu);
+    if (is_dry_run) {
+      fmt::format_to(std::back_inserter(text), "{}: would be cleared: {}\n", gpu.str(), faults);
+      continue;
+    }
+    if (const Status status = peers_.clear(gpu); !status.ok()) {
+      return Refused(status);
+    }
+    KGPU_LOG(kInfo, "faults are cleared by hand", {"gpu", gpu.str()}, {"faults", faults});
+    fmt::format_to(std::back_inserter(text), "{}: cleared: {}\n", gpu.str(), faults);
+  }
+  text += is_dry_run ? "nothing was changed" : "a new sign of a fault counts as new";
+  return http::TextResponse(200, text);
 }
 
 void HealthDesk::History(const http::Request& request, const Send& send) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/agent/disk_worker.h"
 #include "src/agent/health_log.h"
@@ -71,6 +72,7 @@ class HealthDesk {
   void Handle(const health::Happening& news);
   void TellLate();
   http::Response Report(const http::Request& request) const;
+  StatusOr<std::vector<device::GpuUuid>> GpusToClear(const http::Request& request) const;
   http::Response Clear(const http::Request& request) const;
   void History(const http::Request& request, const Send& send);
 

@@ -250,6 +250,30 @@ TEST_F(HealthDeskTest, ClearIsADeedAndNamesTheGpu) {
   EXPECT_EQ(Ask("/v1/health/clear", "gpu=0", "POST").code, 404);
 }
 
+TEST_F(HealthDeskTest, AllThatHaveAFaultCanBeClearedAtOnce) {
+  EXPECT_THAT(Ask("/v1/health/clear", "all=true", "POST").body, HasSubstr("no GPU has a fault"));
+  for (const unsigned gpu : {0, 0, 5}) {
+    health::OpenFault& fault = overview_.open.emplace_back();
+    fault.scope.gpu = TestGpu(gpu);
+    fault.rule = gpu == 5 ? "Xid79" : "Xid48";
+  }
+  const http::Response response = Ask("/v1/health/clear", "all=true", "POST");
+  EXPECT_EQ(response.code, 200);
+  EXPECT_THAT(cleared_, ElementsAre(TestGpu(0).str(), TestGpu(5).str()));
+  EXPECT_THAT(response.body, AllOf(HasSubstr(TestGpu(0).str() + ": cleared: Xid48, Xid48"),
+                                   HasSubstr(TestGpu(5).str() + ": cleared: Xid79")));
+  EXPECT_EQ(Ask("/v1/health/clear", "all=true&gpu=0", "POST").code, 400);
+}
+
+TEST_F(HealthDeskTest, WhatWouldBeClearedCanBeAskedFirst) {
+  health::OpenFault& fault = overview_.open.emplace_back();
+  fault.scope.gpu = TestGpu(0);
+  fault.rule = "Xid48";
+  EXPECT_THAT(Ask("/v1/health/clear", "gpu=0&dryRun=true", "POST").body,
+              AllOf(HasSubstr("would be cleared: Xid48"), HasSubstr("nothing was changed")));
+  EXPECT_THAT(cleared_, IsEmpty());
+}
+
 TEST_F(HealthDeskTest, OtherPathsAreOthersBusiness) {
   EXPECT_FALSE(desk_->Answer({.path = "/v1/status"}, [](const http::Response&) { FAIL(); }));
 }

@@ -97,8 +97,20 @@ StatusOr<ExitCode> History(const Options& options) {
   return PrintJournal(options, since, format);
 }
 
-StatusOr<ExitCode> Clear(const Options& options) {
-  return PostToAgent(options.run_dir, "/v1/health/clear?gpu=" + EscapeQuery(options.gpu));
+struct ClearOptions {
+  std::string run_dir = kRunDir;
+  std::string gpu;
+  bool is_all = false;
+  bool is_dry_run = false;
+};
+
+StatusOr<ExitCode> Clear(const ClearOptions& options) {
+  if (options.gpu.empty() && !options.is_all) {
+    return InvalidArgument("name a GPU, or say --all");
+  }
+  const std::string which = options.is_all ? "all=true" : "gpu=" + EscapeQuery(options.gpu);
+  return PostToAgent(options.run_dir, fmt::format("/v1/health/clear?{}{}", which,
+                                                  options.is_dry_run ? "&dryRun=true" : ""));
 }
 
 void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
@@ -121,14 +133,17 @@ void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
 }
 
 void AddClearVerb(CLI::App& health, VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ClearOptions>();
   CLI::App* verb = health.add_subcommand(
       "clear", "Take it that a GPU is well again: ends its faults, also those held back");
   verb->footer(
       "For a device that failed too often to be trusted by itself, once its cause is mended.\n"
       "A fault that is still there is news again at once.\n\n"
-      "  kgpu health clear 3");
-  verb->add_option("GPU", options->gpu, "UUID, index or PCI address")->required();
+      "  kgpu health clear 3\n"
+      "  kgpu health clear --all --dry-run");
+  CLI::Option* gpu = verb->add_option("GPU", options->gpu, "UUID, index or PCI address");
+  verb->add_flag("--all", options->is_all, "Every GPU that has a fault")->excludes(gpu);
+  verb->add_flag("--dry-run", options->is_dry_run, "Print what would be cleared, change nothing");
   AddRunDirOption(*verb, options->run_dir);
   verbs.OnRun(*verb, [options] { return Clear(*options); });
 }

@@ -137,7 +137,7 @@ TEST_F(AgentHealthTest, ADeviceThatFailsTooOftenWaitsForAnAdmin) {
   ASSERT_TRUE(WaitForNode([&] { return CountOf("GPUHeldBack") == 1; }));
   ASSERT_TRUE(WaitForNode([&] { return IsHealthy("False"); }));
   EXPECT_THAT(Kgpu({"health"}), HasSubstr("kgpu health clear GPU-"));
-  EXPECT_THAT(Kgpu({"health", "clear", "3"}), HasSubstr("its faults are cleared"));
+  EXPECT_THAT(Kgpu({"health", "clear", "3"}), HasSubstr(": cleared: Xid79"));
   ASSERT_TRUE(WaitForNode([&] { return IsHealthy("True"); }));
 }
 
