@@ -89,6 +89,9 @@ HealthDesk::HealthDesk(EventLoop& loop, DiskWorker& disk, HealthDeskOptions opti
 HealthDesk::~HealthDesk() {
   loop_.CancelTimer(timer_);
   loop_.CancelTimer(late_timer_);
+  for (const TimerId timer : history_timers_) {
+    loop_.CancelTimer(timer);
+  }
   for (const Happening& news : waiting_) {
     journal_.Add(health::EntryOf(news));
   }
@@ -244,15 +247,33 @@ void HealthDesk::History(const http::Request& request, const Send& send) {
     loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
     HandleAll();
   }
+  const Send answer = WithinLimit(send);
   journal_.Read(
       *filter,
-      [send, format = *format](const health::JournalText& text) {
+      [answer, format = *format](const health::JournalText& text) {
         // Thousands of lines are put together on the disk's thread.
         auto response = std::make_shared<http::Response>(
             Shown(format, report::HistoryJson(text), report::HistoryTable(text), true));
-        return DiskWorker::Done([send, response] { send(std::move(*response)); });
+        return DiskWorker::Done([answer, response] { answer(std::move(*response)); });
       },
-      [send](const Status& status) { send(Refused(status)); });
+      [answer](const Status& status) { answer(Refused(status)); });
+}
+
+HealthDesk::Send HealthDesk::WithinLimit(const Send& send) {
+  const auto left = std::make_shared<Send>(send);
+  const auto timer = std::make_shared<TimerId>(TimerId::kNone);
+  const auto once = [this, left, timer](http::Response response) {
+    if (const Send last = std::exchange(*left, nullptr)) {
+      loop_.CancelTimer(*timer);
+      history_timers_.erase(*timer);
+      last(std::move(response));
+    }
+  };
+  *timer = loop_.After(options_.history_limit, [once] {
+    once(Refused(Unavailable("the journal could not be read in time: the disk is slow or hangs")));
+  });
+  history_timers_.insert(*timer);
+  return once;
 }
 
 }  // namespace kgpu::agent

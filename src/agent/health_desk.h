@@ -37,6 +37,8 @@ struct HealthDeskOptions {
   // News within `delay`; past it the oldest of what is merely seen is left out, and counted.
   size_t max_waiting = 256;
   LogBudget::Options log{};
+  // A disk may hang: who asks for the journal hears so after this time.
+  std::chrono::milliseconds history_limit{10'000};
 };
 
 // Whom the desk asks and tells.
@@ -75,6 +77,8 @@ class HealthDesk {
   StatusOr<std::vector<device::GpuUuid>> GpusToClear(const http::Request& request) const;
   http::Response Clear(const http::Request& request) const;
   void History(const http::Request& request, const Send& send);
+  // `send` once: with what the result is called with, or after the limit with an error.
+  Send WithinLimit(const Send& send);
 
   EventLoop& loop_;
   const HealthDeskOptions options_;
@@ -93,6 +97,7 @@ class HealthDesk {
   };
   std::deque<Told> told_;
   TimerId late_timer_ = TimerId::kNone;
+  std::set<TimerId> history_timers_;  // one for each request that waits for the journal
 };
 
 // The GPU that `text` names: by UUID, index or PCI address. A UUID need not be in the snapshot.

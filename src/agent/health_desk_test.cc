@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ using ::testing::SizeIs;
 
 class HealthDeskTest : public ::testing::Test {
  protected:
+  explicit HealthDeskTest(milliseconds history_limit = std::chrono::minutes(1))
+      : history_limit_(history_limit) {}
   void SetUp() override {
     SetLogSink([this](LogLevel, std::string_view line) { log_.emplace_back(line); });
     auto loop = EpollLoop::Create();
@@ -43,6 +46,7 @@ class HealthDeskTest : public ::testing::Test {
     options.journal.folder = dir_.At("state");
     options.node = "n1";
     options.delay = milliseconds(0);
+    options.history_limit = history_limit_;
     options.look_again = milliseconds(1);
     options.log = {.burst = 5, .every = std::chrono::hours(1)};
     desk_ = std::make_unique<HealthDesk>(
@@ -82,6 +86,7 @@ class HealthDeskTest : public ::testing::Test {
     std::optional<http::Response> answer;
     EXPECT_TRUE(desk_->Answer(request, [&](http::Response response) {
       answer = std::move(response);
+      ++answers_;
       loop_->Quit();
     }));
     if (!answer) {
@@ -93,6 +98,7 @@ class HealthDeskTest : public ::testing::Test {
     return Ask("/v1/health/history", query).body;
   }
 
+  const milliseconds history_limit_;
   TempDir dir_;
   std::vector<std::string> log_;
   std::vector<std::string> told_;
@@ -100,6 +106,7 @@ class HealthDeskTest : public ::testing::Test {
   Status clear_status_;
   health::Overview overview_;
   int looks_ = 0;
+  int answers_ = 0;
   pods::PodMapPtr later_pods_;  // once they are looked at again
   pods::PodMapPtr pods_ = std::make_shared<const pods::PodMap>();
   std::unique_ptr<EpollLoop> loop_;
@@ -236,6 +243,35 @@ TEST_F(HealthDeskTest, HistoryIsSelectedByTimeAndGpu) {
   EXPECT_THAT(History("output=table&since=4000000000000"), HasSubstr("Nothing has happened"));
   EXPECT_EQ(Ask("/v1/health/history", "since=yesterday").code, 400);
   EXPECT_EQ(Ask("/v1/health/history", "gpu=7").code, 404);
+}
+
+class ImpatientDeskTest : public HealthDeskTest {
+ protected:
+  ImpatientDeskTest() : HealthDeskTest(milliseconds(1)) {}
+};
+
+TEST_F(ImpatientDeskTest, HistoryIsNotWaitedForEver) {
+  std::promise<void> gate;
+  const auto hang = [&]() -> DiskWorker::Done {
+    gate.get_future().wait();
+    return {};
+  };
+  ASSERT_TRUE(disk_->Post(hang, [](const Status&) {}));
+  const http::Response response = Ask("/v1/health/history");
+  EXPECT_EQ(response.code, 503);
+  EXPECT_THAT(response.body, HasSubstr("the disk is slow"));
+  gate.set_value();
+  bool is_done = false;  // the disk, and with it what was read too late
+  const auto last = [&]() -> DiskWorker::Done {
+    return [&] {
+      is_done = true;
+      loop_->Quit();
+    };
+  };
+  ASSERT_TRUE(disk_->Post(last, [](const Status&) {}));
+  loop_->Run();
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(answers_, 1);
 }
 
 TEST_F(HealthDeskTest, ClearIsADeedAndNamesTheGpu) {

@@ -79,6 +79,10 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
 
   void Read(health::JournalFilter filter, const JournalKeeper::Use& use,
             const DiskWorker::Failed& failed) {
+    // What waits behind a job that hangs would only fill the queue.
+    if (const std::string problem = disk_.problem(); !problem.empty()) {
+      return failed(Unavailable("{}", problem));
+    }
     const bool is_taken = disk_.Post(
         [journal = journal_, filter = std::move(filter), use, failed, batch = batch_,
          waiting = waiting_]() -> DiskWorker::Done {

@@ -39,7 +39,8 @@ class JournalKeeper {
   using Use = std::function<DiskWorker::Done(health::JournalText)>;
   // Calls `use` on the worker's thread with what `filter` selects of the file, and of what waits to
   // be written to it; then what that returns, on the loop. Or calls `failed`, on the loop. Errors:
-  // as Journal::Read; ResourceExhausted (the disk is behind: called at once, from here); Internal.
+  // as Journal::Read; ResourceExhausted (the disk is behind), Unavailable (it does not answer),
+  // both called at once, from here; Internal.
   void Read(health::JournalFilter filter, const Use& use, const DiskWorker::Failed& failed);
   // Why news is not kept, with the mend; empty: it is.
   std::string problem() const;

@@ -153,6 +153,30 @@ TEST_F(JournalKeeperTest, WhatCouldNotBeWrittenIsReadAllTheSame) {
   EXPECT_THAT(entries, SizeIs(1));
 }
 
+TEST_F(JournalKeeperTest, ADiskThatHangsIsNotWaitedFor) {
+  keeper_.reset();
+  disk_ = std::make_unique<DiskWorker>(
+      *loop_, DiskWorkerOptions{.slow = milliseconds(0), .stop_limit = std::chrono::minutes(1)});
+  Start();
+  std::promise<void> gate;
+  std::promise<void> begun;
+  const auto hang = [&]() -> DiskWorker::Done {
+    begun.set_value();
+    gate.get_future().wait();
+    return {};
+  };
+  ASSERT_TRUE(disk_->Post(hang, [](const Status&) {}));
+  begun.get_future().wait();
+  Status told;
+  keeper_->Read(
+      {}, [](const health::JournalText&) { return DiskWorker::Done(); },
+      [&](const Status& status) { told = status; });
+  EXPECT_THAT(told, StatusIs(StatusCode::kUnavailable, HasSubstr("has not answered")));
+  gate.set_value();
+  keeper_.reset();
+  disk_.reset();  // the job looks at what is ours
+}
+
 TEST_F(JournalKeeperTest, AReaderThatThrowsIsTold) {
   Status told;
   keeper_->Read(
