@@ -37,6 +37,8 @@ constexpr std::chrono::seconds kTrust{5};
 // Specs are made once the kubelet has had a moment to ask for the new list: making them keeps the
 // loop busy for some milliseconds, and the list is the more urgent of the two.
 constexpr std::chrono::milliseconds kInjectDelay{4};
+// All that is waited for at the end together: systemd and the kubelet give us 5 s.
+constexpr std::chrono::seconds kStopLimit{4};
 // What the cluster is told of a change follows what the kubelet is told.
 constexpr std::chrono::milliseconds kTellDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
@@ -105,9 +107,15 @@ class AgentImpl final : public Agent {
         }) {}
 
   ~AgentImpl() override {
-    // A look at the host that hangs ends the process: what the kubelet sees goes before.
+    const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
+    disk_.StopBy(deadline);
+    cluster_.StopBy(deadline);
+    // A look at the host that hangs ends the process: what the kubelet sees, and what is to be
+    // kept, goes before.
     plugin_.reset();
     memory_.Flush();
+    health_.Flush();
+    usage_.Flush();
     for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, tell_timer_}) {
       loop_.CancelTimer(timer);
     }

@@ -44,6 +44,8 @@ class ClusterNode {
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
+  // When its worker is to have ended.
+  void StopBy(SteadyTime deadline) { worker_.StopBy(deadline); }
   void SetConfig(const config::NodeConfig& config);
   // There is no good configuration: the node is told to be not ready, and nothing else.
   void SetNoConfig();

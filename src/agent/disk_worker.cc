@@ -47,6 +47,8 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
     thread_.Stop();
   }
 
+  void StopBy(SteadyTime deadline) { thread_.StopBy(deadline); }
+
   bool Post(Job job, Failed failed) {
     auto task = std::make_shared<Task>(Task{std::move(job), std::move(failed)});
     return thread_.Post([this, task] { Do(*task); });
@@ -86,6 +88,10 @@ DiskWorker::DiskWorker(EventLoop& loop, DiskWorkerOptions options)
 
 DiskWorker::~DiskWorker() {
   impl_->Stop();
+}
+
+void DiskWorker::StopBy(SteadyTime deadline) {
+  impl_->StopBy(deadline);
 }
 
 bool DiskWorker::Post(Job job, Failed failed) {

@@ -42,6 +42,8 @@ class DiskWorker {
   // False when too much waits already: the job is not taken. Of a job that was taken either what it
   // leaves is called, or `failed`, unless the worker stops.
   bool Post(Job job, Failed failed);
+  // When it is to have ended, instead of `stop_limit` after it was told to.
+  void StopBy(SteadyTime deadline);
   // For people: that a job is waited for too long; empty: it is not.
   std::string problem() const;
 

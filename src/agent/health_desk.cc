@@ -92,9 +92,14 @@ HealthDesk::~HealthDesk() {
   for (const TimerId timer : history_timers_) {
     loop_.CancelTimer(timer);
   }
-  for (const Happening& news : waiting_) {
+  Flush();
+}
+
+void HealthDesk::Flush() {
+  for (const Happening& news : std::exchange(waiting_, {})) {
     journal_.Add(health::EntryOf(news));
   }
+  journal_.Flush();
 }
 
 void HealthDesk::OnHappening(const Happening& news) {

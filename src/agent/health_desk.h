@@ -60,6 +60,8 @@ class HealthDesk {
   HealthDesk(const HealthDesk&) = delete;
   HealthDesk& operator=(const HealthDesk&) = delete;
 
+  // Has all news written to the journal: before the end.
+  void Flush();
   // Takes it and does nothing yet: it may come from the midst of anything.
   void OnHappening(const health::Happening& news);
   void SetSnapshot(device::SnapshotPtr snapshot) { snapshot_ = std::move(snapshot); }

@@ -321,6 +321,15 @@ TEST_F(HealthDeskTest, NewsOfTheLastMomentIsKept) {
   EXPECT_THAT(dir_.ReadFile("state/health.journal"), HasSubstr("Xid79"));
 }
 
+TEST_F(HealthDeskTest, NewsIsKeptBeforeTheEndWhenThatIsWanted) {
+  desk_->OnHappening(TestXid(0));
+  desk_->Flush();
+  const auto last = [&]() -> DiskWorker::Done { return [&] { loop_->Quit(); }; };
+  ASSERT_TRUE(disk_->Post(last, [](const Status&) {}));
+  loop_->Run();
+  EXPECT_THAT(dir_.ReadFile("state/health.journal"), HasSubstr("Xid79"));
+}
+
 TEST(FindGpuTest, TakesUuidIndexAndPciAddress) {
   device::Snapshot snapshot;
   device::Gpu& gpu = snapshot.gpus.emplace_back();

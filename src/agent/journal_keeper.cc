@@ -56,8 +56,8 @@ class JournalKeeper::Impl : public std::enable_shared_from_this<JournalKeeper::I
     Write();
   }
 
-  void Stop() {
-    loop_.CancelTimer(timer_);
+  void Flush() {
+    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
     if (!waiting_.empty()) {
       // There is nobody left to tell.
       disk_.Post(
@@ -179,11 +179,15 @@ JournalKeeper::JournalKeeper(EventLoop& loop, DiskWorker& disk, JournalKeeperOpt
 }
 
 JournalKeeper::~JournalKeeper() {
-  impl_->Stop();
+  impl_->Flush();
 }
 
 void JournalKeeper::Add(JournalEntry entry) {
   impl_->Add(std::move(entry));
+}
+
+void JournalKeeper::Flush() {
+  impl_->Flush();
 }
 
 void JournalKeeper::Read(health::JournalFilter filter, const Use& use,

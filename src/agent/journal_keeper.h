@@ -30,12 +30,14 @@ class JournalKeeper {
   // Notes in the journal that the host was started, if this boot is not in it yet. `loop` and
   // `disk` outlive the keeper.
   JournalKeeper(EventLoop& loop, DiskWorker& disk, JournalKeeperOptions options);
-  // What waits is still given to the worker.
+  // Flushes.
   ~JournalKeeper();
   JournalKeeper(const JournalKeeper&) = delete;
   JournalKeeper& operator=(const JournalKeeper&) = delete;
 
   void Add(health::JournalEntry entry);
+  // Gives what waits to the worker, whatever it is at: before the end.
+  void Flush();
   using Use = std::function<DiskWorker::Done(health::JournalText)>;
   // Calls `use` on the worker's thread with what `filter` selects of the file, and of what waits to
   // be written to it; then what that returns, on the loop. Or calls `failed`, on the loop. Errors:

@@ -66,6 +66,7 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
     thread_.Stop();
   }
 
+  void StopBy(SteadyTime deadline) { thread_.StopBy(deadline); }
   void SetConfig(const config::LabelsConfig& config) { config_ = config; }
 
   void Look(labels::LookOptions options) {
@@ -131,6 +132,10 @@ LabelWorker::LabelWorker(EventLoop& loop, const sys::Root& host, LabelWorkerOpti
 
 LabelWorker::~LabelWorker() {
   impl_->Stop();
+}
+
+void LabelWorker::StopBy(SteadyTime deadline) {
+  impl_->StopBy(deadline);
 }
 
 void LabelWorker::SetConfig(const config::LabelsConfig& config) {

@@ -37,6 +37,8 @@ class LabelWorker {
   void SetConfig(const config::LabelsConfig& config);
   // Looks once, as soon as the look in progress has ended. Of several requests the newest counts.
   void Look(labels::LookOptions options);
+  // When it is to have ended, instead of `stop_limit` after it was told to.
+  void StopBy(SteadyTime deadline);
   // For people: since when a look has been waited for too long; empty: it is not.
   std::string problem() const;
 

@@ -77,6 +77,7 @@ class UsageDesk::Impl {
     }
   }
 
+  void Flush() { book_.Flush(); }
   const UsePtr& pods() const { return pods_; }
   const std::string& problem() const { return book_.problem(); }
   http::Response Answer(const http::Request& request) const;
@@ -127,6 +128,10 @@ void UsageDesk::OnSample(const device::Snapshot& snapshot, const device::SampleS
 
 const UsePtr& UsageDesk::pods() const {
   return impl_->pods();
+}
+
+void UsageDesk::Flush() {
+  impl_->Flush();
 }
 
 std::string UsageDesk::problem() const {

@@ -24,7 +24,7 @@ class UsageDesk {
   // What is counted is kept in `folder`, which is made: "/var/lib/kgpu/usage". `loop` and `disk`
   // outlive the desk.
   UsageDesk(EventLoop& loop, DiskWorker& disk, std::string folder);
-  // Has what is not yet in the file written.
+  // Flushes.
   ~UsageDesk();
   UsageDesk(const UsageDesk&) = delete;
   UsageDesk& operator=(const UsageDesk&) = delete;
@@ -34,6 +34,8 @@ class UsageDesk {
   void OnSample(const device::Snapshot& snapshot, const device::SampleSet& samples,
                 const pods::PodMap& pods, const pools::Assignment& assignment);
 
+  // Has what is not yet in the file written: before the end.
+  void Flush();
   // Of the pods that have a GPU now, since the agent counts; null before the second round.
   const std::shared_ptr<const std::vector<telemetry::PodUse>>& pods() const;
   // Why the file can not be read or written, for people; empty: it can.

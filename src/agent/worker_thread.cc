@@ -44,7 +44,9 @@ void WorkerThread::Stop() {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
     wake_.NotifyAll();
-    while (!has_ended_ && ended_.WaitFor(mutex_, options_.stop_limit)) {
+    const SteadyTime deadline = stop_by_.value_or(clock_.Now() + options_.stop_limit);
+    while (!has_ended_ && ended_.WaitFor(mutex_, std::chrono::ceil<std::chrono::milliseconds>(
+                                                     deadline - clock_.Now()))) {
     }
     has_ended = has_ended_;
   }

@@ -37,8 +37,10 @@ class WorkerThread {
   bool Post(Task task);
   // Since when the task in progress is being done.
   std::optional<SteadyTime> busy_since() const;
-  // Does what was posted, then ends; after `stop_limit` the process does. Idempotent.
+  // Does what was posted, then ends; after `stop_limit`, or at the time that was said, the process
+  // does. Idempotent.
   void Stop();
+  void StopBy(SteadyTime deadline) { stop_by_ = deadline; }
 
  private:
   std::optional<Task> Next();
@@ -46,6 +48,7 @@ class WorkerThread {
 
   const Clock& clock_;
   const WorkerThreadOptions options_;
+  std::optional<SteadyTime> stop_by_;
 
   mutable Mutex mutex_;
   Condition wake_;

@@ -30,6 +30,16 @@ TEST(WorkerThreadTest, DoesEverythingInOrderBeforeItEnds) {
   EXPECT_FALSE(worker.Post([] { FAIL(); })) << "nobody would do it";
 }
 
+TEST(WorkerThreadTest, TheTimeThatIsSaidIsTheLimit) {
+  const RealClock clock;
+  bool is_done = false;
+  WorkerThread worker(clock, {.name = "kgpu-test", .stop_limit = milliseconds(0)});
+  worker.StopBy(clock.Now() + kLong);
+  worker.Post([&is_done] { is_done = true; });
+  worker.Stop();
+  EXPECT_TRUE(is_done);
+}
+
 TEST(WorkerThreadTest, SaysSinceWhenItIsBusy) {
   const RealClock clock;
   std::promise<void> begun;
