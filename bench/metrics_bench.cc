@@ -298,8 +298,8 @@ void Cpu(const BusyNode& node, int seconds, std::vector<Row>& rows) {
 }
 
 int Main(int argc, char** argv) {
-  const int scrapes = argc > 1 ? std::atoi(argv[1]) : 400;
-  const int seconds = argc > 2 ? std::atoi(argv[2]) : 20;
+  const int scrapes = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 400;
+  const int seconds = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 20;
   std::vector<Row> rows;
   Render(rows);
   const BusyNode node;

@@ -39,7 +39,7 @@ std::pair<int, uint16_t> Listen() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof address;
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+  if (listener < 0 || bind(listener, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
       listen(listener, 8) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     std::abort();
@@ -85,6 +85,9 @@ size_t LengthIn(std::string_view head) {
 
 Scraper::Scraper(uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const sockaddr_in address = Loopback(port);
+  if (socket_ < 0) {
+    return;
+  }
   if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     close(std::exchange(socket_, -1));
     return;

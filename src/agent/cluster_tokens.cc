@@ -42,10 +42,11 @@ class ClusterTokens::Review {
     if (!owner.ok()) {
       return Finish(owner.status());
     }
-    if (!owner->has_value()) {
+    const std::optional<kube::TokenOwner>& known = *owner;
+    if (!known) {
       return Finish(Verdict{.code = 401, .text = "the API server does not know this token"});
     }
-    owner_ = **owner;
+    owner_ = *known;
     call_ = client_.Send(kube::AccessReviewRequest(owner_, "get", options_.path),
                          [this](const StatusOr<boost::json::value>& answer) { OnAccess(answer); });
   }
