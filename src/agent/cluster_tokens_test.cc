@@ -21,7 +21,6 @@ namespace {
 namespace json = boost::json;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // An API server that answers when the test says so.
 class TestClient final : public kube::Client {
