@@ -16,7 +16,6 @@ namespace {
 
 namespace json = boost::json;
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -79,7 +78,9 @@ TEST(DumpTest, TakesWhatKubectlPrints) {
 TEST(DumpTest, ItemsOfAListOfOneKindNeedNotNameIt) {
   const auto dump = ReadDump(R"({"kind": "PodList", "items": [{"metadata": {"name": "p"}}]})", "-");
   ASSERT_OK(dump);
-  EXPECT_EQ(FactsOf(*dump, "default", "p").pod->name, "p");
+  const Facts facts = FactsOf(*dump, "default", "p");
+  ASSERT_TRUE(facts.pod.has_value());
+  EXPECT_EQ(facts.pod->name, "p");
 }
 
 TEST(DumpTest, PodsOfOneNamespaceAreToldToBeNotAll) {
