@@ -13,7 +13,6 @@
 #include "src/cli/config_file.h"
 #include "src/cli/find_pods.h"
 #include "src/cli/node_api.h"
-#include "src/cli/node_name.h"
 #include "src/cli/output.h"
 #include "src/doc/doc.h"
 #include "src/explain/explain.h"
@@ -57,7 +56,8 @@ StatusOr<PodName> ParsePodName(const std::string& text, const std::string& space
 // Which devices the kubelet of this host gave to the pod, where it runs here.
 void AddHeld(const Options& options, const PodName& pod, explain::Dump& dump) {
   const explain::Facts facts = explain::FactsOf(dump, pod.space, pod.name);
-  if (!facts.pod || facts.pod->node.empty() || facts.pod->node != NodeName("")) {
+  const StatusOr<std::string> here = NodeNameOf(options.common);
+  if (!facts.pod || !here.ok() || facts.pod->node != *here) {
     return;
   }
   const StatusOr<sys::Root> root = sys::Root::Open("/");

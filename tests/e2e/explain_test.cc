@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <memory>
@@ -11,9 +12,11 @@
 
 #include "src/base/event_loop.h"
 #include "src/base/random.h"
+#include "src/base/strings.h"
 #include "src/kube/cluster.h"
 #include "src/kube/run_until_done.h"
 #include "src/sys/root.h"
+#include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
@@ -109,6 +112,36 @@ TEST_F(ExplainTest, ADumpHoldsNoSecrets) {
   EXPECT_THAT(dump.out, AllOf(HasSubstr("ExplainDump"), Not(HasSubstr("hidden"))));
   dir_.WriteFile("d.json", dump.out);
   EXPECT_THAT(Run({"pod", "--from", dir_.At("d.json")}).out, HasSubstr("gpu-in-use"));
+}
+
+// The kubelet of this host tells which devices a pod has that runs here.
+TEST_F(ExplainTest, APodOnThisNodeIsToldWithItsDevices) {
+  const std::string kubelet = dir_.At("k");
+  ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "start", kubelet}).code, 0);
+  kubelet::SamplePlugin plugin(
+      {.socket_path = kubelet + "/device-plugins/gpu.sock",
+       .resource = "nvidia.com/gpu",
+       .devices = {{.id = "GPU-7", .health = kubelet::kHealthy, .numa_nodes = {0}}}},
+      kubelet::SamplePlugin::Behaviour{});
+  ASSERT_OK(plugin.Register(kubelet + "/device-plugins/kubelet.sock"));
+  RunProgram({"kgpu-sim", "kubelet", "wait", kubelet, "--resource", "nvidia.com/gpu",
+              "--allocatable", "1"});
+  RunProgram({"kgpu-sim", "kubelet", "pod", kubelet, "here", "--resource", "nvidia.com/gpu=1"});
+  ASSERT_EQ(
+      RunProgram({"kgpu-sim", "kubelet", "wait", kubelet, "--pod", "here", "--phase", "Running"})
+          .code,
+      0);
+  std::string host(256, '\0');
+  ASSERT_EQ(gethostname(host.data(), host.size() - 1), 0);
+  // A server takes no status from who creates a pod, so that it is not called running.
+  Make("namespaces/default/pods", fmt::format(R"({{"metadata": {{"name": "here"}}, "spec":
+    {{"nodeName": "{}", "containers": [{{"name": "main", "image": "i", "resources": {{"limits":
+    {{"nvidia.com/gpu": "1"}}}}}}]}}}})",
+                                              ToLower(host.c_str())));
+  const Result result = RunLive({"pod", "default/here", "--kubelet-dir", kubelet});
+  RunProgram({"kgpu-sim", "kubelet", "stop", kubelet, "--pods"});
+  EXPECT_EQ(result.code, 7) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nhas: nvidia.com/gpu GPU-7, container main\n"));
 }
 
 TEST_F(ExplainTest, APodThatIsNotThereExitsWithThree) {
