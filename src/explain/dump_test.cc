@@ -5,6 +5,9 @@
 
 #include <boost/json.hpp>
 
+#include <optional>
+#include <string>
+
 #include "src/doc/doc.h"
 #include "src/explain/explain.h"
 #include "src/explain/test_world.h"
@@ -78,9 +81,9 @@ TEST(DumpTest, TakesWhatKubectlPrints) {
 TEST(DumpTest, ItemsOfAListOfOneKindNeedNotNameIt) {
   const auto dump = ReadDump(R"({"kind": "PodList", "items": [{"metadata": {"name": "p"}}]})", "-");
   ASSERT_OK(dump);
-  const Facts facts = FactsOf(*dump, "default", "p");
-  ASSERT_TRUE(facts.pod.has_value());
-  EXPECT_EQ(facts.pod->name, "p");
+  const std::optional<Pod> pod = FactsOf(*dump, "default", "p").pod;
+  ASSERT_TRUE(pod.has_value());
+  EXPECT_EQ(pod->name, "p");
 }
 
 TEST(DumpTest, PodsOfOneNamespaceAreToldToBeNotAll) {
