@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/status_macros.h"
+#include "src/cli/doctor_image.h"
 #include "src/cli/host_options.h"
 #include "src/cli/output.h"
 #include "src/doctor/doctor.h"
@@ -104,6 +105,7 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
   verb->add_flag("--dry-run", options->is_dry_run, "With --fix: only say what would be written")
       ->needs(fix);
   AddOutputOption(*verb, options->output);
+  AddDoctorImageVerb(verbs, *verb);
   verbs.OnRun(*verb, [options] { return Run(*options); });
 }
 

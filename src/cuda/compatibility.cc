@@ -46,6 +46,27 @@ constexpr std::array<MajorRow, 6> kMajors = {{
     {8, std::nullopt, {2, 0}},
 }};
 
+struct GpuRow {
+  uint32_t compute_major = 0;
+  CudaVersion first_cuda;
+};
+
+// Newest first.
+constexpr std::array<GpuRow, 9> kGpus = {{
+    {12, {12, 8}},  // Blackwell's workstation boards
+    {11, {13, 0}},
+    {10, {12, 8}},  // Blackwell
+    {9, {11, 8}},   // Hopper
+    {8, {11, 0}},   // Ampere, Ada
+    {7, {9, 0}},    // Volta, Turing
+    {6, {8, 0}},    // Pascal
+    {5, {6, 5}},    // Maxwell
+    {3, {5, 0}},    // Kepler
+}};
+
+constexpr std::array<uint32_t, 15> kCompatBranches = {384, 410, 418, 440, 450, 460, 470, 510,
+                                                      515, 525, 535, 550, 570, 580, 595};
+
 const MajorRow* FindMajor(uint32_t cuda_major) {
   const auto* const row = std::ranges::find(kMajors, cuda_major, &MajorRow::cuda_major);
   return row == kMajors.end() ? nullptr : row;
@@ -108,6 +129,19 @@ std::optional<uint32_t> LastCudaMajor(const ComputeCapability& compute) {
   const auto* const row = std::ranges::find_if(
       kMajors, [&compute](const MajorRow& major) { return major.least_compute <= compute; });
   return row == kMajors.end() ? std::nullopt : std::optional(row->cuda_major);
+}
+
+std::optional<CudaVersion> FirstCuda(const ComputeCapability& compute) {
+  const auto* const row = std::ranges::find(kGpus, compute.major, &GpuRow::compute_major);
+  return row == kGpus.end() ? std::nullopt : std::optional(row->first_cuda);
+}
+
+bool TakesCompat(const DriverVersion& driver) {
+  return std::ranges::find(kCompatBranches, driver.branch()) != kCompatBranches.end();
+}
+
+bool HasCompat(const CudaVersion& cuda) {
+  return cuda >= CudaVersion{10, 0};
 }
 
 }  // namespace kgpu::cuda

@@ -52,4 +52,17 @@ std::optional<ComputeCapability> LeastCompute(uint32_t cuda_major);
 // The highest major version of CUDA for GPUs of `compute`, where a later one has dropped them.
 std::optional<uint32_t> LastCudaMajor(const ComputeCapability& compute);
 
+// The first toolkit that makes machine code for GPUs of this major capability: code for 8.0 runs on
+// 8.6, none for 8.x runs on 9.0. Programs of an older one run as far as they hold PTX, which the
+// driver compiles. Nothing for a GPU that we do not know. Source: the release notes of the
+// toolkits.
+std::optional<CudaVersion> FirstCuda(const ComputeCapability& compute);
+
+// Whether NVIDIA's cuda-compat libraries run over the kernel module of this branch: those of
+// production and long-term branches. Source: NVIDIA's "CUDA Compatibility", "Forward
+// Compatibility".
+bool TakesCompat(const DriverVersion& driver);
+// There are cuda-compat packages from CUDA 10.0 on.
+bool HasCompat(const CudaVersion& cuda);
+
 }  // namespace kgpu::cuda

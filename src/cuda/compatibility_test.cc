@@ -103,5 +103,20 @@ TEST(CompatibilityTest, NewCudaDropsOldGpus) {
   EXPECT_EQ(LastCudaMajor({1, 3}), std::nullopt) << "older than all we know";
 }
 
+TEST(CompatibilityTest, NewGpusNeedANewCuda) {
+  EXPECT_EQ(FirstCuda({9, 0}), (CudaVersion{11, 8}));
+  EXPECT_EQ(FirstCuda({8, 9}), (CudaVersion{11, 0})) << "code for 8.0 runs on 8.9";
+  EXPECT_EQ(FirstCuda({12, 0}), (CudaVersion{12, 8}));
+  EXPECT_EQ(FirstCuda({13, 0}), std::nullopt);
+}
+
+TEST(CompatibilityTest, CompatLibrariesRunOverSomeBranches) {
+  EXPECT_TRUE(TakesCompat(Driver("470.57.02")));
+  EXPECT_TRUE(TakesCompat(Driver("535.309.01")));
+  EXPECT_FALSE(TakesCompat(Driver("545.23.08")));
+  EXPECT_TRUE(HasCompat(Cuda("10.0")));
+  EXPECT_FALSE(HasCompat(Cuda("9.2")));
+}
+
 }  // namespace
 }  // namespace kgpu::cuda

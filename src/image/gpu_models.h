@@ -1,0 +1,22 @@
+// What is known of GPUs by their models' names, for questions about hosts that are not at hand.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "src/cuda/version.h"
+
+namespace kgpu::image {
+
+struct GpuModel {
+  std::string_view word;  // of the name: "A100"
+  cuda::ComputeCapability compute;
+  bool is_data_center = false;
+};
+
+// By the words of the name, which blanks and dashes part: "NVIDIA A100-SXM4-80GB", "A100", "GeForce
+// RTX 4090", "RTX 6000 Ada Generation". Nothing for a model that we do not know. Source: NVIDIA's
+// list of compute capabilities.
+std::optional<GpuModel> FindGpuModel(std::string_view name);
+
+}  // namespace kgpu::image
