@@ -9,6 +9,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/cli/doctor_image.h"
+#include "src/cli/doctor_manifest.h"
 #include "src/cli/host_options.h"
 #include "src/cli/output.h"
 #include "src/doctor/doctor.h"
@@ -106,6 +107,7 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
       ->needs(fix);
   AddOutputOption(*verb, options->output);
   AddDoctorImageVerb(verbs, *verb);
+  AddDoctorManifestVerb(verbs, *verb);
   verbs.OnRun(*verb, [options] { return Run(*options); });
 }
 

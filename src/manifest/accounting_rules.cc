@@ -1,0 +1,94 @@
+// Ways to a GPU past the count that the scheduler keeps.
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "src/base/strings.h"
+#include "src/manifest/containers.h"
+#include "src/manifest/rules.h"
+
+namespace kgpu::manifest {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kVisible = "NVIDIA_VISIBLE_DEVICES";
+
+bool AsksForGpus(const PodSpec& pod) {
+  return std::ranges::any_of(ContainersOf(pod), [](const Container& container) {
+    return !GpuKeyOf(*container.value).empty();
+  });
+}
+
+void CheckVisibleDevices(const Container& container, Findings& findings) {
+  const bool has_gpu = !GpuKeyOf(*container.value).empty();
+  for (const Container& variable : ItemsOf(container.value, container.path, "env")) {
+    const std::string_view value = TextOf(variable.value, "value");
+    if (TextOf(variable.value, "name") != kVisible || value == "void" || value == "none") {
+      continue;
+    }
+    Finding finding;
+    finding.id = "visible-devices-set";
+    finding.severity = Severity::kWarning;
+    finding.path = variable.path;
+    finding.value = Printable(value, 120);
+    finding.message = has_gpu ? "the node sets it to the GPUs that were given: set here it gives "
+                                "others, or all, where the runtime obeys it"
+                              : "it gives GPUs that nobody counts, so that two pods share them "
+                                "unawares, where the runtime obeys it";
+    finding.mend = has_gpu ? "leave it out" : "leave it out, ask for nvidia.com/gpu in limits";
+    if (has_gpu) {
+      finding.fix.push_back({Change::Kind::kRemove, variable.path, {}, ""});
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+void CheckPrivileged(const Container& container, Findings& findings) {
+  const json::value* privileged =
+      FieldOf(FieldOf(container.value, "securityContext"), "privileged");
+  const bool is_privileged =
+      privileged != nullptr && privileged->is_bool() && privileged->get_bool();
+  if (!is_privileged || GpuKeyOf(*container.value).empty()) {
+    return;
+  }
+  Finding finding;
+  finding.id = "gpu-privileged";
+  finding.severity = Severity::kWarning;
+  finding.path = container.path.Key("securityContext").Key("privileged");
+  finding.value = "true";
+  finding.message = "it has every GPU of the node, not only those it asks for; none needs it";
+  finding.mend =
+      "leave it out, or add the capability that is needed: securityContext: "
+      "{capabilities: {add: […]}}";
+  findings.push_back(std::move(finding));
+}
+
+void CheckRuntimeClass(const PodSpec& pod, Findings& findings) {
+  const std::string_view name = TextOf(pod.spec, "runtimeClassName");
+  if (!name.starts_with("nvidia") || AsksForGpus(pod)) {
+    return;
+  }
+  Finding finding;
+  finding.id = "runtime-class-without-gpu";
+  finding.severity = Severity::kWarning;
+  finding.path = pod.path.Key("runtimeClassName");
+  finding.value = Printable(name, 80);
+  finding.message = "the runtime alone gives GPUs that nobody counts, or none";
+  finding.mend = "ask for nvidia.com/gpu in limits; a CDI node needs no runtime class";
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void CheckAccounting(const PodSpec& pod, Findings& findings) {
+  for (const Container& container : ContainersOf(pod)) {
+    CheckVisibleDevices(container, findings);
+    CheckPrivileged(container, findings);
+  }
+  CheckRuntimeClass(pod, findings);
+}
+
+}  // namespace kgpu::manifest

@@ -1,0 +1,52 @@
+// A document that is changed step by step. Its text keeps comments and order as far as the change
+// can be made in it; else the document is printed anew.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/doc/located.h"
+#include "src/manifest/path.h"
+
+namespace kgpu::manifest {
+
+struct Change {
+  enum class Kind : uint8_t {
+    kSet,     // the value at `path`; a field that is not there comes after the others of its map
+    kRename,  // the field at `path` to `key`
+    kRemove,  // the field or the item at `path`; a list or map that is empty then goes, too
+  };
+  Kind kind = Kind::kSet;
+  Path path{};
+  boost::json::value value{};  // kSet
+  std::string key{};           // kRename
+};
+
+class Draft {
+ public:
+  // One document of YAML (which JSON is). Errors: those of doc::ParseLocated.
+  static StatusOr<Draft> Parse(std::string text, std::string_view file);
+
+  const std::string& text() const { return text_; }
+  const doc::Located& located() const { return located_; }
+  // Whether a change could not be made in the text, so that comments are gone.
+  bool is_reprinted() const { return is_reprinted_; }
+
+  // False where `change` changes nothing: its path leads nowhere.
+  bool Apply(const Change& change);
+
+ private:
+  Draft(std::string text, doc::Located located)
+      : text_(std::move(text)), located_(std::move(located)) {}
+
+  std::string text_;
+  doc::Located located_;
+  bool is_reprinted_ = false;
+};
+
+}  // namespace kgpu::manifest

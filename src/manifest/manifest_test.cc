@@ -1,0 +1,231 @@
+#include "src/manifest/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/manifest/view.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::manifest {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::string ReadSource(const std::string& path) {
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/" + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Report Check(const std::string& text, const KubernetesVersion& target = kNewestKubernetes) {
+  auto report = CheckManifest(text, "m.yaml", target);
+  EXPECT_OK(report);
+  return report.ok() ? *std::move(report) : Report{};
+}
+
+std::vector<std::string> IdsOf(const std::vector<FoundFinding>& findings) {
+  std::vector<std::string> ids;
+  for (const FoundFinding& found : findings) {
+    ids.emplace_back(found.finding.id);
+  }
+  return ids;
+}
+
+// A pod with one container; both texts are indented as its fields are.
+std::string Pod(const std::string& container, const std::string& spec = "") {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n" + spec +
+         "  containers:\n  - name: c\n" + container;
+}
+
+constexpr const char* kLimit = "    resources: {limits: {nvidia.com/gpu: 1}}\n";
+
+struct Row {
+  std::string name;
+  std::string text;
+  std::string id;
+  bool is_mended;
+};
+
+std::vector<Row> Rows() {
+  const std::string claim =
+      "apiVersion: resource.k8s.io/v1alpha3\nkind: ResourceClaim\nspec:\n"
+      "  devices:\n    requests:\n"
+      "    - {name: gpu, deviceClassName: gpu.nvidia.com}\n";
+  return {
+      {"same", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\n", "api-gone", true},
+      {"psp", "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\n", "api-gone", false},
+      {"ingress", "apiVersion: extensions/v1beta1\nkind: Ingress\n", "api-gone", false},
+      {"workload without labels", "apiVersion: apps/v1beta2\nkind: Deployment\n", "api-gone",
+       false},
+      {"claim", claim, "api-gone", true},
+      {"old key", Pod("    resources: {limits: {alpha.kubernetes.io/nvidia-gpu: 1}}\n"),
+       "resource-key-gone", true},
+      {"fraction", Pod("    resources: {limits: {nvidia.com/gpu: 0.5}}\n"), "gpu-fraction", false},
+      {"request alone", Pod("    resources: {requests: {nvidia.com/gpu: 1}}\n"),
+       "gpu-request-without-limit", true},
+      {"unequal",
+       Pod("    resources: {requests: {nvidia.com/gpu: 2}, limits: {nvidia.com/gpu: 1}}\n"),
+       "gpu-request-differs", true},
+      {"driver files",
+       Pod("    image: x\n", "  volumes: [{name: v, hostPath: {path: /usr/lib/nvidia-384}}]\n"),
+       "host-driver-mount", true},
+      {"device node",
+       Pod("    image: x\n", "  volumes:\n  - {name: v, hostPath: {path: /dev/nvidia0}}\n"),
+       "host-driver-mount", true},
+      {"all with a GPU",
+       Pod("    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n" + std::string(kLimit)),
+       "visible-devices-set", true},
+      {"all without one", Pod("    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n"),
+       "visible-devices-set", false},
+      {"privileged", Pod("    securityContext: {privileged: true}\n" + std::string(kLimit)),
+       "gpu-privileged", false},
+      {"runtime class", Pod("    image: x\n", "  runtimeClassName: nvidia\n"),
+       "runtime-class-without-gpu", false},
+      {"label", Pod("    image: x\n", "  nodeSelector: {accelerator: nvidia-tesla-k80}\n"),
+       "node-label-gone", false},
+      {"affinity",
+       Pod("    image: x\n",
+           "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+           "{nodeSelectorTerms: [{matchExpressions: [{key: beta.kubernetes.io/os, operator: "
+           "Exists}]}]}}}\n"),
+       "node-label-gone", true},
+      {"taint", Pod("    image: x\n", "  tolerations: [{key: node-role.kubernetes.io/master}]\n"),
+       "taint-gone", true},
+      {"annotation",
+       "kind: Service\nmetadata: {annotations: {experimental.kubernetes.io/nvidia-gpu: x}}\n",
+       "annotation-gone", true},
+      {"gate", Pod("    args: ['--feature-gates=Accelerators=true,Other=true']\n"),
+       "feature-gate-gone", true},
+      {"kubelet's gate", "kind: KubeletConfiguration\nfeatureGates: {DevicePlugins: true}\n",
+       "feature-gate-gone", true},
+      {"kubelet's flag", Pod("    command: [kubelet, --network-plugin=cni]\n"), "kubelet-flag-gone",
+       true},
+  };
+}
+
+TEST(ManifestTest, EveryFindingHasItsManifestAndIsMendedWhereItSaysSo) {
+  std::set<std::string_view> seen;
+  for (const Row& row : Rows()) {
+    const Report report = Check(row.text);
+    EXPECT_THAT(IdsOf(report.findings), ElementsAre(row.id)) << row.name;
+    EXPECT_EQ(report.left.empty(), row.is_mended) << row.name << "\n" << report.modern;
+    EXPECT_EQ(report.modern != row.text, row.is_mended) << row.name;
+    EXPECT_EQ(Check(report.modern).findings.empty(), row.is_mended) << row.name;
+    for (const FoundFinding& found : report.findings) {
+      EXPECT_FALSE(found.finding.mend.empty()) << row.name;
+      EXPECT_FALSE(found.finding.message.empty()) << row.name;
+      seen.insert(found.finding.id);
+    }
+  }
+  for (const RuleEntry& rule : AllRules()) {
+    EXPECT_TRUE(seen.contains(rule.id)) << rule.id << " has no manifest";
+  }
+  EXPECT_EQ(seen.size(), AllRules().size()) << "a finding is not in the table";
+}
+
+TEST(ManifestTest, TheModernManifestKeepsCommentsAndOrder) {
+  const Report report = Check(ReadSource("src/manifest/testdata/deployment.old.yaml"));
+  EXPECT_EQ(report.modern, ReadSource("src/manifest/testdata/deployment.modern.yaml"));
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_THAT(report.reprinted, IsEmpty());
+  EXPECT_EQ(report.documents, 2U);
+}
+
+TEST(ManifestTest, AModernManifestStaysByteForByte) {
+  const std::string text = ReadSource("src/manifest/testdata/deployment.modern.yaml");
+  const Report report = Check(text);
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_EQ(report.modern, text);
+}
+
+TEST(ManifestTest, FindingsAreCountedFromTheTopOfTheFile) {
+  const Report report = Check(
+      "# head\n---\nkind: Service\n---\napiVersion: batch/v1beta1\nkind: CronJob\n"
+      "metadata: {name: n}\n");
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].document, 2U);
+  EXPECT_EQ(report.findings[0].position, (doc::Position{5, 1}));
+  EXPECT_EQ(report.findings[0].object, "CronJob n");
+  EXPECT_EQ(report.findings[0].finding.path.str(), "apiVersion");
+  EXPECT_EQ(report.findings[0].finding.gone_by, "1.25");
+}
+
+TEST(ManifestTest, ObjectsOfAListAreLookedAtOneByOne) {
+  const Report report = Check(
+      "apiVersion: v1\nkind: List\nitems:\n- apiVersion: batch/v1beta1\n  kind: CronJob\n"
+      "  metadata: {name: n}\n");
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].finding.path.str(), "items[0].apiVersion");
+  EXPECT_EQ(report.findings[0].object, "CronJob n");
+  EXPECT_THAT(report.modern, HasSubstr("- apiVersion: batch/v1\n"));
+}
+
+TEST(ManifestTest, WhatGoesLaterIsAWarning) {
+  const std::string text = "apiVersion: batch/v1beta1\nkind: CronJob\n";
+  EXPECT_EQ(Check(text, {1, 24}).findings.at(0).finding.severity, Severity::kWarning);
+  EXPECT_EQ(Check(text, {1, 25}).findings.at(0).finding.severity, Severity::kError);
+}
+
+TEST(ManifestTest, APartOfTheNodeMayMountTheDriver) {
+  EXPECT_THAT(
+      Check(Pod("    image: x\n",
+                "  volumes:\n  - {name: a, hostPath: {path: /var/lib/kubelet/device-plugins}}\n"
+                "  - {name: b, hostPath: {path: /usr/local/nvidia}}\n"))
+          .findings,
+      IsEmpty());
+}
+
+TEST(ManifestTest, ADocumentThatCanNotBeMendedInPlaceIsPrintedAnew) {
+  const Report report = Check(
+      "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: "
+      "NVIDIA_VISIBLE_DEVICES, value: all}], resources: {limits: {nvidia.com/gpu: 1}}}]}}\n");
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_THAT(report.reprinted, ElementsAre(1U));
+  EXPECT_THAT(report.modern, Not(HasSubstr("VISIBLE")));
+}
+
+TEST(ManifestTest, BrokenManifestsAreErrorsWithTheLineOfTheFile) {
+  EXPECT_THAT(CheckManifest("a: b\n---\n\na: [\n", "m.yaml", kNewestKubernetes).status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("m.yaml:5")));
+  EXPECT_THAT(CheckManifest("a: {{ .Values.x }}\n", "m.yaml", kNewestKubernetes).status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("helm template")));
+}
+
+TEST(ManifestTest, NothingHasNoFindings) {
+  for (const char* text : {"", "\n", "# only a comment\n", "---\n---\n"}) {
+    const Report report = Check(text);
+    EXPECT_EQ(report.documents, 0U);
+    EXPECT_EQ(report.modern, text);
+  }
+}
+
+TEST(ManifestViewTest, ALineNamesFilePlaceObjectPathAndValue) {
+  const Report report = Check("apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: n}\n");
+  const std::string text = ReportsText({&report, 1});
+  EXPECT_THAT(text, HasSubstr("error    m.yaml:1:1: CronJob n: apiVersion: batch/v1beta1\n"));
+  EXPECT_THAT(text, HasSubstr("gone by 1.25: api-gone: "));
+  EXPECT_THAT(text, HasSubstr("1 documents: 1 errors, 0 warnings; --print mends 1\n"));
+}
+
+TEST(ManifestViewTest, TheTableOfTheDocumentIsThatOfTheCode) {
+  EXPECT_THAT(ReadSource("docs/doctor-manifest.md"), HasSubstr(RulesMarkdown()))
+      << "docs/doctor-manifest.md must hold what `kgpu doctor manifest --list` prints";
+}
+
+TEST(KubernetesVersionTest, ReadsVersionsAsPeopleWriteThem) {
+  EXPECT_THAT(KubernetesVersion::Parse("1.29"), IsOkAndHolds(KubernetesVersion{1, 29}));
+  EXPECT_THAT(KubernetesVersion::Parse("v1.9.3"), IsOkAndHolds(KubernetesVersion{1, 9}));
+  EXPECT_THAT(KubernetesVersion::Parse("new"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("new")));
+}
+
+}  // namespace
+}  // namespace kgpu::manifest

@@ -1,0 +1,18 @@
+// Changes of a YAML document made in its text, for the forms that people write: block lists and
+// maps. A guess that Draft proves. Private to this module.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/manifest/draft.h"
+
+namespace kgpu::manifest {
+
+// The text with `change` made, or nothing where it can not be done so. What comes back may be
+// wrong: it counts only where it parses to the right tree.
+std::optional<std::string> Splice(std::string_view text, const doc::Located& located,
+                                  const Change& change);
+
+}  // namespace kgpu::manifest
