@@ -123,17 +123,27 @@ void HealthDesk::HandleAll() {
     KGPU_LOG(kWarning, "news of the GPUs' health is left out", {"count", left_out},
              {"reason", "too much in too short a time"});
   }
-  for (const Happening& news : std::exchange(waiting_, {})) {
-    Handle(news);
+  const std::deque<Happening> all = std::exchange(waiting_, {});
+  for (auto news = all.begin(); news != all.end(); ++news) {
+    const auto is_alike = [&](const Happening& other) { return AreAlike(*news, other); };
+    const bool is_told = std::any_of(all.begin(), news, is_alike);
+    const auto others = static_cast<size_t>(std::count_if(news, all.end(), is_alike));
+    Handle(*news, is_told ? std::nullopt : std::optional(others));
   }
 }
 
-void HealthDesk::Handle(const Happening& news) {
+void HealthDesk::Handle(const Happening& news, std::optional<size_t> others) {
   log_.Write(news, loop_.clock().Now());
   journal_.Add(health::EntryOf(news));
   Told told{.news = news, .who = {}, .due = loop_.clock().Now() + options_.look_again};
   for (kube::Event& event : HealthEvents(news, *snapshot_, *peers_.pods(), options_.node)) {
     told.who.emplace(event.regarding, event.is_warning);
+    if (event.regarding.kind == "Node") {
+      if (!others) {
+        continue;
+      }
+      event.note = NoteForNode(news, *others, *snapshot_);
+    }
     peers_.tell(std::move(event));
   }
   if (news.kind == HappeningKind::kCleared || !IsPodsBusiness(news)) {
@@ -255,10 +265,10 @@ void HealthDesk::History(const http::Request& request, const Send& send) {
   const Send answer = WithinLimit(send);
   journal_.Read(
       *filter,
-      [answer, format = *format](const health::JournalText& text) {
+      [answer, format = *format, snapshot = snapshot_](const health::JournalText& text) {
         // Thousands of lines are put together on the disk's thread.
         auto response = std::make_shared<http::Response>(
-            Shown(format, report::HistoryJson(text), report::HistoryTable(text), true));
+            Shown(format, report::HistoryJson(text), report::HistoryTable(text, *snapshot), true));
         return DiskWorker::Done([answer, response] { answer(std::move(*response)); });
       },
       [answer](const Status& status) { answer(Refused(status)); });

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -73,7 +74,8 @@ class HealthDesk {
 
  private:
   void HandleAll();
-  void Handle(const health::Happening& news);
+  // `others`: of how many GPUs the node is told by the same event; nothing: it was told.
+  void Handle(const health::Happening& news, std::optional<size_t> others);
   void TellLate();
   http::Response Report(const http::Request& request) const;
   StatusOr<std::vector<device::GpuUuid>> GpusToClear(const http::Request& request) const;

@@ -54,6 +54,7 @@ class HealthDeskTest : public ::testing::Test {
         HealthDeskPeers{.tell =
                             [this](const kube::Event& event) {
                               told_.push_back(event.regarding.name + "/" + event.reason);
+                              notes_.push_back(event.note);
                             },
                         .overview = [this] { return overview_; },
                         .pods = [this] { return pods_; },
@@ -102,6 +103,7 @@ class HealthDeskTest : public ::testing::Test {
   TempDir dir_;
   std::vector<std::string> log_;
   std::vector<std::string> told_;
+  std::vector<std::string> notes_;  // of those
   std::vector<std::string> cleared_;
   Status clear_status_;
   health::Overview overview_;
@@ -176,6 +178,21 @@ TEST_F(HealthDeskTest, WhoDidItIsToldWhenItIsKnown) {
     loop_->Run();
   }
   EXPECT_THAT(told_, ElementsAre("a/GPUProgramError", "b/GPUProgramError", "b/GPUProgramError"));
+}
+
+TEST_F(HealthDeskTest, TheNodeIsToldOnceOfWhatBefellSeveralGpus) {
+  for (const unsigned gpu : {0, 1, 2}) {
+    desk_->OnHappening(TestXid(gpu));
+  }
+  Happening another = TestXid(1);
+  another.rule = "Xid48";
+  desk_->OnHappening(another);
+  History();
+  EXPECT_THAT(told_, ElementsAre("n1/GPUUnhealthy", "n1/GPUUnhealthy"));
+  EXPECT_THAT(notes_,
+              ElementsAre(HasSubstr("GPU 0 (GPU-00000000-0000-0000-0000-000000000000) and 2 "
+                                    "others: Xid79: "),
+                          HasSubstr("Xid48")));
 }
 
 TEST_F(HealthDeskTest, LogLinesAreFewHoweverMuchHappens) {

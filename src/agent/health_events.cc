@@ -118,8 +118,7 @@ std::string NameOf(const Happening& news, const device::Snapshot& snapshot) {
   return name;
 }
 
-std::string NoteOf(const Happening& news, const device::Snapshot& snapshot) {
-  const std::string name = NameOf(news, snapshot);
+std::string NoteOf(const Happening& news, const std::string& name) {
   switch (news.kind) {
     case HappeningKind::kCleared:
       return fmt::format("{}: {} is over", name, news.rule);
@@ -149,6 +148,19 @@ std::string SubjectOf(const Happening& news) {
 
 }  // namespace
 
+bool AreAlike(const Happening& a, const Happening& b) {
+  return a.kind == b.kind && a.rule == b.rule && a.message == b.message && a.detail == b.detail &&
+         a.gpu && b.gpu && a.gpu != b.gpu && !a.gpu_instance && !b.gpu_instance;
+}
+
+std::string NoteForNode(const Happening& news, size_t others, const device::Snapshot& snapshot) {
+  std::string name = NameOf(news, snapshot);
+  if (others > 0) {
+    fmt::format_to(std::back_inserter(name), " and {} other{}", others, others == 1 ? "" : "s");
+  }
+  return NoteOf(news, name);
+}
+
 bool IsPodsBusiness(const Happening& news) {
   return TextForPods(news).has_value();
 }
@@ -158,7 +170,7 @@ std::vector<kube::Event> HealthEvents(const Happening& news, const device::Snaps
   kube::Event event;
   event.action = "WatchingHealth";
   event.subject = SubjectOf(news);
-  event.note = NoteOf(news, snapshot);
+  event.note = NoteOf(news, NameOf(news, snapshot));
   std::vector<kube::Event> events;
   if (const auto text = TextForNode(news)) {
     event.is_warning = text->is_warning;

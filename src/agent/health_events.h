@@ -2,6 +2,7 @@
 // device. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,11 @@ bool IsPodsBusiness(const health::Happening& news);
 std::vector<kube::Event> HealthEvents(const health::Happening& news,
                                       const device::Snapshot& snapshot, const pods::PodMap& pods,
                                       const std::string& node);
+
+// Whether two pieces of news say the same of two GPUs, as when a driver hangs: the node is told
+// once for all of them, by the event of the first with `others`.
+bool AreAlike(const health::Happening& a, const health::Happening& b);
+std::string NoteForNode(const health::Happening& news, size_t others,
+                        const device::Snapshot& snapshot);
 
 }  // namespace kgpu::agent

@@ -17,9 +17,10 @@ using health::Journal;
 using health::JournalEntry;
 using health::JournalText;
 
-Status NoteBoot(const Journal& journal, const JournalEntry& boot) {
-  ASSIGN_OR_RETURN(const bool is_noted, journal.HasBoot(boot.boot_id));
-  return is_noted ? OkStatus() : journal.Append({&boot, 1});
+Status NoteBoot(const Journal& journal, JournalEntry boot) {
+  ASSIGN_OR_RETURN(const Journal::Boots boots, journal.FindBoot(boot.boot_id));
+  boot.is_first = boots == Journal::Boots::kNone;
+  return boots == Journal::Boots::kThis ? OkStatus() : journal.Append({&boot, 1});
 }
 
 // `boot`: that may not be in the journal yet.

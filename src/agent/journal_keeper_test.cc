@@ -110,6 +110,8 @@ TEST_F(JournalKeeperTest, EachBootIsNotedOnce) {
   const std::vector<JournalEntry> entries = Read();
   ASSERT_THAT(entries, SizeIs(3));
   EXPECT_EQ(entries[0].boot_id, "one");
+  EXPECT_TRUE(entries[0].is_first);
+  EXPECT_FALSE(entries[2].is_first);
   EXPECT_EQ(entries[2].boot_id, "two");
 }
 

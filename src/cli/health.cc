@@ -75,7 +75,7 @@ StatusOr<ExitCode> PrintJournal(const Options& options, WallTime since, OutputFo
   ASSIGN_OR_RETURN(health::JournalText journal, health::Journal(options.state_dir, {}).Read());
   journal.entries = health::Select(std::move(journal.entries), filter);
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? report::HistoryTable(journal)
+                               ? report::HistoryTable(journal, {})
                                : Render(report::HistoryJson(journal), format)));
   return ExitCode::kOk;
 }

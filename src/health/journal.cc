@@ -148,12 +148,15 @@ StatusOr<JournalText> Journal::Read() const {
   return ParseJournal(text);
 }
 
-StatusOr<bool> Journal::HasBoot(std::string_view boot_id) const {
+StatusOr<Journal::Boots> Journal::FindBoot(std::string_view boot_id) const {
   ASSIGN_OR_RETURN(const std::string text, ReadText());
   const std::string line =
       PrintJournalLine({.when = {}, .news = {}, .boot_id = std::string(boot_id)});
   // From its kind on, which follows the time.
-  return text.find(std::string_view(line).substr(line.find(R"("kind")"))) != std::string::npos;
+  if (text.find(std::string_view(line).substr(line.find(R"("kind")"))) != std::string::npos) {
+    return Boots::kThis;
+  }
+  return text.empty() ? Boots::kNone : Boots::kOthers;
 }
 
 StatusOr<std::string> Journal::ReadText() const {

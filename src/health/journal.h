@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,9 +52,9 @@ class Journal {
   Status Append(std::span<const JournalEntry> entries) const;
   // All that can be read; nothing where there is no journal yet. Errors: PermissionDenied, …
   StatusOr<JournalText> Read() const;
-  // Whether that boot is in it. Reads no entry: a full journal costs an agent that starts no
-  // memory.
-  StatusOr<bool> HasBoot(std::string_view boot_id) const;
+  // Which boot is in it. Reads no entry: a full journal costs an agent that starts no memory.
+  enum class Boots : uint8_t { kNone, kOthers, kThis };
+  StatusOr<Boots> FindBoot(std::string_view boot_id) const;
 
   const std::string& path() const { return path_; }
 

@@ -57,12 +57,12 @@ TEST_F(JournalTest, EntriesOutliveWhoWroteThem) {
 
 TEST_F(JournalTest, KnowsItsBoots) {
   const Journal journal = Open();
-  EXPECT_THAT(journal.HasBoot("one"), IsOkAndHolds(false));
+  EXPECT_THAT(journal.FindBoot("one"), IsOkAndHolds(Journal::Boots::kNone));
   const JournalEntry boot{.when = TestXid(0).when, .news = {}, .boot_id = "one"};
   EXPECT_OK(journal.Append({&boot, 1}));
-  EXPECT_THAT(journal.HasBoot("one"), IsOkAndHolds(true));
-  EXPECT_THAT(journal.HasBoot("two"), IsOkAndHolds(false));
-  EXPECT_THAT(journal.HasBoot("on"), IsOkAndHolds(false));
+  EXPECT_THAT(journal.FindBoot("one"), IsOkAndHolds(Journal::Boots::kThis));
+  EXPECT_THAT(journal.FindBoot("two"), IsOkAndHolds(Journal::Boots::kOthers));
+  EXPECT_THAT(journal.FindBoot("on"), IsOkAndHolds(Journal::Boots::kOthers));
 }
 
 TEST_F(JournalTest, ATornTailIsNotJoinedWithTheNextEntry) {

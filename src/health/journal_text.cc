@@ -144,6 +144,7 @@ std::optional<JournalEntry> ReadLine(std::string_view text) {
   entry.when = WallTime(milliseconds(*ms));
   if (line.Text("kind") == "boot") {
     entry.boot_id = line.Text("boot");
+    entry.is_first = line.Flag("first");
     return entry;
   }
   entry.news = ReadNews(line, entry.when);
@@ -159,6 +160,9 @@ JournalEntry EntryOf(const Happening& happening) {
 std::string PrintJournalLine(const JournalEntry& entry) {
   json::object line;
   line["v"] = kVersion;
+  if (entry.is_first) {
+    line["first"] = true;  // before what is looked for
+  }
   line["ms"] =
       std::max<int64_t>(std::chrono::floor<milliseconds>(entry.when.time_since_epoch()).count(), 0);
   if (entry.news) {

@@ -16,6 +16,7 @@ struct JournalEntry {
   WallTime when{};
   std::optional<Happening> news;  // nothing: the host was started anew, which ends held faults
   std::string boot_id;            // of that start; empty with news
+  bool is_first = false;          // the journal was begun then; the host may have run for long
   bool operator==(const JournalEntry&) const = default;
 };
 

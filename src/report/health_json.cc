@@ -130,7 +130,8 @@ json::value HistoryJson(const health::JournalText& journal) {
     json::object shown = {{"time", FormatTime(entry.when)},
                           {"kind", entry.news ? Text(health::ToString(entry.news->kind)) : "boot"}};
     for (auto& [key, value] :
-         entry.news ? Json(*entry.news) : json::object{{"bootId", entry.boot_id}}) {
+         entry.news ? Json(*entry.news)
+                    : json::object{{"bootId", entry.boot_id}, {"first", entry.is_first}}) {
       shown[key] = std::move(value);
     }
     entries.push_back(std::move(shown));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "src/report/format.h"
@@ -44,15 +45,23 @@ std::vector<const OpenFault*> FaultsOf(const HealthReport& report, const device:
 }
 
 // "GPU 3", "GPU 3, GPU instance 1".
-std::string PlaceOf(const device::Gpu& gpu, const health::Scope& scope) {
+std::string PlaceOf(const device::Gpu& gpu, std::optional<unsigned> gpu_instance,
+                    std::optional<unsigned> compute_instance) {
   std::string place = fmt::format("GPU {}", gpu.index);
-  if (scope.gpu_instance) {
-    fmt::format_to(std::back_inserter(place), ", GPU instance {}", *scope.gpu_instance);
+  if (gpu_instance) {
+    fmt::format_to(std::back_inserter(place), ", GPU instance {}", *gpu_instance);
   }
-  if (scope.compute_instance) {
-    fmt::format_to(std::back_inserter(place), ", compute instance {}", *scope.compute_instance);
+  if (compute_instance) {
+    fmt::format_to(std::back_inserter(place), ", compute instance {}", *compute_instance);
   }
   return place;
+}
+
+// Of several GPUs the same: a driver that hangs, say.
+bool SayTheSame(const OpenFault& a, const OpenFault& b) {
+  return !a.scope.gpu_instance && !b.scope.gpu_instance && a.scope.gpu != b.scope.gpu &&
+         a.rule == b.rule && a.message == b.message && a.detail == b.detail &&
+         a.is_unhealthy == b.is_unhealthy && a.is_held == b.is_held;
 }
 
 std::string Times(uint64_t count) {
@@ -94,10 +103,26 @@ void AddFault(const std::string& place, const OpenFault& fault, std::string& tex
   }
 }
 
+// What is the same of several GPUs is told once, with the first of them.
 void AddFaults(const device::Gpu& gpu, const HealthReport& report, std::string& text) {
   const std::vector<const OpenFault*> faults = FaultsOf(report, gpu.uuid);
+  const std::vector<OpenFault>& open = report.overview.open;
   for (const OpenFault* fault : faults) {
-    AddFault(PlaceOf(gpu, fault->scope), *fault, text);
+    const auto is_same = [fault](const OpenFault& other) { return SayTheSame(*fault, other); };
+    const auto others = std::ranges::count_if(open, is_same);
+    const auto first = std::ranges::find_if(report.snapshot->gpus, [&](const device::Gpu& known) {
+      return known.uuid == gpu.uuid || std::ranges::any_of(open, [&](const OpenFault& other) {
+               return other.scope.gpu == known.uuid && is_same(other);
+             });
+    });
+    if (first->uuid != gpu.uuid) {
+      continue;
+    }
+    std::string place = PlaceOf(gpu, fault->scope.gpu_instance, fault->scope.compute_instance);
+    if (others > 0) {
+      fmt::format_to(std::back_inserter(place), " and {} other{}", others, others == 1 ? "" : "s");
+    }
+    AddFault(place, *fault, text);
   }
   if (faults.empty() && !gpu.health.is_healthy) {
     fmt::format_to(std::back_inserter(text), "\nGPU {}: {}\n  {}\n", gpu.index, gpu.health.reason,
@@ -122,9 +147,12 @@ std::string Headline(const HealthReport& report) {
              : fmt::format("{} of {} GPUs {} not healthy.\n", sick, all, sick == 1 ? "is" : "are");
 }
 
-std::string DeviceOf(const Happening& news) {
+std::string DeviceOf(const Happening& news, const device::Snapshot& snapshot) {
   if (!news.gpu) {
     return "not told which";
+  }
+  if (const device::Gpu* gpu = snapshot.FindGpu(*news.gpu)) {
+    return PlaceOf(*gpu, news.gpu_instance, news.compute_instance);
   }
   std::string name = news.gpu->str();
   for (const auto& part : {news.gpu_instance, news.compute_instance}) {
@@ -133,6 +161,14 @@ std::string DeviceOf(const Happening& news) {
     }
   }
   return name;
+}
+
+// What is over, or left the device as it is, asks for nothing now.
+std::string_view MendOf(const Happening& news) {
+  const bool is_open = news.kind == HappeningKind::kRaised || news.kind == HappeningKind::kHeld;
+  return is_open || (news.kind == HappeningKind::kSeen && news.is_unhealthy)
+             ? health::ToString(news.action)
+             : std::string_view();
 }
 
 std::string TextOf(const Happening& news) {
@@ -173,20 +209,21 @@ std::string HealthTable(const HealthReport& report) {
   return text;
 }
 
-std::string HistoryTable(const health::JournalText& journal) {
+std::string HistoryTable(const health::JournalText& journal, const device::Snapshot& snapshot) {
   if (journal.entries.empty()) {
     return "Nothing has happened.\n";
   }
   Table table({"TIME", "WHAT", "FAULT", "MEND", "COUNT", "DEVICE", "MESSAGE"});
   for (const health::JournalEntry& entry : journal.entries) {
     if (!entry.news) {
-      table.AddRow({FormatTime(entry.when), "boot", "", "", "", "", "the host was started"});
+      table.AddRow({FormatTime(entry.when), "boot", "", "", "", "",
+                    entry.is_first ? "the journal begins" : "the host was started anew"});
       continue;
     }
     const Happening& news = *entry.news;
     table.AddRow({FormatTime(entry.when), std::string(health::ToString(news.kind)), news.rule,
-                  std::string(health::ToString(news.action)), fmt::format("{}", news.count),
-                  DeviceOf(news), TextOf(news)});
+                  std::string(MendOf(news)), fmt::format("{}", news.count),
+                  DeviceOf(news, snapshot), TextOf(news)});
   }
   std::string text = table.Render();
   if (journal.bad_lines > 0) {

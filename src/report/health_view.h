@@ -26,8 +26,9 @@ std::string HealthTable(const HealthReport& report);
 // every device may be handed out.
 bool IsHealthy(const HealthReport& report);
 
-// Oldest first, as in the journal.
+// Oldest first, as in the journal. GPUs that `snapshot` has are named as HealthTable names them,
+// any other by its UUID.
 boost::json::value HistoryJson(const health::JournalText& journal);
-std::string HistoryTable(const health::JournalText& journal);
+std::string HistoryTable(const health::JournalText& journal, const device::Snapshot& snapshot);
 
 }  // namespace kgpu::report

@@ -85,6 +85,15 @@ TEST(HealthViewTest, EachFaultIsToldWithItsMend) {
   EXPECT_FALSE(IsHealthy(SickReport()));
 }
 
+TEST(HealthViewTest, WhatBefellSeveralGpusIsToldOnce) {
+  HealthReport report = ReportOf(TwoGpus());
+  report.overview.open = {Fault("DriverUnresponsive"), Fault("DriverUnresponsive"), Fault("Xid48")};
+  report.overview.open[0].scope.gpu = TestGpu(0);
+  EXPECT_THAT(HealthTable(report), AllOf(HasSubstr("\nGPU 0 and 1 other: DriverUnresponsive, once"),
+                                         Not(HasSubstr("GPU 1: DriverUnresponsive")),
+                                         HasSubstr("\nGPU 1: Xid48, once")));
+}
+
 TEST(HealthViewTest, AHeldFaultNamesTheVerbThatEndsIt) {
   HealthReport report = SickReport();
   report.overview.open[0].is_held = true;
@@ -179,11 +188,11 @@ health::JournalText Past() {
 }
 
 TEST(HistoryViewTest, TellsOneLineForEachEntry) {
-  EXPECT_EQ(HistoryTable(Past()),
+  EXPECT_EQ(HistoryTable(Past(), {}),
             "TIME                  WHAT    FAULT  MEND    COUNT  DEVICE"
             "                                        MESSAGE\n"
             "2026-01-02T03:04:05Z  boot    -      -       -      -"
-            "                                             the host was started\n"
+            "                                             the host was started anew\n"
             "2026-01-02T03:04:06Z  raised  Xid79  reboot  1      "
             "GPU-00000000-0000-0000-0000-000000000000      "
             "The GPU has fallen off the bus: restart the host.\n"
@@ -192,11 +201,35 @@ TEST(HistoryViewTest, TellsOneLineForEachEntry) {
             "The GPU has fallen off the bus: restart the host. pid 4711\n");
 }
 
+TEST(HistoryViewTest, NamesGpusAsTheyAreNamedNow) {
+  EXPECT_THAT(
+      HistoryTable(Past(), TwoGpus()),
+      AllOf(HasSubstr("  GPU 0  "), HasSubstr("  GPU 1, GPU instance 7, compute instance 0  "),
+            Not(HasSubstr("GPU-0"))));
+}
+
+TEST(HistoryViewTest, TheFirstStartIsNoStartOfTheHost) {
+  health::JournalText journal = Past();
+  journal.entries[0].is_first = true;
+  EXPECT_THAT(HistoryTable(journal, {}), HasSubstr("  the journal begins\n"));
+}
+
+TEST(HistoryViewTest, WhatLeftTheDeviceAsItIsAsksForNothing) {
+  health::Happening seen = TestXid(0, HappeningKind::kSeen);
+  seen.is_unhealthy = false;
+  seen.action = health::Action::kResetGpu;
+  health::JournalText journal;
+  journal.entries = {health::EntryOf(seen), health::EntryOf(TestXid(0, HappeningKind::kCleared))};
+  EXPECT_THAT(HistoryTable(journal, {}),
+              AllOf(HasSubstr("seen     Xid79  -  "), HasSubstr("cleared  Xid79  -  ")));
+}
+
 TEST(HistoryViewTest, SaysThatNothingHappenedAndThatLinesAreLost) {
-  EXPECT_EQ(HistoryTable({}), "Nothing has happened.\n");
+  EXPECT_EQ(HistoryTable({}, {}), "Nothing has happened.\n");
   health::JournalText journal = Past();
   journal.bad_lines = 2;
-  EXPECT_THAT(HistoryTable(journal), HasSubstr("\n2 lines of the journal could not be read.\n"));
+  EXPECT_THAT(HistoryTable(journal, {}),
+              HasSubstr("\n2 lines of the journal could not be read.\n"));
 }
 
 TEST(HistoryViewTest, JsonHasBootsAndNews) {
