@@ -96,6 +96,7 @@ std::string ModernText(const std::vector<Checked>& all) {
   for (const Checked& checked : all) {
     const bool needs_separator =
         !text.empty() && !std::string_view(checked.report.modern).starts_with("---");
+    text += !text.empty() && !text.ends_with('\n') ? "\n" : "";
     text += needs_separator ? "---\n" : "";
     text += checked.report.modern;
   }

@@ -200,6 +200,8 @@ Status CheckDocument(const Document& document, const KubernetesVersion& target, 
                     std::back_inserter(report.left));
   if (draft->is_reprinted()) {
     report.reprinted.push_back(document.number);
+    // "--- {a: b}": what begins the document went with its text.
+    report.modern += document.text.starts_with("---") ? "---\n" : "";
   }
   report.modern += draft->text();
   return OkStatus();

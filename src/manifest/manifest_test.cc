@@ -192,6 +192,13 @@ TEST(ManifestTest, ADocumentThatCanNotBeMendedInPlaceIsPrintedAnew) {
   EXPECT_THAT(report.modern, Not(HasSubstr("VISIBLE")));
 }
 
+TEST(ManifestTest, ADocumentThatIsPrintedAnewStaysOneOfItsOwn) {
+  const Report report = Check(
+      "kind: Service\n--- {kind: KubeletConfiguration, featureGates: {DevicePlugins: true}}\n");
+  EXPECT_EQ(report.modern, "kind: Service\n---\nkind: KubeletConfiguration\n");
+  EXPECT_THAT(report.reprinted, ElementsAre(2U));
+}
+
 TEST(ManifestTest, BrokenManifestsAreErrorsWithTheLineOfTheFile) {
   EXPECT_THAT(CheckManifest("a: b\n---\n\na: [\n", "m.yaml", kNewestKubernetes).status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("m.yaml:5")));
