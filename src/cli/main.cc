@@ -12,6 +12,7 @@
 #include "src/cli/config.h"
 #include "src/cli/devices.h"
 #include "src/cli/doctor.h"
+#include "src/cli/driver.h"
 #include "src/cli/explain.h"
 #include "src/cli/health.h"
 #include "src/cli/labels.h"
@@ -90,6 +91,7 @@ void Describe(CLI::App& app) {
       "  kgpu status                        what does the agent do, and why not more?\n"
       "  kgpu health                        is a GPU sick, why, and what mends it?\n"
       "  kgpu doctor                        what is wrong with this host, and what mends it?\n"
+      "  kgpu driver plan                   which driver suits it, and every step to it\n"
       "  kgpu validate                      do the GPUs compute, and rightly?\n"
       "  kgpu explain pod NS/NAME           why has a pod no GPU?\n"
       "  kgpu cdi generate                  make them available to containers\n"
@@ -108,6 +110,7 @@ int Run(int argc, char** argv) {
   AddDevicesVerb(verbs);
   AddHealthVerbs(verbs);
   AddDoctorVerb(verbs);
+  AddDriverVerbs(verbs);
   AddExplainVerbs(verbs);
   AddLabelsVerb(verbs);
   AddMetricsVerb(verbs);

@@ -161,7 +161,7 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
   Choice choice;
   choice.version = file.version;
   choice.kind = KindOf(offer, needs, request.kind);
-  choice.source = *request.source;
+  choice.source = request.source.value_or(SourceKind::kRunFile);
   choice.why = needs.why;
   choice.notes = needs.notes;
   Explain(offer, needs, request, choice);
@@ -227,7 +227,7 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
           "--version: a whole version ({}) can be chosen of NVIDIA's repository only: take "
           "--source "
           "nvidia, or --branch {}",
-          request.version, *needs.branch);
+          request.version, needs.branch.value_or(0));
     }
     sources = {SourceKind::kNvidia};
   }

@@ -19,6 +19,8 @@ struct Request {
   std::optional<ModuleKind> kind;
   std::optional<SourceKind> source;      // of kRunFile and kLocalRepo HostFacts::file says which
   std::optional<Generation> generation;  // plans for GPUs that are not here yet
+  bool has_display = false;              // a display is to be drawn on, not only computed
+  std::string toolkit_image;             // RHCOS: where the modules are built
 };
 
 // --module: "open", "proprietary" or "auto". Errors: InvalidArgument.

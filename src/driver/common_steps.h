@@ -49,6 +49,8 @@ struct Planning {
   Plan& plan;
   Traits& traits;
 };
+// Packages and configuration of a display, after those of any family.
+void AddDisplaySteps(Planning& planning);
 Status AddDebianSteps(Planning& planning);
 Status AddUbuntuSteps(Planning& planning);
 Status AddRhelSteps(Planning& planning);

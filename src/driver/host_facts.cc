@@ -18,7 +18,7 @@ namespace kgpu::driver {
 namespace {
 
 constexpr size_t kPackagesLimit = size_t{64} << 20;
-constexpr std::array<std::string_view, 27> kPrograms = {"amazon-linux-extras",
+constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
                                                         "apt-cache",
                                                         "apt-get",
                                                         "apt-mark",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 27> kPrograms = {"amazon-linux-extras",
                                                         "mokutil",
                                                         "nvidia-modprobe",
                                                         "nvidia-uninstall",
+                                                        "podman",
                                                         "rpm",
                                                         "sh",
                                                         "subscription-manager",

@@ -32,6 +32,8 @@ struct Host {
   const char* version = "";
   const char* source = "";
   const char* module = "";
+  const char* toolkit = "";
+  bool has_display = false;
 };
 
 constexpr const char* kDebian12 =
@@ -173,6 +175,16 @@ const std::vector<Host>& Hosts() {
        .gpu = kT4,
        .file = "/root/cuda_12.4.1_550.54.15_linux.run"},
       {.name = "rhcos416-a100", .os_release = kRhcos, .kernel = "5.14.0-427.95.1.el9_4.x86_64"},
+      {.name = "rhcos416-a100-toolkit",
+       .os_release = kRhcos,
+       .kernel = "5.14.0-427.95.1.el9_4.x86_64",
+       .has_nouveau = true,
+       .file = "/var/home/core/NVIDIA-Linux-x86_64-580.95.05.run",
+       .toolkit = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:0"},
+      {.name = "ubuntu2404-a100-display",
+       .os_release = kUbuntu24,
+       .kernel = "6.8.0-85-generic",
+       .has_display = true},
   };
   return kHosts;
 }
@@ -265,6 +277,8 @@ Request RequestOf(const Host& host) {
   Request request;
   request.cuda = host.cuda;
   request.version = host.version;
+  request.toolkit_image = host.toolkit;
+  request.has_display = host.has_display;
   const auto source = ParseSource(*host.file == '\0' ? host.source : host.file);
   const auto kind = ParseModuleKind(host.module);
   EXPECT_OK(source);
@@ -293,7 +307,6 @@ TEST_P(PlanGoldenTest, NamesAPageForEachStepAndEachIdOnce) {
     EXPECT_TRUE(step.source.starts_with("https://")) << step.id;
     EXPECT_TRUE(ids.insert(step.id).second) << step.id;
   }
-  EXPECT_EQ(plan->steps.back().id, "verify");
 }
 
 std::string NameOf(const ::testing::TestParamInfo<Host>& host) {

@@ -39,15 +39,7 @@ Status AddFamilySteps(Planning& planning) {
       planning.facts.distribution.name);
 }
 
-}  // namespace
-
-StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
-  if (facts.distribution.immutable != Immutable::kNone) {
-    // What fits the GPUs matters for the advice; that no packages are known does not.
-    const auto choice = Choose(facts, request);
-    return AdviceFor(facts, choice.ok() ? *choice : Choice{});
-  }
-  ASSIGN_OR_RETURN(const Choice choice, Choose(facts, request));
+Plan PlanOf(const HostFacts& facts, const Choice& choice) {
   Plan plan;
   plan.version = choice.version;
   plan.kind = choice.kind;
@@ -55,12 +47,42 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
   plan.kernel = facts.kernel.release;
   plan.why = choice.why;
   plan.notes = choice.notes;
+  return plan;
+}
+
+StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
+  const auto choice = Choose(facts, request);
+  if (facts.distribution.immutable != Immutable::kRhcos || request.toolkit_image.empty()) {
+    // What fits the GPUs matters for the advice; that no packages are known does not.
+    return AdviceFor(facts, choice.ok() ? *choice : Choice{});
+  }
+  if (!choice.ok()) {
+    return choice.status();
+  }
+  Plan plan = PlanOf(facts, *choice);
+  Traits traits;
+  Planning planning{.facts = facts, .choice = *choice, .plan = plan, .traits = traits};
+  RETURN_IF_ERROR(AddRhcosPlan(planning, request.toolkit_image));
+  return plan;
+}
+
+}  // namespace
+
+StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
+  if (facts.distribution.immutable != Immutable::kNone) {
+    return PlanImage(facts, request);
+  }
+  ASSIGN_OR_RETURN(const Choice choice, Choose(facts, request));
+  Plan plan = PlanOf(facts, choice);
   Traits traits;
   traits.page = pages::kGuide;
   // Made first, since what comes before it depends on how the packages are.
   Plan middle = plan;
   Planning planning{.facts = facts, .choice = choice, .plan = middle, .traits = traits};
   RETURN_IF_ERROR(AddFamilySteps(planning));
+  if (request.has_display) {
+    AddDisplaySteps(planning);
+  }
   AddBefore(facts, traits, plan);
   plan.steps.insert(plan.steps.end(), middle.steps.begin(), middle.steps.end());
   plan.notes = middle.notes;

@@ -149,7 +149,9 @@ std::vector<std::string> AptCommand(const std::string& apt, const std::string& s
                                    "-o",
                                    "Dir::Etc::sourceparts=/dev/null",
                                    "-o",
-                                   "APT::Sandbox::User=root"};
+                                   "APT::Sandbox::User=root",
+                                   "-o",
+                                   "Acquire::Languages=none"};
   argv.insert(argv.end(), more.begin(), more.end());
   return argv;
 }

@@ -1,0 +1,95 @@
+#include "src/cli/driver.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <memory>
+#include <string>
+
+#include "src/base/status_macros.h"
+#include "src/cli/driver_request.h"
+#include "src/cli/output.h"
+#include "src/driver/view.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct Options {
+  DriverOptions driver;
+  std::string output = "table";
+};
+
+StatusOr<ExitCode> RunPlan(const Options& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const host::DriverRoot root,
+                   host::OpenDriverRoot(options.driver.host_root, "", ""));
+  sys::RealRunner runner;
+  ASSIGN_OR_RETURN(const DriverPlan made, MakeDriverPlan(options.driver, root, runner));
+  if (format == OutputFormat::kTable) {
+    RETURN_IF_ERROR(PrintOut(driver::PlanText(made.plan)));
+    if (!made.findings.empty()) {
+      PrintNote(driver::FindingsText(made.findings));
+    }
+  } else {
+    boost::json::object json = driver::PlanJson(made.plan);
+    json["findings"] = driver::FindingsJson(made.findings);
+    RETURN_IF_ERROR(PrintOut(Render(json, format)));
+  }
+  return made.IsBlocked() ? ExitCode::kUnhealthy : ExitCode::kOk;
+}
+
+StatusOr<ExitCode> RunStatus(const Options& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const host::DriverRoot root,
+                   host::OpenDriverRoot(options.driver.host_root, "", ""));
+  sys::RealRunner runner;
+  ASSIGN_OR_RETURN(const driver::HostFacts facts, DriverFactsOf(options.driver, root, runner));
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                               ? driver::StatusText(facts)
+                               : Render(driver::StatusJson(facts), format)));
+  return facts.existing == driver::Existing::kNone ? ExitCode::kNotFound : ExitCode::kOk;
+}
+
+void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = group.add_subcommand(
+      "plan", "Which driver suits this host, and every step that brings it here; changes nothing");
+  verb->footer(
+      "Prints what would be done, each step with the page it follows, then what speaks against "
+      "it. Exits 7 when something does.\n\n"
+      "  kgpu driver plan\n"
+      "  kgpu driver plan --cuda 12.4                        a driver that has all of CUDA 12.4\n"
+      "  kgpu driver plan --branch 580 --source nvidia       of NVIDIA's repository\n"
+      "  kgpu driver plan --source NVIDIA-Linux-x86_64-580.95.05.run\n"
+      "  kgpu driver plan --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere\n"
+      "  kgpu driver plan --output json | jq -r '.steps[] | .id, .lines[]'");
+  AddDriverHostFlags(*verb, options->driver);
+  AddDriverWishFlags(*verb, options->driver);
+  AddOutputOption(*verb, options->output);
+  verbs.OnRun(*verb, [options] { return RunPlan(*options); });
+}
+
+void AddStatusVerb(CLI::App& group, VerbRegistrar& verbs) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = group.add_subcommand(
+      "status", "The driver that is here: version, where from, what is loaded, and for which GPUs");
+  verb->footer(
+      "Exits 3 when there is no driver.\n\n"
+      "  kgpu driver status\n"
+      "  kgpu driver status --output json");
+  AddDriverHostFlags(*verb, options->driver);
+  AddOutputOption(*verb, options->output);
+  verbs.OnRun(*verb, [options] { return RunStatus(*options); });
+}
+
+}  // namespace
+
+void AddDriverVerbs(VerbRegistrar& verbs) {
+  CLI::App* group = verbs.app().add_subcommand(
+      "driver", "NVIDIA's driver on this host: which one, how it comes here, what is here");
+  group->require_subcommand(1);
+  AddPlanVerb(*group, verbs);
+  AddStatusVerb(*group, verbs);
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,110 @@
+#include "src/cli/driver_request.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+
+namespace kgpu::cli {
+
+void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
+  verb.add_option("--host-root", options.host_root,
+                  "Folder where the host's files are seen: / or an image that is being made")
+      ->envname("KGPU_HOST_ROOT")
+      ->type_name("DIR");
+  verb.add_option("--kernel", options.kernel,
+                  "Release the module is for (default: the running one, or the newest installed)")
+      ->type_name("RELEASE");
+}
+
+void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
+  const std::string group = "What is wanted";
+  verb.add_option("--cuda", options.cuda, "The least CUDA that the driver must have, e.g. 12.4")
+      ->type_name("VERSION")
+      ->group(group);
+  CLI::Option* version =
+      verb.add_option("--version", options.version, "A whole version of the driver, e.g. 580.95.05")
+          ->type_name("VERSION")
+          ->group(group);
+  verb.add_option("--branch", options.branch, "A branch of the driver, e.g. 580")
+      ->type_name("BRANCH")
+      ->group(group)
+      ->excludes(version);
+  verb.add_option("--module", options.module_kind, "Kernel modules: open, proprietary or auto")
+      ->type_name("KIND")
+      ->group(group)
+      ->capture_default_str();
+  verb.add_option("--source", options.source,
+                  "Where from: distribution, nvidia (its repository), precompiled, auto, or a file "
+                  "of the host: FILE.run, FILE.deb, FILE.rpm")
+      ->type_name("SOURCE")
+      ->group(group)
+      ->capture_default_str();
+  verb.add_option("--gpu", options.gpu,
+                  "Plan for GPUs that are not here yet: kepler, maxwell, pascal, volta, turing, "
+                  "ampere, ada, hopper, blackwell, rubin")
+      ->type_name("GENERATION")
+      ->group(group);
+  verb.add_option("--driver-toolkit", options.toolkit_image,
+                  "RHCOS: the Driver Toolkit image of its release, in which FILE.run is built")
+      ->type_name("IMAGE")
+      ->group(group);
+  verb.add_flag("--display", options.has_display,
+                "A display is to be drawn on: its packages, and a file for the X server")
+      ->group(group);
+  verb.add_flag("--offline", options.skips_packages,
+                "Do not ask the package manager whether the packages can be had")
+      ->group(group);
+}
+
+StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {
+  driver::Request request;
+  request.cuda = options.cuda;
+  request.version = options.version.empty() ? options.branch : options.version;
+  ASSIGN_OR_RETURN(request.kind, driver::ParseModuleKind(options.module_kind));
+  ASSIGN_OR_RETURN(request.source, driver::ParseSource(options.source));
+  request.toolkit_image = options.toolkit_image;
+  request.has_display = options.has_display;
+  if (!options.gpu.empty()) {
+    request.generation = driver::ParseGeneration(options.gpu);
+    if (!request.generation) {
+      return InvalidArgument("--gpu: \"{}\" is no generation, as ampere and hopper are",
+                             Printable(options.gpu, 40));
+    }
+  }
+  return request;
+}
+
+StatusOr<driver::HostFacts> DriverFactsOf(const DriverOptions& options,
+                                          const host::DriverRoot& root,
+                                          sys::ProgramRunner& runner) {
+  driver::FactsOptions wanted;
+  wanted.kernel = options.kernel;
+  wanted.file = driver::IsFile(options.source) ? options.source : "";
+  return driver::GatherHostFacts(root, runner, wanted);
+}
+
+bool DriverPlan::IsBlocked() const {
+  return std::ranges::any_of(findings, &driver::Finding::is_blocker);
+}
+
+StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
+                                    sys::ProgramRunner& runner) {
+  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
+  DriverPlan made;
+  ASSIGN_OR_RETURN(made.facts, DriverFactsOf(options, root, runner));
+  ASSIGN_OR_RETURN(made.plan, driver::PlanDriver(made.facts, request));
+  made.findings = driver::CheckFacts(made.facts, made.plan);
+  if (!options.skips_packages) {
+    for (driver::Finding& finding :
+         driver::CheckPackages(made.facts, made.plan, root.host, runner)) {
+      made.findings.push_back(std::move(finding));
+    }
+  }
+  std::ranges::stable_sort(made.findings, std::ranges::greater(), &driver::Finding::is_blocker);
+  return made;
+}
+
+}  // namespace kgpu::cli

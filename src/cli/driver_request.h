@@ -1,0 +1,58 @@
+// The flags by which the verbs of `kgpu driver` say what is wanted, and what becomes of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/driver/host_facts.h"
+#include "src/driver/planner.h"
+#include "src/driver/preflight.h"
+#include "src/host/driver_root.h"
+#include "src/sys/run.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
+class App;
+}
+
+namespace kgpu::cli {
+
+struct DriverOptions {
+  std::string host_root;
+  std::string kernel;
+  std::string cuda;
+  std::string version;
+  std::string branch;
+  std::string module_kind = "auto";
+  std::string source = "auto";
+  std::string gpu;
+  std::string toolkit_image;
+  bool has_display = false;
+  bool skips_packages = false;  // --offline: the package manager is not asked
+};
+
+// --host-root and --kernel, for every verb; `options` outlives the parse.
+void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
+// What is wanted: --cuda, --version, --branch, --module, --source, --gpu and so on.
+void AddDriverWishFlags(CLI::App& verb, DriverOptions& options);
+
+// Errors: InvalidArgument, naming the flag.
+StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options);
+// Errors: those of opening the root and of driver::GatherHostFacts.
+StatusOr<driver::HostFacts> DriverFactsOf(const DriverOptions& options,
+                                          const host::DriverRoot& root, sys::ProgramRunner& runner);
+
+struct DriverPlan {
+  driver::HostFacts facts;
+  driver::Plan plan;
+  std::vector<driver::Finding> findings;  // blockers first
+
+  bool IsBlocked() const;
+};
+
+// Facts, choice, plan and the checks that come before it is carried out. Errors: as above and of
+// driver::PlanDriver.
+StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
+                                    sys::ProgramRunner& runner);
+
+}  // namespace kgpu::cli
