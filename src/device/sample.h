@@ -136,7 +136,10 @@ struct GpuSample {
   std::vector<NvLinkSample> nvlinks;  // by link
   std::vector<unsigned> fans;         // percent, by fan; empty: passive or not told
   std::optional<unsigned> performance_state;
-  std::optional<unsigned> fabric_state;     // nvml::kFabricState…
+  std::optional<unsigned> fabric_state;   // nvml::kFabricState…
+  std::optional<unsigned> fabric_status;  // an nvml::Return; of a registration that is completed
+  std::optional<uint64_t> fabric_health;  // nvml::FabricHealth
+  std::optional<bool> is_sram_threshold_exceeded;
   std::optional<unsigned> recovery_action;  // what the driver wants: nvmlDeviceGpuRecoveryAction_t
   ProfilingSample profiling;
   std::vector<ProcessSample> processes;  // by pid

@@ -8,6 +8,8 @@
 
 #include "src/health/judge.h"
 #include "src/health/rule_table.h"
+#include "src/nvml/error_map.h"
+#include "src/nvml/sample_abi.h"
 #include "src/nvml/throttle.h"
 
 namespace kgpu::health {
@@ -25,6 +27,16 @@ constexpr std::chrono::duration<double> kRateWindow = std::chrono::seconds(55);
 // nvmlGpuFabricInfo_t: registration has not begun, or has not ended.
 constexpr unsigned kFabricNotStarted = 1;
 constexpr unsigned kFabricInProgress = 2;
+// What the fabric gets over.
+struct FabricTrouble {
+  nvml::FabricHealth trouble;
+  std::string_view text;
+};
+constexpr std::array kFabricTroubles = {
+    FabricTrouble{nvml::kFabricDegradedBandwidth, "less bandwidth"},
+    FabricTrouble{nvml::kFabricRouteRecovery, "a route is being recovered"},
+    FabricTrouble{nvml::kFabricAccessTimeoutRecovery, "recovering from an access that timed out"},
+};
 
 // nvmlDeviceGpuRecoveryAction_t, and the rule of each.
 struct Recovery {
@@ -137,6 +149,7 @@ struct Measures::Pass {
       });
       Report("RowRemapFailed", remaps.has_failed);
     }
+    Report("SramThreshold", gpu.is_sram_threshold_exceeded.value_or(false));
     if (gpu.retired) {
       const unsigned pages = gpu.retired->single_bit + gpu.retired->double_bit;
       Report("RetiredPagesPending", gpu.retired->is_pending);
@@ -202,12 +215,37 @@ struct Measures::Pass {
     ReportRate("NvLinkErrors", known.link_errors);
     ReportRate("NvLinkCrcErrors", known.link_crc);
     // Without a link that is up the GPU is no part of a fabric, whatever its state says.
-    const unsigned fabric = gpu.fabric_state.value_or(0);
-    Report("FabricNotReady",
-           (fabric == kFabricNotStarted || fabric == kFabricInProgress) && HasActiveLink(gpu), [&] {
-             return std::string(fabric == kFabricNotStarted ? "registration has not begun"
-                                                            : "registration is in progress");
-           });
+    if (HasActiveLink(gpu)) {
+      JudgeFabric();
+    } else {
+      for (const std::string_view rule : {"FabricNotReady", "FabricFailed", "FabricDegraded"}) {
+        Report(rule, false);
+      }
+    }
+  }
+
+  void JudgeFabric() {
+    const unsigned state = gpu.fabric_state.value_or(0);
+    Report("FabricNotReady", state == kFabricNotStarted || state == kFabricInProgress, [state] {
+      return std::string(state == kFabricNotStarted ? "registration has not begun"
+                                                    : "registration is in progress");
+    });
+    const bool is_in = state == nvml::kFabricStateCompleted;
+    const auto status = static_cast<nvml::Return>(gpu.fabric_status.value_or(nvml::kSuccess));
+    const uint64_t health = gpu.fabric_health.value_or(0);
+    const bool has_no_route = nvml::IsFabric(health, nvml::kFabricRouteUnhealthy);
+    Report("FabricFailed", is_in && (status != nvml::kSuccess || has_no_route), [&] {
+      return status != nvml::kSuccess ? fmt::format("registration failed, NVML code {}: {}",
+                                                    static_cast<int>(status), nvml::Explain(status))
+                                      : std::string("a route is not healthy");
+    });
+    std::string troubles;
+    for (const auto& [trouble, text] : kFabricTroubles) {
+      if (nvml::IsFabric(health, trouble)) {
+        troubles += fmt::format("{}{}", troubles.empty() ? "" : ", ", text);
+      }
+    }
+    Report("FabricDegraded", is_in && !troubles.empty(), [&] { return troubles; });
   }
 
   void JudgeDriversWish() {

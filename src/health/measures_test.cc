@@ -122,6 +122,12 @@ TEST_F(MeasuresTest, EveryMeasuredRuleIsFoundAndHeals) {
       {"NvLinkDown", [](GpuSample& gpu) { gpu.nvlinks[1].is_active = false; }},
       {"FabricNotReady", [](GpuSample& gpu) { gpu.fabric_state = 1; }, 3},
       {"FabricNotReady", [](GpuSample& gpu) { gpu.fabric_state = 2; }, 3},
+      {"FabricFailed", [](GpuSample& gpu) { gpu.fabric_status = 999; }},
+      {"FabricFailed", [](GpuSample& gpu) { gpu.fabric_health = 0b10'01'10'10; }},
+      {"FabricDegraded", [](GpuSample& gpu) { gpu.fabric_health = 0b10'10'10'01; }, 3},
+      {"FabricDegraded", [](GpuSample& gpu) { gpu.fabric_health = 0b10'10'01'10; }, 3},
+      {"FabricDegraded", [](GpuSample& gpu) { gpu.fabric_health = 0b01'10'10'10; }, 3},
+      {"SramThreshold", [](GpuSample& gpu) { gpu.is_sram_threshold_exceeded = true; }},
       {"RecoveryReset", [](GpuSample& gpu) { gpu.recovery_action = 1; }},
       {"RecoveryReboot", [](GpuSample& gpu) { gpu.recovery_action = 2; }},
       {"RecoveryDrainP2p", [](GpuSample& gpu) { gpu.recovery_action = 3; }},
@@ -192,6 +198,11 @@ TEST_F(MeasuresTest, ALinkThatWasNeverUpIsNotDown) {
 
 TEST_F(MeasuresTest, AGpuWithoutActiveLinksNeedsNoFabric) {
   gpu_.nvlinks.clear();
+  gpu_.fabric_state = 3;
+  gpu_.fabric_status = 999;
+  gpu_.fabric_health = 0b01'01'01'01;
+  Measure(10);
+  EXPECT_THAT(Rules(), IsEmpty());
   gpu_.fabric_state = 2;
   Measure(10);
   EXPECT_THAT(Rules(), IsEmpty());

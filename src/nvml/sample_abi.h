@@ -175,6 +175,39 @@ struct TemperatureV1 {  // nvmlTemperature_v1_t
 };
 static_assert(StructVersion<TemperatureV1>(1) == 0x0100000c);
 
+struct FabricInfoV2 {  // nvmlGpuFabricInfo_v2_t
+  uint32_t version;
+  uint8_t cluster_uuid[16];
+  int32_t status;
+  uint32_t clique_id;
+  uint8_t state;
+  uint32_t health_mask;  // kFabric…: two bits each, 0 not told, 1 so, 2 not so
+};
+static_assert(StructVersion<FabricInfoV2>(2) == 0x02000024);
+// Where the two bits of each lie: NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_….
+enum FabricHealth : uint32_t {
+  kFabricDegradedBandwidth = 0,
+  kFabricRouteRecovery = 2,
+  kFabricRouteUnhealthy = 4,
+  kFabricAccessTimeoutRecovery = 6,
+};
+constexpr bool IsFabric(uint64_t mask, FabricHealth trouble) {
+  return (mask >> trouble & 3) == 1;
+}
+
+struct SramEccStatus {  // nvmlEccSramErrorStatus_v1_t
+  uint32_t version;
+  uint64_t aggregate_parity;  // uncorrectable, as the next
+  uint64_t aggregate_sec_ded;
+  uint64_t aggregate_corrected;
+  uint64_t volatile_parity;
+  uint64_t volatile_sec_ded;
+  uint64_t volatile_corrected;
+  uint64_t aggregate_sources[5];  // L2, SM, PCIe, microcontroller, other
+  uint32_t is_threshold_exceeded;
+};
+static_assert(StructVersion<SramEccStatus>(1) == 0x01000068);
+
 // GPM: two samples of a device's counters, and what happened between them. Hopper and newer.
 using GpmSample = struct nvmlGpmSample_st*;
 
@@ -234,6 +267,8 @@ using DeviceGetIndexedUintFn = Return(Device, uint32_t index, uint32_t* value);
 using DeviceGetUlongFn = Return(Device, uint64_t* value);
 using DeviceGetViolationFn = Return(Device, int32_t policy, ViolationTime*);
 using DeviceGetHistogramFn = Return(Device, RowRemapperHistogram*);
+using DeviceGetFabricInfoVFn = Return(Device, FabricInfoV2*);
+using DeviceGetSramEccStatusFn = Return(Device, SramEccStatus*);
 using DeviceGetFieldValuesFn = Return(Device, int32_t count, FieldValue*);
 using DeviceGetNvLinkErrorFn = Return(Device, uint32_t link, int32_t counter, uint64_t* value);
 using DeviceGetProcessesFn = Return(Device, uint32_t* count, ProcessInfo*);      // _v3, _v2

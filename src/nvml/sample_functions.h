@@ -61,6 +61,10 @@ inline constexpr Function<DeviceGetTypedUintFn> kDeviceGetPcieThroughput{
 
 inline constexpr Function<DeviceGetHistogramFn> kDeviceGetRowRemapperHistogram{
     "nvmlDeviceGetRowRemapperHistogram", nullptr};
+inline constexpr Function<DeviceGetFabricInfoVFn> kDeviceGetGpuFabricInfoV{
+    "nvmlDeviceGetGpuFabricInfoV", nullptr};
+inline constexpr Function<DeviceGetSramEccStatusFn> kDeviceGetSramEccErrorStatus{
+    "nvmlDeviceGetSramEccErrorStatus", nullptr};
 inline constexpr Function<DeviceGetFieldValuesFn> kDeviceGetFieldValues{"nvmlDeviceGetFieldValues",
                                                                         nullptr};
 inline constexpr Function<DeviceGetNvLinkErrorFn> kDeviceGetNvLinkErrorCounter{

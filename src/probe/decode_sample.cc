@@ -187,6 +187,11 @@ void FillFaults(const Values& values, GpuSample* sample) {
   sample->remaps = RemapsOf(values);
   sample->retired = RetiredOf(values);
   sample->fabric_state = values.Small(SampleField::kFabricState);
+  sample->fabric_status = values.Small(SampleField::kFabricStatus);
+  sample->fabric_health = values.Number(SampleField::kFabricHealth);
+  if (const auto exceeded = values.Number(SampleField::kSramThreshold)) {
+    sample->is_sram_threshold_exceeded = *exceeded != 0;
+  }
   sample->recovery_action = values.Small(SampleField::kRecoveryAction);
   sample->pcie = {.generation = values.Small(SampleField::kPcieGeneration),
                   .max_generation = values.Small(SampleField::kPcieMaxGeneration),

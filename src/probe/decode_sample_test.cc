@@ -84,6 +84,9 @@ TEST(DecodeSampleTest, EveryFieldHasAPlace) {
   EXPECT_EQ(sample.pcie.received_bytes_per_second, 54U);
   EXPECT_EQ(sample.performance_state, 55U);
   EXPECT_EQ(sample.recovery_action, 57U);
+  EXPECT_EQ(sample.fabric_status, 58U);
+  EXPECT_EQ(sample.fabric_health, 59U);
+  EXPECT_EQ(sample.is_sram_threshold_exceeded, true);
 }
 
 TEST(DecodeSampleTest, LeavesOutWhatCanNotBe) {

@@ -68,8 +68,11 @@ enum class SampleField : uint32_t {
   kPerformanceState,
   kFabricState,
   kRecoveryAction,
+  kFabricStatus,   // an nvml::Return: of a registration that is completed
+  kFabricHealth,   // nvml::FabricHealth
+  kSramThreshold,  // more errors in the GPU's own memory than it is to have
 };
-inline constexpr uint32_t kSampleFieldCount = 57;
+inline constexpr uint32_t kSampleFieldCount = 60;
 
 // GPM metrics as NVML gives them: percent, or MiB a second.
 enum class ProfilingField : uint32_t {

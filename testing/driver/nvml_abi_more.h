@@ -53,19 +53,6 @@ struct EccErrorCounts {  // nvmlEccErrorCounts_t
 };
 static_assert(sizeof(EccErrorCounts) == 32);
 
-struct SramEccStatus {  // nvmlEccSramErrorStatus_v1_t
-  uint32_t version;
-  uint64_t aggregate_parity;  // uncorrectable, as the next
-  uint64_t aggregate_sec_ded;
-  uint64_t aggregate_corrected;
-  uint64_t volatile_parity;
-  uint64_t volatile_sec_ded;
-  uint64_t volatile_corrected;
-  uint64_t aggregate_sources[5];  // L2, SM, PCIe, microcontroller, other
-  uint32_t is_threshold_exceeded;
-};
-static_assert(StructVersion<SramEccStatus>(1) == 0x01000068);
-
 struct PowerValueV2 {  // nvmlPowerValue_v2_t
   uint32_t version;
   uint8_t scope;  // 0: the GPU
@@ -110,16 +97,6 @@ struct FbcStats {
   uint32_t average_fps;
   uint32_t average_latency;
 };
-
-struct FabricInfoV2 {  // nvmlGpuFabricInfo_v2_t
-  uint32_t version;
-  uint8_t cluster_uuid[16];
-  int32_t status;
-  uint32_t clique_id;
-  uint8_t state;
-  uint32_t health_mask;
-};
-static_assert(StructVersion<FabricInfoV2>(2) == 0x02000024);
 
 struct GpuInstanceProfileInfo {
   uint32_t id;

@@ -72,6 +72,8 @@ struct SimEcc {
   uint64_t volatile_uncorrected[kEccLocations];
   uint64_t aggregate_corrected[kEccLocations];
   uint64_t aggregate_uncorrected[kEccLocations];
+  uint32_t is_sram_threshold_exceeded;
+  uint32_t padding;
 };
 
 struct SimRetiredPage {
@@ -245,9 +247,11 @@ struct SimGpu {
   uint32_t nvlink_tx_kib_s;  // of each active link
   uint32_t nvlink_rx_kib_s;
   uint32_t recovery_action;  // nvmlDeviceGpuRecoveryAction_t
-  uint32_t padding;
-  uint32_t last_xid;        // 0: none since the driver was loaded or healed
-  uint32_t reset_required;  // 1: only a GPU reset (Heal) brings it back
+  uint32_t fabric_status;    // a Return, of a registration that is completed
+  uint32_t last_xid;         // 0: none since the driver was loaded or healed
+  uint32_t reset_required;   // 1: only a GPU reset (Heal) brings it back
+  uint32_t fabric_health;    // nvml::FabricHealth; older libraries do not tell it
+  uint32_t more_padding;
 };
 
 }  // namespace kgpu::sim

@@ -341,10 +341,31 @@ void Sampling::ReadFans(GpuState& state, Writer& writer) {
   }
 }
 
+// Older libraries know the state, and not how well the fabric does.
 void Sampling::ReadFabric(Writer& writer) {
-  nvml::FabricInfo fabric{};
-  if (writer.Call(nvml::kDeviceGetGpuFabricInfo, &fabric) == nvml::kSuccess) {
-    writer.Put(SampleField::kFabricState, fabric.state);
+  nvml::FabricInfoV2 fabric{};
+  fabric.version = nvml::StructVersion<nvml::FabricInfoV2>(2);
+  if (writer.Call(nvml::kDeviceGetGpuFabricInfoV, &fabric) == nvml::kSuccess) {
+    writer.Put(SampleField::kFabricHealth, fabric.health_mask);
+  } else {
+    nvml::FabricInfo old{};
+    if (writer.Call(nvml::kDeviceGetGpuFabricInfo, &old) != nvml::kSuccess) {
+      return;
+    }
+    fabric.state = old.state;
+    fabric.status = old.status;
+  }
+  writer.Put(SampleField::kFabricState, fabric.state);
+  if (fabric.state == nvml::kFabricStateCompleted) {
+    writer.Put(SampleField::kFabricStatus, fabric.status);
+  }
+}
+
+void Sampling::ReadSram(Writer& writer) {
+  nvml::SramEccStatus sram{};
+  sram.version = nvml::StructVersion<nvml::SramEccStatus>(1);
+  if (writer.Call(nvml::kDeviceGetSramEccErrorStatus, &sram) == nvml::kSuccess) {
+    writer.Put(SampleField::kSramThreshold, sram.is_threshold_exceeded);
   }
 }
 
@@ -369,6 +390,7 @@ nvml::Return Sampling::ReadGpu(uint32_t gpu, SamplePayload* payload) {
   ReadSpareRows(writer);
   ReadFans(*state, writer);
   ReadFabric(writer);
+  ReadSram(writer);
   if (writer.result() == nvml::kSuccess) {
     state->profiling.BeginRound(driver_);
     if (state->profiling.ReadGpu(driver_, state->device, &payload->profiling)) {

@@ -56,6 +56,7 @@ class Sampling {
   void ReadSpareRows(Writer& writer);
   void ReadFans(GpuState& state, Writer& writer);
   void ReadFabric(Writer& writer);
+  void ReadSram(Writer& writer);
 
   Driver& driver_;
   Processes processes_;

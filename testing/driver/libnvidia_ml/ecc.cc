@@ -119,6 +119,7 @@ KGPU_NVML nvmlDeviceGetSramEccErrorStatus(Device device, nvml::SramEccStatus* st
                    status->volatile_sec_ded = ecc.volatile_uncorrected[kSram];
                    status->volatile_corrected = ecc.volatile_corrected[kSram];
                    status->aggregate_sources[kSourceSm] = ecc.aggregate_uncorrected[kSram];
+                   status->is_threshold_exceeded = ecc.is_sram_threshold_exceeded;
                    return kSuccess;
                  });
 }

@@ -112,7 +112,7 @@ Return FillFabric(const SimGpu& gpu, Info& info) {
     info.cluster_uuid[14] = static_cast<uint8_t>(gpu.fabric_cluster >> 8);
     info.cluster_uuid[15] = static_cast<uint8_t>(gpu.fabric_cluster);
   }
-  info.status = nvml::kSuccess;
+  info.status = static_cast<int32_t>(gpu.fabric_status);
   info.clique_id = gpu.fabric_clique;
   info.state = static_cast<uint8_t>(gpu.fabric_state);
   return kSuccess;
@@ -131,7 +131,7 @@ KGPU_NVML nvmlDeviceGetGpuFabricInfoV(Device device, nvml::FabricInfoV2* info) {
     if (info->version != nvml::StructVersion<nvml::FabricInfoV2>(2)) {
       return nvml::kErrorArgumentVersionMismatch;
     }
-    info->health_mask = 0;
+    info->health_mask = gpu.fabric_health;
     return FillFabric(gpu, *info);
   });
 }
