@@ -424,6 +424,8 @@ AgentState AgentImpl::state() const {
   state.doors = doors_.doors();
   state.node = cluster_.report();
   state.label_problems = cluster_.label_problems();
+  state.journal_problem = health_.journal_problem();
+  state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   if (stands_back_) {
     state.plugin_owner = node::TitleOf(node::Owner::kPlugin);
   }

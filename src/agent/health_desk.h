@@ -67,6 +67,9 @@ class HealthDesk {
   void OnHappening(const health::Happening& news);
   void SetSnapshot(device::SnapshotPtr snapshot) { snapshot_ = std::move(snapshot); }
 
+  // Why what happens is not kept on the disk, for people; empty: it is.
+  std::string journal_problem() const { return journal_.problem(); }
+
   using Send = std::function<void(http::Response)>;
   // Answers /v1/health, /v1/health/history and /v1/health/clear, now or later; false: it is another
   // path. For agent.sock only.

@@ -65,6 +65,21 @@ void AddResources(const AgentState& state, Exposition& page) {
   page.Sample(static_cast<double>(state.assignment.unassigned.size()));
 }
 
+metrics::Histogram HistogramOf(const plugin::LatencyCounts& counts) {
+  return {.bounds = plugin::kLatencyBounds, .samples = counts.calls, .sum = counts.seconds};
+}
+
+void AddLatency(const AgentState& state, Exposition& page) {
+  Begin(telemetry::Own("kgpu_allocation_duration_seconds"), page);
+  for (const plugin::EndpointStatus& endpoint : state.endpoints) {
+    page.Sample({{"resource", endpoint.resource}}, HistogramOf(endpoint.counts.allocation_latency));
+  }
+  Begin(telemetry::Own("kgpu_preferred_allocation_duration_seconds"), page);
+  for (const plugin::EndpointStatus& endpoint : state.endpoints) {
+    page.Sample({{"resource", endpoint.resource}}, HistogramOf(endpoint.counts.preference_latency));
+  }
+}
+
 void AddEndpoints(const AgentState& state, Exposition& page) {
   Begin(telemetry::Own("kgpu_resource_registered"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
@@ -85,10 +100,18 @@ void AddEndpoints(const AgentState& state, Exposition& page) {
     page.Sample({{"resource", endpoint.resource}, {"result", "refused"}},
                 static_cast<double>(endpoint.counts.failed_allocations));
   }
+  AddLatency(state, page);
   Begin(telemetry::Own("kgpu_lists_sent_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}}, static_cast<double>(endpoint.counts.lists_sent));
   }
+}
+
+void AddKept(const AgentState& state, Exposition& page) {
+  Begin(telemetry::Own("kgpu_health_journal_ok"), page);
+  page.Sample(state.journal_problem.empty() ? 1 : 0);
+  Begin(telemetry::Own("kgpu_usage_ledger_ok"), page);
+  page.Sample(state.usage_problem.empty() ? 1 : 0);
 }
 
 void AddProcess(const AgentState& state, const ProcessUse& use, Exposition& page) {
@@ -128,6 +151,7 @@ void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string
   AddAgent(state, version, page);
   AddResources(state, page);
   AddEndpoints(state, page);
+  AddKept(state, page);
   AddProcess(state, use, page);
 }
 

@@ -32,6 +32,8 @@ struct AgentState {
   std::vector<Door> doors;                  // where probes and metrics are served
   node::NodeReport node;                    // what the cluster is told of this node
   std::vector<std::string> label_problems;  // with the mend
+  std::string journal_problem;              // why news of health is not kept; empty: it is
+  std::string usage_problem;                // the same of usage
   std::string plugin_owner;                 // whose plugin serves this kubelet's GPUs; empty: ours
 };
 

@@ -43,6 +43,8 @@ inline AgentState TestState() {
   endpoint.state = plugin::EndpointState::kRegistered;
   endpoint.registrations = 1;
   endpoint.counts = {.allocations = 5, .failed_allocations = 1, .preferences = 6, .lists_sent = 2};
+  endpoint.counts.allocation_latency = {.calls = {3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+                                        .seconds = 10.25};
   state.endpoints.push_back(std::move(endpoint));
   state.doors = {{.address = "127.0.0.1:9401", .names = {config::NameSet::kKgpu}},
                  {.address = ":9400",

@@ -89,6 +89,14 @@ TEST(WebTest, ShowsMetrics) {
   ExpectGolden("src/agent/testdata/metrics.txt", OwnMetrics(TestState(), use, "0.1.0"));
 }
 
+TEST(WebTest, MetricsSayThatTheDiskTakesNothing) {
+  AgentState state = TestState();
+  state.journal_problem = "no room";
+  const std::string page = OwnMetrics(state, {}, "0.1.0");
+  EXPECT_THAT(page, HasSubstr("\nkgpu_health_journal_ok 0\n"));
+  EXPECT_THAT(page, HasSubstr("\nkgpu_usage_ledger_ok 1\n"));
+}
+
 TEST(WebTest, ShowsTheStatusInEveryForm) {
   ExpectGolden("src/agent/testdata/status.txt", StatusTable(TestState(), "0.1.0"));
   ExpectGolden("src/agent/testdata/status.json",

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace kgpu::metrics {
 namespace {
@@ -53,6 +54,16 @@ void AppendValue(double value, std::string& text) {
   }
 }
 
+// As both formats have it; to OpenMetrics 1 is no number of a label `le`, 1.0 is.
+std::string BoundText(double bound, Format format) {
+  std::string text;
+  AppendValue(bound, text);
+  if (format == Format::kOpenMetrics && text.find_first_of(".eI") == std::string::npos) {
+    text += ".0";
+  }
+  return text;
+}
+
 std::string_view TypeWord(Type type, Format format) {
   switch (type) {
     case Type::kGauge:
@@ -63,6 +74,8 @@ std::string_view TypeWord(Type type, Format format) {
       return format == Format::kText ? "gauge" : "info";
     case Type::kUnknown:
       return format == Format::kText ? "untyped" : "unknown";
+    case Type::kHistogram:
+      return "histogram";
   }
   return "untyped";
 }
@@ -128,7 +141,28 @@ void Exposition::SampleOf(std::string_view labels, std::initializer_list<Label> 
   if (!has_header_) {
     WriteHeader();
   }
-  text_ += name_;
+  WriteSample({}, labels, more, value);
+}
+
+void Exposition::Sample(std::initializer_list<Label> labels, const Histogram& histogram) {
+  if (!has_header_) {
+    WriteHeader();
+  }
+  const std::string text = LabelText(labels);
+  uint64_t count = 0;
+  for (size_t i = 0; i < histogram.samples.size(); ++i) {
+    count += histogram.samples[i];
+    const double bound =
+        i < histogram.bounds.size() ? histogram.bounds[i] : std::numeric_limits<double>::infinity();
+    WriteSample("_bucket", text, {{"le", BoundText(bound, format_)}}, static_cast<double>(count));
+  }
+  WriteSample("_sum", text, {}, histogram.sum);
+  WriteSample("_count", text, {}, static_cast<double>(count));
+}
+
+void Exposition::WriteSample(std::string_view suffix, std::string_view labels,
+                             std::initializer_list<Label> more, double value) {
+  text_.append(name_).append(suffix);
   char before = '{';
   if (!labels.empty()) {
     text_ += before;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,14 @@ enum class Type : uint8_t {
   kCounter,
   kInfo,     // always 1, its labels are the news; ends in _info
   kUnknown,  // a number, no more is known
+  kHistogram,
+};
+
+// Samples by how large they are.
+struct Histogram {
+  std::span<const double> bounds;     // ascending; a sample that is one belongs below it
+  std::span<const uint64_t> samples;  // of each, and one more: those above them all
+  double sum = 0;
 };
 
 enum class Format : uint8_t { kText, kOpenMetrics };
@@ -42,6 +51,9 @@ class Exposition {
   void SampleOf(std::string_view labels, std::initializer_list<Label> more, double value);
   void SampleOf(std::string_view labels, double value) { SampleOf(labels, {}, value); }
 
+  // The samples of a family of that type.
+  void Sample(std::initializer_list<Label> labels, const Histogram& histogram);
+
   void Reserve(size_t bytes) { text_.reserve(bytes); }
   Format format() const { return format_; }
   // The page so far: every line ends with a newline. One of OpenMetrics ends with kEnd, which is
@@ -55,6 +67,8 @@ class Exposition {
 
  private:
   void WriteHeader();
+  void WriteSample(std::string_view suffix, std::string_view labels,
+                   std::initializer_list<Label> more, double value);
 
   Format format_;
   std::string text_;

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <limits>
 
 namespace kgpu::metrics {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(ExpositionTest, WritesFamiliesWithTheirSamples) {
   Exposition page;
@@ -82,6 +86,27 @@ TEST(ExpositionTest, OpenMetricsNamesFamiliesWithoutTheEndingOfTheirType) {
             "# HELP x h\n# TYPE x info\nx_info{version=\"1\"} 1\n"
             "# HELP OTHERS_COUNTER h\n# TYPE OTHERS_COUNTER unknown\nOTHERS_COUNTER 2\n"
             "# HELP x_ratio h\n# TYPE x_ratio gauge\n# UNIT x_ratio ratio\nx_ratio 0.25\n");
+}
+
+TEST(ExpositionTest, AHistogramAddsItsSamplesUp) {
+  const std::array bounds = {0.001, 1.0};
+  const std::array<uint64_t, 3> samples = {2, 0, 1};
+  const Histogram histogram{.bounds = bounds, .samples = samples, .sum = 2.5};
+  Exposition page;
+  page.Family("kgpu_wait_seconds", Type::kHistogram, "Waits.", "seconds");
+  page.Sample({{"resource", "a"}}, histogram);
+  EXPECT_EQ(page.Take(),
+            "# HELP kgpu_wait_seconds Waits.\n"
+            "# TYPE kgpu_wait_seconds histogram\n"
+            "kgpu_wait_seconds_bucket{resource=\"a\",le=\"0.001\"} 2\n"
+            "kgpu_wait_seconds_bucket{resource=\"a\",le=\"1\"} 2\n"
+            "kgpu_wait_seconds_bucket{resource=\"a\",le=\"+Inf\"} 3\n"
+            "kgpu_wait_seconds_sum{resource=\"a\"} 2.5\n"
+            "kgpu_wait_seconds_count{resource=\"a\"} 3\n");
+  Exposition open(Format::kOpenMetrics);
+  open.Family("kgpu_wait_seconds", Type::kHistogram, "Waits.", "seconds");
+  open.Sample({}, histogram);
+  EXPECT_THAT(open.Take(), HasSubstr("kgpu_wait_seconds_bucket{le=\"1.0\"} 2\n"));
 }
 
 }  // namespace

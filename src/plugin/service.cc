@@ -132,7 +132,9 @@ class Service::Impl : public DevicePlugin::CallbackService,
     return {.allocations = allocations_,
             .failed_allocations = failed_allocations_,
             .preferences = preferences_,
-            .lists_sent = lists_sent_};
+            .lists_sent = lists_sent_,
+            .allocation_latency = allocation_latency_.counts(),
+            .preference_latency = preference_latency_.counts()};
   }
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
@@ -157,8 +159,9 @@ class Service::Impl : public DevicePlugin::CallbackService,
 
  private:
   class Stream;
-  // An Allocate that came before there were answers.
+  // An Allocate, which may have come before there were answers.
   struct Waiting {
+    SteadyTime begun{};
     grpc::ServerUnaryReactor* reactor = nullptr;
     const AllocateRequest* request = nullptr;
     AllocateResponse* response = nullptr;
@@ -197,6 +200,8 @@ class Service::Impl : public DevicePlugin::CallbackService,
   std::atomic<uint64_t> failed_allocations_ = 0;
   std::atomic<uint64_t> preferences_ = 0;
   std::atomic<uint64_t> lists_sent_ = 0;
+  Latency allocation_latency_;
+  Latency preference_latency_;
 };
 
 // One ListAndWatch call. At most one list is on its way; when views change meanwhile, the newest
@@ -289,16 +294,21 @@ grpc::ServerUnaryReactor* Service::Impl::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const PreferredAllocationRequest* request,
     PreferredAllocationResponse* response) {
   ++preferences_;
+  const SteadyTime begun = loop_.clock().Now();
   const ResourceViewPtr current = view();
-  return Finish(context, current ? Prefer(*current, *request, *response)
-                                 : Unavailable("the GPUs are not known yet: try again"));
+  const Status status = current ? Prefer(*current, *request, *response)
+                                : Unavailable("the GPUs are not known yet: try again");
+  preference_latency_.Add(loop_.clock().Now() - begun);
+  return Finish(context, status);
 }
 
 grpc::ServerUnaryReactor* Service::Impl::Allocate(grpc::CallbackServerContext* context,
                                                   const AllocateRequest* request,
                                                   AllocateResponse* response) {
-  const Waiting call{
-      .reactor = context->DefaultReactor(), .request = request, .response = response};
+  const Waiting call{.begun = loop_.clock().Now(),
+                     .reactor = context->DefaultReactor(),
+                     .request = request,
+                     .response = response};
   ResourceViewPtr current;
   bool is_waiting = false;
   {
@@ -326,6 +336,7 @@ void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
     status = view->obstacle;
   }
   ++(status.ok() ? allocations_ : failed_allocations_);
+  allocation_latency_.Add(loop_.clock().Now() - call.begun);
   if (!status.ok()) {
     KGPU_LOG(kWarning, "allocation refused", {"reason", Message(status)});
   }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "src/base/event_loop.h"
+#include "src/plugin/latency.h"
 #include "src/plugin/view.h"
 
 namespace grpc {
@@ -22,6 +23,8 @@ struct ServiceCounts {
   uint64_t failed_allocations = 0;
   uint64_t preferences = 0;
   uint64_t lists_sent = 0;
+  LatencyCounts allocation_latency{};
+  LatencyCounts preference_latency{};
 };
 
 class Service {

@@ -31,6 +31,8 @@ std::string_view TypeWord(metrics::Type type) {
       return "info";
     case metrics::Type::kUnknown:
       return "unknown";
+    case metrics::Type::kHistogram:
+      return "histogram";
   }
   return "";
 }

@@ -1,5 +1,6 @@
 // What the calls themselves may hold, DF-14 to DF-18: lists, preferences, allocations.
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "tests/integration/plugin_fixture.h"
@@ -167,7 +168,10 @@ TEST_P(DevicePluginCalls, Df16SixteenCallsAtOnceAreAllAnswered) {
     });
   }
   callers.clear();
-  EXPECT_EQ(plugin_->StatusOf(kGpus).counts.allocations, 160u);
+  const plugin::ServiceCounts counts = plugin_->StatusOf(kGpus).counts;
+  EXPECT_EQ(counts.allocations, 160u);
+  const auto& timed = counts.allocation_latency.calls;
+  EXPECT_EQ(std::accumulate(timed.begin(), timed.end(), uint64_t{0}), 160u);
   EXPECT_EQ(OpenStreams(), 1u);
 }
 

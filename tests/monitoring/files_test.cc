@@ -88,6 +88,11 @@ class Known {
     for (const telemetry::SeriesGroup& group : telemetry::AllSeries()) {
       for (const telemetry::Series& series : group.series) {
         series_.insert(std::string(series.name));
+        if (series.type == metrics::Type::kHistogram) {
+          series_.insert(fmt::format("{}_bucket", series.name));
+          series_.insert(fmt::format("{}_count", series.name));
+          series_.insert(fmt::format("{}_sum", series.name));
+        }
         for (const std::string_view label : Split(series.labels, ',')) {
           labels_.insert(std::string(Trim(label)));
         }
