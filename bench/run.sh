@@ -22,5 +22,6 @@ build/release/bench/change-bench 7
 build/release/bench/features-bench
 build/release/bench/labels-bench "${1:-20}"
 build/release/bench/metrics-bench
+build/release/bench/validate-bench "${1:-20}"
 build/release/bench/fleet-bench
-du -bh build/release/bin/kgpu build/release/bin/kgpu-probe build/release/bin/kgpu-runtime
+du -bh build/release/bin/kgpu build/release/bin/kgpu-cuda build/release/bin/kgpu-probe build/release/bin/kgpu-runtime

@@ -14,13 +14,36 @@ namespace {
 
 namespace cu = cuda_api;
 
+struct Vectors {
+  float a[kElements];
+  float b[kElements];
+  float c[kElements];
+};
+
 // What a run holds. Nothing is given back: the process ends, and with it all of it.
 struct Bench {
   const Driver& driver;
   const Job& job;
+  Vectors* host = nullptr;
   cu::Device device = 0;
   cu::Module module = nullptr;
 };
+
+// A number in [0, 1) for each place, the same in every run.
+float Element(uint32_t index, uint32_t seed) {
+  return static_cast<float>((index * 2654435761U + seed) >> 8) / 16777216.0F;
+}
+
+// Before the first phase, so that no phase is longer for it.
+Vectors* MakeVectors() {
+  auto* host = static_cast<Vectors*>(calloc(1, sizeof(Vectors)));
+  for (uint32_t i = 0; host != nullptr && i < kElements; ++i) {
+    host->a[i] = Element(i, 1);
+    host->b[i] = Element(i, 0x5bd1e995U);
+    host->c[i] = -1;
+  }
+  return host;
+}
 
 bool Launch(const Driver& driver, cu::Function kernel, unsigned blocks, void** arguments) {
   void** extra = nullptr;
@@ -98,17 +121,6 @@ bool FindKernel(const Bench& bench, const char* name, cu::Function* kernel) {
                                                     name);
 }
 
-// A number in [0, 1) for each place, the same in every run.
-float Element(uint32_t index, uint32_t seed) {
-  return static_cast<float>((index * 2654435761U + seed) >> 8) / 16777216.0F;
-}
-
-struct Vectors {
-  float a[kElements];
-  float b[kElements];
-  float c[kElements];
-};
-
 bool CheckSum(const Driver& driver, const Vectors& host) {
   for (uint32_t i = 0; i < kElements; ++i) {
     // Not less than: what is no number is wrong, too.
@@ -121,9 +133,10 @@ bool CheckSum(const Driver& driver, const Vectors& host) {
   return true;
 }
 
-bool Add(const Bench& bench, Vectors& host) {
+bool AddVectors(const Bench& bench) {
   const Driver& driver = bench.driver;
-  constexpr size_t kBytes = sizeof(host.a);
+  Vectors& host = *bench.host;
+  constexpr size_t kBytes = sizeof(Vectors::a);
   cu::DevicePointer a = 0;
   cu::DevicePointer b = 0;
   cu::DevicePointer c = 0;
@@ -151,21 +164,6 @@ bool Add(const Bench& bench, Vectors& host) {
   }
   driver.Begin("check");
   return CheckSum(driver, host);
-}
-
-bool AddVectors(const Bench& bench) {
-  auto* host = static_cast<Vectors*>(calloc(1, sizeof(Vectors)));
-  if (host == nullptr) {
-    return bench.driver.Fail(cu::kOutOfMemory, "no host memory for %zu bytes", sizeof(Vectors));
-  }
-  for (uint32_t i = 0; i < kElements; ++i) {
-    host->a[i] = Element(i, 1);
-    host->b[i] = Element(i, 0x5bd1e995U);
-    host->c[i] = -1;
-  }
-  const bool is_good = Add(bench, *host);
-  free(host);
-  return is_good;
 }
 
 // Bytes a second of the best of three copies, after one that is not counted.
@@ -347,19 +345,19 @@ bool RunAll(Bench& bench) {
 
 int Run(const Job& job) {
   Driver driver;
+  Bench bench{.driver = driver, .job = job, .host = MakeVectors()};
+  if (bench.host == nullptr) {
+    (void)driver.Fail(cu::kOutOfMemory, "no host memory for %zu bytes", sizeof(Vectors));
+    return 1;
+  }
   driver.Begin("load");
   for (int i = 0; i < job.preload_count; ++i) {
     driver.Preload(job.preloads[i]);
   }
-  if (!driver.Load(job.library)) {
-    return 1;
-  }
-  Bench bench{.driver = driver, .job = job};
-  if (!RunAll(bench)) {
-    return 1;
-  }
-  (void)puts("done");
-  return fflush(stdout) == 0 ? 0 : 1;
+  const bool is_good =
+      driver.Load(job.library) && RunAll(bench) && puts("done") >= 0 && fflush(stdout) == 0;
+  free(bench.host);
+  return is_good ? 0 : 1;
 }
 
 }  // namespace kgpu::validate::child
