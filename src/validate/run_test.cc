@@ -126,8 +126,7 @@ TEST_F(ValidateRunTest, BurnsWithRightResults) {
   options_.burn = std::chrono::milliseconds(300);
   const Report report = RunNow();
   EXPECT_EQ(report.outcome, Outcome::kPassed) << report.reason;
-  ASSERT_TRUE(report.burn_flops.has_value());
-  EXPECT_GT(*report.burn_flops, 0);
+  EXPECT_GT(report.burn_flops.value_or(0), 0);
 }
 
 TEST_F(ValidateRunTest, AWrongProductWhileBurningFails) {
