@@ -15,7 +15,7 @@ constexpr uint16_t kV100 = 0x1db6;
 constexpr uint16_t kA100 = 0x20b5;
 constexpr uint16_t kB200 = 0x2901;
 
-HostFacts Host(std::string_view os_release, std::vector<uint16_t> gpus) {
+HostFacts Host(std::string_view os_release, const std::vector<uint16_t>& gpus) {
   HostFacts facts;
   facts.distribution = ParseDistribution(os_release);
   facts.arch = "x86_64";
@@ -28,11 +28,11 @@ HostFacts Host(std::string_view os_release, std::vector<uint16_t> gpus) {
   return facts;
 }
 
-HostFacts Debian12(std::vector<uint16_t> gpus) {
-  return Host("ID=debian\nVERSION_ID=12\nPRETTY_NAME=Debian\n", std::move(gpus));
+HostFacts Debian12(const std::vector<uint16_t>& gpus) {
+  return Host("ID=debian\nVERSION_ID=12\nPRETTY_NAME=Debian\n", gpus);
 }
-HostFacts Ubuntu24(std::vector<uint16_t> gpus) {
-  return Host("ID=ubuntu\nVERSION_ID=24.04\nPRETTY_NAME=Ubuntu\n", std::move(gpus));
+HostFacts Ubuntu24(const std::vector<uint16_t>& gpus) {
+  return Host("ID=ubuntu\nVERSION_ID=24.04\nPRETTY_NAME=Ubuntu\n", gpus);
 }
 
 TEST(ChoiceTest, TakesTheDistributionsPackagesWhereTheyDo) {

@@ -119,7 +119,7 @@ void AddLocalRpm(Planning& planning, const DriverFile& file) {
 }  // namespace
 
 Status AddRunFileSteps(Planning& planning) {
-  const DriverFile& file = *planning.facts.file;
+  const DriverFile file = planning.facts.file.value_or(DriverFile{});
   planning.traits.page = pages::kRunFile;
   planning.traits.is_dkms = false;  // the installer itself asks DKMS, where it is
   AddCompilers(planning);
@@ -153,7 +153,7 @@ Status AddRunFileSteps(Planning& planning) {
 }
 
 Status AddLocalRepoSteps(Planning& planning) {
-  const DriverFile& file = *planning.facts.file;
+  const DriverFile file = planning.facts.file.value_or(DriverFile{});
   const Family family = planning.facts.distribution.family;
   const bool is_deb = file.kind == FileKind::kLocalDeb;
   const bool takes_deb = family == Family::kDebian || family == Family::kUbuntu;

@@ -129,7 +129,7 @@ StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
 
 // The kernel says it, or, below a root without procfs, the loader that programs there name.
 std::string ReadArch(const sys::Root& host) {
-  const std::string arch = std::string(Trim(host.ReadFile("proc/sys/kernel/arch").value_or("")));
+  std::string arch(Trim(host.ReadFile("proc/sys/kernel/arch").value_or("")));
   if (!arch.empty()) {
     return arch;
   }

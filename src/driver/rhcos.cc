@@ -41,17 +41,18 @@ void AddToolkitSteps(Planning& planning, const std::string& image) {
              {"/usr/bin/rm", "-rf", std::string(kFolder)});
   RunCommand build;
   build.command.deadline = std::chrono::minutes{30};
-  build.command.argv = {podman,
-                        "run",
-                        "--rm",
-                        "--network=none",
-                        "--security-opt=label=disable",
-                        fmt::format("--volume={}:/driver.run:ro", planning.facts.file->path),
-                        fmt::format("--volume={}:/out", kFolder),
-                        image,
-                        "/bin/sh",
-                        "-c",
-                        BuildScript(planning)};
+  build.command.argv = {
+      podman,
+      "run",
+      "--rm",
+      "--network=none",
+      "--security-opt=label=disable",
+      fmt::format("--volume={}:/driver.run:ro", planning.facts.file.value_or(DriverFile{}).path),
+      fmt::format("--volume={}:/out", kFolder),
+      image,
+      "/bin/sh",
+      "-c",
+      BuildScript(planning)};
   AddStep(plan, "build", "build the modules and unpack the user space", pages::kDriverToolkit,
           std::move(build));
   AddCommand(plan, "label", "let SELinux load the modules", pages::kDriverToolkit,
