@@ -105,6 +105,7 @@ std::string ModernText(const std::vector<Checked>& all) {
 
 Status PrintFindings(const std::vector<Checked>& all, OutputFormat format) {
   std::vector<manifest::Report> reports;
+  reports.reserve(all.size());
   for (const Checked& checked : all) {
     reports.push_back(checked.report);
   }

@@ -84,7 +84,7 @@ StatusOr<std::string> ReadBundleConfig(std::string_view text, std::string_view f
   ASSIGN_OR_RETURN(const json::value root, ParseMap(text, file));
   ReadEnv(Find(Find(&root, "process"), "env"), image);
   ReadLabels(Find(&root, "annotations"), image);
-  const std::string folder = TextOf(Find(Find(&root, "root"), "path"));
+  std::string folder = TextOf(Find(Find(&root, "root"), "path"));
   if (folder.empty()) {
     return InvalidArgument("{}: root.path must name the container's root file system", file);
   }

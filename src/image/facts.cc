@@ -64,10 +64,11 @@ std::optional<std::string> DriverOfName(std::string_view name) {
 
 bool Put(LibraryKind kind, std::string_view path, std::optional<std::string> version,
          CudaLibrary& library) {
-  if (version) {
-    library = {kind, std::string(path), *std::move(version)};
+  if (!version) {
+    return false;
   }
-  return version.has_value();
+  library = {kind, std::string(path), *std::move(version)};
+  return true;
 }
 
 }  // namespace

@@ -40,11 +40,8 @@ std::vector<std::string> WordsOf(std::string_view name) {
   std::string text = ToLower(name);
   std::ranges::replace(text, '-', ' ');
   std::ranges::replace(text, '_', ' ');
-  std::vector<std::string> words;
-  for (const std::string_view word : Words(text)) {
-    words.emplace_back(word);
-  }
-  return words;
+  const std::vector<std::string_view> words = Words(text);
+  return {words.begin(), words.end()};
 }
 
 bool Has(const std::vector<std::string>& words, std::string_view word) {

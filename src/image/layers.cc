@@ -78,6 +78,7 @@ void LibraryCollector::EndLayer() {
 
 std::vector<CudaLibrary> LibraryCollector::Take() {
   std::vector<CudaLibrary> libraries;
+  libraries.reserve(found_.size());
   for (auto& [path, library] : found_) {
     libraries.push_back(std::move(library));
   }

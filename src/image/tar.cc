@@ -90,7 +90,7 @@ void ReadExtended(std::string_view text, Extended& extended) {
   }
 }
 
-std::string WithoutDot(std::string path) {
+std::string WithoutDot(const std::string& path) {
   std::string_view view = path;
   while (view.starts_with("./") || view.starts_with('/')) {
     view.remove_prefix(view.starts_with('/') ? 1 : 2);

@@ -143,6 +143,7 @@ doc::Position PositionOf(const doc::Located& located, const Path& path) {
 std::vector<FoundFinding> Locate(Findings findings, const doc::Located& located,
                                  const Document& document) {
   std::vector<FoundFinding> found;
+  found.reserve(findings.size());
   for (Finding& finding : findings) {
     FoundFinding entry;
     entry.document = document.number;

@@ -24,8 +24,8 @@ using Findings = std::vector<Finding>;
 void CheckApi(const boost::json::value& object, const Path& at, const KubernetesVersion& target,
               Findings& findings);
 void CheckKubeletConfig(const boost::json::value& object, const Path& at, Findings& findings);
-// `metadata` of any object; `spec`: the pod's whose metadata it is, or null.
-void CheckAnnotations(const boost::json::value& metadata, const Path& at, const PodSpec* spec,
+// `metadata` of any object; `pod`: whose metadata it is, or null.
+void CheckAnnotations(const boost::json::value& metadata, const Path& at, const PodSpec* pod,
                       Findings& findings);
 void CheckResources(const PodSpec& pod, Findings& findings);
 void CheckDriverMounts(const PodSpec& pod, Findings& findings);

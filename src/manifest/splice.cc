@@ -34,9 +34,8 @@ bool IsItemAt(std::string_view line, size_t column) {
 class Lines {
  public:
   explicit Lines(std::string_view text) {
-    for (const std::string_view line : Split(text, '\n')) {
-      lines_.emplace_back(line);
-    }
+    const std::vector<std::string_view> lines = Split(text, '\n');
+    lines_.assign(lines.begin(), lines.end());
     ends_with_newline_ = !lines_.empty() && lines_.back().empty();
     if (ends_with_newline_) {
       lines_.pop_back();
