@@ -277,7 +277,7 @@ void HealthDesk::History(const http::Request& request, const Send& send) {
 HealthDesk::Send HealthDesk::WithinLimit(const Send& send) {
   const auto left = std::make_shared<Send>(send);
   const auto timer = std::make_shared<TimerId>(TimerId::kNone);
-  const auto once = [this, left, timer](http::Response response) {
+  auto once = [this, left, timer](http::Response response) {
     if (const Send last = std::exchange(*left, nullptr)) {
       loop_.CancelTimer(*timer);
       history_timers_.erase(*timer);
