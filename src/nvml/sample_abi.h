@@ -98,6 +98,11 @@ enum FieldId : uint32_t {
   kFieldRemappedUncorrected = 143,
   kFieldRemapPending = 144,
   kFieldRemapFailed = 145,
+  // T.Limit, Ada and newer: the margin at which it happens, signed; 0 and below.
+  kFieldShutdownTLimit = 193,
+  kFieldSlowdownTLimit = 194,
+  kFieldMemoryMaxTLimit = 195,
+  kFieldGpuMaxTLimit = 196,
   kFieldPcieTxBytes = 197,  // counters, driver 565 and newer
   kFieldPcieRxBytes = 198,
   kFieldNvLinkSentBytes = 202,  // NVLink 5 and newer; scope: link
@@ -208,6 +213,12 @@ struct SramEccStatus {  // nvmlEccSramErrorStatus_v1_t
 };
 static_assert(StructVersion<SramEccStatus>(1) == 0x01000068);
 
+struct MarginTemperatureV1 {  // nvmlMarginTemperature_v1_t
+  uint32_t version;
+  int32_t celsius;  // from now to where the GPU begins to slow down
+};
+static_assert(StructVersion<MarginTemperatureV1>(1) == 0x01000008);
+
 // GPM: two samples of a device's counters, and what happened between them. Hopper and newer.
 using GpmSample = struct nvmlGpmSample_st*;
 
@@ -262,6 +273,7 @@ using DeviceGetSamplesFn = Return(Device, int32_t type, uint64_t last_seen_us, i
 using DeviceGetBar1MemoryFn = Return(Device, Bar1Memory*);
 using DeviceGetTemperatureFn = Return(Device, int32_t sensor, uint32_t* celsius);
 using DeviceGetTemperatureVFn = Return(Device, TemperatureV1*);
+using DeviceGetMarginTemperatureFn = Return(Device, MarginTemperatureV1*);
 using DeviceGetTypedUintFn = Return(Device, int32_t type, uint32_t* value);
 using DeviceGetIndexedUintFn = Return(Device, uint32_t index, uint32_t* value);
 using DeviceGetUlongFn = Return(Device, uint64_t* value);

@@ -28,6 +28,9 @@ inline constexpr Function<DeviceGetTemperatureVFn> kDeviceGetTemperatureV{
     "nvmlDeviceGetTemperatureV", nullptr};
 inline constexpr Function<DeviceGetTypedUintFn> kDeviceGetTemperatureThreshold{
     "nvmlDeviceGetTemperatureThreshold", nullptr};
+// With the fields of T.Limit what replaces thresholds.
+inline constexpr Function<DeviceGetMarginTemperatureFn> kDeviceGetMarginTemperature{
+    "nvmlDeviceGetMarginTemperature", nullptr};
 
 inline constexpr Function<DeviceGetUintFn> kDeviceGetPowerUsage{"nvmlDeviceGetPowerUsage", nullptr};
 inline constexpr Function<DeviceGetUintFn> kDeviceGetEnforcedPowerLimit{

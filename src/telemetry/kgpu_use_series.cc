@@ -142,7 +142,8 @@ constexpr std::array kUse = {
            {.gpu = &Plain<&GpuSample::temperatures, &Temperatures::memory>}},
     Series{"kgpu_gpu_temperature_limit_celsius",
            kGauge,
-           "Where the GPU slows down, or switches off. nvmlDeviceGetTemperatureThreshold.",
+           "Where the GPU slows down, or switches off. nvmlDeviceGetTemperatureThreshold; else "
+           "temperature and margin of the moment and NVML_FI_DEV_TEMPERATURE_*_TLIMIT.",
            "celsius",
            "limit",
            {.gpu = &CollectHeatLimits}},

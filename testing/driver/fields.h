@@ -29,6 +29,7 @@ inline constexpr Field kFields[] = {
     {"power-limit", 10'000'000, KGPU_FIELD(power.limit)},
     {"temperature", 150, KGPU_FIELD(temperature.gpu)},
     {"temperature-memory", 150, KGPU_FIELD(temperature.memory)},
+    {"temperature-only-tlimit", 1, KGPU_FIELD(temperature.has_no_thresholds)},
     {"utilization-gpu", 100, KGPU_FIELD(utilization.gpu)},
     {"utilization-memory", 100, KGPU_FIELD(utilization.memory)},
     {"utilization-encoder", 100, KGPU_FIELD(utilization.encoder)},

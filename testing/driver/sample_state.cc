@@ -74,8 +74,14 @@ void FillLimits(SimGpu& gpu) {
                 .supported_memory = {1593, 0, 0, 0},
                 .supported_graphics_min = 210,
                 .supported_graphics_step = 15};
-  gpu.temperature = {
-      .gpu = 31, .memory = 30, .shutdown = 92, .slowdown = 89, .memory_max = 95, .gpu_max = 85};
+  gpu.temperature = {.gpu = 31,
+                     .memory = 30,
+                     .shutdown = 92,
+                     .slowdown = 89,
+                     .memory_max = 95,
+                     .gpu_max = 85,
+                     .has_no_thresholds = 0,
+                     .padding = 0};
   gpu.pcie = {.generation = 4,
               .generation_max = 4,
               .generation_gpu_max = 4,

@@ -134,6 +134,8 @@ struct SimTemperature {  // degrees Celsius
   uint32_t slowdown;
   uint32_t memory_max;
   uint32_t gpu_max;
+  uint32_t has_no_thresholds;  // 1: limits are told as T.Limit only, as newer drivers may do
+  uint32_t padding;
 };
 
 struct SimPcie {

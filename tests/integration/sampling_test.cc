@@ -117,6 +117,32 @@ TEST_F(SamplingTest, AnH100TellsWhatItsCountersSay) {
   EXPECT_GT(*energy, 0U);
 }
 
+TEST_F(SamplingTest, LimitsOfHeatFollowFromTheMarginWhereThresholdsAreNotTold) {
+  Start("8xH100-SXM5-80GB");
+  host_->Inject("set", {"3", "temperature-only-tlimit", "1"});
+  host_->Inject("temp", {"3", "60"});
+  const SampleSetPtr set = Observe();
+  ASSERT_NE(set, nullptr);
+  const device::Temperatures& told = set->gpus[2].temperatures;
+  const device::Temperatures& derived = set->gpus[3].temperatures;
+  EXPECT_EQ(derived.gpu, 60);
+  EXPECT_EQ(derived.slowdown, 90);
+  EXPECT_EQ(derived.slowdown, told.slowdown);
+  EXPECT_EQ(derived.shutdown, told.shutdown);
+  EXPECT_EQ(derived.gpu_max, told.gpu_max);
+  EXPECT_EQ(derived.memory_max, std::nullopt);
+  EXPECT_TRUE(told.memory_max.has_value());
+}
+
+TEST_F(SamplingTest, AnA100WithoutThresholdsHasNoLimitsOfHeat) {
+  Start("8xA100-SXM4-80GB");
+  host_->Inject("set", {"0", "temperature-only-tlimit", "1"});
+  const SampleSetPtr set = Observe();
+  ASSERT_NE(set, nullptr);
+  EXPECT_TRUE(set->gpus[0].temperatures.gpu.has_value());
+  EXPECT_EQ(set->gpus[0].temperatures.slowdown, std::nullopt);
+}
+
 TEST_F(SamplingTest, ANewDriverTellsRatesFromCountersAndWhatMendsAGpu) {
   Start("8xB200");
   host_->Inject("set", {"0", "pcie-rx-kib", "1024"});

@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t kDutyPeriodUs = 10'000'000;
 constexpr uint32_t kMaxDutySamples = 512;
 constexpr double kLargestReal = 9e18;  // that an int64_t holds
+constexpr int64_t kMostDegrees = 1000;
 
 // The GPU, or all of the driver, answers nothing more.
 bool IsGone(nvml::Return result) {
@@ -87,6 +88,7 @@ class Sampling::Writer {
     }
   }
   bool Has(SampleField field) const { return (payload_->has & Bit(field)) != 0; }
+  int64_t Get(SampleField field) const { return payload_->values[static_cast<uint32_t>(field)]; }
   SamplePayload* payload() const { return payload_; }
   nvml::Return result() const { return result_; }
 
@@ -227,6 +229,38 @@ void Sampling::ReadTemperature(Writer& writer) {
                               .celsius = 0};
     if (writer.Call(nvml::kDeviceGetTemperatureV, &newer) == nvml::kSuccess) {
       writer.Put(SampleField::kTemperature, newer.celsius);
+    }
+  }
+}
+
+// Where thresholds are not told any more. The margin is what lacks to T.Limit 0, and a limit of -2
+// lies 2 degrees behind that. It is read right after the temperature, so that the distance between
+// the two is the driver's own, though their sum may move by a degree from round to round.
+void Sampling::ReadHeatLimits(GpuState& state, Writer& writer) {
+  if (state.has_no_margin || writer.Has(SampleField::kTemperatureSlowdown) ||
+      !writer.Has(SampleField::kTemperature)) {
+    return;
+  }
+  nvml::MarginTemperatureV1 margin{.version = nvml::StructVersion<nvml::MarginTemperatureV1>(1),
+                                   .celsius = 0};
+  const nvml::Return result = writer.Call(nvml::kDeviceGetMarginTemperature, &margin);
+  state.has_no_margin =
+      result == nvml::kErrorNotSupported || result == nvml::kErrorFunctionNotFound;
+  nvml::FieldValue limits[kTLimitCount] = {};
+  for (uint32_t i = 0; i < kTLimitCount; ++i) {
+    limits[i].field_id = kTLimits[i].id;
+  }
+  if (result != nvml::kSuccess ||
+      writer.Call(nvml::kDeviceGetFieldValues, static_cast<int32_t>(kTLimitCount),
+                  static_cast<nvml::FieldValue*>(limits)) != nvml::kSuccess) {
+    return;
+  }
+  const int64_t zero = writer.Get(SampleField::kTemperature) + margin.celsius;
+  for (uint32_t i = 0; i < kTLimitCount; ++i) {
+    int64_t limit = 0;
+    if (limits[i].nvml_return == nvml::kSuccess && IntegerOf(limits[i], &limit) &&
+        limit > -kMostDegrees && limit < kMostDegrees) {
+      writer.Put(kTLimits[i].field, zero - limit);
     }
   }
 }
@@ -380,6 +414,7 @@ nvml::Return Sampling::ReadGpu(uint32_t gpu, SamplePayload* payload) {
   ReadDutyCycle(writer);
   ReadMemory(writer);
   ReadTemperature(writer);
+  ReadHeatLimits(*state, writer);
   for (const WantedUint& wanted : kUints) {
     writer.PutUint(wanted.field, *wanted.function);
   }

@@ -33,6 +33,7 @@ class Sampling {
     int64_t constants[kSampleFieldCount];
     uint32_t fan_count;
     bool has_fan_count;
+    bool has_no_margin;  // the driver tells no margin of temperature
     Rate pcie_sent;
     Rate pcie_received;
     uint64_t seen_us;  // time stamp of the newest process utilisation
@@ -49,6 +50,7 @@ class Sampling {
   void ReadDutyCycle(Writer& writer);
   void ReadMemory(Writer& writer);
   void ReadTemperature(Writer& writer);
+  void ReadHeatLimits(GpuState& state, Writer& writer);
   void ReadClocks(Writer& writer);
   void ReadViolations(Writer& writer);
   void ReadFields(GpuState& state, Writer& writer);

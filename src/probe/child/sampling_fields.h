@@ -72,6 +72,15 @@ inline constexpr WantedType kConstantTyped[] = {
      SampleField::kTemperatureMemoryMax},
 };
 
+// What takes the place of thresholds from Ada on. That of memory is left out: it does not say in
+// which degrees it counts.
+inline constexpr WantedField kTLimits[] = {
+    {nvml::kFieldSlowdownTLimit, SampleField::kTemperatureSlowdown},
+    {nvml::kFieldShutdownTLimit, SampleField::kTemperatureShutdown},
+    {nvml::kFieldGpuMaxTLimit, SampleField::kTemperatureGpuMax},
+};
+inline constexpr uint32_t kTLimitCount = sizeof(kTLimits) / sizeof(kTLimits[0]);
+
 struct WantedEngine {
   const nvml::Function<nvml::DeviceGetEngineUtilizationFn>* function;
   SampleField field;

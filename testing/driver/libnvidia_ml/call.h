@@ -43,6 +43,12 @@ uint32_t IndexOfSlot(const Session& session, uint32_t slot);
 uint64_t NowUs();      // since 1970
 uint64_t NowBootNs();  // CLOCK_BOOTTIME
 
+// Whether limits of temperature are told as T.Limit: from Ada on.
+inline bool TellsTLimits(const SimGpu& gpu) {
+  return gpu.architecture >= nvml::kArchAda && gpu.architecture != nvml::kArchUnknown &&
+         gpu.temperature.gpu_max != kUnsupported;
+}
+
 // A function that names no GPU: `read` is called with the session and the state.
 template <typename Read>
 Return SystemCall(const char* name, bool has_arguments, Read&& read) {

@@ -301,6 +301,32 @@ Return PowerField(const SimGpu& gpu, FieldValue& field) {
   }
 }
 
+// Degrees below T.Limit 0, as negative numbers.
+Return TLimitField(const SimGpu& gpu, FieldValue& field) {
+  const SimTemperature& heat = gpu.temperature;
+  uint32_t limit = heat.gpu_max;
+  switch (field.field_id) {
+    case kFieldShutdownTLimit:
+      limit = heat.shutdown;
+      break;
+    case kFieldSlowdownTLimit:
+      limit = heat.slowdown;
+      break;
+    case kFieldMemoryMaxTLimit:
+      limit = heat.memory_max;
+      break;
+    default:
+      break;
+  }
+  if (!TellsTLimits(gpu) || limit == kUnsupported) {
+    return kErrorNotSupported;
+  }
+  field.value_type = nvml::kValueSignedInt;
+  field.value.ulong = 0;
+  field.value.signed_int = static_cast<int32_t>(heat.gpu_max) - static_cast<int32_t>(limit);
+  return kSuccess;
+}
+
 Return OtherField(const SimGpu& gpu, FieldValue& field) {
   switch (field.field_id) {
     case kFieldMemoryTemperature:
@@ -380,6 +406,9 @@ Return ReadField(const SimState& state, const SimGpu& gpu, FieldValue& field) {
   }
   if (IsBetween(id, kFieldPowerAverage, kFieldPowerRequested)) {
     return PowerField(gpu, field);
+  }
+  if (IsBetween(id, kFieldShutdownTLimit, kFieldGpuMaxTLimit)) {
+    return TLimitField(gpu, field);
   }
   return OtherField(gpu, field);
 }

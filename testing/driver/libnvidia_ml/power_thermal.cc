@@ -72,9 +72,28 @@ KGPU_NVML nvmlDeviceGetTemperatureV(Device device, nvml::TemperatureV1* temperat
                  });
 }
 
+// T.Limit 0 is where the GPU may run below its base clock. Of newer libraries than 535.
+KGPU_NVML nvmlDeviceGetMarginTemperature(Device device, nvml::MarginTemperatureV1* margin) {
+  return GpuCall(
+      "nvmlDeviceGetMarginTemperature", device, margin != nullptr, [&](const SimGpu& gpu) {
+        if (margin->version != nvml::StructVersion<nvml::MarginTemperatureV1>(1)) {
+          return nvml::kErrorArgumentVersionMismatch;
+        }
+        const SimTemperature& heat = gpu.temperature;
+        if (!TellsTLimits(gpu) || heat.gpu == kUnsupported) {
+          return kErrorNotSupported;
+        }
+        margin->celsius = static_cast<int32_t>(heat.gpu_max) - static_cast<int32_t>(heat.gpu);
+        return kSuccess;
+      });
+}
+
 KGPU_NVML nvmlDeviceGetTemperatureThreshold(Device device, int32_t threshold, uint32_t* celsius) {
   return GpuCall("nvmlDeviceGetTemperatureThreshold", device,
                  celsius != nullptr && threshold >= 0 && threshold < 8, [&](const SimGpu& gpu) {
+                   if (gpu.temperature.has_no_thresholds != 0) {
+                     return kErrorNotSupported;
+                   }
                    switch (threshold) {
                      case nvml::kThresholdShutdown:
                        return Put(gpu.temperature.shutdown, celsius);

@@ -48,6 +48,36 @@ TEST_F(SimulatedGpuTest, TellsNameUuidAndPciAddress) {
   EXPECT_EQ(pci.pci_sub_system_id, 0x147f10deU);
 }
 
+TEST_F(SimulatedGpuTest, TellsLimitsOfHeatByTheMarginFromAdaOn) {
+  Start(1);
+  const auto margin = [this](int32_t& celsius) {
+    nvml::MarginTemperatureV1 value{.version = nvml::StructVersion<nvml::MarginTemperatureV1>(1),
+                                    .celsius = 0};
+    const nvml::Return result = library_.Call<nvml::DeviceGetMarginTemperatureFn>(
+        "nvmlDeviceGetMarginTemperature", gpu_, &value);
+    celsius = value.celsius;
+    return result;
+  };
+  int32_t celsius = 0;
+  EXPECT_EQ(margin(celsius), nvml::kErrorNotSupported);
+  server_.Change([](SimState& state) {
+    state.gpus[0].architecture = nvml::kArchAda;
+    state.gpus[0].temperature.gpu = 70;
+    state.gpus[0].temperature.gpu_max = 83;
+    state.gpus[0].temperature.slowdown = 90;
+  });
+  EXPECT_EQ(margin(celsius), nvml::kSuccess);
+  EXPECT_EQ(celsius, 13);
+  nvml::FieldValue field{};
+  field.field_id = nvml::kFieldSlowdownTLimit;
+  EXPECT_EQ(
+      library_.Call<nvml::DeviceGetFieldValuesFn>("nvmlDeviceGetFieldValues", gpu_, 1, &field),
+      nvml::kSuccess);
+  EXPECT_EQ(field.nvml_return, nvml::kSuccess);
+  EXPECT_EQ(field.value_type, nvml::kValueSignedInt);
+  EXPECT_EQ(field.value.signed_int, -7);
+}
+
 TEST_F(SimulatedGpuTest, LeavesTheEndOfTheOlderPciInfoAlone) {
   Start(1);
   nvml::PciInfo pci{};
