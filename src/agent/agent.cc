@@ -79,7 +79,9 @@ class AgentImpl final : public Agent {
              .pods = [this] { return measurements_.pods(); },
              .look_at_pods = [this] { measurements_.LookAtPods(); },
              .clear = [this](const device::GpuUuid& gpu) { return inventory_.ClearHealth(gpu); }}),
-        usage_(loop, disk_, options_.state_dir + "/usage"),
+        usage_(loop, disk_, options_.state_dir + "/usage",
+               {.holdings = [this] { return Holdings(); },
+                .changed = [this] { measurements_.SetUsage(usage_.pods()); }}),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
@@ -153,6 +155,7 @@ class AgentImpl final : public Agent {
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
   void OnSamples(const device::SampleSetPtr& samples);
+  UsageDesk::Holdings Holdings() const;
   void OnHappening(const health::Happening& news);
   void OnRuntime();
   void Assign();
@@ -280,12 +283,16 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
 }
 
 void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
-  measurements_.SetSamples(samples, [this, samples, snapshot = snapshot_] {
-    if (snapshot) {
-      usage_.OnSample(*snapshot, *samples, *measurements_.pods(), assignment_);
+  measurements_.SetSamples(samples, [this, samples, is_there = snapshot_ != nullptr] {
+    if (is_there) {
+      usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
     }
   });
+}
+
+UsageDesk::Holdings AgentImpl::Holdings() const {
+  return {.snapshot = snapshot_, .pods = measurements_.pods(), .assignment = assignment_};
 }
 
 void AgentImpl::OnHappening(const health::Happening& news) {

@@ -1,5 +1,6 @@
 #include "src/agent/measurements.h"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <string_view>
@@ -13,7 +14,8 @@ using std::chrono::milliseconds;
 // A round of samples sets off a look at the processes it tells of: pages wait for that, and for
 // other news of the same moment.
 constexpr milliseconds kRenderDelay{50};
-// How often the kubelet is asked when nothing is measured.
+// How often the kubelet is asked where measuring is slower, or off: events on pods and the account
+// of what was handed out need to know.
 constexpr milliseconds kPodsAlone{30'000};
 // Rounds of samples that may be missed before their values are no longer shown.
 constexpr int kStaleRounds = 3;
@@ -58,9 +60,8 @@ Measurements::~Measurements() {
 }
 
 void Measurements::SetConfig(const config::NodeConfig& config) {
-  // Events on pods need to know them too.
   const bool is_off = config.metrics.every == milliseconds(0);
-  pods_.SetEvery(is_off ? kPodsAlone : config.metrics.every);
+  pods_.SetEvery(is_off ? kPodsAlone : std::min(config.metrics.every, kPodsAlone));
   pages_.SetStale(config.metrics.every * kStaleRounds);
   pages_.SetExclude(config.metrics.exclude);
 }

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include <chrono>
 #include <utility>
 
 #include "src/agent/web.h"
@@ -12,6 +13,11 @@
 
 namespace kgpu::agent {
 namespace {
+
+// Without a round of samples for so long it is counted without one.
+constexpr std::chrono::minutes kCountEvery{1};
+// For so long the last round says how busy devices are.
+constexpr std::chrono::minutes kFresh{5};
 
 using UsePtr = std::shared_ptr<const std::vector<telemetry::PodUse>>;
 
@@ -53,9 +59,14 @@ usage::Book::Disk BookDiskOn(DiskWorker& disk) {
 
 class UsageDesk::Impl {
  public:
-  Impl(EventLoop& loop, DiskWorker& disk, std::string folder)
-      : loop_(loop), book_(std::move(folder), BookDiskOn(disk)) {}
-  ~Impl() { book_.Flush(); }
+  Impl(EventLoop& loop, DiskWorker& disk, std::string folder, Sources sources)
+      : loop_(loop), sources_(std::move(sources)), book_(std::move(folder), BookDiskOn(disk)) {
+    CountLater();
+  }
+  ~Impl() {
+    loop_.CancelTimer(timer_);
+    book_.Flush();
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -68,13 +79,10 @@ class UsageDesk::Impl {
     }
   }
 
-  void OnSample(const usage::MeterInput& input) {
-    if (is_enabled_) {
-      const bool is_first = !has_round_;
-      has_round_ = true;
-      book_.Count(input);
-      pods_ = is_first ? nullptr : UseOf(book_.current());
-    }
+  void OnSample(const device::SampleSetPtr& samples, const Holdings& holdings) {
+    samples_ = samples;
+    Count(holdings, samples->begun, samples->taken);
+    CountLater();
   }
 
   void Flush() { book_.Flush(); }
@@ -83,12 +91,42 @@ class UsageDesk::Impl {
   http::Response Answer(const http::Request& request) const;
 
  private:
+  void Count(const Holdings& holdings, SteadyTime now, WallTime wall);
+  void CountLater();
+
   EventLoop& loop_;
+  const Sources sources_;
   usage::Book book_;
   bool is_enabled_ = true;
-  bool has_round_ = false;
+  bool has_counted_ = false;
   UsePtr pods_;
+  device::SampleSetPtr samples_;  // the last; null: none yet
+  TimerId timer_ = TimerId::kNone;
 };
+
+void UsageDesk::Impl::Count(const Holdings& holdings, SteadyTime now, WallTime wall) {
+  if (!is_enabled_) {
+    return;
+  }
+  const device::Snapshot unknown;
+  const device::SampleSet nothing;
+  const bool is_fresh = samples_ != nullptr && now - samples_->begun <= kFresh;
+  book_.Count({.snapshot = holdings.snapshot ? *holdings.snapshot : unknown,
+               .samples = is_fresh ? *samples_ : nothing,
+               .pods = *holdings.pods,
+               .assignment = holdings.assignment},
+              now, wall);
+  pods_ = std::exchange(has_counted_, true) ? UseOf(book_.current()) : nullptr;
+}
+
+void UsageDesk::Impl::CountLater() {
+  loop_.CancelTimer(timer_);
+  timer_ = loop_.After(kCountEvery, [this] {
+    Count(sources_.holdings(), loop_.clock().Now(), loop_.clock().WallNow());
+    sources_.changed();
+    CountLater();
+  });
+}
 
 http::Response UsageDesk::Impl::Answer(const http::Request& request) const {
   if (request.method != "GET" && request.method != "HEAD") {
@@ -110,8 +148,8 @@ http::Response UsageDesk::Impl::Answer(const http::Request& request) const {
   return Shown(*format, usage::UsageJson(rows, query), usage::UsageTable(rows, query), true);
 }
 
-UsageDesk::UsageDesk(EventLoop& loop, DiskWorker& disk, std::string folder)
-    : impl_(std::make_unique<Impl>(loop, disk, std::move(folder))) {
+UsageDesk::UsageDesk(EventLoop& loop, DiskWorker& disk, std::string folder, Sources sources)
+    : impl_(std::make_unique<Impl>(loop, disk, std::move(folder), std::move(sources))) {
 }
 
 UsageDesk::~UsageDesk() = default;
@@ -120,10 +158,8 @@ void UsageDesk::SetConfig(const config::UsageConfig& config) {
   impl_->SetConfig(config);
 }
 
-void UsageDesk::OnSample(const device::Snapshot& snapshot, const device::SampleSet& samples,
-                         const pods::PodMap& pods, const pools::Assignment& assignment) {
-  impl_->OnSample(
-      {.snapshot = snapshot, .samples = samples, .pods = pods, .assignment = assignment});
+void UsageDesk::OnSample(const device::SampleSetPtr& samples, const Holdings& holdings) {
+  impl_->OnSample(samples, holdings);
 }
 
 const UsePtr& UsageDesk::pods() const {

@@ -2,6 +2,7 @@
 // asked by `kgpu usage` and shown as series.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,25 +19,37 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread.
+// Lives on the loop's thread. Counts after each round of samples and, where none comes for a
+// minute, by itself: the kubelet's list tells what is handed out, whether the driver answers or
+// not.
 class UsageDesk {
  public:
+  // What is handed out now.
+  struct Holdings {
+    device::SnapshotPtr snapshot;  // null: not known yet
+    pods::PodMapPtr pods;
+    const pools::Assignment& assignment;
+  };
+  struct Sources {
+    std::function<Holdings()> holdings;
+    std::function<void()> changed;  // pods() is another after a count that no round set off
+  };
+
   // What is counted is kept in `folder`, which is made: "/var/lib/kgpu/usage". `loop` and `disk`
-  // outlive the desk.
-  UsageDesk(EventLoop& loop, DiskWorker& disk, std::string folder);
+  // outlive the desk. The sources are asked first after a minute.
+  UsageDesk(EventLoop& loop, DiskWorker& disk, std::string folder, Sources sources);
   // Flushes.
   ~UsageDesk();
   UsageDesk(const UsageDesk&) = delete;
   UsageDesk& operator=(const UsageDesk&) = delete;
 
   void SetConfig(const config::UsageConfig& config);
-  // After every round of samples, with `pods` as of the same moment.
-  void OnSample(const device::Snapshot& snapshot, const device::SampleSet& samples,
-                const pods::PodMap& pods, const pools::Assignment& assignment);
+  // After every round of samples, with holdings of the same moment.
+  void OnSample(const device::SampleSetPtr& samples, const Holdings& holdings);
 
   // Has what is not yet in the file written: before the end.
   void Flush();
-  // Of the pods that have a GPU now, since the agent counts; null before the second round.
+  // Of the pods that have a GPU now, since the agent counts; null before the second count.
   const std::shared_ptr<const std::vector<telemetry::PodUse>>& pods() const;
   // Why the file can not be read or written, for people; empty: it can.
   std::string problem() const;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -30,9 +31,19 @@ class UsageDeskTest : public ::testing::Test {
     samples_.taken = loop_->clock().WallNow();
     Open();
   }
+  UsageDesk::Holdings Holdings() const {
+    return {.snapshot = std::make_shared<device::Snapshot>(),
+            .pods = std::make_shared<pods::PodMap>(pods_),
+            .assignment = assignment_};
+  }
+  std::unique_ptr<UsageDesk> MakeDesk() {
+    return std::make_unique<UsageDesk>(
+        *loop_, *disk_, dir_.At("state/usage"),
+        UsageDesk::Sources{.holdings = [this] { return Holdings(); }, .changed = [] {}});
+  }
   void Open() {
     disk_ = std::make_unique<DiskWorker>(*loop_);
-    desk_ = std::make_unique<UsageDesk>(*loop_, *disk_, dir_.At("state/usage"));
+    desk_ = MakeDesk();
   }
   void Close() {
     desk_.reset();
@@ -40,7 +51,7 @@ class UsageDeskTest : public ::testing::Test {
   }
   void Round(seconds later) {
     samples_.begun += later;
-    desk_->OnSample({}, samples_, pods_, {});
+    desk_->OnSample(std::make_shared<device::SampleSet>(samples_), Holdings());
   }
   http::Response Ask(const std::string& query, const std::string& method = "GET") const {
     http::Request request;
@@ -63,6 +74,7 @@ class UsageDeskTest : public ::testing::Test {
   std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
   device::SampleSet samples_;
   pods::PodMap pods_;
+  pools::Assignment assignment_;
   std::unique_ptr<DiskWorker> disk_;
   std::unique_ptr<UsageDesk> desk_;
 };
@@ -77,6 +89,41 @@ TEST_F(UsageDeskTest, TellsSeriesAndPeopleTheSame) {
   EXPECT_EQ(desk_->pods()->front().gpu_seconds, 36);
   EXPECT_THAT(Ask("?output=table").body, HasSubstr("ml         train  0.01"));
   EXPECT_THAT(Ask("?by=namespace").body, HasSubstr(R"("gpuSeconds": 36)"));
+}
+
+TEST_F(UsageDeskTest, CountsByTheMinuteWhileNothingIsMeasured) {
+  FakeLoop minutes;
+  int told = 0;
+  UsageDesk desk(minutes, *disk_, dir_.At("state/other"),
+                 {.holdings = [this] { return Holdings(); }, .changed = [&told] { ++told; }});
+  minutes.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(desk.pods(), nullptr);
+  minutes.Advance(std::chrono::hours(1));
+  ASSERT_NE(desk.pods(), nullptr);
+  ASSERT_THAT(*desk.pods(), SizeIs(1));
+  EXPECT_EQ(desk.pods()->front().gpu_seconds, 3600);
+  EXPECT_EQ(desk.pods()->front().busy_gpu_seconds, std::nullopt);
+  EXPECT_EQ(told, 61);
+}
+
+TEST_F(UsageDeskTest, TheLastRoundTellsHowBusyAGpuIsForFiveMinutes) {
+  FakeLoop minutes;
+  UsageDesk desk(minutes, *disk_, dir_.At("state/other"),
+                 {.holdings = [this] { return Holdings(); }, .changed = [] {}});
+  auto samples = std::make_shared<device::SampleSet>();
+  samples->begun = minutes.clock().Now();
+  samples->taken = minutes.clock().WallNow();
+  device::GpuSample& gpu = samples->gpus.emplace_back();
+  gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+  gpu.utilization.gpu = 50;
+  desk.OnSample(samples, Holdings());
+  minutes.Advance(std::chrono::minutes(5));
+  ASSERT_NE(desk.pods(), nullptr);
+  EXPECT_EQ(desk.pods()->front().gpu_seconds, 300);
+  EXPECT_EQ(desk.pods()->front().busy_gpu_seconds, 150);
+  minutes.Advance(std::chrono::minutes(5));
+  EXPECT_EQ(desk.pods()->front().gpu_seconds, 600);
+  EXPECT_EQ(desk.pods()->front().busy_gpu_seconds, std::nullopt);
 }
 
 TEST_F(UsageDeskTest, RemembersOverARestart) {
@@ -100,7 +147,7 @@ TEST_F(UsageDeskTest, ADiskThatHangsHoldsUpNothing) {
         return {};
       },
       [](const Status&) {});
-  desk_ = std::make_unique<UsageDesk>(*loop_, *disk_, dir_.At("state/usage"));
+  desk_ = MakeDesk();
   Round(seconds(0));
   Round(seconds(20));
   EXPECT_THAT(Ask("").body, HasSubstr(R"("gpuSeconds": 20)"));

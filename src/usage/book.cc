@@ -75,18 +75,18 @@ void Book::WatchClock(SteadyTime now, WallTime wall) {
   clock_wall_ = wall;
 }
 
-void Book::Count(const MeterInput& input) {
-  const SteadyTime now = input.samples.begun;
-  WatchClock(now, input.samples.taken);
+void Book::Count(const MeterInput& input, SteadyTime now, WallTime wall) {
+  WatchClock(now, wall);
   const Rates rates = RatesOf(input);
   std::erase_if(current_, [&rates](const auto& pod) { return !rates.contains(pod.first); });
   if (has_round_ && now > round_) {
     const duration<double> step = std::min<SteadyTime::duration>(now - round_, kLongestStep);
-    Add(rates, step.count(), std::chrono::floor<std::chrono::hours>(input.samples.taken));
+    Add(rates, step.count(), std::chrono::floor<std::chrono::hours>(wall));
   }
+  // A round began before its samples are here: a count between the two may be ahead of it.
+  round_ = has_round_ ? std::max(round_, now) : now;
   has_round_ = true;
-  round_ = now;
-  WriteWhatIsDue(now, input.samples.taken);
+  WriteWhatIsDue(now, wall);
 }
 
 void Book::Add(const Rates& rates, double seconds, Hour hour) {

@@ -33,11 +33,14 @@ class Book {
   Book& operator=(const Book&) = delete;
 
   void SetRetention(std::chrono::days retention) { retention_ = retention; }
-  // The next round starts anew: what came before it is not counted (the counting was switched off).
+  // The next count starts anew: what came before it is not counted (the counting was switched off).
   void Pause() { has_round_ = false; }
-  // Counts the time since the round before, five minutes at most: what was not measured is not
-  // known. Writes what is due.
-  void Count(const MeterInput& input);
+  // After a round of samples: counts the time since the last count, five minutes at most, by what
+  // `input` tells. Writes what is due.
+  void Count(const MeterInput& input) { Count(input, input.samples.begun, input.samples.taken); }
+  // The same at a moment between two rounds. Without samples of this time, what was handed out is
+  // counted all the same.
+  void Count(const MeterInput& input, SteadyTime now, WallTime wall);
   // Writes everything: before the end. Once more costs nothing unless something was counted.
   void Flush();
 
@@ -76,7 +79,7 @@ class Book {
   std::string problem_;
 
   bool has_round_ = false;
-  SteadyTime round_{};
+  SteadyTime round_{};  // until when it is counted
   bool has_clock_ = false;
   SteadyTime clock_steady_{};
   WallTime clock_wall_{};

@@ -131,6 +131,28 @@ TEST_F(BookTest, TimeThatWasNotMeasuredIsNotCounted) {
   EXPECT_EQ(Counted(), 300);
 }
 
+TEST_F(BookTest, BetweenTwoRoundsWhatIsHandedOutIsCounted) {
+  Round(seconds(0));
+  for (int minute = 1; minute <= 180; ++minute) {
+    const auto later = minutes(minute);
+    book_->Count({.snapshot = snapshot_, .samples = {}, .pods = pods_, .assignment = assignment_},
+                 samples_.begun + later, samples_.taken + later);
+  }
+  EXPECT_EQ(Counted(), 180 * 60);
+  EXPECT_EQ(book_->current().at({"ml", "a"}).untold_gpu_seconds, 180 * 60);
+  Round(minutes(180) + seconds(15));
+  EXPECT_EQ(Counted(), 180 * 60 + 15);
+}
+
+TEST_F(BookTest, ARoundThatBeganBeforeTheLastCountCountsNothingTwice) {
+  Round(seconds(0));
+  book_->Count({.snapshot = snapshot_, .samples = {}, .pods = pods_, .assignment = assignment_},
+               samples_.begun + seconds(60), samples_.taken + seconds(60));
+  Round(seconds(50));
+  Round(seconds(15));
+  EXPECT_EQ(Counted(), 65);
+}
+
 TEST_F(BookTest, APauseIsNotCounted) {
   Round(seconds(0));
   book_->Pause();
