@@ -68,6 +68,7 @@ void Measurements::SetConfig(const config::NodeConfig& config) {
 
 void Measurements::SetSnapshot(const device::SnapshotPtr& snapshot) {
   input_.snapshot = snapshot;
+  pods_.SetSnapshot(snapshot);
   RenderSoon();
 }
 

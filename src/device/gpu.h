@@ -83,6 +83,8 @@ struct MigDevice {
   unsigned gpu_instance = 0;  // GI id
   unsigned compute_instance = 0;
   std::string profile;  // "1g.10gb", "1g.10gb+me", "1c.3g.40gb"
+  // First memory slice of the GPU instance; nullopt: the driver does not tell.
+  std::optional<unsigned> placement_start{};
   unsigned gpu_instance_slices = 0;
   unsigned compute_instance_slices = 0;
   unsigned multiprocessors = 0;

@@ -67,6 +67,7 @@ std::optional<MigDevice> MakeMigDevice(const Gpu& gpu, unsigned index,
   mig.index = index;
   mig.gpu_instance = *report.gpu_instance;
   mig.compute_instance = *report.compute_instance;
+  mig.placement_start = report.placement_start;
   device::MigNaming naming{.driver_name = report.name,
                            .gpu_memory = gpu.memory.value_or(Bytes{}),
                            .profile_id = report.profile_id};

@@ -41,12 +41,15 @@ std::string KeyOf(const CgroupPlace& place) {
 std::vector<DeviceUse> UsesInForce(const std::vector<DeviceUse>& uses, const ContainerBook& book) {
   std::map<std::pair<std::string_view, std::string_view>, std::set<PodName>> pods;
   for (const DeviceUse& use : uses) {
-    pods[{use.resource, use.device_id}].insert(NameOf(use.user));
+    if (!use.is_claimed()) {
+      pods[{use.resource, use.device_id}].insert(NameOf(use.user));
+    }
   }
   std::vector<DeviceUse> in_force;
   in_force.reserve(uses.size());
   for (const DeviceUse& use : uses) {
-    const std::set<PodName>& rivals = pods.at({use.resource, use.device_id});
+    // Pods may share a claim.
+    const std::set<PodName>& rivals = pods[{use.resource, use.device_id}];
     const bool is_disputed =
         rivals.size() > 1 &&
         std::ranges::any_of(rivals, [&book](const PodName& pod) { return book.IsRunning(pod); });

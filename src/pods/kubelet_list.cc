@@ -29,16 +29,62 @@ void AddUses(const v1::ContainerResources& resources, const Container& user,
   }
 }
 
+// "k8s.gpu.nvidia.com/claim=<uid>-GPU-…" → "GPU-…"; empty where no UUID is named.
+std::string UuidIn(std::string_view cdi_id) {
+  constexpr size_t kUuidSize = 40;  // with "GPU-" or "MIG-"
+  for (const std::string_view kind : {"GPU-", "MIG-"}) {
+    if (const size_t at = cdi_id.rfind(kind); at != cdi_id.npos) {
+      return std::string(cdi_id.substr(at, kUuidSize));
+    }
+  }
+  return {};
+}
+
+// The kubelet lists the CDI ids of a driver's first device with its second one too: only those of a
+// single device say which it is.
+std::string OnlyUuid(const v1::DynamicResource& claim) {
+  if (claim.claim_resources_size() != 1) {
+    return {};
+  }
+  for (const v1::CDIDevice& device : claim.claim_resources(0).cdi_devices()) {
+    if (std::string uuid = UuidIn(device.name()); !uuid.empty()) {
+      return uuid;
+    }
+  }
+  return {};
+}
+
+// A claim on a device that is prepared twice over is listed twice.
+void AddClaims(const v1::ContainerResources& resources, const Container& user,
+               std::vector<DeviceUse>& uses) {
+  for (const v1::DynamicResource& claim : resources.dynamic_resources()) {
+    for (const v1::ClaimResource& device : claim.claim_resources()) {
+      if (device.driver_name().empty()) {
+        continue;
+      }
+      uses.push_back({.resource = device.driver_name(),
+                      .device_id = "",
+                      .user = user,
+                      .claim = {.claim_namespace = claim.claim_namespace(),
+                                .claim = claim.claim_name(),
+                                .driver = device.driver_name(),
+                                .pool = device.pool_name(),
+                                .device = device.device_name(),
+                                .cdi_uuid = OnlyUuid(claim)}});
+    }
+  }
+}
+
 std::vector<DeviceUse> Uses(const v1::ListPodResourcesResponse& response) {
   std::vector<DeviceUse> uses;
   for (const v1::PodResources& pod : response.pod_resources()) {
     for (const v1::ContainerResources& container : pod.containers()) {
-      AddUses(container,
-              {.pod_namespace = pod.namespace_(),
-               .pod = pod.name(),
-               .container = container.name(),
-               .pod_uid = ""},
-              uses);
+      const Container user{.pod_namespace = pod.namespace_(),
+                           .pod = pod.name(),
+                           .container = container.name(),
+                           .pod_uid = ""};
+      AddUses(container, user, uses);
+      AddClaims(container, user, uses);
     }
   }
   std::ranges::sort(uses);

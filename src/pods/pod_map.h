@@ -20,11 +20,24 @@ struct Container {
   auto operator<=>(const Container&) const = default;
 };
 
-// One device id in the hands of one container. Source: podresources v1 List.
+// The device of a resource claim (DRA), as its driver names it. Empty: there is no claim.
+struct ClaimedDevice {
+  std::string claim_namespace{};
+  std::string claim{};
+  std::string driver{};  // "gpu.nvidia.com"
+  std::string pool{};
+  std::string device{};    // "gpu-2"
+  std::string cdi_uuid{};  // of the only device of the claim, where its CDI id has one: "MIG-…"
+  auto operator<=>(const ClaimedDevice&) const = default;
+};
+
+// One device in the hands of one container. Source: podresources v1 List.
 struct DeviceUse {
-  std::string resource{};   // "nvidia.com/gpu"
+  std::string resource{};   // "nvidia.com/gpu"; of a claim its driver
   std::string device_id{};  // as the plugin named it: "GPU-…", "MIG-…", "GPU-…::3"
   Container user{};
+  ClaimedDevice claim{};
+  bool is_claimed() const { return !claim.driver.empty(); }
   auto operator<=>(const DeviceUse&) const = default;
 };
 

@@ -1,12 +1,14 @@
 #include "src/pods/watch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "src/base/log.h"
 #include "src/cri/containers.h"
+#include "src/pods/claims.h"
 #include "src/pods/container_book.h"
 #include "src/pods/join.h"
 #include "src/pods/kubelet_list.h"
@@ -56,6 +58,7 @@ class Watch::Impl {
 
   void SetEvery(milliseconds every);
   void OnSample(const device::SampleSetPtr& samples, std::function<void()> looked);
+  void SetSnapshot(const device::SnapshotPtr& snapshot);
   void Refresh();
   const PodMapPtr& current() const { return current_; }
 
@@ -63,6 +66,7 @@ class Watch::Impl {
   void PollAfter(milliseconds pause);
   void Poll();
   void OnList(StatusOr<std::vector<DeviceUse>> uses);
+  void TakeUses(std::vector<DeviceUse> uses);
   milliseconds NextPause() const;
   void ConsiderRuntime();
   void AskRuntime(size_t socket);
@@ -85,7 +89,9 @@ class Watch::Impl {
   std::function<void(const PodMapPtr&)> changed_;
   PodMapPtr current_;
 
-  std::vector<DeviceUse> uses_;
+  device::SnapshotPtr snapshot_;
+  std::vector<DeviceUse> claims_;  // as the kubelet lists them
+  std::vector<DeviceUse> uses_;    // of devices that are known
   SteadyTime listed_{};
   std::string list_problem_ = "the kubelet has not answered yet";
   unsigned failures_ = 0;
@@ -136,6 +142,7 @@ void Watch::Impl::SetEvery(milliseconds every) {
   if (every.count() == 0) {
     loop_.CancelTimer(std::exchange(poll_timer_, TimerId::kNone));
     list_.reset();
+    claims_.clear();
     uses_.clear();
     list_problem_.clear();
     Tell();
@@ -179,9 +186,9 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
     failures_ = 0;
     list_problem_.clear();
     listed_ = now;
-    // A pod that is gone has taken its containers along.
-    is_book_old_ = is_book_old_ || !std::ranges::includes(*uses, uses_);
-    uses_ = *std::move(uses);
+    claims_.clear();
+    std::ranges::copy_if(*uses, std::back_inserter(claims_), &DeviceUse::is_claimed);
+    TakeUses(*std::move(uses));
   } else {
     if (++failures_ == 1) {
       KGPU_LOG(kWarning, "the kubelet does not tell which pods have GPUs",
@@ -189,10 +196,31 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
     }
     list_problem_ = Message(uses.status());
     if (now - listed_ > options_.every + options_.stale) {
+      claims_.clear();
       uses_.clear();
     }
   }
   PollAfter(NextPause());
+  Tell();
+}
+
+void Watch::Impl::TakeUses(std::vector<DeviceUse> uses) {
+  const device::Snapshot none;
+  uses = WithClaims(std::move(uses), snapshot_ ? *snapshot_ : none);
+  // A pod that is gone has taken its containers along.
+  is_book_old_ = is_book_old_ || !std::ranges::includes(uses, uses_);
+  uses_ = std::move(uses);
+}
+
+void Watch::Impl::SetSnapshot(const device::SnapshotPtr& snapshot) {
+  snapshot_ = snapshot;
+  if (claims_.empty()) {
+    return;
+  }
+  std::vector<DeviceUse> uses = claims_;
+  std::ranges::copy_if(uses_, std::back_inserter(uses),
+                       [](const DeviceUse& use) { return !use.is_claimed(); });
+  TakeUses(std::move(uses));
   Tell();
 }
 
@@ -389,6 +417,10 @@ void Watch::SetEvery(std::chrono::milliseconds every) {
 
 void Watch::OnSample(const device::SampleSetPtr& samples, std::function<void()> looked) {
   impl_->OnSample(samples, std::move(looked));
+}
+
+void Watch::SetSnapshot(const device::SnapshotPtr& snapshot) {
+  impl_->SetSnapshot(snapshot);
 }
 
 void Watch::Refresh() {

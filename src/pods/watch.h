@@ -10,6 +10,7 @@
 
 #include "src/base/event_loop.h"
 #include "src/device/sample.h"
+#include "src/device/snapshot.h"
 #include "src/pods/pod_map.h"
 #include "src/sys/root.h"
 
@@ -54,6 +55,9 @@ class Watch {
   // `looked` is called once they all have been looked up, or when the next round comes and that is
   // still waited for.
   void OnSample(const device::SampleSetPtr& samples, std::function<void()> looked = {});
+  // Which devices there are: names of devices in claims mean nothing without them. Null: none are
+  // known. May call `changed`.
+  void SetSnapshot(const device::SnapshotPtr& snapshot);
   // Asks the kubelet soon: a container has just been given a device.
   void Refresh();
   // Never null; empty with a problem until the kubelet has answered.

@@ -29,6 +29,7 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+constexpr char kMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
 constexpr char kResource[] = "nvidia.com/gpu";
 constexpr char kUid[] = "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11";
 
@@ -78,6 +79,29 @@ TEST(UsesOfTest, ADeviceWithTwoNumaNodesIsOneUse) {
 TEST(UsesOfTest, OtherVendorsDevicesAndPodsWithoutAnyAreLeftOut) {
   const auto uses = UsesOf(ListReply({{"a", {"net1"}, "example.com/nic"}, {"b", {}}}));
   EXPECT_THAT(uses, IsOkAndHolds(IsEmpty()));
+}
+
+// The kubelet adds the CDI ids of a claim's first device to those of the second.
+TEST(UsesOfTest, OnlyAClaimOnOneDeviceIsKnownByItsCdiId) {
+  v1::ListPodResourcesResponse reply;
+  v1::ContainerResources& container = *reply.add_pod_resources()->add_containers();
+  for (const int devices : {1, 2}) {
+    v1::DynamicResource& claim = *container.add_dynamic_resources();
+    claim.set_claim_name(fmt::format("{}", devices));
+    for (int i = 0; i < devices; ++i) {
+      v1::ClaimResource& device = *claim.add_claim_resources();
+      device.set_driver_name("gpu.example.com");
+      device.set_device_name(fmt::format("d{}", i));
+      device.add_cdi_devices()->set_name("example.com/claim=0f5c1d3e");
+      device.add_cdi_devices()->set_name(fmt::format("example.com/gpu=x-{}", kGpu));
+    }
+  }
+  const auto uses = UsesOf(reply.SerializeAsString());
+  ASSERT_OK(uses);
+  ASSERT_THAT(*uses, SizeIs(3));
+  EXPECT_EQ((*uses)[0].claim.cdi_uuid, kGpu);
+  EXPECT_EQ((*uses)[1].claim.cdi_uuid, "");
+  EXPECT_EQ((*uses)[2].claim.device, "d1");
 }
 
 TEST(UsesOfTest, NoiseIsAnError) {
@@ -169,6 +193,43 @@ TEST_F(WatchTest, ShowsWhoHasWhichDevice) {
   EXPECT_THAT(watch_->current()->problem, HasSubstr("not answered yet"));
   ASSERT_TRUE(RunUntilDevices(1));
   EXPECT_THAT(watch_->current()->devices, ElementsAre(DeviceUse{kResource, kGpu, InMl("a")}));
+}
+
+// A GPU with one MIG device.
+device::SnapshotPtr SnapshotWithMig() {
+  auto snapshot = std::make_shared<device::Snapshot>();
+  device::Gpu& gpu = snapshot->gpus.emplace_back();
+  gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+  device::MigDevice& mig = gpu.mig_devices.emplace_back();
+  mig.uuid = device::MigUuid::Parse(kMig).value();
+  mig.profile = "2g.20gb";
+  mig.placement_start = 4;
+  return snapshot;
+}
+
+TEST_F(WatchTest, ClaimedDevicesAreThoseOfTheSnapshot) {
+  ASSERT_OK(kubelet_->Start());
+  kubelet::PodSpec pod = kubelet::SimplePod("a", "example.com/else", 0);
+  pod.containers[0].claims = {{"c", "gpu.nvidia.com", "node", "gpu-0-mig-2g20gb-14-4", {}},
+                              {"d", "nic.example.com", "node", "eth0", {}}};
+  ASSERT_OK(kubelet_->AddPod(pod));
+  ASSERT_TRUE(kubelet_->WaitForPhase("a", kubelet::PodPhase::kRunning));
+  StartRuntime();
+  StartWatch();
+  ASSERT_TRUE(RunUntil([this] { return watch_->current()->problem.empty(); }));
+  EXPECT_THAT(watch_->current()->devices, IsEmpty());
+  watch_->SetSnapshot(SnapshotWithMig());
+  ASSERT_THAT(watch_->current()->devices, SizeIs(1));
+  const DeviceUse& use = watch_->current()->devices[0];
+  EXPECT_EQ(use.device_id, kMig);
+  EXPECT_EQ(use.resource, "gpu.nvidia.com");
+  EXPECT_EQ(use.user.pod, "a");
+  EXPECT_EQ(use.claim.claim, "c");
+  EXPECT_EQ(use.claim.claim_namespace, "default");
+  watch_->SetSnapshot(std::make_shared<device::Snapshot>());
+  EXPECT_THAT(watch_->current()->devices, IsEmpty());
+  watch_->SetSnapshot(SnapshotWithMig());
+  EXPECT_TRUE(RunUntilDevices(1));
 }
 
 TEST_F(WatchTest, APodThatVanishesIsGoneWithTheNextList) {

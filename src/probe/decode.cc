@@ -307,6 +307,7 @@ StatusOr<MigReport> DecodeMig(std::span<const std::byte> payload) {
   }
   if (Has(mig, MigField::kInstanceInfo)) {
     report.profile_id = mig.profile_id;
+    report.placement_start = mig.placement_start;
   }
   report.fault = FirstFault(mig.results);
   return report;

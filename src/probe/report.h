@@ -61,7 +61,8 @@ struct MigReport {
     Bytes memory;
   };
   std::optional<Attributes> attributes;
-  std::optional<unsigned> profile_id;  // of the GPU instance
+  std::optional<unsigned> profile_id;         // of the GPU instance
+  std::optional<unsigned> placement_start{};  // its first memory slice
   std::optional<nvml::Return> fault;
 };
 

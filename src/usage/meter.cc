@@ -69,6 +69,15 @@ class Meter {
     return part != parts_.end() ? part->second : (device.starts_with("MIG-") ? 0.0 : 1.0);
   }
 
+  // Into how many parts the device of `use` is handed out: slots, or pods that share a claim.
+  double SharersOf(const pods::DeviceUse& use, std::string_view device) const {
+    if (use.is_claimed()) {
+      return static_cast<double>(users_.at(device).size());
+    }
+    const auto slots = slots_.find(device);
+    return slots == slots_.end() ? 1 : slots->second;
+  }
+
   const PodName* OnlyUserOf(std::string_view device) const {
     const auto users = users_.find(device);
     return users != users_.end() && users->second.size() == 1 ? &*users->second.begin() : nullptr;
@@ -83,8 +92,7 @@ class Meter {
         continue;
       }
       const std::string_view device = pods::DeviceOf(use.device_id);
-      const auto slots = slots_.find(device);
-      const double part = PartOf(device) / (slots == slots_.end() ? 1 : slots->second);
+      const double part = PartOf(device) / SharersOf(use, device);
       rates_[pod].gpu_seconds += part;
       rates_[pod].untold_gpu_seconds += IsBusyTold(device, pod) ? 0 : part;
     }

@@ -101,6 +101,18 @@ TEST_F(MeterTest, AWholeGpuIsThePodsWithAllThatHappensOnIt) {
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0.4, 2))));
 }
 
+TEST_F(MeterTest, PodsThatShareAClaimHaveAnEqualPartEach) {
+  const pods::ClaimedDevice claim{
+      .claim_namespace = "ml", .claim = "c", .driver = "gpu.nvidia.com", .device = "gpu-0"};
+  for (const PodName& pod : {kA, kB}) {
+    Give(kGpu, pod);
+    pods_.devices.back().claim = claim;
+  }
+  Run(1, kA, GibiBytes(1), 30);
+  Run(2, kB, GibiBytes(2), 50);
+  EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0.3, 1)), Pair(kB, Is(0.5, 0.5, 2))));
+}
+
 TEST_F(MeterTest, TheMeanOfTenSecondsIsBetterThanTheLastPeriod) {
   Give(kGpu, kA);
   sample().utilization.gpu = 40;

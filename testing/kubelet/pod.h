@@ -15,6 +15,16 @@ namespace kgpu::kubelet {
 // kInit runs to its end before the next starts; kSidecar is a restartable init container.
 enum class ContainerKind : uint8_t { kInit, kSidecar, kApp };
 
+// A device of a resource claim, as its driver has prepared it.
+struct ClaimedDevice {
+  std::string claim;
+  std::string driver;
+  std::string pool;
+  std::string device;
+  std::vector<std::string> cdi_ids = {};
+  bool operator==(const ClaimedDevice&) const = default;
+};
+
 struct ContainerSpec {
   std::string name;
   ContainerKind kind = ContainerKind::kApp;
@@ -23,6 +33,8 @@ struct ContainerSpec {
   std::vector<std::string> env = {};  // "NAME=value"
   // Told by the pod resources API, as a static CPU policy would have it.
   std::vector<int64_t> exclusive_cpus = {};
+  // Told by it too: nobody is asked to prepare them, they are just there.
+  std::vector<ClaimedDevice> claims = {};
   // Null runtime only: the container ends by itself with this code (init containers: 0).
   std::optional<int> exits_with = {};
 };

@@ -34,13 +34,26 @@ json::value OptionalJson(const std::optional<int>& number) {
   return number ? json::value(*number) : json::value(nullptr);
 }
 
+json::value ToJson(const ClaimedDevice& device) {
+  return json::object{{"claim", device.claim},
+                      {"driver", device.driver},
+                      {"pool", device.pool},
+                      {"device", device.device},
+                      {"cdiIds", ListJson(device.cdi_ids)}};
+}
+
 json::value ToJson(const ContainerSpec& spec) {
+  json::array claims;
+  for (const ClaimedDevice& device : spec.claims) {
+    claims.push_back(ToJson(device));
+  }
   return json::object{{"name", spec.name},
                       {"kind", NameOf(spec.kind)},
                       {"limits", MapJson(spec.limits)},
                       {"command", ListJson(spec.command)},
                       {"env", ListJson(spec.env)},
                       {"exclusiveCpus", ListJson(spec.exclusive_cpus)},
+                      {"claims", std::move(claims)},
                       {"exitsWith", OptionalJson(spec.exits_with)}};
 }
 
@@ -102,6 +115,17 @@ Status ReadEnum(const JsonFields& fields, std::string_view name, Enum last, Enum
                       : InvalidArgument("{}: \"{}\" is not known", fields.PathOf(name), word);
 }
 
+Status ReadClaims(const JsonFields& fields, std::vector<ClaimedDevice>& claims) {
+  return fields.ForEachItem([&claims](const JsonFields& item) -> Status {
+    ClaimedDevice& device = claims.emplace_back();
+    RETURN_IF_ERROR(item.Read("claim", device.claim));
+    RETURN_IF_ERROR(item.Read("driver", device.driver));
+    RETURN_IF_ERROR(item.Read("pool", device.pool));
+    RETURN_IF_ERROR(item.Read("device", device.device));
+    return item.Read("cdiIds", device.cdi_ids);
+  });
+}
+
 StatusOr<ContainerSpec> ContainerSpecFrom(const JsonFields& fields) {
   ContainerSpec spec;
   RETURN_IF_ERROR(fields.Read("name", spec.name));
@@ -110,6 +134,9 @@ StatusOr<ContainerSpec> ContainerSpecFrom(const JsonFields& fields) {
   RETURN_IF_ERROR(fields.Read("command", spec.command));
   RETURN_IF_ERROR(fields.Read("env", spec.env));
   RETURN_IF_ERROR(fields.Read("exclusiveCpus", spec.exclusive_cpus));
+  if (const auto claims = fields.Field("claims"); claims.ok()) {
+    RETURN_IF_ERROR(ReadClaims(*claims, spec.claims));
+  }
   RETURN_IF_ERROR(fields.Read("exitsWith", spec.exits_with));
   return spec;
 }

@@ -5,7 +5,10 @@ namespace {
 
 ListedContainer ListedOf(const std::string& pod_uid, const ContainerSpec& container,
                          const PodDevices& devices) {
-  ListedContainer listed{.name = container.name, .devices = {}, .cpus = container.exclusive_cpus};
+  ListedContainer listed{.name = container.name,
+                         .devices = {},
+                         .cpus = container.exclusive_cpus,
+                         .claims = container.claims};
   for (const Assignment* assignment : devices.OfContainer(pod_uid, container.name)) {
     for (const auto& [node, ids] : assignment->by_node) {
       for (const std::string& id : ids) {

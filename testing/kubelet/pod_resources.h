@@ -24,6 +24,7 @@ struct ListedContainer {
   std::string name;
   std::vector<ListedDevice> devices;
   std::vector<int64_t> cpus;
+  std::vector<ClaimedDevice> claims;  // those of one claim one behind the other
   bool operator==(const ListedContainer&) const = default;
 };
 

@@ -28,6 +28,29 @@ void Put(const ListedDevice& device, v1::ContainerDevices& to) {
   }
 }
 
+// The CDI ids of a claim's device stand with those of the devices before it, as in the kubelet.
+void Put(const std::vector<ClaimedDevice>& claims, const std::string& name_space,
+         v1::ContainerResources& to) {
+  v1::DynamicResource* last = nullptr;
+  std::vector<std::string> cdi_ids;
+  for (const ClaimedDevice& device : claims) {
+    if (last == nullptr || last->claim_name() != device.claim) {
+      last = to.add_dynamic_resources();
+      last->set_claim_name(device.claim);
+      last->set_claim_namespace(name_space);
+      cdi_ids.clear();
+    }
+    v1::ClaimResource& listed = *last->add_claim_resources();
+    listed.set_driver_name(device.driver);
+    listed.set_pool_name(device.pool);
+    listed.set_device_name(device.device);
+    cdi_ids.insert(cdi_ids.end(), device.cdi_ids.begin(), device.cdi_ids.end());
+    for (const std::string& id : cdi_ids) {
+      listed.add_cdi_devices()->set_name(id);
+    }
+  }
+}
+
 void Put(const ListedPod& pod, v1::PodResources& to) {
   to.set_name(pod.name);
   to.set_namespace_(pod.name_space);
@@ -38,6 +61,7 @@ void Put(const ListedPod& pod, v1::PodResources& to) {
     for (const ListedDevice& device : container.devices) {
       Put(device, *listed.add_devices());
     }
+    Put(container.claims, pod.name_space, listed);
   }
 }
 

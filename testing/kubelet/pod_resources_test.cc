@@ -114,6 +114,26 @@ TEST_F(PodResourcesTest, ListsPodsWithAndWithoutDevices) {
   EXPECT_EQ(Listed(), Texts({"with:main=example.com/widget/dev-0@-,", "without:main="}));
 }
 
+TEST_F(PodResourcesTest, ListsClaimedDevicesWithTheCdiIdsOfThoseBefore) {
+  PodSpec pod = SimplePod("p", "example.com/else", 0);
+  pod.containers[0].claims = {{"two", "gpu.nvidia.com", "node", "gpu-0", {"x/y=a"}},
+                              {"two", "gpu.nvidia.com", "node", "gpu-1", {"x/y=b"}},
+                              {"one", "gpu.nvidia.com", "node", "gpu-2", {"x/y=c"}}};
+  Run(pod);
+  Agent agent(kubelet_.layout());
+  const auto reply = agent.Get("p");
+  ASSERT_OK(reply);
+  const v1::ContainerResources& main = reply->pod_resources().containers(0);
+  ASSERT_EQ(main.dynamic_resources_size(), 2);
+  EXPECT_EQ(main.dynamic_resources(0).claim_name(), "two");
+  EXPECT_EQ(main.dynamic_resources(0).claim_namespace(), "default");
+  ASSERT_EQ(main.dynamic_resources(0).claim_resources_size(), 2);
+  EXPECT_EQ(main.dynamic_resources(0).claim_resources(1).device_name(), "gpu-1");
+  EXPECT_EQ(main.dynamic_resources(0).claim_resources(1).cdi_devices_size(), 2);
+  ASSERT_EQ(main.dynamic_resources(1).claim_resources_size(), 1);
+  EXPECT_EQ(main.dynamic_resources(1).claim_resources(0).cdi_devices_size(), 1);
+}
+
 TEST_F(PodResourcesTest, ADeviceOfTwoNodesIsListedTwice) {
   const auto plugin = Registered(0);
   plugin->SetDevices({{"d", kHealthy, {0, 1}}});
