@@ -64,6 +64,8 @@ void Measurements::SetConfig(const config::NodeConfig& config) {
   pods_.SetEvery(is_off ? kPodsAlone : std::min(config.metrics.every, kPodsAlone));
   pages_.SetStale(config.metrics.every * kStaleRounds);
   pages_.SetExclude(config.metrics.exclude);
+  input_.dcgm_labels = config.metrics.dcgm_labels;
+  RenderSoon();
 }
 
 void Measurements::SetSnapshot(const device::SnapshotPtr& snapshot) {

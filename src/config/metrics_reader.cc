@@ -15,7 +15,7 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKeys = {"names",  "every", "exclude",
+constexpr std::array<std::string_view, 7> kKeys = {"names",  "every", "exclude", "dcgmLabels",
                                                    "listen", "tls",   "auth"};
 
 // A round over the GPUs takes some milliseconds.
@@ -49,6 +49,16 @@ void ReadEvery(const Node& node, Problems& problems, MetricsConfig& metrics) {
     return;
   }
   metrics.every = *every;
+}
+
+void ReadDcgmLabels(const Node& node, std::vector<DcgmLabel>& out) {
+  std::vector<DcgmLabel> labels;
+  node.ForOneOrMany([&labels](const Node& item) {
+    if (const auto label = item.OneOf<DcgmLabel>(kDcgmLabelWords)) {
+      labels.push_back(*label);
+    }
+  });
+  out = std::move(labels);
 }
 
 bool IsPattern(std::string_view text) {
@@ -89,6 +99,8 @@ void ReadMetrics(const Node& node, Problems& problems, MetricsConfig& metrics) {
       ReadEvery(field, problems, metrics);
     } else if (name == "exclude") {
       ReadExclude(field, metrics.exclude);
+    } else if (name == "dcgmLabels") {
+      ReadDcgmLabels(field, metrics.dcgm_labels);
     } else if (name == "listen") {
       ReadListen(field, metrics.listen);
     } else if (name == "tls") {

@@ -129,11 +129,18 @@ struct MetricsAuth {
   bool operator==(const MetricsAuth&) const = default;
 };
 
+// Labels of newer DCGM exporters that older dashboards do not expect.
+enum class DcgmLabel : uint8_t {
+  kHostname,  // "hostname" instead of "Hostname"
+  kPodUid,    // "pod_uid"
+};
+
 struct MetricsConfig {
   std::vector<NameSet> names = {NameSet::kKgpu};
   std::chrono::milliseconds every{15'000};  // how often the driver is asked; 0: never
   // Series that are left out: names, where "*" stands for any letters.
   std::vector<std::string> exclude{};
+  std::vector<DcgmLabel> dcgm_labels{};
   // Of every TCP address, http.address too.
   MetricsListen listen{};
   MetricsTls tls{};

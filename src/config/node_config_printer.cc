@@ -122,6 +122,12 @@ json::value MetricsTree(const MetricsConfig& metrics) {
   if (!metrics.exclude.empty()) {
     fields["exclude"] = Texts(metrics.exclude);
   }
+  if (!metrics.dcgm_labels.empty()) {
+    json::array& labels = fields["dcgmLabels"].emplace_array();
+    for (const DcgmLabel label : metrics.dcgm_labels) {
+      labels.push_back(WordOf<DcgmLabel>(kDcgmLabelWords, label));
+    }
+  }
   AddDoors(metrics, fields);
   return fields;
 }

@@ -63,6 +63,7 @@ metrics:
   names: [dcgm, gke]
   every: 5s
   exclude: ["kgpu_process_*"]
+  dcgmLabels: [hostname, pod_uid]
   listen: {dcgm: "[::1]:9400", gke: ""}
   tls: {certificate: /c.pem, key: /k.pem, clientCA: /ca.pem}
   auth: {by: cluster, audiences: [kgpu]}
@@ -106,6 +107,7 @@ gate: {condition: false, taint: true}
   wanted.metrics.names = {NameSet::kDcgm, NameSet::kGke};
   wanted.metrics.every = std::chrono::seconds(5);
   wanted.metrics.exclude = {"kgpu_process_*"};
+  wanted.metrics.dcgm_labels = {DcgmLabel::kHostname, DcgmLabel::kPodUid};
   wanted.metrics.listen = {.dcgm = "[::1]:9400", .gke = ""};
   wanted.metrics.tls = {.certificate = "/c.pem", .key = "/k.pem", .client_ca = "/ca.pem"};
   wanted.metrics.auth = {.by = TokenBy::kCluster, .audiences = {"kgpu"}};
@@ -283,6 +285,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"usage: {retention: 0d}\n", "usage.retention: \"0d\" must be 1d to 400d"},
         BadCase{"usage: {keep: 1d}\n", "keep"},
         BadCase{"metrics: {every: 100ms}\n", "metrics.every: \"100ms\" is too often"},
+        BadCase{"metrics: {dcgmLabels: [podUid]}\n",
+                "metrics.dcgmLabels[0]: \"podUid\" must be one of hostname, pod_uid"},
         BadCase{"metrics: {exclude: [a b]}\n",
                 "metrics.exclude[0]: \"a b\" is no name of a series"},
         BadCase{"metrics: {listen: {dcgm: 9400}}\n", "metrics.listen.dcgm: 9400 must be a text"},

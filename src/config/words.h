@@ -57,6 +57,11 @@ inline constexpr std::array kNameSetWords = {
     Word<NameSet>{"gke", NameSet::kGke},
 };
 
+inline constexpr std::array kDcgmLabelWords = {
+    Word<DcgmLabel>{"hostname", DcgmLabel::kHostname},
+    Word<DcgmLabel>{"pod_uid", DcgmLabel::kPodUid},
+};
+
 inline constexpr std::array kTokenByWords = {
     Word<TokenBy>{"nobody", TokenBy::kNobody},
     Word<TokenBy>{"cluster", TokenBy::kCluster},

@@ -63,7 +63,9 @@ class Join {
   Attribution Run() {
     for (const pods::DeviceUse& use : pods_.devices) {
       if (const auto place = FindDevice(snapshot_, pods::DeviceOf(use.device_id))) {
-        ++Use(*place, use.user).slots;
+        ContainerUse& container = Use(*place, use.user);
+        ++container.slots;
+        container.claim = use.is_claimed() ? &use.claim : container.claim;
         ++resources_[{use.user, use.resource}];
       }
     }
@@ -197,8 +199,9 @@ Attribution Attribute(const device::Snapshot& snapshot, const device::SampleSet*
 }
 
 Owner OwnerOf(const pods::PodMap& pods, std::string_view device_uuid) {
-  const pods::Container* first = nullptr;
+  const pods::DeviceUse* first = nullptr;
   bool is_one_container = true;
+  bool is_one_claim = true;
   for (const pods::DeviceUse& use : pods.devices) {
     if (pods::DeviceOf(use.device_id) != device_uuid) {
       continue;
@@ -207,18 +210,24 @@ Owner OwnerOf(const pods::PodMap& pods, std::string_view device_uuid) {
       return {};
     }
     if (first == nullptr) {
-      first = &use.user;
-    } else if (use.user.pod != first->pod || use.user.pod_namespace != first->pod_namespace) {
+      first = &use;
+    } else if (use.user.pod != first->user.pod ||
+               use.user.pod_namespace != first->user.pod_namespace) {
       return {};
     } else {
-      is_one_container &= use.user.container == first->container;
+      is_one_container &= use.user.container == first->user.container;
+      is_one_claim &= use.claim == first->claim;
     }
   }
   if (first == nullptr) {
     return {};
   }
-  return {first->pod_namespace, first->pod,
-          is_one_container ? std::string_view(first->container) : std::string_view()};
+  return {
+      .pod_namespace = first->user.pod_namespace,
+      .pod = first->user.pod,
+      .container = is_one_container ? std::string_view(first->user.container) : std::string_view(),
+      .pod_uid = first->user.pod_uid,
+      .claim = is_one_claim && first->is_claimed() ? &first->claim : nullptr};
 }
 
 }  // namespace kgpu::telemetry

@@ -20,7 +20,9 @@ struct ContainerUse {
   pods::Container user;
   size_t gpu = 0;                          // its place in Snapshot::gpus
   const device::MigDevice* mig = nullptr;  // of the snapshot; null: the GPU itself
-  unsigned slots = 0;                      // device ids of this device in its hands
+  // Of the map: by which it has the device; null: by a device plugin, or it only has a process.
+  const pods::ClaimedDevice* claim = nullptr;
+  unsigned slots = 0;  // device ids of this device in its hands
   unsigned processes = 0;
   // Absent where not all of it can be told: nobody knows whose the processes are, or the driver has
   // no value for one of them (clients of MPS, processes on MIG devices).
@@ -59,6 +61,8 @@ struct Owner {
   std::string_view pod_namespace;
   std::string_view pod;
   std::string_view container;
+  std::string_view pod_uid{};                  // empty: not known
+  const pods::ClaimedDevice* claim = nullptr;  // of the map; null: it is a device plugin's
   bool operator==(const Owner&) const = default;
 };
 Owner OwnerOf(const pods::PodMap& pods, std::string_view device_uuid);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "src/health/xid_rows.h"
 #include "src/telemetry/follow.h"
 #include "src/telemetry/series_tables.h"
 
@@ -39,13 +40,33 @@ void CollectContainerUse(const ContainerView& view, Values& out) {
   }
 }
 
+// Without the mend that stands behind the colon.
+std::string_view MessageOf(uint64_t xid) {
+  if (xid == 0) {
+    return "no error";
+  }
+  for (const health::XidRow& row : health::XidRows()) {
+    if (row.first <= xid && xid <= row.last) {
+      return row.text.substr(0, row.text.find(": "));
+    }
+  }
+  return "unknown";
+}
+
 void CollectLastXid(const GpuView& view, Values& out) {
   if (view.health == nullptr) {
     return;
   }
   const auto& last = view.health->counters.last_xids;
   const auto found = std::ranges::find(last, view.gpu->uuid, &health::Counters::LastXid::gpu);
-  out.Put(found == last.end() ? 0 : static_cast<double>(found->xid));
+  const uint64_t xid = found == last.end() ? 0 : found->xid;
+  out.Put({{"err_code", fmt::format("{}", xid)}, {"err_msg", MessageOf(xid)}},
+          static_cast<double>(xid));
+}
+
+// Those of hosts and of guests that have a whole GPU need none.
+void CollectLicense(const GpuView&, Values& out) {
+  out.Put(0.0);
 }
 
 // The sum over all links; nothing where no link tells it.
@@ -183,10 +204,16 @@ constexpr std::array kDcgm = {
            kUse<&Utilization::decoder>},
     Series{"DCGM_FI_DEV_XID_ERRORS",
            kGauge,
-           "The last XID; 0: none.",
+           "The last XID, and what it says; 0: none.",
            "",
-           "",
+           "err_code, err_msg",
            {.gpu = &CollectLastXid}},
+    Series{"DCGM_FI_DEV_VGPU_LICENSE_STATUS",
+           kGauge,
+           "Whether the GPU is a vGPU with a license: always 0, vGPUs are not served.",
+           "",
+           "",
+           {.gpu = &CollectLicense}},
     Series{"DCGM_FI_DEV_POWER_VIOLATION",
            kCounter,
            "Time slowed down for power, ns.",

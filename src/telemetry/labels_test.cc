@@ -110,12 +110,13 @@ Names LabelsOfThing(NameSet set, const Collectors& collect) {
     names.merge(Names{"make", "accelerator_id", "model"});
   } else if (set == NameSet::kDcgm) {
     names.merge(Names{"gpu", "UUID", "pci_bus_id", "device", "modelName", "Hostname",
-                      "DCGM_FI_DRIVER_VERSION"});
+                      "DCGM_FI_DRIVER_VERSION", "dra_claim_name", "dra_claim_namespace",
+                      "dra_driver_name", "dra_pool_name", "dra_device_name"});
   } else {
     names.merge(Names{"gpu", "uuid", "model", "pci_bus_id"});
   }
   if (may_be_mig && set == NameSet::kDcgm) {
-    names.merge(Names{"GPU_I_PROFILE", "GPU_I_ID"});
+    names.merge(Names{"GPU_I_PROFILE", "GPU_I_ID", "dra_mig_profile", "dra_mig_device_uuid"});
   } else if (may_be_mig && set == NameSet::kKgpu) {
     names.merge(Names{"mig_uuid", "mig_profile", "gpu_instance", "compute_instance"});
   }

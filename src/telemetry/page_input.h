@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/config/node_config.h"
 #include "src/device/sample.h"
 #include "src/device/snapshot.h"
 #include "src/health/happening.h"
@@ -34,6 +35,7 @@ struct PageInput {
   std::shared_ptr<const health::Overview> health;
   std::shared_ptr<const std::vector<PodUse>> usage;
   std::string hostname;  // the node's name, as Kubernetes has it
+  std::vector<config::DcgmLabel> dcgm_labels{};
 };
 
 }  // namespace kgpu::telemetry

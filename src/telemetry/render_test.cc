@@ -101,6 +101,29 @@ TEST(RenderTest, WritesDcgmsLabelsAndUnits) {
   EXPECT_THAT(page, HasSubstr("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"));
 }
 
+TEST(RenderTest, ClaimsAndNewerLabelsStandBehindDcgmsUser) {
+  PageInput input = TestNode(1, 0);
+  PodsOf(input).devices = {{.resource = "gpu.nvidia.com",
+                            .device_id = TestGpuUuid(0).str(),
+                            .user = {"ns", "pod", "main", "0f5c1d3e"},
+                            .claim = {.claim_namespace = "ns",
+                                      .claim = "gpu-x7",
+                                      .driver = "gpu.nvidia.com",
+                                      .pool = "node-1",
+                                      .device = "gpu-0"}}};
+  input.dcgm_labels = {config::DcgmLabel::kHostname, config::DcgmLabel::kPodUid};
+  const std::string page = Render(input, {NameSet::kDcgm});
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_FB_USED{{{},hostname=\"gpu-node-17\","
+                                      "DCGM_FI_DRIVER_VERSION=\"550.54.15\",container=\"main\","
+                                      "namespace=\"ns\",pod=\"pod\",pod_uid=\"0f5c1d3e\","
+                                      "dra_claim_name=\"gpu-x7\",dra_claim_namespace=\"ns\","
+                                      "dra_driver_name=\"gpu.nvidia.com\",dra_pool_name=\"node-1\","
+                                      "dra_device_name=\"gpu-0\"}}",
+                                      kDcgmGpu)),
+            "40960");
+  EXPECT_THAT(Render(input, {NameSet::kKgpu}), Not(HasSubstr("dra_")));
+}
+
 TEST(RenderTest, WritesGkesNames) {
   PageInput input = TestNode(1, 0);
   PodsOf(input).devices = {{.resource = "nvidia.com/gpu",
@@ -253,7 +276,9 @@ TEST(RenderTest, ShowsHealthOfTheGpusThatAreThere) {
                                       "\"reboot\",effect=\"unhealthy\",held=\"no\"}}",
                                       kGpu)),
             "1");
-  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_XID_ERRORS{{{},{}}}", kDcgmGpu, kDcgmNode)),
+  EXPECT_EQ(ValueOf(page, fmt::format("DCGM_FI_DEV_XID_ERRORS{{{},{},err_code=\"79\",err_msg="
+                                      "\"the GPU has fallen off the bus\"}}",
+                                      kDcgmGpu, kDcgmNode)),
             "79");
   EXPECT_THAT(page, Not(HasSubstr("xid=\"48\"")));
 }

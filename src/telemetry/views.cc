@@ -14,18 +14,37 @@ std::string Joined(std::string_view first, std::string_view second) {
   return second.empty() ? std::string(first) : fmt::format("{},{}", first, second);
 }
 
+bool Wants(const PageInput& input, config::DcgmLabel label) {
+  return std::ranges::find(input.dcgm_labels, label) != input.dcgm_labels.end();
+}
+
+std::string DcgmClaim(const pods::ClaimedDevice& claim, const device::MigDevice* mig) {
+  const std::string labels = LabelText({{"dra_claim_name", claim.claim},
+                                        {"dra_claim_namespace", claim.claim_namespace},
+                                        {"dra_driver_name", claim.driver},
+                                        {"dra_pool_name", claim.pool},
+                                        {"dra_device_name", claim.device}});
+  return mig == nullptr ? labels
+                        : Joined(labels, LabelText({{"dra_mig_profile", mig->profile},
+                                                    {"dra_mig_device_uuid", mig->uuid.str()}}));
+}
+
 // Whose a thing is, in the order that both foreign exporters have.
-std::string DcgmOwner(const Owner& owner) {
-  return LabelText(
-      {{"container", owner.container}, {"namespace", owner.pod_namespace}, {"pod", owner.pod}});
+std::string DcgmOwner(const PageInput& input, const device::MigDevice* mig, const Owner& owner) {
+  const bool has_uid = Wants(input, config::DcgmLabel::kPodUid);
+  const std::string labels = LabelText({{"container", owner.container},
+                                        {"namespace", owner.pod_namespace},
+                                        {"pod", owner.pod},
+                                        {"pod_uid", has_uid ? owner.pod_uid : std::string_view()}});
+  return owner.claim == nullptr ? labels : Joined(labels, DcgmClaim(*owner.claim, mig));
 }
 std::string UsualOwner(const Owner& owner) {
   return LabelText(
       {{"namespace", owner.pod_namespace}, {"pod", owner.pod}, {"container", owner.container}});
 }
 
-Owner OwnerOfUser(const pods::Container& user) {
-  return {user.pod_namespace, user.pod, user.container};
+Owner OwnerOfUser(const pods::Container& user, const pods::ClaimedDevice* claim = nullptr) {
+  return {user.pod_namespace, user.pod, user.container, user.pod_uid, claim};
 }
 
 // What a whole GPU is, without whose it is.
@@ -36,6 +55,8 @@ struct GpuNames {
 
 GpuNames NamesOf(const device::Gpu& gpu, const PageInput& input) {
   const std::string index = fmt::format("{}", gpu.index);
+  const std::string_view hostname =
+      Wants(input, config::DcgmLabel::kHostname) ? "hostname" : "Hostname";
   return {.kgpu = LabelText({{"gpu", index},
                              {"uuid", gpu.uuid.str()},
                              {"model", gpu.model},
@@ -45,7 +66,7 @@ GpuNames NamesOf(const device::Gpu& gpu, const PageInput& input) {
                                    {"pci_bus_id", gpu.pci.nvml_str()},
                                    {"device", fmt::format("nvidia{}", gpu.minor)},
                                    {"modelName", gpu.name}}),
-          .dcgm_rest = LabelText({{"Hostname", input.hostname},
+          .dcgm_rest = LabelText({{hostname, input.hostname},
                                   {"DCGM_FI_DRIVER_VERSION", input.snapshot->driver.version}})};
 }
 
@@ -74,7 +95,7 @@ Labels LabelsOf(const PageInput& input, const device::Gpu& gpu, const device::Mi
   labels.Of(NameSet::kKgpu) = Joined(kgpu, usual);
   const std::string dcgm =
       mig == nullptr ? names.dcgm_front : Joined(names.dcgm_front, DcgmMig(*mig));
-  labels.Of(NameSet::kDcgm) = Joined(Joined(dcgm, names.dcgm_rest), DcgmOwner(owner));
+  labels.Of(NameSet::kDcgm) = Joined(Joined(dcgm, names.dcgm_rest), DcgmOwner(input, mig, owner));
   const std::string gke = GkeNames(mig == nullptr ? gpu.uuid.str() : mig->uuid.str(), gpu.name);
   labels.Of(NameSet::kGke) = usual.empty() ? gke : Joined(usual, gke);
   return labels;
@@ -157,11 +178,11 @@ void PageViews::AddContainers() {
       return;
     }
     const auto mig = std::ranges::find(migs_, use.mig, &MigView::mig);
-    containers_.push_back(
-        {.gpu = &gpus_[use.gpu],
-         .use = &use,
-         .mig = mig == migs_.end() ? nullptr : &*mig,
-         .labels = LabelsOf(input_, *gpus_[use.gpu].gpu, use.mig, OwnerOfUser(use.user))});
+    containers_.push_back({.gpu = &gpus_[use.gpu],
+                           .use = &use,
+                           .mig = mig == migs_.end() ? nullptr : &*mig,
+                           .labels = LabelsOf(input_, *gpus_[use.gpu].gpu, use.mig,
+                                              OwnerOfUser(use.user, use.claim))});
   }
 }
 

@@ -50,7 +50,8 @@ struct ContainerView {
   // Whether the device is this container's as a whole: what is measured of it is the container's.
   bool is_owner() const {
     const Owner& owner = mig == nullptr ? gpu->owner : mig->owner;
-    return owner == Owner{use->user.pod_namespace, use->user.pod, use->user.container};
+    return owner.pod_namespace == use->user.pod_namespace && owner.pod == use->user.pod &&
+           owner.container == use->user.container;
   }
 };
 
