@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "src/cli/signals.h"
 #include "src/cli/state_dir.h"
 #include "src/cli/version.h"
+#include "src/sys/program_pages.h"
 
 namespace kgpu::cli {
 namespace {
@@ -31,6 +33,9 @@ struct Options {
 void ShareTheHeap() {
   (void)mallopt(M_ARENA_MAX, 1);
 }
+
+// After so long everything that a start does is done, but for what waits for others.
+constexpr std::chrono::seconds kStarted{10};
 
 StatusOr<ExitCode> Run(Options options) {
   ShareTheHeap();
@@ -55,6 +60,8 @@ StatusOr<ExitCode> Run(Options options) {
       }
     }
   }));
+  // Much of the program is for other verbs and for the start: it would stay in memory.
+  loop->After(kStarted, &sys::ForgetStartUpPages);
   loop->Run();
   KGPU_LOG(kInfo, "agent stops");
   loop->Unwatch(watch);
