@@ -1,4 +1,4 @@
-// Two real containers share one simulated GPU: which process is whose.
+// Two real containers on one simulated GPU, that they share or that is cut: which process is whose.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -32,27 +33,32 @@ constexpr const char* kResource = "nvidia.com/gpu";
 constexpr const char* kGpu = "GPU-00000000-0000-0000-0000-000000000001";
 constexpr const char* kSleep = "sleep 1000 & trap exit TERM; while :; do sleep 100 & wait; done";
 
-// A simulated host beside a kubelet of real containers, with two slots of one GPU to give.
-class TwoSlots : public ::testing::Test {
+// A simulated host beside a kubelet of real containers.
+class TwoPods : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!WhyNoContainers().empty()) {
       GTEST_SKIP() << WhyNoContainers();
     }
-    host_ = std::make_unique<SimHost>("4xT4");
+    MakeHost();
     bench_ = std::make_unique<ContainerBench>(ContainerBench::Image::kDebianLike);
     ASSERT_EQ(Run({"start", "--scale", "0.02", "--runtime", "runc", "--rootfs", bench_->rootfs(),
                    "--cdi-dir", bench_->cdi_dir(), "--host", host_->path()})
                   .code,
               0);
     StartPlugin();
-    ASSERT_EQ(Run({"wait", "--resource", kResource, "--allocatable", "2"}).code, 0);
+    for (const auto& [resource, count] : Allocatable()) {
+      ASSERT_EQ(Run({"wait", "--resource", resource, "--allocatable", count}).code, 0);
+    }
   }
-  ~TwoSlots() override {
+  ~TwoPods() override {
     if (bench_ != nullptr) {
       (void)Run({"stop", "--pods"});
     }
   }
+  // One GPU to give, in two slots.
+  virtual void MakeHost() { host_ = std::make_unique<SimHost>("4xT4"); }
+  virtual std::map<std::string, std::string> Allocatable() const { return {{kResource, "2"}}; }
   virtual void StartPlugin() = 0;
 
   Result Run(std::vector<std::string> words) const {
@@ -63,9 +69,9 @@ class TwoSlots : public ::testing::Test {
   }
   std::string folder() const { return bench_->dir().At("kubelet"); }
 
-  // A pod with one slot; the PID of its container's first process.
-  uint32_t StartPod(const std::string& name) {
-    const std::string count = fmt::format("{}=1", kResource);
+  // A pod with one device; the PID of its container's first process.
+  uint32_t StartPod(const std::string& name, const std::string& resource = kResource) {
+    const std::string count = fmt::format("{}=1", resource);
     EXPECT_EQ(Run({"pod", name, "--resource", count, "--command", kSleep}).code, 0);
     EXPECT_EQ(Run({"wait", "--pod", name, "--phase", "Running"}).code, 0) << Run({"status"}).out;
     return NewestPid();
@@ -92,7 +98,7 @@ class TwoSlots : public ::testing::Test {
 };
 
 // The watch by itself, beside a plugin that gives out replicas.
-class AttributionTest : public TwoSlots {
+class AttributionTest : public TwoPods {
  protected:
   void StartPlugin() override {
     std::vector<kubelet::Device> replicas;
@@ -194,16 +200,17 @@ TEST_F(AttributionTest, TheFoldersOfLogsNameThePodsWhereNoRuntimeAnswers) {
 }
 
 // The whole agent: what the driver tells becomes the series and the account of each pod.
-class SharedGpuTest : public TwoSlots {
+class AgentTest : public TwoPods {
  protected:
-  ~SharedGpuTest() override { agent_.reset(); }
+  ~AgentTest() override { agent_.reset(); }
 
-  void StartPlugin() override {
+  // `config` says what is handed out.
+  void StartAgent(const std::string& config) {
     host_->dir().WriteFile("config.yaml",
                            "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
-                           "pools: [{devices: {index: 0}, share: {by: time, replicas: 2}}]\n"
                            "metrics: {every: 1s, names: [kgpu, dcgm, gke],\n"
-                           "          listen: {dcgm: \"\", gke: \"\"}}\n");
+                           "          listen: {dcgm: \"\", gke: \"\"}}\n" +
+                               config);
     std::vector<std::string> argv = {"kgpu",
                                      "agent",
                                      "--kubelet-dir",
@@ -248,12 +255,25 @@ class SharedGpuTest : public TwoSlots {
     }
     return false;
   }
-  void Use(uint32_t pid, const char* memory, const char* percent) {
-    host_->Inject("process",
-                  {"0", "--pid", std::to_string(pid), "--memory", memory, "--sm", percent});
+  void Use(uint32_t pid, const char* memory, const char* percent,
+           const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"0",    "--pid", std::to_string(pid), "--memory", memory,
+                                      "--sm", percent};
+    words.insert(words.end(), more.begin(), more.end());
+    host_->Inject("process", words);
+  }
+  std::string Usage() const {
+    return RunProgram({"kgpu", "usage", "--run-dir", host_->dir().At("run"), "--since", "1h"}).out;
   }
 
   std::unique_ptr<Background> agent_;
+};
+
+class SharedGpuTest : public AgentTest {
+ protected:
+  void StartPlugin() override {
+    StartAgent("pools: [{devices: {index: 0}, share: {by: time, replicas: 2}}]\n");
+  }
 };
 
 TEST_F(SharedGpuTest, MemoryAndUtilisationAreEachPodsOwnAndGoWithIt) {
@@ -284,9 +304,61 @@ TEST_F(SharedGpuTest, MemoryAndUtilisationAreEachPodsOwnAndGoWithIt) {
   // The driver still lists the process of the pod that is gone: it is not the other one's.
   EXPECT_EQ(Value(Page(), "kgpu_container_memory_used_bytes", "pod=\"a\""), "1073741824");
 
-  const Result usage =
-      RunProgram({"kgpu", "usage", "--run-dir", host_->dir().At("run"), "--since", "1h"});
-  EXPECT_THAT(usage.out, ::testing::ContainsRegex("default +a .*\ndefault +b ")) << usage.err;
+  EXPECT_THAT(Usage(), ::testing::ContainsRegex("default +a .*\ndefault +b "));
+}
+
+// An H100 of which two MIG devices are made.
+class CutGpuTest : public AgentTest {
+ protected:
+  void MakeHost() override {
+    host_ = std::make_unique<SimHost>("8xH100-SXM5-80GB");
+    host_->Inject("mig", {"0", "--enable"});
+    host_->Inject("mig", {"0", "--create", "1g.10gb,2g.20gb"});
+  }
+  void StartPlugin() override { StartAgent("migStrategy: mixed\n"); }
+  std::map<std::string, std::string> Allocatable() const override {
+    return {{kSmall, "1"}, {kLarge, "1"}};
+  }
+  // GPU instance of the device that has `profile`.
+  std::string InstanceOf(const std::string& profile) const {
+    const std::string page = Page();
+    const std::string label = fmt::format("mig_profile=\"{}\",gpu_instance=\"", profile);
+    const size_t at = page.find(label);
+    return at == page.npos ? "none"
+                           : page.substr(at + label.size(),
+                                         page.find('"', at + label.size()) - at - label.size());
+  }
+
+  static constexpr const char* kSmall = "nvidia.com/mig-1g.10gb";
+  static constexpr const char* kLarge = "nvidia.com/mig-2g.20gb";
+};
+
+TEST_F(CutGpuTest, EachPodHasTheMemoryAndTheTimeOfItsMigDevice) {
+  const uint32_t first = StartPod("a", kSmall);
+  const uint32_t second = StartPod("b", kLarge);
+  Use(first, "1Gi", "20", {"--gi", InstanceOf("1g.10gb")});
+  Use(second, "3Gi", "60", {"--gi", InstanceOf("2g.20gb")});
+  const bool is_shown = WaitForPage(
+      [](const std::string& page) {
+        return Value(page, "kgpu_container_memory_used_bytes", "pod=\"a\"") == "1073741824" &&
+               Value(page, "kgpu_container_memory_used_bytes", "pod=\"b\"") == "3221225472" &&
+               Value(page, "kgpu_mig_memory_used_bytes", "pod=\"b\"") == "3221225472" &&
+               Value(page, "kgpu_mig_sm_active_ratio", "pod=\"a\"") == "0.2" &&
+               Value(page, "kgpu_mig_sm_active_ratio", "pod=\"b\"") == "0.6" &&
+               Value(page, "kgpu_pod_gpu_busy_seconds_total", "pod=\"a\"") != "absent" &&
+               Value(page, "kgpu_pod_gpu_busy_seconds_total", "pod=\"b\"") != "absent";
+      },
+      std::chrono::seconds(60));
+  const std::string page = Page();
+  ASSERT_TRUE(is_shown) << page;
+  EXPECT_EQ(Value(page, "kgpu_container_memory_used_bytes", "mig_profile=\"1g.10gb\""),
+            "1073741824");
+  EXPECT_EQ(Value(page, "DCGM_FI_DEV_FB_USED", "pod=\"a\""), "1024");
+  // The driver does not tell how busy a process on a MIG device is, nor such a GPU as a whole.
+  EXPECT_EQ(Value(page, "kgpu_container_sm_utilization_ratio", "pod="), "absent");
+  EXPECT_EQ(Value(page, "kgpu_gpu_utilization_ratio", "gpu=\"0\""), "absent");
+  // BUSY and OF IT are told.
+  EXPECT_THAT(Usage(), ::testing::ContainsRegex("default +b +[0-9.]+ +[0-9.]+ +[0-9]+%"));
 }
 
 }  // namespace
