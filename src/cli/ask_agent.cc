@@ -74,6 +74,20 @@ StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string&
   return PrintAnswer(run_dir, request);
 }
 
+StatusOr<std::string> ReadFromAgent(const std::string& run_dir, const std::string& path) {
+  http::Request request;
+  request.target = fmt::format("{}?output=json", path);
+  const std::string socket = run_dir + "/agent.sock";
+  StatusOr<http::Response> response = http::Fetch(socket, request);
+  if (!response.ok()) {
+    return Annotate(response.status(), "{}", kNoAgent);
+  }
+  if (response->code != 200) {
+    return Refusal(socket, *response);
+  }
+  return std::move(response->body);
+}
+
 StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path) {
   http::Request request;
   request.method = "POST";

@@ -25,6 +25,9 @@ void AddRunDirOption(CLI::App& verb, std::string& run_dir);
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
                                   report::OutputFormat format);
 
+// What it answers to a GET of `path`, as JSON. Errors: as PrintFromAgent.
+StatusOr<std::string> ReadFromAgent(const std::string& run_dir, const std::string& path);
+
 // The same for a request that changes something.
 StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path);
 

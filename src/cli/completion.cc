@@ -31,13 +31,18 @@ std::string NamesOf(const Verb& verb) {
 // One case per path of verbs; flags among the words are skipped.
 std::string Bash(const Verb& root) {
   std::string cases;
+  std::string values;
   Walk(root, root.name, [&](const Verb& verb, const std::string& words) {
     fmt::format_to(std::back_inserter(cases), "    '{}') names='{}' ;;\n", words, NamesOf(verb));
+    for (const FlagWords& offer : verb.values) {
+      fmt::format_to(std::back_inserter(values), "    '{} {}') names='{}' ;;\n", words, offer.flag,
+                     Join(offer.words, " "));
+    }
   });
   return fmt::format(
       R"(# bash completion for {0}: source <({0} completion bash)
 _{0}_complete() {{
-  local words='{0}' word names='' i
+  local words='{0}' word names='' i head='' now=${{COMP_WORDS[COMP_CWORD]}}
   for ((i = 1; i < COMP_CWORD; ++i)); do
     word=${{COMP_WORDS[i]}}
     [[ $word == -* ]] || words+=" $word"
@@ -45,11 +50,15 @@ _{0}_complete() {{
   case $words in
 {1}    *) names='' ;;
   esac
-  mapfile -t COMPREPLY < <(compgen -W "$names" -- "${{COMP_WORDS[COMP_CWORD]}}")
+  case "$words ${{COMP_WORDS[COMP_CWORD - 1]}}" in
+{2}    *) ;;
+  esac
+  [[ $now == *,* ]] && head=${{now%,*}},
+  mapfile -t COMPREPLY < <(compgen -P "$head" -W "$names" -- "${{now##*,}}")
 }}
 complete -o default -F _{0}_complete {0}
 )",
-      root.name, cases);
+      root.name, cases, values);
 }
 
 std::string Zsh(const Verb& root) {
@@ -88,6 +97,10 @@ std::string Fish(const Verb& root) {
       if (flag.starts_with("--")) {
         fmt::format_to(put, "complete -c {} -n '{}' -l {}\n", root.name, condition, flag.substr(2));
       }
+    }
+    for (const FlagWords& offer : verb.values) {
+      fmt::format_to(put, "complete -c {} -n '{}' -l {} -x -a '{}'\n", root.name, condition,
+                     offer.flag.substr(2), Join(offer.words, " "));
     }
   });
   return out;

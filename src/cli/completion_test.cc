@@ -18,7 +18,11 @@ Verb Tree() {
   return {.name = "kgpu",
           .description = "",
           .flags = {"--help"},
-          .verbs = {{.name = "devices", .description = "GPUs", .flags = {"--output"}, .verbs = {}},
+          .verbs = {{.name = "devices",
+                     .description = "GPUs",
+                     .flags = {"--output"},
+                     .verbs = {},
+                     .values = {{.flag = "--output", .words = {"table", "json"}}}},
                     {.name = "cdi",
                      .description = "what's injected",
                      .flags = {},
@@ -44,6 +48,15 @@ TEST(CompletionTest, BashOffersVerbsAndFlagsOfTheVerbTyped) {
   EXPECT_EQ(OfferedByBash("kgpu cdi ''", 2), "list\n");
   EXPECT_EQ(OfferedByBash("kgpu devices --o", 2), "--output\n");
   EXPECT_EQ(OfferedByBash("kgpu nonsense ''", 2), "\n");
+}
+
+TEST(CompletionTest, BashOffersWhatMayStandBehindAFlag) {
+  EXPECT_EQ(OfferedByBash("kgpu devices --output ''", 3), "table json\n");
+  EXPECT_EQ(OfferedByBash("kgpu devices --output table,j", 3), "table,json\n");
+}
+
+TEST(CompletionTest, FishOffersWhatMayStandBehindAFlag) {
+  EXPECT_THAT(CompletionScript(Tree(), "fish").value(), HasSubstr("-l output -x -a 'table json'"));
 }
 
 TEST(CompletionTest, FishEscapesQuotesInDescriptions) {

@@ -5,9 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/status_macros.h"
+#include "src/cli/ask_agent.h"
+#include "src/cli/doctor_hear.h"
 #include "src/cli/doctor_image.h"
 #include "src/cli/doctor_manifest.h"
 #include "src/cli/host_options.h"
@@ -26,6 +29,7 @@ struct Options {
   std::string output = "table";
   std::string explain;
   std::vector<std::string> only;
+  HearOptions hear;
   bool lists = false;
   bool fixes = false;
   bool is_dry_run = false;
@@ -43,7 +47,33 @@ StatusOr<ExitCode> Explain(const std::string& id) {
 
 StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const Options& options) {
   sys::RealRunner runner;
-  return doctor::Diagnose(doctor::GatherFacts(root, runner), options.only);
+  ASSIGN_OR_RETURN(doctor::Heard heard, Hear(root.host, options.hear));
+  return doctor::Diagnose(doctor::GatherFacts(root, runner, std::move(heard)), options.only);
+}
+
+std::vector<std::string> Ids() {
+  std::vector<std::string> ids;
+  for (const doctor::Check& check : doctor::AllChecks()) {
+    ids.emplace_back(check.id);
+  }
+  return ids;
+}
+
+void AddHearOptions(CLI::App& verb, HearOptions& options) {
+  verb.add_option("--kubeconfig", options.node.kubeconfig,
+                  "Ask the cluster of this file about the node, too: labels, taints, capacity, "
+                  "other owners")
+      ->type_name("FILE");
+  verb.add_option("--context", options.node.context, "Of the kubeconfig (default: its current one)")
+      ->type_name("NAME");
+  verb.add_option("--node", options.node.node,
+                  "Ask the cluster about the node of this name (default: $NODE_NAME, else this "
+                  "host's)")
+      ->type_name("NAME");
+  verb.add_option("--node-file", options.node_file,
+                  "Read what `kubectl get node NAME -o json` printed, in place of asking")
+      ->type_name("FILE");
+  AddRunDirOption(verb, options.run_dir);
 }
 
 StatusOr<ExitCode> Run(const Options& options) {
@@ -87,6 +117,7 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
       "  kgpu doctor\n"
       "  kgpu doctor --fix --dry-run                 which files would be written, line by line\n"
       "  kgpu doctor --explain pci-acs-redirects\n"
+      "  kgpu doctor --kubeconfig ~/.kube/config     what the cluster says of this node, too\n"
       "  kgpu doctor --output json | jq '.findings[] | select(.severity == \"error\")'");
   verb->add_option("--host-root", options->host_root, "Folder where the host's files are seen")
       ->envname("KGPU_HOST_ROOT")
@@ -105,7 +136,10 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
       "--fix", options->fixes, "Write the files that are safe to write; the old ones are kept");
   verb->add_flag("--dry-run", options->is_dry_run, "With --fix: only say what would be written")
       ->needs(fix);
+  AddHearOptions(*verb, options->hear);
   AddOutputOption(*verb, options->output);
+  verbs.OfferWords(*verb, {.flag = "--only", .words = Ids()});
+  verbs.OfferWords(*verb, {.flag = "--explain", .words = Ids()});
   AddDoctorImageVerb(verbs, *verb);
   AddDoctorManifestVerb(verbs, *verb);
   verbs.OnRun(*verb, [options] { return Run(*options); });

@@ -41,15 +41,18 @@ void VerbRegistrar::OnRun(CLI::App& verb, Action action) {
 
 namespace {
 
-Verb TreeOf(const CLI::App& app) {
+Verb TreeOf(const CLI::App& app, const VerbRegistrar& verbs) {
   Verb verb{.name = app.get_name(), .description = app.get_description(), .flags = {}, .verbs = {}};
+  if (const auto found = verbs.words().find(&app); found != verbs.words().end()) {
+    verb.values = found->second;
+  }
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       verb.flags.push_back("--" + name);
     }
   }
   for (const CLI::App* child : app.get_subcommands(nullptr)) {
-    verb.verbs.push_back(TreeOf(*child));
+    verb.verbs.push_back(TreeOf(*child, verbs));
   }
   return verb;
 }
@@ -60,8 +63,8 @@ void AddCompletionVerb(VerbRegistrar& verbs) {
       "completion", "Print a completion script: source <(kgpu completion bash)");
   verb->add_option("SHELL", *shell, "bash, zsh or fish")->required();
   const CLI::App& app = verbs.app();
-  verbs.OnRun(*verb, [&app, shell]() -> StatusOr<ExitCode> {
-    auto script = CompletionScript(TreeOf(app), *shell);
+  verbs.OnRun(*verb, [&app, &verbs, shell]() -> StatusOr<ExitCode> {
+    auto script = CompletionScript(TreeOf(app, verbs), *shell);
     if (!script.ok()) {
       return script.status();
     }

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "src/base/status.h"
+#include "src/cli/completion.h"
 #include "src/cli/exit_code.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
@@ -22,12 +26,18 @@ class VerbRegistrar {
   CLI::App& app() { return app_; }
   // Remembers `action` as the one to run when `verb` was the verb given.
   void OnRun(CLI::App& verb, Action action);
+  // What completion offers behind a flag of `verb`: ids of checks, say.
+  void OfferWords(const CLI::App& verb, FlagWords words) {
+    words_[&verb].push_back(std::move(words));
+  }
+  const std::map<const CLI::App*, std::vector<FlagWords>>& words() const { return words_; }
   // The action of the verb given, or an empty function when there was none.
   const Action& chosen() const { return chosen_; }
 
  private:
   CLI::App& app_;
   Action chosen_;
+  std::map<const CLI::App*, std::vector<FlagWords>> words_;
 };
 
 }  // namespace kgpu::cli

@@ -16,7 +16,8 @@ using ::testing::Not;
 std::vector<Broken> AllBroken() {
   std::vector<Broken> all;
   for (const std::vector<Broken>& group :
-       {BrokenHardware(), BrokenKernels(), BrokenDrivers(), BrokenContainers()}) {
+       {BrokenHardware(), BrokenKernels(), BrokenDrivers(), BrokenContainers(), BrokenKubelets(),
+        BrokenClusters()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

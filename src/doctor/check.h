@@ -71,5 +71,8 @@ std::span<const Check> DriverChecks();
 std::span<const Check> DeviceChecks();
 std::span<const Check> ServiceChecks();
 std::span<const Check> ContainerChecks();
+std::span<const Check> KubeletChecks();
+std::span<const Check> PluginChecks();
+std::span<const Check> ClusterChecks();
 
 }  // namespace kgpu::doctor

@@ -118,7 +118,7 @@ std::string WithSystemdCgroup(std::string_view text) {
 }
 
 void CgroupDrivers(const Facts& facts, Findings& findings) {
-  if (facts.containers.kubelet_cgroup_driver != "systemd") {
+  if (facts.kubelet.cgroup_driver != "systemd") {
     return;
   }
   for (const EngineFacts& one : facts.containers.engines) {
@@ -136,17 +136,18 @@ void CgroupDrivers(const Facts& facts, Findings& findings) {
 }
 
 void CgroupfsOnSystemd(const Facts& facts, Findings& findings) {
-  if (facts.containers.has_systemd && facts.containers.kubelet_cgroup_driver == "cgroupfs") {
+  if (facts.containers.has_systemd && facts.kubelet.cgroup_driver == "cgroupfs") {
     findings.Add(
-        "/var/lib/kubelet/config.yaml says cgroupDriver: cgroupfs",
+        fmt::format("{} says cgroupDriver: cgroupfs", facts.kubelet.config_path),
         {"# drain the node",
-         "sed -i 's/^cgroupDriver:.*/cgroupDriver: systemd/' /var/lib/kubelet/config.yaml",
+         fmt::format("sed -i 's/^cgroupDriver:.*/cgroupDriver: systemd/' {}",
+                     facts.kubelet.config_path),
          "# the same in the engine: SystemdCgroup = true", "systemctl restart containerd kubelet"});
   }
 }
 
 void CgroupV1(const Facts& facts, Findings& findings) {
-  if (!facts.containers.kubelet_cgroup_driver.empty() && facts.containers.has_systemd &&
+  if (!facts.kubelet.cgroup_driver.empty() && facts.containers.has_systemd &&
       !facts.containers.is_cgroup_v2) {
     findings.Add(
         "no /sys/fs/cgroup/cgroup.controllers",

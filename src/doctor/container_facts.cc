@@ -58,21 +58,6 @@ void ReadSpecs(Sight& sight, ContainerFacts& facts) {
   facts.conflicts = contents.conflicts;
 }
 
-std::string CgroupDriver(Sight& sight) {
-  const std::string text = sight.Text("var/lib/kubelet/config.yaml").value_or("");
-  for (const std::string_view line : Split(text, '\n')) {
-    constexpr std::string_view kKey = "cgroupDriver:";
-    if (line.starts_with(kKey)) {
-      std::string_view value = Trim(line.substr(kKey.size()));
-      if (value.size() > 2 && (value[0] == '"' || value[0] == '\'')) {
-        value = value.substr(1, value.size() - 2);
-      }
-      return std::string(value);
-    }
-  }
-  return {};
-}
-
 void NoteLink(Sight& sight, const host::DeviceFile& node, ContainerFacts& facts) {
   const std::string link = fmt::format("/dev/char/{}:{}", node.major, node.minor);
   if (!sight.host().LinkStat(link).ok()) {
@@ -89,7 +74,6 @@ ContainerFacts ReadContainerFacts(Sight& sight, sys::ProgramRunner& runner,
   ReadSpecs(sight, facts);
   facts.has_systemd = engine::HasSystemd(sight.host());
   facts.is_cgroup_v2 = sight.host().Exists("sys/fs/cgroup/cgroup.controllers");
-  facts.kubelet_cgroup_driver = CgroupDriver(sight);
   for (const host::GpuNode& gpu : nodes.gpus) {
     NoteLink(sight, gpu.node, facts);
   }

@@ -62,7 +62,7 @@ std::vector<Check> AllChecks() {
   std::vector<Check> all;
   for (const std::span<const Check> group :
        {PciChecks(), KernelChecks(), NouveauChecks(), DriverChecks(), DeviceChecks(),
-        ServiceChecks(), ContainerChecks()}) {
+        ServiceChecks(), ContainerChecks(), KubeletChecks(), PluginChecks(), ClusterChecks()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

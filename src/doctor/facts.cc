@@ -1,6 +1,7 @@
 #include "src/doctor/facts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,17 @@ std::string DefaultTarget(Sight& sight) {
   return {};
 }
 
+void NoteUnheard(Facts& facts) {
+  for (const std::string& reason : facts.heard.unheard) {
+    facts.unseen.push_back(reason);
+  }
+  if (facts.kubelet.is_here() && !facts.heard.cluster && facts.heard.unheard.empty()) {
+    facts.unseen.emplace_back(
+        "labels, taints, capacity and other owners of the Node object: --kubeconfig FILE asks the "
+        "cluster, --node-file FILE reads what `kubectl get node NAME -o json` printed");
+  }
+}
+
 }  // namespace
 
 SystemFacts ReadSystemFacts(Sight& sight) {
@@ -54,7 +66,7 @@ SystemFacts ReadSystemFacts(Sight& sight) {
   return facts;
 }
 
-Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner) {
+Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Heard heard) {
   Facts facts;
   Sight sight(root.host, facts.unseen);
   facts.pci = ReadPciFacts(sight);
@@ -65,6 +77,10 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner) {
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
   facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes);
+  facts.kubelet = ReadKubeletFacts(sight, runner);
+  facts.owner_marks = ReadOwnerMarks(sight);
+  facts.heard = std::move(heard);
+  NoteUnheard(facts);
   facts.unseen.insert(facts.unseen.end(), facts.driver.problems.begin(),
                       facts.driver.problems.end());
   std::ranges::sort(facts.unseen);

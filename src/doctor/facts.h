@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/cdi/folder.h"
+#include "src/doctor/kubelet_facts.h"
 #include "src/doctor/sight.h"
 #include "src/engine/check.h"
 #include "src/engine/daemons.h"
@@ -151,7 +152,6 @@ struct ContainerFacts {
   bool has_gpu_spec = false;
   bool has_systemd = false;
   bool is_cgroup_v2 = false;
-  std::string kubelet_cgroup_driver;    // as its file has it; empty: no kubelet
   std::vector<std::string> lost_links;  // "/dev/char/195:0" that are not there
 
   bool is_cdi_well() const {
@@ -170,6 +170,10 @@ struct Facts {
   DeviceFacts devices;
   ServiceFacts services;
   ContainerFacts containers;
+  KubeletFacts kubelet;
+  // Whose programs or files are on this host, and which: "process nfd-worker (pid 900)".
+  std::map<node::Owner, std::vector<std::string>> owner_marks;
+  Heard heard;
   std::vector<std::string> unseen;  // what could not be looked at, a sentence each
 
   bool has_gpus() const { return !pci.gpus.empty(); }
@@ -181,8 +185,11 @@ struct Facts {
 };
 
 // Never fails: what can not be seen is in `unseen`.
-// Engines are asked for their versions by `runner`.
-Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner);
+// Engines and the kubelet are asked for their versions by `runner`.
+Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Heard heard = {});
+
+// What two device plugins serve at once: ends of the names of their sockets, "gpu.sock".
+std::vector<std::string> TwiceServed(const Facts& facts);
 
 // The command that installs a package by its name in each family; "# …" elsewhere.
 std::string InstallCommand(const Facts& facts, const std::string& debian, const std::string& rhel,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/sys/root.h"
@@ -28,9 +29,11 @@ class Sight {
   // The last `count` bytes of a file, or fewer.
   std::optional<std::string> Tail(std::string_view path, size_t count);
 
- private:
+  // Keeps why something could not be seen; what is not there is no news.
   void Note(const Status& status);
+  void Say(std::string sentence) { unseen_.push_back(std::move(sentence)); }
 
+ private:
   const sys::Root& host_;
   std::vector<std::string>& unseen_;
 };

@@ -39,6 +39,7 @@ WellHost::WellHost() {
   Write("sys/devices/system/node/node1/cpulist", "16-31\n");
   AddKernel();
   AddEngine();
+  AddKubelet();
   Write("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
   Link("/usr/lib/systemd/system/multi-user.target", "etc/systemd/system/default.target");
   Write("proc/stat", "btime 1700000000\n");
@@ -101,7 +102,7 @@ void WellHost::AddKernel() const {
   Write("etc/modprobe.d/nouveau.conf", "blacklist nouveau\n");
 }
 
-// containerd 2.0 below systemd, a kubelet's configuration and a CDI spec.
+// containerd 2.0 below systemd, and a CDI spec.
 void WellHost::AddEngine() const {
   host_.AddProgram("usr/bin/containerd");
   AddProcess(710, "containerd", {"/usr/bin/containerd"});
@@ -114,7 +115,6 @@ void WellHost::AddEngine() const {
   Write("usr/lib/systemd/system/containerd.service", "");
   Write("run/systemd/system/x", "");
   Write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
-  Write("var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\ncgroupDriver: systemd\n");
   for (const auto& [number, name] :
        {std::pair("195:0", "nvidia0"), {"195:1", "nvidia1"}, {"195:255", "nvidiactl"}}) {
     Link(fmt::format("../{}", name), fmt::format("dev/char/{}", number));
@@ -173,7 +173,8 @@ Diagnosis WellHost::Look() const {
   runner.Answer("/usr/bin/containerd", "");
   runner.Answer("/usr/bin/containerd --version", "containerd github.com/containerd v2.0.1 x\n");
   runner.Answer("/usr/bin/dockerd --version", "Docker version 20.10.24, build x\n");
-  auto diagnosis = Diagnose(GatherFacts(*root, runner), {});
+  runner.Answer("/usr/bin/kubelet --version", dir().ReadFile(kKubeletVersion));
+  auto diagnosis = Diagnose(GatherFacts(*root, runner, Hear()), {});
   return diagnosis.ok() ? *std::move(diagnosis) : Diagnosis{};
 }
 

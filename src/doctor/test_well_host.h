@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/doctor/doctor.h"
+#include "src/sys/unix_socket.h"
 #include "testing/temp_dir.h"
 #include "testing/test_host.h"
 
@@ -16,9 +18,31 @@ inline constexpr std::string_view kRelease = "6.1.0-18-amd64";
 inline constexpr std::string_view kGpu = "0000:17:00.0";
 inline constexpr std::string_view kSecondGpu = "0000:18:00.0";
 inline constexpr std::string_view kSwitchPort = "0000:16:00.0";
+// Files that stand for the answers of others.
+inline constexpr std::string_view kAgentStatus = "heard/agent.json";
+inline constexpr std::string_view kNode = "heard/node.json";
+inline constexpr std::string_view kPods = "heard/pods.json";
+inline constexpr std::string_view kAgentSets = "heard/sets.json";
+inline constexpr std::string_view kKubeletVersion = "heard/kubelet-version";
+
+struct SaidByAgent {
+  bool is_ready = true;
+  std::string_view obstacle{};
+  std::string_view state = "Registered";
+  size_t devices = 2;
+  size_t sick = 0;
+};
+
+struct SaidByCluster {
+  std::string_view labels = R"("nvidia.com/gpu.present": "true", "nvidia.com/gpu.count": "2")";
+  std::string_view taints{};
+  std::string_view conditions{};
+  unsigned capacity = 2;
+  unsigned allocatable = 2;
+};
 
 // Debian 12, two A100 behind a PCIe switch, DKMS, Secure Boot with an enrolled key, driver
-// 535.104.05.
+// 535.104.05, containerd, a kubelet and an agent, node n1 of a cluster.
 class WellHost {
  public:
   WellHost();
@@ -39,6 +63,13 @@ class WellHost {
   // Without the driver in the kernel, its files in /proc and its binding to the GPUs.
   void Unload() const;
 
+  // A socket that answers, for as long as the host lives.
+  void Listen(std::string_view path) const;
+  // The devices of nvidia.com/gpu in the kubelet's checkpoint.
+  void SetRegistered(const std::vector<std::string>& ids) const;
+  void SetAgent(const SaidByAgent& said) const;
+  void SetNode(const SaidByCluster& said) const;
+
   Diagnosis Look() const;
   std::vector<std::string> Ids() const;
   // Carries --fix out.
@@ -48,8 +79,12 @@ class WellHost {
   void AddGpu(std::string_view address) const;
   void AddKernel() const;
   void AddEngine() const;
+  void AddKubelet() const;
+  Heard Hear() const;
 
   TestHost host_;
+  std::unique_ptr<std::vector<sys::UnixListener>> listeners_ =
+      std::make_unique<std::vector<sys::UnixListener>>();
   bool has_nodes_ = false;
 };
 
@@ -62,5 +97,7 @@ std::vector<Broken> BrokenHardware();
 std::vector<Broken> BrokenKernels();
 std::vector<Broken> BrokenDrivers();
 std::vector<Broken> BrokenContainers();
+std::vector<Broken> BrokenKubelets();
+std::vector<Broken> BrokenClusters();
 
 }  // namespace kgpu::doctor

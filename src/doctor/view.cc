@@ -40,6 +40,11 @@ size_t Count(const Diagnosis& diagnosis, Severity severity) {
   return static_cast<size_t>(std::ranges::count(diagnosis.findings, severity, &Finding::severity));
 }
 
+// "1 error", "2 errors".
+std::string Counted(size_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
 std::string FindingText(const Finding& finding) {
   std::string text = fmt::format("{:<8} {}: {}\n         {}\n", ToString(finding.severity),
                                  finding.id, TitleOf(finding.id), Printable(finding.evidence, 400));
@@ -63,11 +68,12 @@ std::string DiagnosisText(const Diagnosis& diagnosis) {
       }
     }
   }
-  text += fmt::format("{} checks: {} errors, {} warnings, {} remarks\n", diagnosis.checks,
-                      Count(diagnosis, Severity::kError), Count(diagnosis, Severity::kWarning),
-                      Count(diagnosis, Severity::kInfo));
+  text += fmt::format("{}: {}, {}, {}\n", Counted(diagnosis.checks, "check"),
+                      Counted(Count(diagnosis, Severity::kError), "error"),
+                      Counted(Count(diagnosis, Severity::kWarning), "warning"),
+                      Counted(Count(diagnosis, Severity::kInfo), "remark"));
   if (!diagnosis.unseen.empty()) {
-    text += fmt::format("Not seen ({}); as root more can be:\n", diagnosis.unseen.size());
+    text += fmt::format("Not seen ({}):\n", diagnosis.unseen.size());
     for (const std::string& line : diagnosis.unseen) {
       text += fmt::format("  {}\n", Printable(line, 400));
     }

@@ -1,0 +1,235 @@
+// The kubelet: it runs, and nothing it is told keeps it from starting or GPUs from pods.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/doctor/check.h"
+#include "src/doctor/facts.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr unsigned kFirstWithCdi = 28;  // Kubernetes 1.28 takes CDI names from device plugins
+
+std::string Restart(const KubeletFacts& kubelet) {
+  const bool is_kubelet = !kubelet.daemon || kubelet.daemon->name == "kubelet";
+  if (is_kubelet) {
+    return "systemctl daemon-reload && systemctl restart kubelet";
+  }
+  return fmt::format("systemctl restart {}", kubelet.daemon->name == "k3s-agent" ? "k3s-agent"
+                                             : kubelet.daemon->name == "kubelite"
+                                                 ? "snap.microk8s.daemon-kubelite"
+                                                 : "k3s");
+}
+
+std::string WhereOf(const KubeletSetting& setting) {
+  return setting.path.empty() ? "the kubelet's command line" : setting.path;
+}
+
+// The file without the gate or flag, where it stands in one.
+std::optional<FileEdit> EditOf(const KubeletFacts& kubelet, const KubeletSetting& setting,
+                               bool is_flag) {
+  const auto file = kubelet.files.find(setting.path);
+  if (file == kubelet.files.end()) {
+    return std::nullopt;
+  }
+  const std::set<std::string> names = {setting.name};
+  if (!file->second.is_config) {
+    const std::set<std::string> none;
+    return FileEdit{setting.path, is_flag ? FlagsWithout(file->second.text, none, names)
+                                          : FlagsWithout(file->second.text, names, none)};
+  }
+  std::optional<std::string> text = ConfigWithout(file->second.text, names);
+  return text ? std::optional<FileEdit>(FileEdit{setting.path, *std::move(text)}) : std::nullopt;
+}
+
+void AddSetting(const KubeletFacts& kubelet, const KubeletSetting& setting, bool is_flag,
+                std::string evidence, Findings& findings) {
+  findings.Add(
+      std::move(evidence),
+      {fmt::format("# take {} out of {}", setting.name, WhereOf(setting)), Restart(kubelet)},
+      EditOf(kubelet, setting, is_flag));
+}
+
+std::string VersionText(const KubeletFacts& kubelet) {
+  return kubelet.version ? engine::ToString(*kubelet.version) : "of unknown version";
+}
+
+bool IsGone(const KubeletFacts& kubelet, unsigned gone) {
+  // Where the version is not known, only what no kubelet of these years takes.
+  constexpr unsigned kOldest = 20;
+  return gone != 0 && (kubelet.version ? kubelet.version->minor : kOldest) >= gone;
+}
+
+bool IsGateGone(const KubeletFacts& kubelet, const KubeletSetting& gate) {
+  const std::optional<GateHistory> history = HistoryOf(gate.name);
+  return history && IsGone(kubelet, history->gone);
+}
+
+bool IsFlagGone(const KubeletFacts& kubelet, const KubeletSetting& flag) {
+  for (const FlagHistory& history : GoneFlags()) {
+    if (history.flag == flag.name && IsGone(kubelet, history.gone)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsKeptFromStarting(const KubeletFacts& kubelet) {
+  bool is_kept = !kubelet.config_problem.empty();
+  for (const KubeletSetting& gate : kubelet.gates) {
+    is_kept |= IsGateGone(kubelet, gate);
+  }
+  for (const KubeletSetting& flag : kubelet.flags) {
+    is_kept |= IsFlagGone(kubelet, flag);
+  }
+  return is_kept;
+}
+
+void Stopped(const Facts& facts, Findings& findings) {
+  const KubeletFacts& kubelet = facts.kubelet;
+  if (facts.has_gpus() && !kubelet.daemon && !kubelet.program.empty() &&
+      !kubelet.config_path.empty() && !IsKeptFromStarting(kubelet)) {
+    findings.Add(fmt::format("{} is there, {} too, and no kubelet runs", kubelet.program,
+                             kubelet.config_path),
+                 {"systemctl enable --now kubelet", "journalctl -u kubelet -n 50"});
+  }
+}
+
+void BadConfig(const Facts& facts, Findings& findings) {
+  if (!facts.kubelet.config_problem.empty()) {
+    findings.Add(facts.kubelet.config_problem,
+                 {fmt::format("# mend {}", facts.kubelet.config_path), Restart(facts.kubelet)});
+  }
+}
+
+void GateGone(const Facts& facts, Findings& findings) {
+  for (const KubeletSetting& gate : facts.kubelet.gates) {
+    if (IsGateGone(facts.kubelet, gate)) {
+      AddSetting(facts.kubelet, gate, false,
+                 fmt::format("{} sets {}, which is gone since Kubernetes 1.{}; the kubelet is {}",
+                             WhereOf(gate), gate.name, HistoryOf(gate.name)->gone,
+                             VersionText(facts.kubelet)),
+                 findings);
+    }
+  }
+}
+
+void FlagGone(const Facts& facts, Findings& findings) {
+  for (const KubeletSetting& flag : facts.kubelet.flags) {
+    if (IsFlagGone(facts.kubelet, flag)) {
+      AddSetting(facts.kubelet, flag, true,
+                 fmt::format("{} has {}, which the kubelet {} does not know", WhereOf(flag),
+                             flag.name, VersionText(facts.kubelet)),
+                 findings);
+    }
+  }
+}
+
+bool IsSettled(const KubeletFacts& kubelet, const GateHistory& history) {
+  return kubelet.version && history.settled != 0 && kubelet.version->minor >= history.settled;
+}
+
+void GateSettled(const Facts& facts, Findings& findings) {
+  for (const KubeletSetting& gate : facts.kubelet.gates) {
+    const std::optional<GateHistory> history = HistoryOf(gate.name);
+    if (!history || IsGateGone(facts.kubelet, gate) || !IsSettled(facts.kubelet, *history)) {
+      continue;
+    }
+    const std::string end =
+        history->gone == 0 ? "a later version will not know it"
+                           : fmt::format("Kubernetes 1.{} does not start with it", history->gone);
+    AddSetting(facts.kubelet, gate, false,
+               fmt::format("{} sets {}, which is on for good since 1.{}: {}", WhereOf(gate),
+                           gate.name, history->settled, end),
+               findings);
+  }
+}
+
+void GateOff(const Facts& facts, Findings& findings) {
+  for (const KubeletSetting& gate : facts.kubelet.gates) {
+    const std::optional<GateHistory> history = HistoryOf(gate.name);
+    if (history && history->is_needed && !gate.is_on && !IsGateGone(facts.kubelet, gate) &&
+        !IsSettled(facts.kubelet, *history)) {
+      AddSetting(facts.kubelet, gate, false,
+                 fmt::format("{} switches {} off", WhereOf(gate), gate.name), findings);
+    }
+  }
+}
+
+void WithoutCdi(const Facts& facts, Findings& findings) {
+  if (facts.kubelet.version && facts.kubelet.version->minor < kFirstWithCdi) {
+    findings.Add(fmt::format("the kubelet is {}", VersionText(facts.kubelet)),
+                 {"# upgrade the node: kubeadm upgrade node, then the kubelet's package"});
+  }
+}
+
+bool IsToldTo(const engine::Daemon& agent, const std::string& root) {
+  return agent.Flag({"--kubelet-dir"}) == root;
+}
+
+void RootMoved(const Facts& facts, Findings& findings) {
+  const KubeletFacts& kubelet = facts.kubelet;
+  bool is_told = false;
+  for (const engine::Daemon& agent : kubelet.agents) {
+    is_told |= IsToldTo(agent, kubelet.root);
+  }
+  if (kubelet.daemon && kubelet.root != "/var/lib/kubelet" && !is_told) {
+    findings.Add(
+        fmt::format("the kubelet (pid {}) has --root-dir {}", kubelet.daemon->pid, kubelet.root),
+        {fmt::format("kgpu agent --kubelet-dir {}   # in its manifest or unit", kubelet.root)});
+  }
+}
+
+void RestartPending(const Facts& facts, Findings& findings) {
+  if (facts.kubelet.is_config_newer) {
+    findings.Add(fmt::format("{} is newer than the kubelet's process (pid {})",
+                             facts.kubelet.config_path, facts.kubelet.daemon->pid),
+                 {Restart(facts.kubelet)});
+  }
+}
+
+constexpr std::array kChecks = {
+    Check{"kubelet-stopped", "The kubelet does not run", Severity::kError,
+          "Program and configuration are here, and no process: its log says why it ended.",
+          Stopped},
+    Check{"kubelet-config-broken", "The kubelet's configuration is not valid", Severity::kError,
+          "It does not start with it, or would not at its next start.", BadConfig},
+    Check{"kubelet-gate-gone", "A feature gate is set that the kubelet no longer knows",
+          Severity::kError,
+          "Guides for GPUs of former years set gates such as Accelerators, DevicePlugins or "
+          "KubeletPodResources. What they switch is part of Kubernetes now, the gates are gone, "
+          "and a kubelet that is told of one ends with \"unrecognized feature gate\".",
+          GateGone},
+    Check{"kubelet-flag-gone", "A flag is given that the kubelet no longer knows", Severity::kError,
+          "It ends with \"unknown flag\". --container-runtime went with 1.27, --network-plugin "
+          "with 1.24: the engine is named by --container-runtime-endpoint alone.",
+          FlagGone},
+    Check{"kubelet-gate-settled", "A feature gate is set that has no effect any more",
+          Severity::kWarning,
+          "The feature is general, the gate locked. Some version later it is gone and keeps the "
+          "kubelet from starting: take it out before that upgrade.",
+          GateSettled},
+    Check{"kubelet-gate-off", "A feature gate that GPUs need is switched off", Severity::kError,
+          "Without DevicePlugins no GPU is offered to pods, without KubeletPodResources nobody "
+          "can tell which pod has which, without DevicePluginCDIDevices CDI names are ignored.",
+          GateOff},
+    Check{"kubelet-without-cdi", "The kubelet is older than CDI in device plugins", Severity::kInfo,
+          "Before Kubernetes 1.28 a plugin can not name CDI devices. kgpu then hands GPUs out by "
+          "annotations or by device nodes and mounts: see \"delivery\" in kgpu status.",
+          WithoutCdi},
+    Check{"kubelet-root-moved", "The kubelet keeps its files elsewhere", Severity::kWarning,
+          "pod-resources and plugins_registry lie below its --root-dir, which an agent has to be "
+          "told of. device-plugins stays in /var/lib/kubelet, whatever the flag says.",
+          RootMoved},
+    Check{"kubelet-restart-pending", "The kubelet runs with an older configuration",
+          Severity::kInfo, "It reads its configuration once, when it starts.", RestartPending},
+};
+
+}  // namespace
+
+std::span<const Check> KubeletChecks() {
+  return kChecks;
+}
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,215 @@
+#include "src/doctor/kubelet_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/engine/find.h"
+#include "src/sys/unix_socket.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr std::string_view kRoot = "/var/lib/kubelet";
+// Does not follow --root-dir. Source: the kubelet's pkg/apis/deviceplugin/v1beta1/constants.go.
+constexpr std::string_view kDevicePlugins = "/var/lib/kubelet/device-plugins";
+constexpr std::string_view kCheckpoint =
+    "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint";
+constexpr size_t kCheckpointLimit = size_t{16} << 20;
+
+// Where kubeadm and the distributions' packages put flags, and who reads them: the unit.
+constexpr std::array<std::string_view, 3> kFlagFiles = {
+    "/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet"};
+constexpr std::array<std::string_view, 3> kDropIns = {"/etc/systemd/system/kubelet.service.d",
+                                                      "/usr/lib/systemd/system/kubelet.service.d",
+                                                      "/lib/systemd/system/kubelet.service.d"};
+
+void ReadProcess(Sight& sight, sys::ProgramRunner& runner, KubeletFacts& facts) {
+  const std::vector<engine::Daemon> daemons =
+      engine::FindDaemons(sight.host(), {"kubelet", "k3s-server", "k3s-agent", "kubelite"});
+  if (!daemons.empty()) {
+    facts.daemon = daemons.front();
+  }
+  facts.program = engine::FindProgram(sight.host(), "kubelet");
+  const bool is_kubelet = !facts.daemon || facts.daemon->name == "kubelet";
+  if (is_kubelet && facts.program.empty() && facts.daemon) {
+    facts.program = facts.daemon->program;
+  }
+  const std::string program = is_kubelet ? facts.program : engine::FindProgram(sight.host(), "k3s");
+  if (program.empty()) {
+    return;
+  }
+  const StatusOr<sys::RunResult> result =
+      runner.Run({.argv = {program, "--version"}, .root = sight.host().path()});
+  if (result.ok() && result->IsSuccess()) {
+    facts.version = engine::FindVersion(result->out);
+  }
+  if (!facts.version) {
+    sight.Say(fmt::format("the kubelet's version: {} --version: {}", program,
+                          result.ok() ? sys::Describe(*result) : Message(result.status())));
+  }
+}
+
+// The process' own flags, and those that k3s hands on: "--kubelet-arg=feature-gates=A=true".
+std::string CommandLine(const engine::Daemon& daemon) {
+  std::string text = Join(daemon.argv, " ");
+  for (const std::string& argument : daemon.Flags({"--kubelet-arg"})) {
+    text += fmt::format(" --{}", argument);
+  }
+  return text;
+}
+
+bool IsNamed(const std::vector<KubeletSetting>& settings, std::string_view name) {
+  return std::ranges::find(settings, name, &KubeletSetting::name) != settings.end();
+}
+
+// What is set in a file and on the command line too, is told of the file: there it can be mended.
+void NoteFlags(const std::string& text, const std::string& path, KubeletFacts& facts) {
+  for (const std::string& value : FlagValues(text, "--feature-gates")) {
+    for (const auto& [name, is_on] : ParseGates(value)) {
+      if (!path.empty() || !IsNamed(facts.gates, name)) {
+        facts.gates.push_back({.name = name, .is_on = is_on, .path = path});
+      }
+    }
+  }
+  for (const FlagHistory& history : GoneFlags()) {
+    const std::string flag(history.flag);
+    if (!FlagValues(text, flag).empty() && (!path.empty() || !IsNamed(facts.flags, flag))) {
+      facts.flags.push_back({.name = flag, .is_on = true, .path = path});
+    }
+  }
+}
+
+void ReadFlagFile(Sight& sight, const std::string& path, KubeletFacts& facts) {
+  if (std::optional<std::string> text = sight.Text(path)) {
+    NoteFlags(*text, path, facts);
+    facts.files[path] = {.text = *std::move(text), .is_config = false};
+  }
+}
+
+void ReadFlags(Sight& sight, KubeletFacts& facts) {
+  for (const std::string_view path : kFlagFiles) {
+    ReadFlagFile(sight, std::string(path), facts);
+  }
+  std::set<std::string> names;  // a file of /etc hides one of the same name elsewhere
+  for (const std::string_view folder : kDropIns) {
+    for (const std::string& name : sight.Names(folder)) {
+      if (name.ends_with(".conf") && names.insert(name).second) {
+        ReadFlagFile(sight, fmt::format("{}/{}", folder, name), facts);
+      }
+    }
+  }
+}
+
+void ReadConfig(Sight& sight, KubeletFacts& facts) {
+  std::string path = facts.daemon ? facts.daemon->Flag({"--config"}) : "";
+  path = path.empty() ? fmt::format("{}/config.yaml", facts.root) : path;
+  std::optional<std::string> text = sight.Text(path);
+  if (!text) {
+    return;
+  }
+  facts.config_path = path;
+  StatusOr<KubeletConfig> config = ParseKubeletConfig(*text, path);
+  if (!config.ok()) {
+    facts.config_problem = std::string(Message(config.status()));
+    return;
+  }
+  facts.cgroup_driver = config->cgroup_driver;
+  for (const auto& [name, is_on] : config->gates) {
+    facts.gates.push_back({.name = name, .is_on = is_on, .path = path});
+  }
+  const StatusOr<struct stat> info = sight.host().Stat(path);
+  facts.is_config_newer =
+      info.ok() && facts.daemon &&
+      WallTime(std::chrono::seconds(info->st_mtim.tv_sec)) > facts.daemon->started;
+  facts.files[path] = {.text = *std::move(text), .is_config = true};
+}
+
+SocketState StateOf(Sight& sight, const std::string& path) {
+  const StatusOr<struct stat> info = sight.host().Stat(path);
+  if (!info.ok()) {
+    sight.Note(info.status());
+    return info.status().code() == StatusCode::kNotFound ? SocketState::kAbsent
+                                                         : SocketState::kUnseen;
+  }
+  if (!S_ISSOCK(info->st_mode)) {
+    return SocketState::kAbsent;
+  }
+  const StatusOr<UniqueFd> fd = sys::ConnectUnix(sight.host().At(path));
+  if (fd.ok()) {
+    return SocketState::kAnswers;
+  }
+  if (fd.status().code() == StatusCode::kPermissionDenied) {
+    sight.Note(fd.status());
+    return SocketState::kUnseen;
+  }
+  return SocketState::kSilent;
+}
+
+void ReadSockets(Sight& sight, KubeletFacts& facts) {
+  facts.registration = StateOf(sight, fmt::format("{}/kubelet.sock", kDevicePlugins));
+  facts.pod_resources = StateOf(sight, fmt::format("{}/pod-resources/kubelet.sock", facts.root));
+  const StatusOr<struct stat> registry =
+      sight.host().Stat(fmt::format("{}/plugins_registry", facts.root));
+  if (registry.ok() || registry.status().code() == StatusCode::kNotFound) {
+    facts.has_plugins_registry = registry.ok();
+  }
+  for (const std::string& name : sight.Names(kDevicePlugins)) {
+    const bool is_gpus = name.starts_with("nvidia") || name.starts_with("kgpu");
+    if (is_gpus && name.ends_with(".sock")) {
+      facts.plugins.push_back(
+          {.name = name, .state = StateOf(sight, fmt::format("{}/{}", kDevicePlugins, name))});
+    }
+  }
+}
+
+void ReadCheckpoint(Sight& sight, KubeletFacts& facts) {
+  const std::optional<std::string> text = sight.Text(kCheckpoint, kCheckpointLimit);
+  if (!text) {
+    return;
+  }
+  StatusOr<DeviceCheckpoint> checkpoint = ParseDeviceCheckpoint(*text, kCheckpoint);
+  if (checkpoint.ok()) {
+    facts.checkpoint = *std::move(checkpoint);
+  } else {
+    sight.Note(checkpoint.status());
+  }
+}
+
+std::vector<engine::Daemon> FindAgents(Sight& sight) {
+  std::vector<engine::Daemon> agents;
+  for (engine::Daemon& daemon : engine::FindDaemons(sight.host(), {"kgpu"})) {
+    if (std::ranges::find(daemon.argv, "agent") != daemon.argv.end()) {
+      agents.push_back(std::move(daemon));
+    }
+  }
+  return agents;
+}
+
+}  // namespace
+
+KubeletFacts ReadKubeletFacts(Sight& sight, sys::ProgramRunner& runner) {
+  KubeletFacts facts;
+  ReadProcess(sight, runner, facts);
+  facts.root = std::string(kRoot);
+  if (facts.daemon) {
+    const std::vector<std::string> roots = FlagValues(CommandLine(*facts.daemon), "--root-dir");
+    facts.root = roots.empty() ? facts.root : roots.back();
+  }
+  ReadConfig(sight, facts);
+  ReadFlags(sight, facts);
+  if (facts.daemon) {
+    NoteFlags(CommandLine(*facts.daemon), "", facts);
+  }
+  if (facts.is_here()) {
+    ReadSockets(sight, facts);
+    ReadCheckpoint(sight, facts);
+  }
+  facts.agents = FindAgents(sight);
+  return facts;
+}
+
+}  // namespace kgpu::doctor

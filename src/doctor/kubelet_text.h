@@ -1,0 +1,68 @@
+// What the kubelet's own files and flags say, as far as GPUs are concerned. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace kgpu::doctor {
+
+// Name of a feature gate → whether it is switched on.
+using Gates = std::map<std::string, bool>;
+
+// Of a KubeletConfiguration. Source: kubernetes.io, "Kubelet Configuration (v1beta1)".
+struct KubeletConfig {
+  std::string cgroup_driver;  // empty: it does not say
+  Gates gates;
+  bool operator==(const KubeletConfig&) const = default;
+};
+// Errors: InvalidArgument naming `file`.
+StatusOr<KubeletConfig> ParseKubeletConfig(std::string_view text, std::string_view file);
+
+// "A=true,B=false". What is malformed is passed over.
+Gates ParseGates(std::string_view text);
+
+// The values of a flag in a file of flags: a unit's drop-in, kubeadm-flags.env,
+// /etc/default/kubelet. Lines that begin with "#" do not count.
+std::vector<std::string> FlagValues(std::string_view text, std::string_view flag);
+
+// The configuration without these gates; nothing where that can not be done line by line.
+std::optional<std::string> ConfigWithout(std::string_view text, const std::set<std::string>& gates);
+// A file of flags without these gates, and without these flags ("--container-runtime").
+std::string FlagsWithout(std::string_view text, const std::set<std::string>& gates,
+                         const std::set<std::string>& flags);
+
+// What the kubelet's device manager keeps on the disk. Source: the kubelet's
+// pkg/kubelet/cm/devicemanager/checkpoint.
+struct DeviceCheckpoint {
+  // Resource → ids of its healthy devices.
+  std::map<std::string, std::set<std::string>> registered;
+  bool operator==(const DeviceCheckpoint&) const = default;
+};
+// Errors: InvalidArgument naming `file`.
+StatusOr<DeviceCheckpoint> ParseDeviceCheckpoint(std::string_view text, std::string_view file);
+
+// A feature gate that guides for GPUs have set, and what became of it. Minor versions of Kubernetes
+// 1; 0: not so far. Source: kubernetes.io, "Feature Gates" and "Feature Gates (removed)".
+struct GateHistory {
+  std::string_view name;
+  unsigned settled = 0;    // from here on it is on, whatever is set
+  unsigned gone = 0;       // from here on the kubelet does not start when it is set
+  bool is_needed = false;  // switched off, GPUs do not reach pods
+};
+// Nothing for gates that have nothing to do with GPUs.
+std::optional<GateHistory> HistoryOf(std::string_view gate);
+
+// A flag that the kubelet no longer takes from minor version `gone` on.
+struct FlagHistory {
+  std::string_view flag;
+  unsigned gone = 0;
+};
+std::vector<FlagHistory> GoneFlags();
+
+}  // namespace kgpu::doctor
