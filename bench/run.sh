@@ -20,6 +20,7 @@ build/release/bench/shim-bench
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
 build/release/bench/features-bench
+build/release/bench/doctor-bench "${1:-20}"
 build/release/bench/labels-bench "${1:-20}"
 build/release/bench/metrics-bench
 build/release/bench/validate-bench "${1:-20}"

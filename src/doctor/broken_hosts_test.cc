@@ -56,14 +56,20 @@ std::string NameOf(const ::testing::TestParamInfo<Broken>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenHostTest, ::testing::ValuesIn(AllBroken()), NameOf);
 
-TEST(WellHostTest, NothingIsFoundOnIt) {
-  const WellHost host;
+class WellHostTest : public ::testing::TestWithParam<Family> {};
+
+TEST_P(WellHostTest, NothingIsFoundOnIt) {
+  const WellHost host(GetParam());
   if (!host.has_nodes()) {
     GTEST_SKIP() << "device nodes can not be made here";
   }
   EXPECT_THAT(host.Ids(), IsEmpty());
   EXPECT_THAT(host.Look().unseen, IsEmpty());
 }
+
+INSTANTIATE_TEST_SUITE_P(All, WellHostTest,
+                         ::testing::Values(Family::kDebian, Family::kUbuntu, Family::kRhel,
+                                           Family::kSuse));
 
 TEST(BrokenHostsTest, EveryCheckHasOne) {
   std::set<std::string_view> checks;

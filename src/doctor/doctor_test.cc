@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "src/base/status_macros.h"
 #include "src/doctor/test_well_host.h"
 #include "src/doctor/view.h"
@@ -21,6 +23,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr std::string_view kPrime = "etc/modprobe.d/prime.conf";
@@ -56,6 +59,60 @@ TEST(DoctorTest, TellsWhatItMayNotSee) {
   host.Remove("proc/cmdline");
   host.dir().MakeDir("proc/cmdline");
   EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("proc/cmdline")));
+}
+
+TEST(DoctorTest, TellsOfASignatureThatItCanNotRead) {
+  const WellHost host(Family::kRhel);
+  host.Remove("usr/sbin/modinfo");
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("nvidia.ko.xz: it is compressed")));
+}
+
+TEST(DoctorTest, TellsOfPackagesThatItCanNotRead) {
+  const WellHost host(Family::kSuse);
+  host.Remove("usr/bin/rpm");
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("packages of the driver: no rpm is here")));
+}
+
+TEST(DoctorTest, TellsOfBridgesThatShowAQuarterOnly) {
+  const WellHost host;
+  host.Write(fmt::format("sys/devices/pci0000:16/{}/config", kSwitchPort), std::string(64, 'x'));
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("Access Control Services")));
+}
+
+TEST(DoctorTest, ABusThatCanNotBeReadIsNotOneWithoutGpus) {
+  const WellHost host;
+  host.Remove("sys/bus/pci/devices");
+  host.Write("sys/bus/pci/devices", "");
+  EXPECT_THAT(host.Ids(), Not(Contains("pci-no-gpu")));
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("sys/bus/pci/devices")));
+}
+
+TEST(DoctorTest, MendsAreInTheWordsOfTheDistribution) {
+  const WellHost host(Family::kUbuntu);
+  host.Unload();
+  host.Write(fmt::format("lib/modules/{}/modules.dep", kRelease), "");
+  const Diagnosis diagnosis = host.Look();
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings[0].id, "driver-module-missing");
+  EXPECT_THAT(diagnosis.findings[0].mend, Contains("ubuntu-drivers install --gpgpu"));
+}
+
+TEST(DoctorTest, OneFixTakesAllOutThatKeepsTheKubeletFromStarting) {
+  const WellHost host;
+  host.Write(
+      "etc/default/kubelet",
+      "ARGS=\"--network-plugin=cni --feature-gates=Accelerators=true,DevicePlugins=true\"\n");
+  host.Mend();
+  EXPECT_THAT(host.Ids(), IsEmpty());
+  EXPECT_EQ(host.dir().ReadFile("etc/default/kubelet"), "ARGS=\"\"\n");
+}
+
+TEST(DoctorTest, OfAKubeletOfUnknownVersionGatesAreToldAsAWarning) {
+  const WellHost host;
+  host.Write(kKubeletVersion, "");
+  host.Write("etc/default/kubelet", "ARGS=\"--feature-gates=KubeletPodResources=true\"\n");
+  EXPECT_THAT(host.Ids(), ElementsAre("kubelet-gate-settled"));
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("the kubelet's version")));
 }
 
 class FixTest : public ::testing::Test {

@@ -43,8 +43,12 @@ void NoLibraries(const Facts& facts, Findings& findings) {
   if (facts.driver.is_nvidia_loaded && facts.driver.library_versions.empty()) {
     findings.Add(fmt::format("module {} is loaded, no libcuda or libnvidia-ml below {}",
                              facts.driver.module_version, facts.driver.driver_root),
-                 {InstallCommand(facts, "libcuda1 libnvidia-ml1 nvidia-smi", "nvidia-driver-cuda",
-                                 "nvidia-compute-utils-G06"),
+                 {InstallCommand(facts, {.debian = "libcuda1 libnvidia-ml1 nvidia-smi",
+                                         .ubuntu = fmt::format(
+                                             "libnvidia-compute-{0}-server nvidia-utils-{0}-server",
+                                             BranchOf(facts)),
+                                         .rhel = "nvidia-driver-cuda",
+                                         .suse = "nvidia-compute-utils-G06"}),
                   "# a driver that lies in a container: name its place with --driver-root"});
   }
 }
@@ -67,17 +71,29 @@ void PackagesDiffer(const Facts& facts, Findings& findings) {
   for (const auto& [name, version] : facts.install.packages) {
     names.push_back(fmt::format("{} {}", name, version));
   }
-  findings.Add(Join(names, ", "), {"apt-get update && apt-get install --only-upgrade " +
-                                       facts.install.packages.begin()->first,
-                                   "apt-mark showhold   # what keeps one of them back"});
+  findings.Add(Join(names, ", "), UpdateCommands(facts, facts.install.packages.begin()->first));
+}
+
+std::string ReinstallCommand(const Facts& facts) {
+  const std::string& package = facts.install.packages.begin()->first;
+  switch (facts.system.family) {
+    case Family::kRhel:
+      return fmt::format("dnf reinstall {}", package);
+    case Family::kSuse:
+      return fmt::format("zypper install --force {}", package);
+    case Family::kDebian:
+    case Family::kUbuntu:
+    case Family::kOther:
+      break;
+  }
+  return fmt::format("apt-get install --reinstall {}", package);
 }
 
 void InstalledTwice(const Facts& facts, Findings& findings) {
   if (facts.install.has_runfile && !facts.install.packages.empty()) {
     findings.Add(fmt::format("/usr/bin/nvidia-uninstall is there, and so is the package {}",
                              facts.install.packages.begin()->first),
-                 {"nvidia-uninstall",
-                  "apt-get install --reinstall " + facts.install.packages.begin()->first});
+                 {"nvidia-uninstall", ReinstallCommand(facts)});
   }
 }
 
@@ -109,10 +125,14 @@ void HalfLoaded(const Facts& facts, Findings& findings) {
 
 void NoFirmware(const Facts& facts, Findings& findings) {
   if (facts.driver.is_open_module && !facts.install.has_firmware) {
-    findings.Add(fmt::format("no /lib/firmware/nvidia/{}", facts.driver.module_version),
-                 {InstallCommand(facts, "firmware-nvidia-gsp", "nvidia-kmod-common",
-                                 "kernel-firmware-nvidia-gspx-G06"),
-                  std::string(kReload)});
+    findings.Add(
+        fmt::format("no /lib/firmware/nvidia/{}", facts.driver.module_version),
+        {InstallCommand(facts, {.debian = "firmware-nvidia-gsp",
+                                .ubuntu = fmt::format("nvidia-firmware-{}-server-{}",
+                                                      BranchOf(facts), facts.driver.module_version),
+                                .rhel = "nvidia-kmod-common",
+                                .suse = "kernel-firmware-nvidia-gspx-G06"}),
+         std::string(kReload)});
   }
 }
 

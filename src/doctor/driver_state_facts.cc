@@ -15,16 +15,70 @@ constexpr size_t kPackagesLimit = size_t{32} << 20;
 
 // What the names of the driver's packages begin with: module and user space, which are made of one
 // version. Tools with versions of their own are not among them.
-constexpr std::array<std::string_view, 9> kDriverPackages = {
-    "nvidia-kernel-dkms",      "nvidia-dkms-",  "nvidia-kernel-open-dkms",
-    "nvidia-open-kernel-dkms", "libcuda1",      "libnvidia-ml1",
-    "libnvidia-compute-",      "nvidia-utils-", "nvidia-compute-utils-"};
+constexpr std::array<std::string_view, 15> kDriverPackages = {"nvidia-kernel-dkms",
+                                                              "nvidia-dkms-",
+                                                              "nvidia-kernel-open-dkms",
+                                                              "nvidia-open-kernel-dkms",
+                                                              "libcuda1",
+                                                              "libnvidia-ml1",
+                                                              "libnvidia-compute-",
+                                                              "nvidia-utils-",
+                                                              "nvidia-compute-utils-",
+                                                              "kmod-nvidia-",
+                                                              "nvidia-driver-cuda",
+                                                              "nvidia-driver-libs",
+                                                              "nvidia-kmod-common",
+                                                              "nvidia-compute-G06",
+                                                              "nvidia-open-driver-G06-"};
 
 // "1:535.104.05-1~deb12u1" → "535.104.05"; "" for what is no driver's version.
 std::string UpstreamVersion(std::string_view version) {
   version = version.substr(version.find(':') == std::string_view::npos ? 0 : version.find(':') + 1);
-  version = version.substr(0, version.find_first_of("-~+"));
+  version = version.substr(0, version.find_first_of("-~+_"));
   return host::IsDriverVersion(version) ? std::string(version) : std::string();
+}
+
+void NotePackage(std::string_view name, std::string_view text, InstallFacts& facts) {
+  const std::string version = UpstreamVersion(Trim(text));
+  if (version.empty()) {
+    return;
+  }
+  const bool is_fabric = name.starts_with("nvidia-fabricmanager") ||
+                         name.starts_with("nvidia-fabric-manager") ||
+                         name.starts_with("cuda-drivers-fabricmanager");
+  if (is_fabric) {
+    // Headers are of no version that matters here.
+    facts.fabric_version =
+        name.find("-dev") == std::string_view::npos ? version : facts.fabric_version;
+    return;
+  }
+  const auto starts = [name](std::string_view start) { return name.starts_with(start); };
+  if (std::ranges::any_of(kDriverPackages, starts)) {
+    facts.packages[std::string(name)] = version;
+  }
+}
+
+// The database of rpm is no text: its own program reads it.
+void AskRpm(Sight& sight, sys::ProgramRunner& runner, InstallFacts& facts) {
+  const std::string rpm = engine::FindProgram(sight.host(), "rpm");
+  if (rpm.empty()) {
+    sight.Say("packages of the driver: no rpm is here");
+    return;
+  }
+  const StatusOr<sys::RunResult> result =
+      runner.Run({.argv = {rpm, "-qa", "--qf", "%{NAME} %{VERSION}\\n", "*nvidia*"},
+                  .root = sight.host().path()});
+  if (!result.ok() || !result->IsSuccess()) {
+    sight.Say(fmt::format("packages of the driver: rpm: {}",
+                          result.ok() ? sys::Describe(*result) : Message(result.status())));
+    return;
+  }
+  for (const std::string_view line : Split(result->out, '\n')) {
+    const std::vector<std::string_view> words = Words(line);
+    if (words.size() == 2) {
+      NotePackage(words[0], words[1], facts);
+    }
+  }
 }
 
 // Source: the paragraphs of dpkg's status file, deb-control(5).
@@ -39,17 +93,7 @@ void ReadPackages(Sight& sight, InstallFacts& facts) {
     } else if (line.starts_with("Status: ")) {
       is_installed = line.ends_with(" ok installed");
     } else if (line.starts_with("Version: ") && is_installed) {
-      const std::string version = UpstreamVersion(Trim(line.substr(9)));
-      if (version.empty()) {
-        continue;
-      }
-      if (name.starts_with("nvidia-fabricmanager") && !name.ends_with("-dev")) {
-        facts.fabric_version = version;
-      } else if (std::ranges::any_of(kDriverPackages, [&](std::string_view start) {
-                   return name.starts_with(start);
-                 })) {
-        facts.packages[std::string(name)] = version;
-      }
+      NotePackage(name, line.substr(9), facts);
     }
   }
 }
@@ -87,10 +131,13 @@ void NoteClosed(Sight& sight, const std::string& path, DeviceFacts& facts) {
 
 }  // namespace
 
-InstallFacts ReadInstallFacts(Sight& sight, const host::DriverRoot& root,
-                              const host::DriverFacts& driver) {
+InstallFacts ReadInstallFacts(Sight& sight, sys::ProgramRunner& runner, Family family,
+                              const host::DriverRoot& root, const host::DriverFacts& driver) {
   InstallFacts facts;
   ReadPackages(sight, facts);
+  if (family == Family::kRhel || family == Family::kSuse) {
+    AskRpm(sight, runner, facts);
+  }
   facts.has_runfile = root.driver.Exists("usr/bin/nvidia-uninstall");
   for (const std::string_view folder : {"lib/firmware", "usr/lib/firmware"}) {
     facts.has_firmware |=

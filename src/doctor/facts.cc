@@ -21,7 +21,10 @@ Family ReadFamily(Sight& sight) {
   const std::optional<std::string> text = sight.Text("etc/os-release");
   std::map<std::string, std::string> release = features::ParseOsRelease(text.value_or(""));
   const std::string ids = fmt::format("{} {}", release["ID"], release["ID_LIKE"]);
-  if (HasWord(ids, {"debian", "ubuntu"})) {
+  if (HasWord(ids, {"ubuntu"})) {
+    return Family::kUbuntu;
+  }
+  if (HasWord(ids, {"debian"})) {
     return Family::kDebian;
   }
   if (HasWord(ids, {"rhel", "fedora", "centos", "amzn", "azurelinux"})) {
@@ -70,10 +73,10 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
   Facts facts;
   Sight sight(root.host, facts.unseen);
   facts.pci = ReadPciFacts(sight);
-  facts.kernel = ReadKernelFacts(sight);
+  facts.kernel = ReadKernelFacts(sight, runner);
   facts.system = ReadSystemFacts(sight);
   facts.driver = host::ReadDriverFacts(root);
-  facts.install = ReadInstallFacts(sight, root, facts.driver);
+  facts.install = ReadInstallFacts(sight, runner, facts.system.family, root, facts.driver);
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
   facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes);
@@ -89,23 +92,48 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
   return facts;
 }
 
-std::string InstallCommand(const Facts& facts, const std::string& debian, const std::string& rhel,
-                           const std::string& suse) {
+std::string InstallCommand(const Facts& facts, const Packages& packages) {
   switch (facts.system.family) {
     case Family::kDebian:
-      return "apt-get install " + debian;
+      return fmt::format("apt-get install {}", packages.debian);
+    case Family::kUbuntu:
+      return fmt::format("apt-get install {}", packages.ubuntu);
     case Family::kRhel:
-      return "dnf install " + rhel;
+      return fmt::format("dnf install {}", packages.rhel);
     case Family::kSuse:
-      return "zypper install " + suse;
+      return fmt::format("zypper install {}", packages.suse);
     case Family::kOther:
       break;
   }
-  return fmt::format("# install this distribution's package of {}", debian);
+  return fmt::format("# install this distribution's package of {}", packages.debian);
+}
+
+std::vector<std::string> UpdateCommands(const Facts& facts, const std::string& package) {
+  switch (facts.system.family) {
+    case Family::kRhel:
+      return {fmt::format("dnf upgrade {}", package),
+              "dnf versionlock list   # what keeps one of them back"};
+    case Family::kSuse:
+      return {fmt::format("zypper update {}", package),
+              "zypper locks   # what keeps one of them back"};
+    case Family::kDebian:
+    case Family::kUbuntu:
+    case Family::kOther:
+      break;
+  }
+  return {fmt::format("apt-get update && apt-get install --only-upgrade {}", package),
+          "apt-mark showhold   # what keeps one of them back"};
+}
+
+std::string BranchOf(const Facts& facts) {
+  const std::string& version = facts.driver.module_version;
+  return version.empty() ? "BRANCH" : version.substr(0, version.find('.'));
 }
 
 std::string InitramfsCommand(const Facts& facts) {
-  return facts.system.family == Family::kDebian ? "update-initramfs -u" : "dracut --force";
+  const bool is_debian =
+      facts.system.family == Family::kDebian || facts.system.family == Family::kUbuntu;
+  return is_debian ? "update-initramfs -u" : "dracut --force";
 }
 
 }  // namespace kgpu::doctor

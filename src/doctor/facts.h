@@ -48,6 +48,7 @@ struct PciFacts {
   std::vector<GpuFacts> gpus;
   std::vector<host::PciDevice> nvswitches;
   size_t numa_nodes = 1;
+  bool is_unseen = false;  // the bus can not be read: no GPU there means nothing
 };
 PciFacts ReadPciFacts(Sight& sight);
 
@@ -77,7 +78,7 @@ struct KernelFacts {
   bool is_loading_refused = false;       // modules_disabled
   std::set<std::string> installed;       // names of modules of this kernel, without ".ko"
   std::string nvidia_file;               // path of nvidia.ko for this kernel; empty: none
-  std::optional<bool> is_nvidia_signed;  // nothing: compressed, or could not be read
+  std::optional<bool> is_nvidia_signed;  // nothing: could not be read
   std::string dkms_version;              // of the driver's sources that DKMS has; empty: none
   bool is_dkms_built = false;            // for this kernel
   std::string gcc;                       // what /usr/bin/gcc leads to: "gcc-12"; empty: none
@@ -88,9 +89,9 @@ struct KernelFacts {
   std::string key_file;
   std::vector<Blacklisted> blacklist;
 };
-KernelFacts ReadKernelFacts(Sight& sight);
+KernelFacts ReadKernelFacts(Sight& sight, sys::ProgramRunner& runner);
 
-enum class Family : uint8_t { kOther, kDebian, kRhel, kSuse };
+enum class Family : uint8_t { kOther, kDebian, kUbuntu, kRhel, kSuse };
 
 struct SystemFacts {
   Family family = Family::kOther;
@@ -102,8 +103,8 @@ SystemFacts ReadSystemFacts(Sight& sight);
 
 // What is installed of NVIDIA's driver.
 struct InstallFacts {
-  // Installed packages of the driver and their upstream versions. Debian's kind only: the others'
-  // databases are no texts.
+  // Installed packages of the driver and their upstream versions: read from dpkg's file, told by
+  // the host's own rpm.
   std::map<std::string, std::string> packages;
   std::string fabric_version;            // of the fabric manager's package; empty: none
   bool has_runfile = false;              // NVIDIA's own installer was here
@@ -111,8 +112,8 @@ struct InstallFacts {
   std::optional<bool> is_cuda_in_cache;  // libcuda.so.1 in ld.so.cache; nothing: no cache
   bool has_fabric_manager = false;
 };
-InstallFacts ReadInstallFacts(Sight& sight, const host::DriverRoot& root,
-                              const host::DriverFacts& driver);
+InstallFacts ReadInstallFacts(Sight& sight, sys::ProgramRunner& runner, Family family,
+                              const host::DriverRoot& root, const host::DriverFacts& driver);
 
 struct DeviceFacts {
   host::DeviceNodes nodes;
@@ -191,9 +192,19 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
 // What two device plugins serve at once: ends of the names of their sockets, "gpu.sock".
 std::vector<std::string> TwiceServed(const Facts& facts);
 
-// The command that installs a package by its name in each family; "# …" elsewhere.
-std::string InstallCommand(const Facts& facts, const std::string& debian, const std::string& rhel,
-                           const std::string& suse);
+// Names of packages in each family.
+struct Packages {
+  std::string debian;
+  std::string ubuntu;
+  std::string rhel;
+  std::string suse;
+};
+// The command that installs them; "# …" where the family is not known.
+std::string InstallCommand(const Facts& facts, const Packages& packages);
+// Commands that bring one package to its newest version, and show what holds it back.
+std::vector<std::string> UpdateCommands(const Facts& facts, const std::string& package);
+// "535" of the loaded driver: Ubuntu's packages are named so; "BRANCH" where it is not known.
+std::string BranchOf(const Facts& facts);
 // The command that builds the initial RAM disk again.
 std::string InitramfsCommand(const Facts& facts);
 

@@ -33,8 +33,23 @@ bool IsKeptOut(const Facts& facts) {
 
 std::string HeadersCommand(const Facts& facts) {
   const std::string& release = facts.kernel.release;
-  return InstallCommand(facts, "linux-headers-" + release, "kernel-devel-" + release,
-                        "kernel-default-devel");
+  const std::string headers = fmt::format("linux-headers-{}", release);
+  return InstallCommand(facts, {.debian = headers,
+                                .ubuntu = headers,
+                                .rhel = fmt::format("kernel-devel-{}", release),
+                                .suse = "kernel-default-devel"});
+}
+
+// Ubuntu's own tool knows which branch fits the card.
+std::string DriverCommand(const Facts& facts) {
+  if (facts.system.family == Family::kUbuntu) {
+    return "ubuntu-drivers install --gpgpu";
+  }
+  return InstallCommand(
+      facts, {.debian = "nvidia-kernel-dkms nvidia-driver",
+              .ubuntu = "",
+              .rhel = "nvidia-open   # 8 and 9: dnf module enable nvidia-driver:open-dkms first",
+              .suse = "nvidia-open-driver-G06-signed-kmp-default nvidia-compute-utils-G06"});
 }
 
 void ModulesGone(const Facts& facts, Findings& findings) {
@@ -49,9 +64,7 @@ void DriverMissing(const Facts& facts, Findings& findings) {
   if (IsModuleMissing(facts) && facts.kernel.dkms_version.empty()) {
     findings.Add(fmt::format("no nvidia.ko for kernel {} and no sources of it with DKMS",
                              facts.kernel.release),
-                 {HeadersCommand(facts),
-                  InstallCommand(facts, "nvidia-kernel-dkms nvidia-driver", "kmod-nvidia-open-dkms",
-                                 "nvidia-open-driver-G06-signed-kmp-default")});
+                 {HeadersCommand(facts), DriverCommand(facts)});
   }
 }
 
@@ -78,7 +91,11 @@ void NoHeaders(const Facts& facts, Findings& findings) {
 void NoCompiler(const Facts& facts, Findings& findings) {
   if (facts.has_gpus() && !facts.kernel.dkms_version.empty() && facts.kernel.gcc.empty() &&
       facts.kernel.gccs.empty()) {
-    findings.Add("no /usr/bin/gcc", {InstallCommand(facts, "gcc make", "gcc make", "gcc make")});
+    findings.Add(
+        "no /usr/bin/gcc",
+        {InstallCommand(
+            facts,
+            {.debian = "gcc make", .ubuntu = "gcc make", .rhel = "gcc make", .suse = "gcc make"})});
   }
 }
 
@@ -87,10 +104,13 @@ void OtherCompiler(const Facts& facts, Findings& findings) {
   const bool is_known = !kernel.built_by.empty() && kernel.gcc.starts_with("gcc-");
   if (facts.has_gpus() && !kernel.dkms_version.empty() && is_known &&
       kernel.gcc != kernel.built_by && !kernel.gccs.contains(kernel.built_by)) {
-    findings.Add(fmt::format("kernel {} was built by {}, here is {}", kernel.release,
-                             kernel.built_by, kernel.gcc),
-                 {InstallCommand(facts, kernel.built_by, "gcc",
-                                 kernel.built_by.substr(0, 3) + kernel.built_by.substr(4))});
+    findings.Add(
+        fmt::format("kernel {} was built by {}, here is {}", kernel.release, kernel.built_by,
+                    kernel.gcc),
+        {InstallCommand(facts, {.debian = kernel.built_by,
+                                .ubuntu = kernel.built_by,
+                                .rhel = "gcc",
+                                .suse = fmt::format("gcc{}", kernel.built_by.substr(4))})});
   }
 }
 

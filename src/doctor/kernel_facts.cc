@@ -5,6 +5,7 @@
 
 #include "src/base/strings.h"
 #include "src/doctor/facts.h"
+#include "src/engine/find.h"
 
 namespace kgpu::doctor {
 namespace {
@@ -37,7 +38,31 @@ std::string ModuleName(std::string_view path) {
   return text;
 }
 
-void ReadInstalled(Sight& sight, KernelFacts& facts) {
+// What the host's own modinfo reads out of a module, compressed ones too.
+std::optional<bool> IsSigned(Sight& sight, sys::ProgramRunner& runner, const std::string& file) {
+  if (file.ends_with(".ko")) {
+    const std::optional<std::string> tail = sight.Tail(file, kSigned.size());
+    return tail ? std::optional<bool>(*tail == kSigned) : std::nullopt;
+  }
+  const std::string modinfo = engine::FindProgram(sight.host(), "modinfo");
+  if (modinfo.empty()) {
+    sight.Say(fmt::format("the signature of {}: it is compressed, and no modinfo is here", file));
+    return std::nullopt;
+  }
+  const StatusOr<sys::RunResult> result =
+      runner.Run({.argv = {modinfo, file}, .root = sight.host().path()});
+  if (!result.ok() || !result->IsSuccess()) {
+    sight.Say(fmt::format("the signature of {}: it is compressed, and modinfo: {}", file,
+                          result.ok() ? sys::Describe(*result) : Message(result.status())));
+    return std::nullopt;
+  }
+  const std::vector<std::string_view> lines = Split(result->out, '\n');
+  return std::ranges::any_of(lines, [](std::string_view line) {
+    return line.starts_with("sig_id:") || line.starts_with("signer:");
+  });
+}
+
+void ReadInstalled(Sight& sight, sys::ProgramRunner& runner, KernelFacts& facts) {
   const std::string folder = fmt::format("lib/modules/{}", facts.release);
   facts.has_module_folder = sight.host().Exists(folder);
   facts.has_headers = sight.host().Exists(folder + "/build/Makefile");
@@ -53,9 +78,8 @@ void ReadInstalled(Sight& sight, KernelFacts& facts) {
       facts.installed.insert(name);
     }
   }
-  if (facts.nvidia_file.ends_with(".ko")) {
-    const std::optional<std::string> tail = sight.Tail(facts.nvidia_file, kSigned.size());
-    facts.is_nvidia_signed = tail ? std::optional<bool>(*tail == kSigned) : std::nullopt;
+  if (!facts.nvidia_file.empty()) {
+    facts.is_nvidia_signed = IsSigned(sight, runner, facts.nvidia_file);
   }
 }
 
@@ -126,7 +150,7 @@ void ReadBlacklist(Sight& sight, KernelFacts& facts) {
 
 }  // namespace
 
-KernelFacts ReadKernelFacts(Sight& sight) {
+KernelFacts ReadKernelFacts(Sight& sight, sys::ProgramRunner& runner) {
   KernelFacts facts;
   facts.release = sight.Line("proc/sys/kernel/osrelease");
   facts.built_by = BuiltBy(sight.Line("proc/version"));
@@ -137,7 +161,7 @@ KernelFacts ReadKernelFacts(Sight& sight) {
     facts.loaded.insert(module.name);
   }
   if (!facts.release.empty()) {
-    ReadInstalled(sight, facts);
+    ReadInstalled(sight, runner, facts);
   }
   ReadDkms(sight, facts);
   ReadCompilers(sight, facts);

@@ -26,31 +26,6 @@ std::string WhereOf(const KubeletSetting& setting) {
   return setting.path.empty() ? "the kubelet's command line" : setting.path;
 }
 
-// The file without the gate or flag, where it stands in one.
-std::optional<FileEdit> EditOf(const KubeletFacts& kubelet, const KubeletSetting& setting,
-                               bool is_flag) {
-  const auto file = kubelet.files.find(setting.path);
-  if (file == kubelet.files.end()) {
-    return std::nullopt;
-  }
-  const std::set<std::string> names = {setting.name};
-  if (!file->second.is_config) {
-    const std::set<std::string> none;
-    return FileEdit{setting.path, is_flag ? FlagsWithout(file->second.text, none, names)
-                                          : FlagsWithout(file->second.text, names, none)};
-  }
-  std::optional<std::string> text = ConfigWithout(file->second.text, names);
-  return text ? std::optional<FileEdit>(FileEdit{setting.path, *std::move(text)}) : std::nullopt;
-}
-
-void AddSetting(const KubeletFacts& kubelet, const KubeletSetting& setting, bool is_flag,
-                std::string evidence, Findings& findings) {
-  findings.Add(
-      std::move(evidence),
-      {fmt::format("# take {} out of {}", setting.name, WhereOf(setting)), Restart(kubelet)},
-      EditOf(kubelet, setting, is_flag));
-}
-
 std::string VersionText(const KubeletFacts& kubelet) {
   return kubelet.version ? engine::ToString(*kubelet.version) : "of unknown version";
 }
@@ -73,6 +48,40 @@ bool IsFlagGone(const KubeletFacts& kubelet, const KubeletSetting& flag) {
     }
   }
   return false;
+}
+
+// The file without the setting, and without whatever else in it keeps the kubelet from starting.
+std::optional<FileEdit> EditOf(const KubeletFacts& kubelet, const KubeletSetting& setting) {
+  const auto file = kubelet.files.find(setting.path);
+  if (file == kubelet.files.end()) {
+    return std::nullopt;
+  }
+  std::set<std::string> gates;
+  std::set<std::string> flags;
+  (setting.name.starts_with("--") ? flags : gates).insert(setting.name);
+  for (const KubeletSetting& gate : kubelet.gates) {
+    if (gate.path == setting.path && IsGateGone(kubelet, gate)) {
+      gates.insert(gate.name);
+    }
+  }
+  for (const KubeletSetting& flag : kubelet.flags) {
+    if (flag.path == setting.path && IsFlagGone(kubelet, flag)) {
+      flags.insert(flag.name);
+    }
+  }
+  if (!file->second.is_config) {
+    return FileEdit{setting.path, FlagsWithout(file->second.text, gates, flags)};
+  }
+  std::optional<std::string> text = ConfigWithout(file->second.text, gates);
+  return text ? std::optional<FileEdit>(FileEdit{setting.path, *std::move(text)}) : std::nullopt;
+}
+
+void AddSetting(const KubeletFacts& kubelet, const KubeletSetting& setting, std::string evidence,
+                Findings& findings) {
+  findings.Add(
+      std::move(evidence),
+      {fmt::format("# take {} out of {}", setting.name, WhereOf(setting)), Restart(kubelet)},
+      EditOf(kubelet, setting));
 }
 
 bool IsKeptFromStarting(const KubeletFacts& kubelet) {
@@ -106,7 +115,7 @@ void BadConfig(const Facts& facts, Findings& findings) {
 void GateGone(const Facts& facts, Findings& findings) {
   for (const KubeletSetting& gate : facts.kubelet.gates) {
     if (IsGateGone(facts.kubelet, gate)) {
-      AddSetting(facts.kubelet, gate, false,
+      AddSetting(facts.kubelet, gate,
                  fmt::format("{} sets {}, which is gone since Kubernetes 1.{}; the kubelet is {}",
                              WhereOf(gate), gate.name, HistoryOf(gate.name)->gone,
                              VersionText(facts.kubelet)),
@@ -118,7 +127,7 @@ void GateGone(const Facts& facts, Findings& findings) {
 void FlagGone(const Facts& facts, Findings& findings) {
   for (const KubeletSetting& flag : facts.kubelet.flags) {
     if (IsFlagGone(facts.kubelet, flag)) {
-      AddSetting(facts.kubelet, flag, true,
+      AddSetting(facts.kubelet, flag,
                  fmt::format("{} has {}, which the kubelet {} does not know", WhereOf(flag),
                              flag.name, VersionText(facts.kubelet)),
                  findings);
@@ -127,7 +136,8 @@ void FlagGone(const Facts& facts, Findings& findings) {
 }
 
 bool IsSettled(const KubeletFacts& kubelet, const GateHistory& history) {
-  return kubelet.version && history.settled != 0 && kubelet.version->minor >= history.settled;
+  // Of an unknown version the newest is assumed: a warning too many, not one too few.
+  return history.settled != 0 && (!kubelet.version || kubelet.version->minor >= history.settled);
 }
 
 void GateSettled(const Facts& facts, Findings& findings) {
@@ -139,7 +149,7 @@ void GateSettled(const Facts& facts, Findings& findings) {
     const std::string end =
         history->gone == 0 ? "a later version will not know it"
                            : fmt::format("Kubernetes 1.{} does not start with it", history->gone);
-    AddSetting(facts.kubelet, gate, false,
+    AddSetting(facts.kubelet, gate,
                fmt::format("{} sets {}, which is on for good since 1.{}: {}", WhereOf(gate),
                            gate.name, history->settled, end),
                findings);
@@ -151,8 +161,8 @@ void GateOff(const Facts& facts, Findings& findings) {
     const std::optional<GateHistory> history = HistoryOf(gate.name);
     if (history && history->is_needed && !gate.is_on && !IsGateGone(facts.kubelet, gate) &&
         !IsSettled(facts.kubelet, *history)) {
-      AddSetting(facts.kubelet, gate, false,
-                 fmt::format("{} switches {} off", WhereOf(gate), gate.name), findings);
+      AddSetting(facts.kubelet, gate, fmt::format("{} switches {} off", WhereOf(gate), gate.name),
+                 findings);
     }
   }
 }

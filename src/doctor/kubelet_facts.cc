@@ -40,6 +40,7 @@ void ReadProcess(Sight& sight, sys::ProgramRunner& runner, KubeletFacts& facts) 
   }
   const std::string program = is_kubelet ? facts.program : engine::FindProgram(sight.host(), "k3s");
   if (program.empty()) {
+    facts.version_reason = "no program of it was found";
     return;
   }
   const StatusOr<sys::RunResult> result =
@@ -48,8 +49,9 @@ void ReadProcess(Sight& sight, sys::ProgramRunner& runner, KubeletFacts& facts) 
     facts.version = engine::FindVersion(result->out);
   }
   if (!facts.version) {
-    sight.Say(fmt::format("the kubelet's version: {} --version: {}", program,
-                          result.ok() ? sys::Describe(*result) : Message(result.status())));
+    facts.version_reason =
+        fmt::format("{} --version: {}", program,
+                    result.ok() ? sys::Describe(*result) : std::string(Message(result.status())));
   }
 }
 
@@ -203,6 +205,9 @@ KubeletFacts ReadKubeletFacts(Sight& sight, sys::ProgramRunner& runner) {
   ReadFlags(sight, facts);
   if (facts.daemon) {
     NoteFlags(CommandLine(*facts.daemon), "", facts);
+  }
+  if (facts.is_here() && !facts.version) {
+    sight.Say(fmt::format("the kubelet's version: {}", facts.version_reason));
   }
   if (facts.is_here()) {
     ReadSockets(sight, facts);

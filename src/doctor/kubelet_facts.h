@@ -54,8 +54,9 @@ struct KubeletFacts {
   std::optional<engine::Daemon> daemon;  // runs; of k3s and the like the process that contains it
   std::string program;                   // empty: not found
   std::optional<engine::Version> version;
-  std::string root;         // --root-dir
-  std::string config_path;  // "/var/lib/kubelet/config.yaml", where it is there
+  std::string version_reason;  // why it is not known
+  std::string root;            // --root-dir
+  std::string config_path;     // "/var/lib/kubelet/config.yaml", where it is there
   std::string config_problem;
   std::string cgroup_driver;     // empty: it does not say
   bool is_config_newer = false;  // than the process

@@ -27,7 +27,7 @@ std::vector<GpuFacts> Present(const Facts& facts) {
 }
 
 void NoGpu(const Facts& facts, Findings& findings) {
-  if (!facts.has_gpus()) {
+  if (!facts.has_gpus() && !facts.pci.is_unseen) {
     findings.Add("no device of vendor 10de with class 0300 or 0302 on the PCI bus",
                  {"lspci -nn -d 10de:", "echo 1 > /sys/bus/pci/rescan",
                   "# seat the card again, or hand it to this virtual machine"});

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kExtendedStart = 0x100;
 constexpr size_t kExtendedEnd = 0x1000;
 constexpr uint32_t kAcsId = 0x000d;
+constexpr size_t kWithoutRoot = 64;  // what the kernel shows of a configuration space to others
 // Flags of a line in sysfs' `resource`. Source: include/linux/ioport.h of the kernel.
 constexpr uint64_t kIsMemory = 0x200;
 constexpr uint64_t kIsUnset = 0x20000000;
@@ -68,6 +69,9 @@ std::vector<Bridge> ReadBridges(Sight& sight, const std::string& folder) {
     Bridge bridge;
     bridge.address = id->str();
     const std::string config = sight.Text(at + "/config").value_or("");
+    if (config.size() == kWithoutRoot) {
+      sight.Say("Access Control Services of PCIe bridges: only root may read their whole config");
+    }
     if (const std::optional<AcsControl> acs = FindAcsControl(config)) {
       bridge.acs_control = acs->value;
       bridge.acs_offset = acs->offset;
@@ -120,7 +124,10 @@ std::optional<AcsControl> FindAcsControl(std::string_view config) {
 PciFacts ReadPciFacts(Sight& sight) {
   PciFacts facts;
   const StatusOr<std::vector<host::PciDevice>> devices = host::ScanNvidiaPci(sight.host());
-  if (devices.ok()) {
+  if (!devices.ok()) {
+    facts.is_unseen = devices.status().code() != StatusCode::kNotFound;
+    sight.Note(devices.status());
+  } else {
     for (const host::PciDevice& device : *devices) {
       if (device.is_gpu()) {
         facts.gpus.push_back(ReadGpu(sight, device));

@@ -34,10 +34,13 @@ void PersistenceRefused(const Facts& facts, Findings& findings) {
 void NoFabricManager(const Facts& facts, Findings& findings) {
   if (!facts.pci.nvswitches.empty() && facts.services.fabric.empty() &&
       !facts.install.has_fabric_manager) {
-    findings.Add(fmt::format("{} NVSwitches and no nv-fabricmanager", facts.pci.nvswitches.size()),
-                 {InstallCommand(facts, "nvidia-fabricmanager", "nvidia-fabricmanager",
-                                 "nvidia-fabricmanager"),
-                  "systemctl enable --now nvidia-fabricmanager"});
+    findings.Add(
+        fmt::format("{} NVSwitches and no nv-fabricmanager", facts.pci.nvswitches.size()),
+        {InstallCommand(facts, {.debian = "nvidia-fabricmanager   # NVIDIA's repository",
+                                .ubuntu = fmt::format("nvidia-fabricmanager-{}", BranchOf(facts)),
+                                .rhel = "nvidia-fabricmanager",
+                                .suse = "nvidia-fabricmanager"}),
+         "systemctl enable --now nvidia-fabricmanager"});
   }
 }
 
@@ -51,15 +54,23 @@ void FabricStopped(const Facts& facts, Findings& findings) {
   }
 }
 
+std::string FabricOf(const Facts& facts) {
+  const std::string& version = facts.driver.module_version;
+  const std::string apt = fmt::format("'nvidia-fabricmanager={}-*'", version);
+  return InstallCommand(
+      facts, {.debian = apt,
+              .ubuntu = fmt::format("'nvidia-fabricmanager-{}={}-*'", BranchOf(facts), version),
+              .rhel = fmt::format("nvidia-fabricmanager-{}", version),
+              .suse = fmt::format("nvidia-fabricmanager={}", version)});
+}
+
 void FabricVersion(const Facts& facts, Findings& findings) {
   const std::string& version = facts.install.fabric_version;
   if (!version.empty() && !facts.driver.module_version.empty() &&
       version != facts.driver.module_version) {
-    findings.Add(
-        fmt::format("the fabric manager's package is {}, the driver {}", version,
-                    facts.driver.module_version),
-        {fmt::format("apt-get install 'nvidia-fabricmanager*={}-*'", facts.driver.module_version),
-         "systemctl restart nvidia-fabricmanager"});
+    findings.Add(fmt::format("the fabric manager's package is {}, the driver {}", version,
+                             facts.driver.module_version),
+                 {FabricOf(facts), "systemctl restart nvidia-fabricmanager"});
   }
 }
 

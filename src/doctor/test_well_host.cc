@@ -27,8 +27,12 @@ std::string SysfsFolder(std::string_view address) {
 
 }  // namespace
 
-WellHost::WellHost() {
-  host_.InstallDebian();
+WellHost::WellHost(Family family) {
+  if (family == Family::kRhel || family == Family::kSuse) {
+    host_.InstallRhel();
+  } else {
+    host_.InstallDebian();
+  }
   has_nodes_ = host_.AddNodes(2);
   for (const std::string_view name : {"nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"}) {
     (void)chmod(dir().At(fmt::format("dev/{}", name)).c_str(), 0666);  // whatever the umask
@@ -40,14 +44,45 @@ WellHost::WellHost() {
   AddKernel();
   AddEngine();
   AddKubelet();
-  Write("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
   Link("/usr/lib/systemd/system/multi-user.target", "etc/systemd/system/default.target");
   Write("proc/stat", "btime 1700000000\n");
   AddProcess(700, "nvidia-persiste", {"/usr/bin/nvidia-persistenced", "--user", "nvpd"});
-  Write("var/lib/dpkg/status",
-        "Package: nvidia-kernel-dkms\nStatus: install ok installed\nVersion: 535.104.05-1\n\n"
-        "Package: libcuda1\nStatus: install ok installed\nVersion: 535.104.05-1~deb12u1\n\n"
-        "Package: nvidia-utils-470\nStatus: deinstall ok config-files\nVersion: 470.1.2-1\n\n");
+  AddDistribution(family);
+}
+
+void WellHost::AddDistribution(Family family) const {
+  if (family == Family::kDebian) {
+    Write("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
+    Write("var/lib/dpkg/status",
+          "Package: nvidia-kernel-dkms\nStatus: install ok installed\nVersion: 535.104.05-1\n\n"
+          "Package: libcuda1\nStatus: install ok installed\nVersion: 535.104.05-1~deb12u1\n\n"
+          "Package: nvidia-utils-470\nStatus: deinstall ok config-files\nVersion: 470.1.2-1\n\n");
+    return;
+  }
+  // Modules that somebody else has built and signed.
+  Remove("var/lib/dkms");
+  Remove(fmt::format("lib/modules/{}/updates", kRelease));
+  host_.AddProgram("usr/sbin/modinfo");
+  std::string file = "extra/nvidia.ko.xz";
+  if (family == Family::kUbuntu) {
+    file = "kernel/nvidia-535srv/nvidia.ko.zst";
+    Write("etc/os-release", "ID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"22.04\"\n");
+    Write("var/lib/dpkg/status",
+          "Package: libnvidia-compute-535-server\nStatus: install ok installed\n"
+          "Version: 535.104.05-0ubuntu0.22.04.1\n\nPackage: nvidia-fabricmanager-dev-535\n"
+          "Status: install ok installed\nVersion: 535.54.03-0ubuntu1\n\n");
+  } else if (family == Family::kRhel) {
+    Write("etc/os-release", "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.3\"\n");
+  } else {
+    file = "updates/nvidia.ko.zst";
+    Write("etc/os-release", "ID=\"sles\"\nID_LIKE=\"suse\"\nVERSION_ID=\"15.6\"\n");
+  }
+  if (family != Family::kUbuntu) {
+    host_.AddProgram("usr/bin/rpm");
+  }
+  Write(fmt::format("lib/modules/{}/{}", kRelease, file), "packed");
+  Write(fmt::format("lib/modules/{}/modules.dep", kRelease),
+        fmt::format("{}:\nkernel/drivers/gpu/drm/nouveau/nouveau.ko.xz:\n", file));
 }
 
 void WellHost::AddGpu(std::string_view address) const {
@@ -173,6 +208,11 @@ Diagnosis WellHost::Look() const {
   runner.Answer("/usr/bin/containerd", "");
   runner.Answer("/usr/bin/containerd --version", "containerd github.com/containerd v2.0.1 x\n");
   runner.Answer("/usr/bin/dockerd --version", "Docker version 20.10.24, build x\n");
+  runner.Answer("/usr/sbin/modinfo", "filename: nvidia.ko\nsigner: the distribution\n");
+  runner.Answer("/usr/bin/rpm -qa",
+                "kmod-nvidia-open-dkms 535.104.05\nnvidia-driver-cuda 535.104.05\n"
+                "nvidia-open-driver-G06-signed-kmp-default 535.104.05_k6.4.0\n"
+                "nvidia-container-toolkit 1.17.3\n");
   runner.Answer("/usr/bin/kubelet --version", dir().ReadFile(kKubeletVersion));
   auto diagnosis = Diagnose(GatherFacts(*root, runner, Hear()), {});
   return diagnosis.ok() ? *std::move(diagnosis) : Diagnosis{};

@@ -42,10 +42,11 @@ struct SaidByCluster {
 };
 
 // Debian 12, two A100 behind a PCIe switch, DKMS, Secure Boot with an enrolled key, driver
-// 535.104.05, containerd, a kubelet and an agent, node n1 of a cluster.
+// 535.104.05, containerd, a kubelet and an agent, node n1 of a cluster. Of the other families:
+// their places of libraries and modules, compressed and signed, and their packages.
 class WellHost {
  public:
-  WellHost();
+  explicit WellHost(Family family = Family::kDebian);
 
   const TestHost& tree() const { return host_; }
   const TempDir& dir() const { return host_.dir(); }
@@ -78,6 +79,7 @@ class WellHost {
  private:
   void AddGpu(std::string_view address) const;
   void AddKernel() const;
+  void AddDistribution(Family family) const;
   void AddEngine() const;
   void AddKubelet() const;
   Heard Hear() const;
