@@ -158,6 +158,7 @@ Status CheckKind(const std::optional<ModuleKind>& kind, const Needs& needs) {
 
 std::string Needs::Names() const {
   std::vector<std::string> names;
+  names.reserve(generations.size());
   for (const Generation generation : generations) {
     names.emplace_back(ToString(generation));
   }

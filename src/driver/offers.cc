@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace kgpu::driver {
 namespace {
@@ -45,6 +46,7 @@ std::vector<Offer> OfUbuntu(const HostFacts& facts) {
       break;
   }
   std::vector<Offer> offers;
+  offers.reserve(branches.size());
   for (const unsigned branch : branches) {
     offers.push_back({.branch = branch,
                       .has_open = branch >= 535,
@@ -68,24 +70,32 @@ std::vector<Offer> OfDistribution(const HostFacts& facts) {
   }
 }
 
-// The oldest branch that NVIDIA's repository has for a distribution; 0: it has no repository.
+struct FirstBranch {
+  Family family;
+  unsigned least;  // major version of the distribution
+  unsigned most;
+  unsigned branch;
+};
+
+constexpr unsigned kAny = std::numeric_limits<unsigned>::max();
+
+// The oldest branch that NVIDIA's repository has for a distribution.
 // Source: https://developer.download.nvidia.com/compute/cuda/repos/
+constexpr std::array kFirstBranches = {
+    FirstBranch{Family::kDebian, 12, 12, 535},     FirstBranch{Family::kDebian, 13, 13, 580},
+    FirstBranch{Family::kUbuntu, 22, 25, 535},     FirstBranch{Family::kUbuntu, 26, kAny, 595},
+    FirstBranch{Family::kRhel, 8, 9, 535},         FirstBranch{Family::kRhel, 10, kAny, 575},
+    FirstBranch{Family::kFedora, 41, kAny, 570},   FirstBranch{Family::kSuse, 0, 15, 535},
+    FirstBranch{Family::kAmazon, 2023, kAny, 550}, FirstBranch{Family::kSuse, 16, kAny, 580},
+};
+
+// 0: NVIDIA has no repository for it.
 unsigned FirstOfNvidia(const Distribution& distribution) {
-  switch (distribution.family) {
-    case Family::kDebian:
-      return distribution.major == 12 ? 535 : (distribution.major == 13 ? 580 : 0);
-    case Family::kUbuntu:
-      return distribution.major >= 26 ? 595 : (distribution.major >= 22 ? 535 : 0);
-    case Family::kRhel:
-      return distribution.major >= 10 ? 575 : (distribution.major >= 8 ? 535 : 0);
-    case Family::kFedora:
-      return distribution.major >= 41 ? 570 : 0;
-    case Family::kAmazon:
-      return distribution.major >= 2023 ? 550 : 0;
-    case Family::kSuse:
-      return distribution.major >= 16 ? 580 : 535;
-    case Family::kOther:
-      return 0;
+  for (const FirstBranch& row : kFirstBranches) {
+    if (row.family == distribution.family && row.least <= distribution.major &&
+        distribution.major <= row.most) {
+      return row.branch;
+    }
   }
   return 0;
 }

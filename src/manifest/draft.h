@@ -37,8 +37,8 @@ class Draft {
   // Whether a change could not be made in the text, so that comments are gone.
   bool is_reprinted() const { return is_reprinted_; }
 
-  // False where `change` changes nothing: its path leads nowhere.
-  bool Apply(const Change& change);
+  // False where `asked` changes nothing: its path leads nowhere.
+  bool Apply(const Change& asked);
 
  private:
   Draft(std::string text, doc::Located located)

@@ -19,6 +19,25 @@ bool IsPlain(std::string_view key) {
   });
 }
 
+struct Child {
+  const json::value* value = nullptr;  // null: it has none
+  size_t index = 0;                    // among its parent's
+};
+
+Child ChildOf(const json::value& parent, const Step& step) {
+  if (step.is_index) {
+    const json::array* list = parent.if_array();
+    const bool is_there = list != nullptr && step.index < list->size();
+    return is_there ? Child{&(*list)[step.index], step.index} : Child{};
+  }
+  const json::object* fields = parent.if_object();
+  const auto* found = fields == nullptr ? nullptr : fields->find(step.key);
+  if (found == nullptr || found == fields->end()) {
+    return {};
+  }
+  return {&found->value(), static_cast<size_t>(found - fields->begin())};
+}
+
 }  // namespace
 
 Path Path::Key(std::string_view key) const {
@@ -88,24 +107,14 @@ json::value* Find(json::value& root, const Path& path) {
 }
 
 const doc::Place* FindPlace(const doc::Located& located, const Path& path) {
-  const json::value* at = &located.root;
+  Child at{.value = &located.root};
   const doc::Place* place = &located.place;
   for (const Step& step : path.steps()) {
-    size_t index = step.index;
-    if (step.is_index) {
-      const json::array* list = at->if_array();
-      at = list != nullptr && index < list->size() ? &(*list)[index] : nullptr;
-    } else {
-      const json::object* fields = at->if_object();
-      const auto* found = fields == nullptr ? nullptr : fields->find(step.key);
-      const bool is_there = fields != nullptr && found != fields->end();
-      index = is_there ? static_cast<size_t>(found - fields->begin()) : 0;
-      at = is_there ? &found->value() : nullptr;
-    }
-    if (at == nullptr || index >= place->children.size()) {
+    at = ChildOf(*at.value, step);
+    if (at.value == nullptr || at.index >= place->children.size()) {
       return nullptr;
     }
-    place = &place->children[index];
+    place = &place->children[at.index];
   }
   return place;
 }
