@@ -109,6 +109,22 @@ bool IsWell(const Diagnosis& diagnosis) {
   });
 }
 
+namespace {
+
+// What stood there before the first edit, for no other eyes than that: a later edit of the same
+// file leaves it as it is.
+Status KeepFirst(const sys::Root& host, engine::Disk& disk, const std::string& path,
+                 const std::string& text) {
+  const std::string backup = fmt::format("{}{}", path, kBackup);
+  if (host.Exists(backup)) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const struct stat original, host.Stat(path));
+  return disk.Write(backup, text, original.st_mode & 0777);
+}
+
+}  // namespace
+
 StatusOr<std::vector<std::string>> Fix(const Diagnosis& diagnosis, const sys::Root& host,
                                        engine::Disk& disk, bool is_dry_run) {
   std::vector<std::string> done;
@@ -129,7 +145,7 @@ StatusOr<std::vector<std::string>> Fix(const Diagnosis& diagnosis, const sys::Ro
     }
     RETURN_IF_ERROR(MakeFolders(disk, edit.path));
     if (before.ok()) {
-      RETURN_IF_ERROR(disk.Write(fmt::format("{}{}", edit.path, kBackup), *before, 0644));
+      RETURN_IF_ERROR(KeepFirst(host, disk, edit.path, *before));
     }
     RETURN_IF_ERROR(disk.Write(edit.path, edit.text, 0644));
   }

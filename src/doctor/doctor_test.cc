@@ -5,6 +5,7 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -134,6 +135,21 @@ class FixTest : public ::testing::Test {
 TEST_F(FixTest, KeepsWhatStoodThere) {
   ASSERT_OK(Run(false).status());
   EXPECT_EQ(host_.dir().ReadFile(kPrime), "# graphics\n# blacklist nvidia-uvm\n");
+  EXPECT_EQ(host_.dir().ReadFile(std::string(kPrime) + ".before-kgpu"),
+            "# graphics\nblacklist nvidia-uvm\n");
+}
+
+TEST_F(FixTest, TheFirstTextIsKeptForTheSameEyes) {
+  const std::filesystem::path file = std::filesystem::path(host_.tree().path()) / kPrime;
+  std::filesystem::permissions(file, std::filesystem::perms(0600));
+  ASSERT_OK(Run(false).status());
+  const std::string kept = file.string() + ".before-kgpu";
+  EXPECT_EQ(std::filesystem::status(kept).permissions(), std::filesystem::perms(0600));
+
+  host_.dir().WriteFile(kPrime, "blacklist nvidia-uvm\n");
+  ASSERT_OK(Run(false).status());
+
+  EXPECT_EQ(host_.dir().ReadFile(kPrime), "# blacklist nvidia-uvm\n");
   EXPECT_EQ(host_.dir().ReadFile(std::string(kPrime) + ".before-kgpu"),
             "# graphics\nblacklist nvidia-uvm\n");
 }

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 3> kDropIns = {"/etc/systemd/system/kubel
 
 void ReadProcess(Sight& sight, sys::ProgramRunner& runner, KubeletFacts& facts) {
   const std::vector<engine::Daemon> daemons =
-      engine::FindDaemons(sight.host(), {"kubelet", "k3s-server", "k3s-agent", "kubelite"});
+      engine::FindSystemDaemons(sight.host(), {"kubelet", "k3s-server", "k3s-agent", "kubelite"});
   if (!daemons.empty()) {
     facts.daemon = daemons.front();
   }
@@ -183,7 +183,7 @@ void ReadCheckpoint(Sight& sight, KubeletFacts& facts) {
 
 std::vector<engine::Daemon> FindAgents(Sight& sight) {
   std::vector<engine::Daemon> agents;
-  for (engine::Daemon& daemon : engine::FindDaemons(sight.host(), {"kgpu"})) {
+  for (engine::Daemon& daemon : engine::FindSystemDaemons(sight.host(), {"kgpu"})) {
     if (std::ranges::find(daemon.argv, "agent") != daemon.argv.end()) {
       agents.push_back(std::move(daemon));
     }

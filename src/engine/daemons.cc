@@ -1,5 +1,7 @@
 #include "src/engine/daemons.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -42,6 +44,19 @@ std::optional<uint64_t> StartTicks(std::string_view stat) {
 bool IsInContainer(const sys::Root& host, const std::string& folder) {
   const auto status = host.ReadFile(folder + "/status");
   return status.ok() && Words(LineOf(*status, "NSpid:")).size() > 1;
+}
+
+// The owner of /proc/<pid> would not do: a process can make it root's by prctl(2), PR_SET_DUMPABLE.
+bool IsOfTheSystem(const sys::Root& host, const Daemon& daemon) {
+  const auto status = host.ReadFile(fmt::format("proc/{}/status", daemon.pid));
+  if (!status.ok()) {
+    return true;  // it has ended, and there is no program of it to run
+  }
+  std::vector<std::string_view> uids = Words(LineOf(*status, "Uid:"));
+  return std::ranges::all_of(uids, [](std::string_view word) {
+    const auto uid = ParseUint(word);
+    return uid && (*uid == 0 || *uid == geteuid());
+  });
 }
 
 std::vector<std::string> Arguments(const sys::Root& host, const std::string& folder) {
@@ -121,6 +136,13 @@ std::vector<Daemon> FindDaemons(const sys::Root& host,
     }
   }
   std::ranges::sort(found, {}, &Daemon::pid);
+  return found;
+}
+
+std::vector<Daemon> FindSystemDaemons(const sys::Root& host,
+                                      std::initializer_list<std::string_view> names) {
+  std::vector<Daemon> found = FindDaemons(host, names);
+  std::erase_if(found, [&host](const Daemon& daemon) { return !IsOfTheSystem(host, daemon); });
   return found;
 }
 

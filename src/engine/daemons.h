@@ -32,4 +32,9 @@ struct Daemon {
 std::vector<Daemon> FindDaemons(const sys::Root& host,
                                 std::initializer_list<std::string_view> names);
 
+// Of those only the ones of root and of whoever runs us: what any other user calls "dockerd" is
+// neither asked for its version nor believed about its files.
+std::vector<Daemon> FindSystemDaemons(const sys::Root& host,
+                                      std::initializer_list<std::string_view> names);
+
 }  // namespace kgpu::engine

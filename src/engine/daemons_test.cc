@@ -33,6 +33,20 @@ TEST(DaemonsTest, OfContainersAreLeftOut) {
   EXPECT_THAT(FindDaemons(host.root(), {"containerd"}), SizeIs(0));
 }
 
+TEST(DaemonsTest, OfOtherUsersAreNotOfTheSystem) {
+  EngineHost host;
+  host.AddProcess(7, "dockerd", {"dockerd"});
+  host.AddProcess(8, "dockerd", {"/home/u/dockerd"});
+  host.folder().WriteFile("proc/7/status", "Name:\tdockerd\nUid:\t0\t0\t0\t0\n");
+  host.folder().WriteFile("proc/8/status", "Name:\tdockerd\nUid:\t4321\t0\t0\t0\n");
+
+  const auto found = FindSystemDaemons(host.root(), {"dockerd"});
+
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].pid, 7);
+  EXPECT_THAT(FindDaemons(host.root(), {"dockerd"}), SizeIs(2));
+}
+
 TEST(DaemonsTest, TellTheirFlags) {
   Daemon daemon;
   daemon.argv = {"containerd", "--config", "/a", "--log-level=debug", "-a"};

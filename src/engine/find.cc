@@ -299,7 +299,7 @@ std::string FindProgram(const sys::Root& host, std::string_view name) {
 
 std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
                                 const FindOptions& options) {
-  const std::vector<Daemon> daemons = FindDaemons(host, {"dockerd", "containerd", "crio"});
+  const std::vector<Daemon> daemons = FindSystemDaemons(host, {"dockerd", "containerd", "crio"});
   std::vector<Engine> engines;
   for (const Layout& layout : kLayouts) {
     const bool is_asked = !options.only || *options.only == layout.kind;
