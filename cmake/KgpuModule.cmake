@@ -21,10 +21,12 @@ function(kgpu_program name)
   endif()
 endfunction()
 
-# kgpu_test(name SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s])
-#   One GoogleTest program; each of its tests is a ctest of its own.
+# kgpu_test(name SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s] [SINGLE_THREADED])
+#   One GoogleTest program; each of its tests is a ctest of its own. SINGLE_THREADED: neither the
+#   tests nor what they test has a second thread, so ThreadSanitizer has nothing to find in them.
+#   Sanitizers are for unit tests: end-to-end tests run what ships.
 function(kgpu_test name)
-  cmake_parse_arguments(M "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(M "SINGLE_THREADED" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT M_TIMEOUT)
     set(M_TIMEOUT 60)
   endif()
@@ -40,6 +42,11 @@ function(kgpu_test name)
     GTest::gmock_main)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
     ${CMAKE_BINARY_DIR}/tests)
+  if((KGPU_SANITIZE AND "e2e" IN_LIST M_LABELS) OR
+     (KGPU_SANITIZE STREQUAL "thread" AND M_SINGLE_THREADED))
+    set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   set(properties TIMEOUT ${M_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   if(M_LABELS)
     # An empty value would be dropped, and the next property taken for it.
@@ -51,7 +58,8 @@ function(kgpu_test name)
 endfunction()
 
 # kgpu_fuzzer(name SRCS name_fuzzer.cc DEPS dep…)
-#   With the fuzz preset: a libFuzzer program. Otherwise: a test that replays fuzz/corpus/<name>.
+#   With the fuzz preset: a libFuzzer program. Otherwise: a test that replays fuzz/corpus/<name>,
+#   but not under ThreadSanitizer: readers have no threads.
 function(kgpu_fuzzer name)
   cmake_parse_arguments(M "" "" "SRCS;DEPS" ${ARGN})
   if(KGPU_FUZZ)
@@ -64,7 +72,7 @@ function(kgpu_fuzzer name)
     add_dependencies(fuzzers ${name}_fuzzer)
     set_target_properties(${name}_fuzzer PROPERTIES RUNTIME_OUTPUT_DIRECTORY
       ${CMAKE_BINARY_DIR}/fuzz)
-  else()
+  elseif(NOT KGPU_SANITIZE STREQUAL "thread")
     add_executable(${name}_replay ${M_SRCS} ${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc)
     target_link_libraries(${name}_replay PRIVATE kgpu::options ${M_DEPS})
     set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY
