@@ -64,8 +64,8 @@ TEST(UpstreamVersionTest, LeavesOutWhatThePackagersAdded) {
 TEST(AptListTest, ReadsLinesWithAndWithoutOptions) {
   const auto sources = ParseAptList(
       "# deb http://no main\n"
-      "deb http://deb.debian.org/debian bookworm main contrib # a remark\n"
-      "deb-src http://deb.debian.org/debian bookworm main\n"
+      "deb http://mirror.example/debian bookworm main contrib # a remark\n"
+      "deb-src http://mirror.example/debian bookworm main\n"
       "deb [arch=amd64 signed-by=/usr/share/keyrings/x.gpg] https://a.example ./\n"
       "deb [ signed-by=/y.gpg ] https://b.example stable main\n"
       "deb [broken\n",

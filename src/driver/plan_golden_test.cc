@@ -223,17 +223,17 @@ void AddSources(HostFacts& facts) {
   const std::string& codename = facts.distribution.codename;
   if (facts.distribution.family == Family::kDebian) {
     facts.apt = ParseAptParagraphs(
-        fmt::format("Types: deb\nURIs: http://deb.debian.org/debian\nSuites: {0} {0}-updates\n"
+        fmt::format("Types: deb\nURIs: http://mirror.example/debian\nSuites: {0} {0}-updates\n"
                     "Components: main\n"
                     "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n"
-                    "Types: deb\nURIs: http://deb.debian.org/debian-security\n"
+                    "Types: deb\nURIs: http://mirror.example/debian-security\n"
                     "Suites: {0}-security\nComponents: main\n"
                     "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n",
                     codename),
         "/etc/apt/sources.list.d/debian.sources");
   } else if (facts.distribution.family == Family::kUbuntu) {
     facts.apt = ParseAptList(
-        fmt::format("deb http://archive.ubuntu.com/ubuntu {} main restricted universe multiverse\n",
+        fmt::format("deb http://mirror.example/ubuntu {} main restricted universe multiverse\n",
                     codename),
         "/etc/apt/sources.list");
   }

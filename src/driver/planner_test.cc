@@ -27,7 +27,7 @@ void MakeChroot(const TempDir& dir) {
   dir.WriteFile("etc/os-release",
                 "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n"
                 "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
-  dir.WriteFile("etc/apt/sources.list", "deb http://deb.debian.org/debian bookworm main\n");
+  dir.WriteFile("etc/apt/sources.list", "deb http://mirror.example/debian bookworm main\n");
   dir.WriteFile("lib/modules/6.1.0-56-amd64/build/Makefile", "");
   dir.WriteFile("lib/modules/6.1.0-9-amd64/build/Makefile", "");
   dir.WriteFile("var/lib/dpkg/status", "");
