@@ -338,7 +338,11 @@ TEST_F(WatchTest, AProcessThatIsKnownStaysKnownWhileItIsLookedUpAgain) {
   dir_.WriteFile("proc/11/cgroup", fmt::format("0::/kubepods/pod{}/ida\n", kUid));
   StartWatch();
   watch_->OnSample(SamplesOf({10}));
-  ASSERT_TRUE(RunUntil([this] { return !watch_->current()->processes.empty(); }));
+  // The kubelet alone tells no uid.
+  ASSERT_TRUE(RunUntil([this] {
+    const auto& processes = watch_->current()->processes;
+    return processes.contains(10) && processes.at(10).pod_uid == kUid;
+  }));
   does_hang_ = true;
   watch_->OnSample(SamplesOf({10, 11}));
   EXPECT_THAT(watch_->current()->processes, ElementsAre(Pair(10, InMl("a", kUid))));
