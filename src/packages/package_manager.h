@@ -1,0 +1,44 @@
+// Packages of a host, put on and taken off by the package manager it has.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/sys/root.h"
+#include "src/sys/run.h"
+
+namespace kgpu::packages {
+
+// One host's packages. Owned by who makes it; the root and the runner given to the maker outlive
+// it. Thread: one at a time; a call blocks until the package manager is done, which with a module
+// to build is many minutes.
+class PackageManager {
+ public:
+  virtual ~PackageManager() = default;
+
+  // Everything installed: name (with ":arch" where two architectures stand beside one another) to
+  // version. Errors: as of sys::ProgramRunner, FailedPrecondition (the list can not be had).
+  virtual StatusOr<std::map<std::string, std::string>> Installed() = 0;
+
+  // Installs all of `names` (names, "name=version", paths of the host, URLs) and what they need;
+  // those that are there stay as they are. What a killed run left half-done is finished first.
+  // When it goes wrong, what came is taken off again; what could not be, the error names.
+  // Errors: FailedPrecondition (the manager's own reason), Unavailable (another one has its lock),
+  // DeadlineExceeded, InvalidArgument (a name that the manager would take for an option).
+  virtual Status Install(const std::vector<std::string>& names) = 0;
+
+  // Removes exactly these, with their configuration; those that are not there are passed over.
+  // Errors: as Install; FailedPrecondition also when others would go with them, naming them:
+  // nothing is removed then.
+  virtual Status Remove(const std::vector<std::string>& names) = 0;
+};
+
+// The package manager of the host below `host`: apt, dnf, yum or zypper. Errors: NotFound (it has
+// none of them).
+StatusOr<std::unique_ptr<PackageManager>> FindPackageManager(const sys::Root& host,
+                                                             sys::ProgramRunner& runner);
+
+}  // namespace kgpu::packages
