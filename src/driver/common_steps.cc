@@ -57,7 +57,7 @@ bool IsHgxBlackwell(uint16_t device_id) {
 
 bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
   return facts.kernel.is_running && facts.doctor.driver.is_nvidia_loaded &&
-         facts.doctor.driver.module_version != plan.version;
+         !IsVersion(facts.doctor.driver.module_version, plan.version);
 }
 
 bool NeedsReboot(const HostFacts& facts) {
@@ -119,10 +119,11 @@ void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
     return;
   }
   AddStep(plan, "persistence", "keep the GPUs initialised while nothing uses them",
-          pages::kPersistence, StartUnits{{"nvidia-persistenced.service"}});
+          pages::kPersistence,
+          StartUnits{.units = {"nvidia-persistenced.service"}, .at_boot = true});
   if (traits.has_fabric_manager) {
     AddStep(plan, "fabric-manager", "join the GPUs by their NVSwitches", pages::kFabricManager,
-            StartUnits{{"nvidia-fabricmanager.service"}});
+            StartUnits{.units = {"nvidia-fabricmanager.service"}, .at_boot = true});
   }
 }
 

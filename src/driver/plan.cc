@@ -28,4 +28,9 @@ std::string_view ToString(SourceKind kind) {
   return "?";
 }
 
+bool IsVersion(std::string_view version, std::string_view wanted) {
+  return !wanted.empty() && version.starts_with(wanted) &&
+         (version.size() == wanted.size() || version[wanted.size()] == '.');
+}
+
 }  // namespace kgpu::driver

@@ -58,6 +58,9 @@ struct StopUnits {
 };
 struct StartUnits {
   std::vector<std::string> units;
+  // Enabled as well, so that they start with the host: presets of some distributions leave what
+  // packages bring disabled. Taken back: those that were not enabled before are so no more.
+  bool at_boot = false;
   bool operator==(const StartUnits&) const = default;
 };
 
@@ -114,6 +117,10 @@ enum class SourceKind : uint8_t {
   kPrecompiled,   // modules that somebody built for this very kernel
 };
 std::string_view ToString(SourceKind kind);  // "distribution", "nvidia", "runfile", …
+
+// Whether a driver's version is the one that is wanted, which is whole or a branch: "580.95.05" is
+// "580".
+bool IsVersion(std::string_view version, std::string_view wanted);
 
 struct Plan {
   std::string version;  // of the driver, whole or a branch: "535.309.01", "580"

@@ -38,6 +38,15 @@ const Step* Find(const Plan& plan, std::string_view id) {
   return step == plan.steps.end() ? nullptr : &*step;
 }
 
+TEST(VersionTest, IsOfTheBranchItBeginsWith) {
+  EXPECT_TRUE(IsVersion("580.95.05", "580"));
+  EXPECT_TRUE(IsVersion("580.95.05", "580.95.05"));
+  EXPECT_FALSE(IsVersion("580.95.05", "58"));
+  EXPECT_FALSE(IsVersion("580.95.05", "580.95.0"));
+  EXPECT_FALSE(IsVersion("580.95.05", ""));
+  EXPECT_FALSE(IsVersion("", "580"));
+}
+
 TEST(PlannerTest, ServesAChrootOfDebian12) {
   const TempDir dir;
   MakeChroot(dir);

@@ -239,10 +239,8 @@ void CheckDkms(const HostFacts& facts, const Plan& plan, const sys::Root& host,
     return;
   }
   for (const DkmsEntry& entry : ParseDkmsStatus(result->out)) {
-    const bool is_same = entry.version == plan.version ||
-                         entry.version.starts_with(fmt::format("{}.", plan.version));
     if (entry.module.starts_with("nvidia") && !entry.module.starts_with("nvidia-fs") &&
-        (!is_same || entry.state == "broken")) {
+        (!IsVersion(entry.version, plan.version) || entry.state == "broken")) {
       findings.push_back({.id = "dkms",
                           .is_blocker = false,
                           .text = fmt::format("DKMS has {} {}{}{}, {}", entry.module, entry.version,

@@ -87,7 +87,8 @@ Lines LinesOf(const StopUnits& stop) {
   return {fmt::format("systemctl stop {}", Argv(stop.units))};
 }
 Lines LinesOf(const StartUnits& start) {
-  return {fmt::format("systemctl start {}", Argv(start.units))};
+  return {
+      fmt::format("systemctl {} {}", start.at_boot ? "enable --now" : "start", Argv(start.units))};
 }
 
 Lines LinesOf(const LoadModules& load) {
