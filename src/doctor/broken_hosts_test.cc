@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "src/doctor/test_well_host.h"
 
 namespace kgpu::doctor {
@@ -51,7 +53,7 @@ std::string NameOf(const ::testing::TestParamInfo<Broken>& info) {
   for (const char c : info.param.id) {
     name += c == '-' ? '_' : c;
   }
-  return name;
+  return fmt::format("{}_{}", name, info.index);  // a check may have several hosts
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenHostTest, ::testing::ValuesIn(AllBroken()), NameOf);

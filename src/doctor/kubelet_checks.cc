@@ -5,11 +5,18 @@
 
 #include "src/doctor/check.h"
 #include "src/doctor/facts.h"
+#include "src/gates/history.h"
 
 namespace kgpu::doctor {
 namespace {
 
-constexpr unsigned kFirstWithCdi = 28;  // Kubernetes 1.28 takes CDI names from device plugins
+using gates::FlagHistory;
+using gates::GateHistory;
+using gates::GoneFlags;
+using gates::HistoryOf;
+
+constexpr std::string_view kCdiGate = "DevicePluginCDIDevices";
+constexpr unsigned kFirstWithCdiGate = 28;
 
 std::string Restart(const KubeletFacts& kubelet) {
   const bool is_kubelet = !kubelet.daemon || kubelet.daemon->name == "kubelet";
@@ -41,6 +48,13 @@ bool IsGateGone(const KubeletFacts& kubelet, const KubeletSetting& gate) {
   return history && IsGone(kubelet, history->gone);
 }
 
+// Kubernetes' words: "cannot set feature gate X to false, feature is locked to true".
+bool IsGateLocked(const KubeletFacts& kubelet, const KubeletSetting& gate) {
+  const std::optional<GateHistory> history = HistoryOf(gate.name);
+  return history && !gate.is_on && history->locked != 0 && kubelet.version &&
+         kubelet.version->minor >= history->locked && !IsGateGone(kubelet, gate);
+}
+
 bool IsFlagGone(const KubeletFacts& kubelet, const KubeletSetting& flag) {
   for (const FlagHistory& history : GoneFlags()) {
     if (history.flag == flag.name && IsGone(kubelet, history.gone)) {
@@ -60,7 +74,7 @@ std::optional<FileEdit> EditOf(const KubeletFacts& kubelet, const KubeletSetting
   std::set<std::string> flags;
   (setting.name.starts_with("--") ? flags : gates).insert(setting.name);
   for (const KubeletSetting& gate : kubelet.gates) {
-    if (gate.path == setting.path && IsGateGone(kubelet, gate)) {
+    if (gate.path == setting.path && (IsGateGone(kubelet, gate) || IsGateLocked(kubelet, gate))) {
       gates.insert(gate.name);
     }
   }
@@ -87,7 +101,7 @@ void AddSetting(const KubeletFacts& kubelet, const KubeletSetting& setting, std:
 bool IsKeptFromStarting(const KubeletFacts& kubelet) {
   bool is_kept = !kubelet.config_problem.empty();
   for (const KubeletSetting& gate : kubelet.gates) {
-    is_kept |= IsGateGone(kubelet, gate);
+    is_kept |= IsGateGone(kubelet, gate) || IsGateLocked(kubelet, gate);
   }
   for (const KubeletSetting& flag : kubelet.flags) {
     is_kept |= IsFlagGone(kubelet, flag);
@@ -135,15 +149,36 @@ void FlagGone(const Facts& facts, Findings& findings) {
   }
 }
 
-bool IsSettled(const KubeletFacts& kubelet, const GateHistory& history) {
-  // Of an unknown version the newest is assumed: a warning too many, not one too few.
-  return history.settled != 0 && (!kubelet.version || kubelet.version->minor >= history.settled);
+void GateLocked(const Facts& facts, Findings& findings) {
+  for (const KubeletSetting& gate : facts.kubelet.gates) {
+    if (IsGateLocked(facts.kubelet, gate)) {
+      AddSetting(facts.kubelet, gate,
+                 fmt::format("{} sets {} to false, which is locked to true since Kubernetes 1.{}; "
+                             "the kubelet is {}",
+                             WhereOf(gate), gate.name, HistoryOf(gate.name)->locked,
+                             VersionText(facts.kubelet)),
+                 findings);
+    }
+  }
+}
+
+// Of an unknown version the newest is assumed: a warning too many, not one too few.
+bool IsReached(const KubeletFacts& kubelet, unsigned minor) {
+  return minor != 0 && (!kubelet.version || kubelet.version->minor >= minor);
+}
+
+// Off though it would be on if nobody had said anything; where it is locked, that is told instead.
+bool IsNeededGateOff(const KubeletFacts& kubelet, const KubeletSetting& gate) {
+  const std::optional<GateHistory> history = HistoryOf(gate.name);
+  return history && history->is_needed && !gate.is_on && IsReached(kubelet, history->on) &&
+         !IsGateGone(kubelet, gate) && !IsGateLocked(kubelet, gate);
 }
 
 void GateSettled(const Facts& facts, Findings& findings) {
   for (const KubeletSetting& gate : facts.kubelet.gates) {
     const std::optional<GateHistory> history = HistoryOf(gate.name);
-    if (!history || IsGateGone(facts.kubelet, gate) || !IsSettled(facts.kubelet, *history)) {
+    if (!history || IsGateGone(facts.kubelet, gate) || IsGateLocked(facts.kubelet, gate) ||
+        IsNeededGateOff(facts.kubelet, gate) || !IsReached(facts.kubelet, history->locked)) {
       continue;
     }
     const std::string end =
@@ -151,27 +186,48 @@ void GateSettled(const Facts& facts, Findings& findings) {
                            : fmt::format("Kubernetes 1.{} does not start with it", history->gone);
     AddSetting(facts.kubelet, gate,
                fmt::format("{} sets {}, which is on for good since 1.{}: {}", WhereOf(gate),
-                           gate.name, history->settled, end),
+                           gate.name, history->locked, end),
                findings);
   }
 }
 
 void GateOff(const Facts& facts, Findings& findings) {
   for (const KubeletSetting& gate : facts.kubelet.gates) {
-    const std::optional<GateHistory> history = HistoryOf(gate.name);
-    if (history && history->is_needed && !gate.is_on && !IsGateGone(facts.kubelet, gate) &&
-        !IsSettled(facts.kubelet, *history)) {
+    if (IsNeededGateOff(facts.kubelet, gate)) {
       AddSetting(facts.kubelet, gate, fmt::format("{} switches {} off", WhereOf(gate), gate.name),
                  findings);
     }
   }
 }
 
-void WithoutCdi(const Facts& facts, Findings& findings) {
-  if (facts.kubelet.version && facts.kubelet.version->minor < kFirstWithCdi) {
-    findings.Add(fmt::format("the kubelet is {}", VersionText(facts.kubelet)),
-                 {"# upgrade the node: kubeadm upgrade node, then the kubelet's package"});
+bool IsSwitchedOn(const KubeletFacts& kubelet, std::string_view name) {
+  bool is_on = false;
+  for (const KubeletSetting& gate : kubelet.gates) {
+    is_on |= gate.name == name && gate.is_on;
   }
+  return is_on;
+}
+
+void WithoutCdi(const Facts& facts, Findings& findings) {
+  const KubeletFacts& kubelet = facts.kubelet;
+  const unsigned first = HistoryOf(kCdiGate)->on;
+  if (!kubelet.version || kubelet.version->minor >= first) {
+    return;
+  }
+  std::vector<std::string> mend = {
+      "# upgrade the node: kubeadm upgrade node, then the kubelet's package"};
+  std::string evidence = fmt::format("the kubelet is {}", VersionText(kubelet));
+  if (kubelet.version->minor >= kFirstWithCdiGate) {
+    if (IsSwitchedOn(kubelet, kCdiGate)) {
+      return;
+    }
+    evidence += fmt::format(", which has {} switched off where nobody switches it on", kCdiGate);
+    mend.push_back(fmt::format(
+        "# or set {}: true below featureGates in {}", kCdiGate,
+        kubelet.config_path.empty() ? "the kubelet's configuration" : kubelet.config_path));
+    mend.push_back(Restart(kubelet));
+  }
+  findings.Add(std::move(evidence), std::move(mend));
 }
 
 bool IsToldTo(const engine::Daemon& agent, const std::string& root) {
@@ -211,9 +267,16 @@ constexpr std::array kChecks = {
           "KubeletPodResources. What they switch is part of Kubernetes now, the gates are gone, "
           "and a kubelet that is told of one ends with \"unrecognized feature gate\".",
           GateGone},
+    Check{
+        "kubelet-gate-locked", "A feature gate is off that can not be switched off any more",
+        Severity::kError,
+        "The feature is general and its gate locked: a kubelet that is told to switch it off ends "
+        "with \"feature is locked to true\".",
+        GateLocked},
     Check{"kubelet-flag-gone", "A flag is given that the kubelet no longer knows", Severity::kError,
-          "It ends with \"unknown flag\". --container-runtime went with 1.27, --network-plugin "
-          "with 1.24: the engine is named by --container-runtime-endpoint alone.",
+          "It ends with \"unknown flag\". --pod-infra-container-image, which older kubeadms wrote "
+          "into their file of flags, went with 1.35, --container-runtime with 1.27, and what was "
+          "for Docker alone (--network-plugin, --cni-bin-dir, …) with 1.24.",
           FlagGone},
     Check{"kubelet-gate-settled", "A feature gate is set that has no effect any more",
           Severity::kWarning,
@@ -224,10 +287,12 @@ constexpr std::array kChecks = {
           "Without DevicePlugins no GPU is offered to pods, without KubeletPodResources nobody "
           "can tell which pod has which, without DevicePluginCDIDevices CDI names are ignored.",
           GateOff},
-    Check{"kubelet-without-cdi", "The kubelet is older than CDI in device plugins", Severity::kInfo,
-          "Before Kubernetes 1.28 a plugin can not name CDI devices. kgpu then hands GPUs out by "
-          "annotations or by device nodes and mounts: see \"delivery\" in kgpu status.",
-          WithoutCdi},
+    Check{
+        "kubelet-without-cdi", "The kubelet is older than CDI in device plugins", Severity::kInfo,
+        "Before Kubernetes 1.29 a plugin can not name CDI devices, but where 1.28 was told to take "
+        "them. kgpu then hands GPUs out by annotations or by device nodes and mounts: see "
+        "\"delivery\" in kgpu status.",
+        WithoutCdi},
     Check{"kubelet-root-moved", "The kubelet keeps its files elsewhere", Severity::kWarning,
           "pod-resources and plugins_registry lie below its --root-dir, which an agent has to be "
           "told of. device-plugins stays in /var/lib/kubelet, whatever the flag says.",

@@ -8,6 +8,7 @@
 
 #include "src/base/strings.h"
 #include "src/engine/find.h"
+#include "src/gates/history.h"
 #include "src/sys/unix_socket.h"
 
 namespace kgpu::doctor {
@@ -77,7 +78,7 @@ void NoteFlags(const std::string& text, const std::string& path, KubeletFacts& f
       }
     }
   }
-  for (const FlagHistory& history : GoneFlags()) {
+  for (const gates::FlagHistory& history : gates::GoneFlags()) {
     const std::string flag(history.flag);
     if (!FlagValues(text, flag).empty() && (!path.empty() || !IsNamed(facts.flags, flag))) {
       facts.flags.push_back({.name = flag, .is_on = true, .path = path});
@@ -199,7 +200,7 @@ KubeletFacts ReadKubeletFacts(Sight& sight, sys::ProgramRunner& runner) {
   facts.root = std::string(kRoot);
   if (facts.daemon) {
     const std::vector<std::string> roots = FlagValues(CommandLine(*facts.daemon), "--root-dir");
-    facts.root = roots.empty() ? facts.root : roots.back();
+    facts.root = roots.empty() || roots.back().empty() ? facts.root : roots.back();
   }
   ReadConfig(sight, facts);
   ReadFlags(sight, facts);

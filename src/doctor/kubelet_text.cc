@@ -4,7 +4,6 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -21,32 +20,6 @@ namespace json = boost::json;
 constexpr std::string_view kGatesFlag = "--feature-gates";
 constexpr std::string_view kGatesKey = "featureGates:";
 constexpr std::string_view kEndsOfValue = " \t\n\r\"'\\";
-
-constexpr std::array kGates = {
-    GateHistory{.name = "Accelerators", .settled = 0, .gone = 12, .is_needed = false},
-    GateHistory{.name = "DevicePlugins", .settled = 26, .gone = 28, .is_needed = true},
-    GateHistory{.name = "KubeletPluginsWatcher", .settled = 13, .gone = 17, .is_needed = true},
-    GateHistory{.name = "KubeletPodResources", .settled = 28, .gone = 30, .is_needed = true},
-    GateHistory{
-        .name = "KubeletPodResourcesGetAllocatable", .settled = 28, .gone = 30, .is_needed = false},
-    GateHistory{.name = "DevicePluginCDIDevices", .settled = 31, .gone = 34, .is_needed = true},
-    GateHistory{.name = "TopologyManager", .settled = 27, .gone = 29, .is_needed = false},
-    GateHistory{.name = "CPUManager", .settled = 26, .gone = 0, .is_needed = false},
-    GateHistory{
-        .name = "DisableAcceleratorUsageMetrics", .settled = 25, .gone = 28, .is_needed = false},
-    GateHistory{.name = "DRAControlPlaneController", .settled = 0, .gone = 32, .is_needed = false},
-    GateHistory{.name = "DynamicResourceAllocation", .settled = 35, .gone = 0, .is_needed = false},
-    GateHistory{.name = "RuntimeClass", .settled = 20, .gone = 25, .is_needed = false},
-    GateHistory{.name = "HugePages", .settled = 14, .gone = 17, .is_needed = false},
-    GateHistory{.name = "MountPropagation", .settled = 12, .gone = 15, .is_needed = false},
-    GateHistory{
-        .name = "ExperimentalCriticalPodAnnotation", .settled = 0, .gone = 17, .is_needed = false},
-};
-
-constexpr std::array kFlags = {
-    FlagHistory{.flag = "--container-runtime", .gone = 27},
-    FlagHistory{.flag = "--network-plugin", .gone = 24},
-};
 
 bool IsComment(std::string_view line) {
   return Trim(line).starts_with('#');
@@ -65,8 +38,16 @@ std::optional<FlagPlace> FindFlag(std::string_view line, std::string_view flag, 
     const size_t after = at + flag.size();
     const bool starts =
         at == 0 || kEndsOfValue.find(line[at - 1]) != std::string_view::npos || line[at - 1] == '=';
-    if (!starts || after >= line.size() || (line[after] != '=' && line[after] != ' ')) {
+    const bool ends =
+        after >= line.size() || kEndsOfValue.find(line[after]) != std::string_view::npos;
+    if (!starts || (!ends && line[after] != '=')) {
       continue;
+    }
+    // "--switch", "--switch --next": what follows is no value of it.
+    const bool is_alone =
+        ends && (line.substr(after, 1) != " " || line.substr(after + 1, 1) == "-");
+    if (is_alone) {
+      return FlagPlace{.start = at, .value = after, .end = after};
     }
     const size_t end = line.find_first_of(kEndsOfValue, after + 1);
     return FlagPlace{
@@ -265,15 +246,6 @@ StatusOr<DeviceCheckpoint> ParseDeviceCheckpoint(std::string_view text, std::str
     }
   }
   return checkpoint;
-}
-
-std::optional<GateHistory> HistoryOf(std::string_view gate) {
-  const auto found = std::ranges::find(kGates, gate, &GateHistory::name);
-  return found == kGates.end() ? std::nullopt : std::optional<GateHistory>(*found);
-}
-
-std::vector<FlagHistory> GoneFlags() {
-  return {kFlags.begin(), kFlags.end()};
 }
 
 }  // namespace kgpu::doctor

@@ -47,22 +47,4 @@ struct DeviceCheckpoint {
 // Errors: InvalidArgument naming `file`.
 StatusOr<DeviceCheckpoint> ParseDeviceCheckpoint(std::string_view text, std::string_view file);
 
-// A feature gate that guides for GPUs have set, and what became of it. Minor versions of Kubernetes
-// 1; 0: not so far. Source: kubernetes.io, "Feature Gates" and "Feature Gates (removed)".
-struct GateHistory {
-  std::string_view name;
-  unsigned settled = 0;    // from here on it is on, whatever is set
-  unsigned gone = 0;       // from here on the kubelet does not start when it is set
-  bool is_needed = false;  // switched off, GPUs do not reach pods
-};
-// Nothing for gates that have nothing to do with GPUs.
-std::optional<GateHistory> HistoryOf(std::string_view gate);
-
-// A flag that the kubelet no longer takes from minor version `gone` on.
-struct FlagHistory {
-  std::string_view flag;
-  unsigned gone = 0;
-};
-std::vector<FlagHistory> GoneFlags();
-
 }  // namespace kgpu::doctor

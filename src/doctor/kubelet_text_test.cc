@@ -84,6 +84,12 @@ TEST(FlagsWithoutTest, TakesGatesAndFlagsOut) {
       "ARGS=\"--feature-gates=B=true --v=2\"\n");
 }
 
+TEST(FlagsWithoutTest, TakesASwitchOutAndNotTheFlagBehindIt) {
+  EXPECT_EQ(FlagsWithout("ARGS=\"--allow-privileged --v=2 --allow-privileged\"\n", {},
+                         {"--allow-privileged"}),
+            "ARGS=\"--v=2 \"\n");
+}
+
 TEST(FlagsWithoutTest, TakesTheFlagOutWithItsLastGate) {
   EXPECT_EQ(FlagsWithout("ARGS=\"--feature-gates=A=true\"\n# --feature-gates=A=true\n", {"A"}, {}),
             "ARGS=\"\"\n# --feature-gates=A=true\n");
@@ -108,14 +114,6 @@ TEST(ParseDeviceCheckpointTest, ReadsRegisteredDevices) {
 TEST(ParseDeviceCheckpointTest, NamesTheFileThatIsNone) {
   EXPECT_THAT(ParseDeviceCheckpoint("{", "checkpoint").status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("checkpoint")));
-}
-
-TEST(HistoryOfTest, KnowsWhenGatesWent) {
-  const auto history = HistoryOf("KubeletPodResources");
-  ASSERT_TRUE(history.has_value());
-  EXPECT_EQ(history->settled, 28);
-  EXPECT_EQ(history->gone, 30);
-  EXPECT_FALSE(HistoryOf("CSIMigration").has_value());
 }
 
 }  // namespace

@@ -20,6 +20,23 @@ std::vector<Broken> BrokenProcesses() {
       {"kubelet-stopped", [](const WellHost& host) { host.Remove("proc/720"); }},
       {"kubelet-config-broken", [](const WellHost& host) { host.Write(kConfig, "a: [\n"); }},
       {"kubelet-gate-gone", [](const WellHost& host) { SetGate(host, "DevicePlugins: true"); }},
+      {"kubelet-gate-gone",
+       [](const WellHost& host) {
+         host.Write(kKubeletVersion, "Kubernetes v1.33.0\n");
+         SetGate(host, "CPUManager: true");
+       }},
+      {"kubelet-gate-locked",
+       [](const WellHost& host) {
+         host.Write(kKubeletVersion, "Kubernetes v1.31.0\n");
+         SetGate(host, "DevicePluginCDIDevices: false");
+       }},
+      {"kubelet-flag-gone",
+       [](const WellHost& host) {
+         host.Write(kKubeletVersion, "Kubernetes v1.35.0\n");
+         host.Write(
+             "var/lib/kubelet/kubeadm-flags.env",
+             "KUBELET_KUBEADM_ARGS=\"--pod-infra-container-image=registry.k8s.io/pause:3.10\"\n");
+       }},
       {"kubelet-flag-gone",
        [](const WellHost& host) {
          host.Write("etc/default/kubelet",
@@ -34,6 +51,11 @@ std::vector<Broken> BrokenProcesses() {
        }},
       {"kubelet-without-cdi",
        [](const WellHost& host) { host.Write(kKubeletVersion, "Kubernetes v1.27.3\n"); }},
+      {"kubelet-without-cdi",
+       [](const WellHost& host) {
+         host.Write(kKubeletVersion, "Kubernetes v1.28.3\n");
+         SetGate(host, "DevicePluginCDIDevices: false");
+       }},
       {"kubelet-root-moved",
        [](const WellHost& host) {
          host.AddProcess(720, "kubelet", {"/usr/bin/kubelet", "--root-dir=/data/kubelet"});

@@ -62,7 +62,7 @@ class Walker {
       return;
     }
     CheckApi(object, at, target_, findings_);
-    CheckKubeletConfig(object, at, findings_);
+    CheckKubeletConfig(object, at, target_, findings_);
     kind_ = kind;
     Value(object, at, depth);
   }
@@ -113,7 +113,7 @@ class Walker {
     CheckDriverMounts(pod, findings_);
     CheckAccounting(pod, findings_);
     CheckPlacement(pod, findings_);
-    CheckArguments(pod, findings_);
+    CheckArguments(pod, target_, findings_);
   }
 
   KubernetesVersion target_;

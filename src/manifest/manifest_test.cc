@@ -174,6 +174,23 @@ TEST(ManifestTest, WhatGoesLaterIsAWarning) {
   EXPECT_EQ(Check(text, {1, 25}).findings.at(0).finding.severity, Severity::kError);
 }
 
+TEST(ManifestTest, AGateOrFlagThatGoesLaterIsAWarning) {
+  const std::string gate = Pod("    args: ['--feature-gates=DevicePluginCDIDevices=true']\n");
+  const std::string flag = Pod("    command: [kubelet, --pod-infra-container-image=pause]\n");
+  const std::string config = "kind: KubeletConfiguration\nfeatureGates: {CPUManager: true}\n";
+  EXPECT_EQ(Check(gate, {1, 33}).findings.at(0).finding.severity, Severity::kWarning);
+  EXPECT_EQ(Check(gate, {1, 34}).findings.at(0).finding.severity, Severity::kError);
+  EXPECT_EQ(Check(flag, {1, 34}).findings.at(0).finding.severity, Severity::kWarning);
+  EXPECT_EQ(Check(flag, {1, 35}).findings.at(0).finding.severity, Severity::kError);
+  EXPECT_EQ(Check(config, {1, 32}).findings.at(0).finding.severity, Severity::kWarning);
+  EXPECT_EQ(Check(config, {1, 33}).findings.at(0).finding.severity, Severity::kError);
+}
+
+TEST(ManifestTest, AGateThatEveryVersionKnowsIsNotFound) {
+  EXPECT_THAT(Check(Pod("    args: ['--feature-gates=DynamicResourceAllocation=true']\n")).findings,
+              IsEmpty());
+}
+
 TEST(ManifestTest, APartOfTheNodeMayMountTheDriver) {
   EXPECT_THAT(
       Check(Pod("    image: x\n",

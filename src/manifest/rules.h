@@ -23,7 +23,8 @@ using Findings = std::vector<Finding>;
 
 void CheckApi(const boost::json::value& object, const Path& at, const KubernetesVersion& target,
               Findings& findings);
-void CheckKubeletConfig(const boost::json::value& object, const Path& at, Findings& findings);
+void CheckKubeletConfig(const boost::json::value& object, const Path& at,
+                        const KubernetesVersion& target, Findings& findings);
 // `metadata` of any object; `pod`: whose metadata it is, or null.
 void CheckAnnotations(const boost::json::value& metadata, const Path& at, const PodSpec* pod,
                       Findings& findings);
@@ -31,7 +32,7 @@ void CheckResources(const PodSpec& pod, Findings& findings);
 void CheckDriverMounts(const PodSpec& pod, Findings& findings);
 void CheckAccounting(const PodSpec& pod, Findings& findings);
 void CheckPlacement(const PodSpec& pod, Findings& findings);
-void CheckArguments(const PodSpec& pod, Findings& findings);
+void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Findings& findings);
 
 // Whether a key of resources is one of NVIDIA's GPUs.
 bool IsGpuKey(std::string_view key);
