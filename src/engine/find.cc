@@ -286,17 +286,6 @@ bool HasSystemd(const sys::Root& host) {
   return host.Exists("run/systemd/system");
 }
 
-std::string FindProgram(const sys::Root& host, std::string_view name) {
-  for (const char* folder : {"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin",
-                             "/sbin", "/opt/bin", "/usr/libexec/crio"}) {
-    std::string path = fmt::format("{}/{}", folder, name);
-    if (const auto stat = host.Stat(path); stat.ok() && S_ISREG(stat->st_mode)) {
-      return path;
-    }
-  }
-  return "";
-}
-
 std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
                                 const FindOptions& options) {
   const std::vector<Daemon> daemons = FindSystemDaemons(host, {"dockerd", "containerd", "crio"});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/engine/engine.h"
+#include "src/sys/find_program.h"
 #include "src/sys/root.h"
 #include "src/sys/run.h"
 
@@ -29,8 +30,6 @@ std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runne
 // Whether systemd runs this host. Source: sd_booted(3).
 bool HasSystemd(const sys::Root& host);
 
-// The path of a program in the folders where distributions put them: "/usr/bin/dockerd"; empty
-// where there is none. $PATH is not asked: it is ours, not the host's.
-std::string FindProgram(const sys::Root& host, std::string_view name);
+using sys::FindProgram;
 
 }  // namespace kgpu::engine

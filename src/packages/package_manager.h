@@ -19,8 +19,10 @@ class PackageManager {
  public:
   virtual ~PackageManager() = default;
 
-  // Everything installed: name (with ":arch" where two architectures stand beside one another) to
-  // version. Errors: as of sys::ProgramRunner, FailedPrecondition (the list can not be had).
+  // Everything installed, wholly or half: name to version. A name tells what Remove takes: packages
+  // of another architecture than the host's have it behind a colon, kernels of rpm their version
+  // behind a minus, so that a name stays what it is when another comes beside it.
+  // Errors: as of sys::ProgramRunner, FailedPrecondition (the list can not be had).
   virtual StatusOr<std::map<std::string, std::string>> Installed() = 0;
 
   // Installs all of `names` (names, "name=version", paths of the host, URLs) and what they need;

@@ -1,0 +1,263 @@
+#include "src/packages/apt.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/packages/service_policy.h"
+#include "src/sys/find_program.h"
+
+namespace kgpu::packages {
+namespace {
+
+// Nobody is there to answer, and what restarts services after an installation waits for its turn.
+std::vector<std::string> Environment() {
+  return {"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
+          "APT_LISTCHANGES_FRONTEND=none", "UCF_FORCE_CONFFOLD=1", "NEEDRESTART_SUSPEND=1"};
+}
+
+std::string OrUsual(std::string found, std::string_view usual) {
+  return found.empty() ? std::string(usual) : found;
+}
+
+bool HasUnfinished(const PackageList& list, const std::vector<std::string>& except = {}) {
+  return std::ranges::any_of(list, [&except](const auto& entry) {
+    return entry.second.state == State::kUnfinished &&
+           std::ranges::find(except, entry.first) == except.end();
+  });
+}
+
+// Whether the package that `name` asks for is wholly there: in the version asked for, or in any.
+bool IsThere(const PackageList& list, std::string_view name) {
+  const size_t equals = name.find('=');
+  const auto found = list.find(std::string(name.substr(0, equals)));
+  return found != list.end() && found->second.state == State::kWhole &&
+         (equals == std::string_view::npos || found->second.version == name.substr(equals + 1));
+}
+
+// What is there in any state but for its configuration.
+bool IsPresent(const PackageList& list, const std::string& name) {
+  const auto found = list.find(name);
+  return found != list.end() && found->second.state != State::kConfigOnly;
+}
+
+std::vector<std::string> CameSince(const PackageList& before, const PackageList& now) {
+  std::vector<std::string> came;
+  for (const auto& [name, package] : now) {
+    if (package.state != State::kConfigOnly && !IsPresent(before, name)) {
+      came.push_back(name);
+    }
+  }
+  return came;
+}
+
+std::vector<std::string> ChangedSince(const PackageList& before, const PackageList& now) {
+  std::vector<std::string> changed;
+  for (const auto& [name, package] : now) {
+    if (IsPresent(before, name) && before.at(name).version != package.version) {
+      changed.push_back(fmt::format("{} {}", name, package.version));
+    }
+  }
+  return changed;
+}
+
+// What stayed after a failed installation, for people.
+std::string Remains(const std::vector<std::string>& came, const std::vector<std::string>& changed) {
+  std::string text = came.empty() ? "what came with it was taken off again"
+                                  : fmt::format("still there: {}", Join(came, ", "));
+  if (!changed.empty()) {
+    text = fmt::format("{}; of another version now: {}", text, Join(changed, ", "));
+  }
+  return text;
+}
+
+StatusOr<std::unique_ptr<ServicePolicy>> QuietServices(const sys::Root& host) {
+  if (host.path() == "/") {
+    return std::make_unique<ServicePolicy>("");
+  }
+  return ServicePolicy::Impose(host);
+}
+
+}  // namespace
+
+AptManager::AptManager(const sys::Root& host, sys::ProgramRunner& runner)
+    : calls_(host, runner, Environment()),
+      apt_get_(OrUsual(sys::FindProgram(host, "apt-get"), "/usr/bin/apt-get")),
+      dpkg_(OrUsual(sys::FindProgram(host, "dpkg"), "/usr/bin/dpkg")),
+      dpkg_query_(OrUsual(sys::FindProgram(host, "dpkg-query"), "/usr/bin/dpkg-query")) {
+}
+
+StatusOr<PackageList> AptManager::List() const {
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      calls_.Query({dpkg_query_, "--show", fmt::format("--showformat={}", kDpkgFormat)}));
+  return ParseDpkgQuery(text);
+}
+
+StatusOr<std::map<std::string, std::string>> AptManager::Installed() {
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::map<std::string, std::string> installed;
+  for (const auto& [name, package] : list) {
+    if (package.state != State::kConfigOnly) {
+      installed[name] = package.version;
+    }
+  }
+  return installed;
+}
+
+// dpkg notes each change in a file of its own there before it writes its database anew.
+bool AptManager::WasInterrupted() const {
+  const auto notes = calls_.host().ListDir("var/lib/dpkg/updates");
+  return notes.ok() && !notes->empty();
+}
+
+Status AptManager::Configure() const {
+  return calls_
+      .Run({dpkg_, "--force-confdef", "--force-confold", "--configure", "-a"}, kChangeDeadline)
+      .status();
+}
+
+StatusOr<sys::RunResult> AptManager::AptGet(std::vector<std::string> arguments,
+                                            std::chrono::seconds deadline) const {
+  std::vector<std::string> argv = {
+      apt_get_, "-q",
+      "-y",     "--no-install-recommends",
+      "-o",     fmt::format("DPkg::Lock::Timeout={}", kLockWait.count()),
+      "-o",     "DPkg::Options::=--force-confdef",
+      "-o",     "DPkg::Options::=--force-confold",
+      "-o",     "APT::Get::AutomaticRemove=false"};
+  argv.insert(argv.end(), std::make_move_iterator(arguments.begin()),
+              std::make_move_iterator(arguments.end()));
+  return calls_.Run(std::move(argv), deadline);
+}
+
+Status AptManager::Install(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  for (const std::string& name : names) {
+    if (name.find("://") != std::string::npos) {
+      return InvalidArgument("{}: apt installs no URLs: fetch it and name the file", name);
+    }
+  }
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(PackageList before, List());
+  if (WasInterrupted() || HasUnfinished(before)) {
+    RETURN_IF_ERROR(Configure());
+    ASSIGN_OR_RETURN(before, List());
+  }
+  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "install"};
+  std::ranges::copy_if(names, std::back_inserter(arguments),
+                       [&before](const std::string& name) { return !IsThere(before, name); });
+  if (arguments.size() == 3 && !HasUnfinished(before)) {
+    return OkStatus();
+  }
+  const StatusOr<sys::RunResult> result = AptGet(std::move(arguments), kChangeDeadline);
+  if (!result.ok()) {
+    return TakeBack(before, result.status());
+  }
+  if (result->IsSuccess()) {
+    return OkStatus();
+  }
+  return TakeBack(before, InstallFailure(names, *result));
+}
+
+Status AptManager::InstallFailure(const std::vector<std::string>& names,
+                                  const sys::RunResult& result) const {
+  const Status failure = FailureOf(apt_get_, fmt::format("install {}", Join(names, " ")), result);
+  const std::string errors =
+      CompilerErrors(calls_.host(), fmt::format("{}\n{}", result.out, result.err));
+  return errors.empty() ? failure
+                        : MakeStatus(failure.code(), fmt::format("{}; the compiler says: {}",
+                                                                 Message(failure), errors));
+}
+
+Status AptManager::TakeBack(const PackageList& before, Status cause) const {
+  StatusOr<PackageList> now = List();
+  if (now.ok()) {
+    if (const std::vector<std::string> came = CameSince(before, *now); !came.empty()) {
+      // What it could not take off, the new list shows.
+      Purge(came).IgnoreError();
+      now = List();
+    }
+  }
+  const std::string remains =
+      now.ok() ? Remains(CameSince(before, *now), ChangedSince(before, *now))
+               : fmt::format("what came with it may still be there: {}", Message(now.status()));
+  return MakeStatus(cause.code(), fmt::format("{}; {}", Message(cause), remains));
+}
+
+Status AptManager::Purge(const std::vector<std::string>& names) const {
+  std::vector<std::string> arguments = {"purge"};
+  arguments.insert(arguments.end(), names.begin(), names.end());
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kChangeDeadline));
+  if (result.IsSuccess()) {
+    return OkStatus();
+  }
+  // apt-get gives up where it sees what is broken; dpkg takes these, and only these.
+  ASSIGN_OR_RETURN(const PackageList now, List());
+  std::vector<std::string> argv = {dpkg_, "--force-remove-reinstreq", "--purge"};
+  std::ranges::copy_if(names, std::back_inserter(argv),
+                       [&now](const std::string& name) { return now.contains(name); });
+  if (argv.size() == 3) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult last, calls_.Run(std::move(argv), kChangeDeadline));
+  return last.IsSuccess() ? OkStatus() : FailureOf(dpkg_, "remove packages", last);
+}
+
+Status AptManager::CheckRemoval(const std::vector<std::string>& names, bool has_unfinished) const {
+  std::vector<std::string> arguments = {"--simulate", "purge"};
+  arguments.insert(arguments.end(), names.begin(), names.end());
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
+  if (!result.IsSuccess()) {
+    // Of what is broken apt-get knows nothing to say; dpkg refuses by itself what others need.
+    return has_unfinished ? OkStatus()
+                          : FailureOf(apt_get_, fmt::format("remove {}", Join(names, " ")), result);
+  }
+  const Simulated simulated = ParseAptSimulation(result.out);
+  std::vector<std::string> others = simulated.installed;
+  std::ranges::copy_if(
+      simulated.removed, std::back_inserter(others),
+      [&names](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+  if (others.empty()) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "{}: removing {} would change others, too: {}: remove those first, or keep these", apt_get_,
+      Join(names, ", "), Join(others, ", "));
+}
+
+Status AptManager::Remove(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(const PackageList before, List());
+  std::vector<std::string> doomed;
+  std::ranges::copy_if(names, std::back_inserter(doomed),
+                       [&before](const std::string& name) { return before.contains(name); });
+  if (doomed.empty()) {
+    return OkStatus();
+  }
+  // What is removed anyway needs no module built for it first.
+  if (HasUnfinished(before, doomed)) {
+    RETURN_IF_ERROR(Configure());
+  } else if (WasInterrupted()) {
+    RETURN_IF_ERROR(calls_.Run({dpkg_, "--triggers-only", "-a"}, kChangeDeadline).status());
+  }
+  RETURN_IF_ERROR(CheckRemoval(doomed, HasUnfinished(before)));
+  const Status purged = Purge(doomed);
+  ASSIGN_OR_RETURN(const PackageList now, List());
+  std::erase_if(doomed, [&now](const std::string& name) { return !now.contains(name); });
+  if (doomed.empty()) {
+    return OkStatus();
+  }
+  return purged.ok() ? FailedPrecondition("{}: {} stayed", apt_get_, Join(doomed, ", "))
+                     : Annotate(purged, "{} stayed", Join(doomed, ", "));
+}
+
+}  // namespace kgpu::packages

@@ -1,0 +1,47 @@
+// Debian's and Ubuntu's packages, by apt-get and dpkg.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/packages/calls.h"
+#include "src/packages/package_list.h"
+#include "src/packages/package_manager.h"
+
+namespace kgpu::packages {
+
+// Nothing that a package merely recommends is installed, nothing is removed or autoremoved, files
+// of the configuration that an admin changed stay, no service is started below a root that is not
+// ours. Source: apt-get(8), apt.conf(5), dpkg(1).
+class AptManager final : public PackageManager {
+ public:
+  AptManager(const sys::Root& host, sys::ProgramRunner& runner);
+
+  StatusOr<std::map<std::string, std::string>> Installed() override;
+  Status Install(const std::vector<std::string>& names) override;
+  Status Remove(const std::vector<std::string>& names) override;
+
+ private:
+  StatusOr<PackageList> List() const;
+  // Finishes what a killed dpkg left. What it can not, apt-get is told to by --fix-broken: how it
+  // ended is no matter.
+  Status Configure() const;
+  bool WasInterrupted() const;
+  StatusOr<sys::RunResult> AptGet(std::vector<std::string> arguments,
+                                  std::chrono::seconds deadline) const;
+  Status InstallFailure(const std::vector<std::string>& names, const sys::RunResult& result) const;
+  // Takes off what is there and was not in `before`, and says in `cause` what stayed.
+  Status TakeBack(const PackageList& before, Status cause) const;
+  // Purges `names`, by apt-get, then what it leaves by dpkg.
+  Status Purge(const std::vector<std::string>& names) const;
+  // Errors: FailedPrecondition (others would go, or come, with them).
+  Status CheckRemoval(const std::vector<std::string>& names, bool has_unfinished) const;
+
+  Calls calls_;
+  std::string apt_get_;
+  std::string dpkg_;
+  std::string dpkg_query_;
+};
+
+}  // namespace kgpu::packages

@@ -1,0 +1,128 @@
+#include "src/packages/calls.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+
+namespace kgpu::packages {
+namespace {
+
+constexpr size_t kOutputLimit = size_t{64} << 20;
+constexpr size_t kTailLines = 6;
+constexpr size_t kTailLimit = 800;
+constexpr int kZypperLocked = 7;  // zypper(8), "EXIT CODES"
+
+bool TellsOfLock(const sys::RunResult& result) {
+  constexpr std::array<std::string_view, 6> kTells = {
+      "Could not get lock",       "Unable to acquire the dpkg frontend lock",
+      "Unable to lock",           "was locked by another process",
+      "can't create transaction", "System management is locked"};
+  return std::ranges::any_of(kTells, [&result](std::string_view words) {
+    return result.err.find(words) != std::string::npos ||
+           result.out.find(words) != std::string::npos;
+  });
+}
+
+// The path that DKMS names: "Consult /var/lib/dkms/…/make.log for more information."
+std::string_view LogIn(std::string_view printed) {
+  constexpr std::string_view kStart = "/var/lib/dkms/";
+  constexpr std::string_view kEnd = "/make.log";
+  const size_t end = printed.rfind(kEnd);
+  const size_t begin = end == std::string_view::npos ? end : printed.rfind(kStart, end);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view path = printed.substr(begin, end + kEnd.size() - begin);
+  return path.find_first_of(" \t\n") == std::string_view::npos ? path : std::string_view();
+}
+
+}  // namespace
+
+Status Calls::CheckRoot() const {
+  if (host_.path() == "/" || host_.Exists("proc/version")) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "{0}/proc: not mounted, and packages can not be installed without it: mount -t proc proc "
+      "{0}/proc; mount -t sysfs sysfs {0}/sys; mount --bind /dev {0}/dev",
+      host_.path());
+}
+
+StatusOr<sys::RunResult> Calls::Run(std::vector<std::string> argv,
+                                    std::chrono::seconds deadline) const {
+  sys::RunRequest request;
+  request.argv = std::move(argv);
+  request.environment.insert(request.environment.end(), environment_.begin(), environment_.end());
+  request.root = host_.path();
+  request.deadline = deadline;
+  request.output_limit = kOutputLimit;
+  return runner_.Run(request);
+}
+
+StatusOr<std::string> Calls::Query(std::vector<std::string> argv) const {
+  const std::string program = argv[0];
+  ASSIGN_OR_RETURN(sys::RunResult result, Run(std::move(argv), kQueryDeadline));
+  if (!result.IsSuccess()) {
+    return FailureOf(program, "list what is installed", result);
+  }
+  return std::move(result.out);
+}
+
+Status FailureOf(std::string_view program, std::string_view deed, const sys::RunResult& result) {
+  const std::string how = result.exit.signal
+                              ? fmt::format("signal {}", *result.exit.signal)
+                              : fmt::format("exit code {}", result.exit.code.value_or(-1));
+  const std::string tail = TailOf(fmt::format("{}\n{}", result.out, result.err));
+  const std::string text =
+      fmt::format("{}: {}: {}{}{}", program, deed, how, tail.empty() ? "" : ": ", tail);
+  if (TellsOfLock(result) || (program.ends_with("zypper") && result.exit.code == kZypperLocked)) {
+    return Unavailable("{}: another package manager is at work: try again when it is done", text);
+  }
+  return FailedPrecondition("{}", text);
+}
+
+std::string TailOf(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : Split(text, '\n')) {
+    // Of a line that was drawn several times the last state.
+    const std::string_view trimmed = Trim(line);
+    const std::string_view shown = trimmed.substr(trimmed.rfind('\r') + 1);
+    if (!shown.empty()) {
+      lines.emplace_back(shown);
+    }
+  }
+  if (lines.size() > kTailLines) {
+    lines.erase(lines.begin(), lines.end() - kTailLines);
+  }
+  return Printable(Join(lines, "; "), kTailLimit);
+}
+
+std::string CompilerErrors(const sys::Root& host, std::string_view printed) {
+  const std::string_view path = LogIn(printed);
+  const std::string log = path.empty() ? "" : host.ReadFile(path, size_t{64} << 20).value_or("");
+  std::vector<std::string> errors;
+  for (const std::string_view line : Split(log, '\n')) {
+    if (line.find("error:") != std::string_view::npos && errors.size() < 2) {
+      errors.emplace_back(Trim(line));
+    }
+  }
+  return Printable(Join(errors, "; "), kTailLimit);
+}
+
+Status CheckNames(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    // apt takes a last minus for a removal.
+    const bool is_well = !name.empty() && !name.starts_with('-') && !name.ends_with('-') &&
+                         name.find_first_of(" \t\n\r*?[]\\") == std::string::npos;
+    if (!is_well) {
+      return InvalidArgument("\"{}\" is no name of a package", Printable(name, 80));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kgpu::packages

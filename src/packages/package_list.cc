@@ -1,0 +1,142 @@
+#include "src/packages/package_list.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+
+namespace kgpu::packages {
+namespace {
+
+struct Row {
+  std::string_view name;
+  std::string_view arch;
+  Package package;
+};
+
+// The second letter says what is there. Nothing: not installed, or no such line.
+std::optional<State> StateOf(std::string_view abbreviation) {
+  if (abbreviation.size() < 2) {
+    return std::nullopt;
+  }
+  switch (abbreviation[1]) {
+    case 'i':
+    case 'W':  // waits for another's trigger, or has one pending: only an index is to be made anew
+    case 't':
+      return State::kWhole;
+    case 'H':
+    case 'U':
+    case 'F':
+      return State::kUnfinished;
+    case 'c':
+      return State::kConfigOnly;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The architecture of the host: that of the package manager itself.
+std::string_view NativeArch(const std::vector<Row>& rows, std::string_view manager) {
+  const auto found = std::ranges::find(rows, manager, &Row::name);
+  return found == rows.end() ? std::string_view() : found->arch;
+}
+
+bool IsForeign(std::string_view arch, std::string_view native) {
+  return !native.empty() && arch != native && arch != "all" && arch != "noarch" &&
+         arch != "(none)" && !arch.empty();
+}
+
+// Those of which several versions stand beside one another.
+bool IsKeptBesideOlder(std::string_view name) {
+  return name == "gpg-pubkey" || name.starts_with("kernel");
+}
+
+std::string_view WithoutEpoch(std::string_view version) {
+  const size_t colon = version.find(':');
+  return colon == std::string_view::npos ? version : version.substr(colon + 1);
+}
+
+}  // namespace
+
+PackageList ParseDpkgQuery(std::string_view text) {
+  std::vector<Row> rows;
+  for (const std::string_view line : Split(text, '\n')) {
+    const std::vector<std::string_view> fields = Split(line, '\t');
+    if (fields.size() != 4 || fields[1].empty()) {
+      continue;
+    }
+    if (const std::optional<State> state = StateOf(fields[0])) {
+      rows.push_back({.name = fields[1],
+                      .arch = fields[2],
+                      .package = {.version = std::string(fields[3]), .state = *state}});
+    }
+  }
+  const std::string_view native = NativeArch(rows, "dpkg");
+  PackageList list;
+  for (Row& row : rows) {
+    std::string key = IsForeign(row.arch, native) ? fmt::format("{}:{}", row.name, row.arch)
+                                                  : std::string(row.name);
+    list[std::move(key)] = std::move(row.package);
+  }
+  return list;
+}
+
+PackageList ParseRpmQuery(std::string_view text) {
+  std::vector<Row> rows;
+  for (const std::string_view line : Split(text, '\n')) {
+    const std::vector<std::string_view> fields = Split(line, '\t');
+    if (fields.size() == 3 && !fields[0].empty() && !fields[1].empty()) {
+      rows.push_back(
+          {.name = fields[0], .arch = fields[2], .package = {.version = std::string(fields[1])}});
+    }
+  }
+  const std::string_view native = NativeArch(rows, "rpm");
+  PackageList list;
+  for (Row& row : rows) {
+    std::string key(row.name);
+    if (IsKeptBesideOlder(row.name) || list.contains(key)) {
+      key = fmt::format("{}-{}", row.name, WithoutEpoch(row.package.version));
+    }
+    if (IsForeign(row.arch, native)) {
+      key = fmt::format("{}:{}", key, row.arch);
+    }
+    list[std::move(key)] = std::move(row.package);
+  }
+  return list;
+}
+
+Simulated ParseAptSimulation(std::string_view text) {
+  Simulated simulated;
+  for (const std::string_view line : Split(text, '\n')) {
+    const std::vector<std::string_view> words = Words(line);
+    if (words.size() < 2) {
+      continue;
+    }
+    if (words[0] == "Inst") {
+      simulated.installed.emplace_back(words[1]);
+    } else if (words[0] == "Remv" || words[0] == "Purg") {
+      simulated.removed.emplace_back(words[1]);
+    }
+  }
+  return simulated;
+}
+
+std::vector<std::string> ParseRpmNeeds(std::string_view text) {
+  constexpr std::string_view kMark = " is needed by (installed) ";
+  std::vector<std::string> names;
+  for (const std::string_view line : Split(text, '\n')) {
+    const size_t at = line.find(kMark);
+    if (at == std::string_view::npos) {
+      continue;
+    }
+    std::string name(Trim(line.substr(at + kMark.size())));
+    if (!name.empty() && std::ranges::find(names, name) == names.end()) {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+}  // namespace kgpu::packages

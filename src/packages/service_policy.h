@@ -1,0 +1,30 @@
+// Keeps packages of Debian from starting their services below a root that is not ours.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/sys/root.h"
+
+namespace kgpu::packages {
+
+// While it lives, /usr/sbin/policy-rc.d below the root says no to every service. One that is there
+// already is somebody's wish and stays; one that a killed run of ours left is known by its text and
+// goes with this object. Source: invoke-rc.d(8), "policy-rc.d".
+class ServicePolicy {
+ public:
+  // Errors: those of writing the file.
+  static StatusOr<std::unique_ptr<ServicePolicy>> Impose(const sys::Root& host);
+
+  // `ours` empty: nothing is to be taken away.
+  explicit ServicePolicy(std::string ours) : ours_(std::move(ours)) {}
+  ~ServicePolicy();
+  ServicePolicy(const ServicePolicy&) = delete;
+  ServicePolicy& operator=(const ServicePolicy&) = delete;
+
+ private:
+  std::string ours_;
+};
+
+}  // namespace kgpu::packages
