@@ -34,7 +34,7 @@ struct ValidateOptions {
   bool is_all = false;
   bool has_no_bandwidth = false;
   std::string burn = "0";
-  std::string deadline = "60s";
+  std::string deadline;
   std::string library;
   std::string helper;
   std::string output = "table";
@@ -173,15 +173,25 @@ StatusOr<std::vector<ValidateTarget>> FindTargets(const ValidateOptions& options
   return options.is_all ? AllTargets(*snapshot) : TargetsOf(*snapshot, options.gpu);
 }
 
-StatusOr<ExitCode> Run(const ValidateOptions& options) {
-  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  validate::RunOptions run;
-  ASSIGN_OR_RETURN(run.burn, ParseDuration("--burn", options.burn));
+// Whoever names a deadline means it for every phase.
+Status TakeDeadline(const ValidateOptions& options, validate::RunOptions& run) {
+  if (options.deadline.empty()) {
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(run.deadline, ParseDuration("--deadline", options.deadline));
   if (run.deadline.count() == 0) {
     return InvalidArgument("--deadline: \"{}\" gives no phase any time: 60s is the default",
                            options.deadline);
   }
+  run.start_deadline = run.deadline;
+  return OkStatus();
+}
+
+StatusOr<ExitCode> Run(const ValidateOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  validate::RunOptions run;
+  ASSIGN_OR_RETURN(run.burn, ParseDuration("--burn", options.burn));
+  RETURN_IF_ERROR(TakeDeadline(options, run));
   ASSIGN_OR_RETURN(run.program, FindHelper(options));
   run.version = VersionNumber();
   run.copy_bytes = options.has_no_bandwidth ? 0 : run.copy_bytes;
@@ -219,9 +229,9 @@ void AddValidateVerb(VerbRegistrar& verbs) {
       ->type_name("DURATION")
       ->capture_default_str();
   verb->add_flag("--no-bandwidth", options->has_no_bandwidth, "Measure no copies");
-  verb->add_option("--deadline", options->deadline, "How long one phase may take")
-      ->type_name("DURATION")
-      ->capture_default_str();
+  verb->add_option("--deadline", options->deadline,
+                   "How long one phase may take (default: 60s, and 180s for the driver's start)")
+      ->type_name("DURATION");
   verb->add_option("--cuda-library", options->library,
                    "Any library with CUDA's driver API (default: libcuda.so.1 of the driver root)")
       ->type_name("FILE");

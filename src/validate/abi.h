@@ -13,6 +13,7 @@ enum Result : int32_t {  // CUresult
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kNotInitialized = 3,
+  kStubLibrary = 34,
   kDeviceUnavailable = 46,
   kNoDevice = 100,
   kInvalidDevice = 101,
@@ -20,7 +21,9 @@ enum Result : int32_t {  // CUresult
   kNoBinaryForGpu = 209,
   kEccUncorrectable = 214,
   kInvalidPtx = 218,
+  kJitCompilerNotFound = 221,
   kUnsupportedPtxVersion = 222,
+  kJitCompilationDisabled = 223,
   kInvalidHandle = 400,
   kNotFound = 500,
   kNotReady = 600,
@@ -31,6 +34,7 @@ enum Result : int32_t {  // CUresult
   kNotPermitted = 800,
   kSystemNotReady = 802,
   kDriverMismatch = 803,
+  kCompatNotSupported = 804,
   kUnknown = 999,
 };
 

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "src/validate/view.h"
 
 namespace kgpu::validate {
@@ -62,11 +66,41 @@ TEST(ValidateTextTest, WhatIsAbsentWasNotTried) {
   EXPECT_EQ(Text(report), "0000:41:00.0\nTest FAILED: off the bus: reboot\n");
 }
 
-TEST(ValidateTextTest, SaysThePassOfTheSumAloneWhenWhatFollowsFails) {
+TEST(ValidateTextTest, NeverSaysPassedOfAGpuThatFailsLater) {
   Report report;
   LineReader lines(report, SteadyTime{});
   lines.Take("begin check\nbegin burn\nfail 0 Burning gave a wrong result\n", SteadyTime{});
-  EXPECT_THAT(Text(report), HasSubstr("Test PASSED\nDone\nTest FAILED: Burning"));
+  EXPECT_THAT(Text(report), HasSubstr("Every sum is right\nTest FAILED: Burning"));
+  EXPECT_THAT(Text(report), Not(HasSubstr("PASSED")));
+}
+
+TEST(ValidateTextTest, SaysPassedOfAGpuThatDidAllItWasAsked) {
+  Report report;
+  LineReader lines(report, SteadyTime{});
+  lines.Take("begin check\nbegin burn\ndone\n", SteadyTime{});
+  EXPECT_THAT(Text(report), HasSubstr("Test PASSED\nDone\n"));
+}
+
+TEST(ValidateAdviceTest, NamesTheMendOfEachError) {
+  const std::vector<std::pair<int, std::string>> rows = {
+      {-2, "1 GiB"},
+      {-1, "could not be loaded"},
+      {0, "computes wrongly"},
+      {2, "The GPU's memory is taken"},
+      {34, "stub"},
+      {218, "of the driver's version"},
+      {221, "install libnvidia-ptxjitcompiler"},
+      {222, "update the driver"},
+      {223, "CUDA_DISABLE_PTX_JIT"},
+      {804, "cuda-compat"},
+      {719, "dmesg"},
+  };
+  for (const auto& [error, words] : rows) {
+    Report report;
+    report.outcome = Outcome::kFailed;
+    report.error = error;
+    EXPECT_THAT(Advice(report), HasSubstr(words)) << error;
+  }
 }
 
 TEST(ValidateTextTest, ShowsTheStepsUpToTheFailure) {

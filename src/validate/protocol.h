@@ -3,7 +3,7 @@
 //   hello VERSION       the first line, whatever the command line is: both come from one release
 //   begin PHASE         a driver call of this phase is next: the parent's clock starts anew
 //   set KEY VALUE       something measured or read; the value goes on to the end of the line
-//   fail CODE TEXT      the last line: CODE is CUDA's number, or 0 where the result is wrong
+//   fail CODE TEXT      the last line: CODE is CUDA's number, or one of those below
 //   done                the last line of a run that went well
 // Lines have kMaxLine bytes at most, their ends included.
 #pragma once
@@ -15,6 +15,10 @@ namespace kgpu::validate {
 
 inline constexpr size_t kMaxLine = 1024;
 inline constexpr size_t kMaxPtx = size_t{64} << 10;
+
+inline constexpr int kWrongResult = 0;
+inline constexpr int kNoLibrary = -1;
+inline constexpr int kNoHostMemory = -2;
 
 inline constexpr uint32_t kElements = 50'000;
 inline constexpr uint32_t kThreads = 256;

@@ -29,7 +29,7 @@ std::string_view ToString(Outcome outcome);
 struct Report {
   Outcome outcome = Outcome::kCrashed;
   std::string reason;  // for people; empty when passed
-  int error = 0;       // CUDA's number; 0: a wrong result, or none
+  int error = 0;       // CUDA's number; 0: a wrong result, or none; else of protocol.h
   std::string name;    // as CUDA says it, or the address of what is absent; may be empty
   std::string uuid;    // "GPU-…" or "MIG-…"
   std::string compute_capability;

@@ -104,6 +104,14 @@ Status CheckVersion(const RunOptions& options, const LineReader& lines) {
                                   lines.version(), options.version, kMend);
 }
 
+bool IsStart(std::string_view phase) {
+  return phase == "init" || phase == "context";
+}
+
+std::chrono::milliseconds DeadlineOf(const RunOptions& options, std::string_view phase) {
+  return IsStart(phase) ? options.start_deadline : options.deadline;
+}
+
 // Reads until the helper closes its output or a phase outlives its deadline. True when it ended.
 bool Follow(const Helper& helper, const RunOptions& options, LineReader& lines,
             const PhaseListener& on_phase) {
@@ -111,7 +119,7 @@ bool Follow(const Helper& helper, const RunOptions& options, LineReader& lines,
   std::string phase;
   for (;;) {
     const SteadyTime now = std::chrono::steady_clock::now();
-    const SteadyTime end = lines.since() + options.deadline;
+    const SteadyTime end = lines.since() + DeadlineOf(options, lines.phase());
     if (now >= end) {
       return false;
     }
@@ -152,7 +160,10 @@ StatusOr<Report> Run(const RunOptions& options, const PhaseListener& on_phase) {
   if (!has_ended) {
     report.outcome = Outcome::kHung;
     report.reason = fmt::format(
-        "{} did not end within {}: the driver hangs{}", during, FormatDuration(options.deadline),
+        "{} did not end within {}: the driver hangs{}{}", during,
+        FormatDuration(DeadlineOf(options, during)),
+        IsStart(during) ? ", or is slow to start GPUs (nvidia-persistenced keeps them started)"
+                        : "",
         is_gone ? "" : ", and its process outlives SIGKILL: only a reboot ends it");
   } else if (!lines.is_finished()) {
     report.outcome = Outcome::kCrashed;

@@ -22,8 +22,11 @@ struct RunOptions {
   std::string ptx;                       // empty: our own kernels
   uint64_t copy_bytes = uint64_t{64} << 20;
   std::chrono::milliseconds burn{0};
-  // How long a phase may take: a cold driver takes seconds to start, compiling may, too.
+  // How long a phase may take; compiling takes seconds on a machine that is busy.
   std::chrono::milliseconds deadline{60'000};
+  // The same for the phases in which the driver may have to start all GPUs of the machine: without
+  // persistence that takes seconds for each, and more of them with confidential computing.
+  std::chrono::milliseconds start_deadline{180'000};
 };
 
 // Called as each phase begins.

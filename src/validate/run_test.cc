@@ -138,10 +138,18 @@ TEST_F(ValidateRunTest, AWrongProductWhileBurningFails) {
 TEST_F(ValidateRunTest, ACallThatHangsEndsAtItsDeadline) {
   Hang("cuLaunchKernel");
   options_.deadline = std::chrono::milliseconds(300);
+  options_.start_deadline = options_.deadline;
   const Report report = RunNow();
   EXPECT_EQ(report.outcome, Outcome::kHung);
   // On a machine that is busy it may be a phase before the kernel.
   EXPECT_THAT(report.reason, HasSubstr(" did not end within 300ms: the driver hangs"));
+}
+
+TEST_F(ValidateRunTest, ADriverThatStartsHasADeadlineOfItsOwn) {
+  UseScript("echo begin init; exec sleep 1000\n");
+  options_.start_deadline = std::chrono::milliseconds(300);
+  EXPECT_THAT(RunNow().reason,
+              HasSubstr("init did not end within 300ms: the driver hangs, or is slow to start"));
 }
 
 TEST_F(ValidateRunTest, ALostGpuIsTold) {

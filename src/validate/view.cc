@@ -61,10 +61,13 @@ json::object JsonOf(const Report& report) {
 
 std::string AdviceForError(int error) {
   switch (error) {
-    case -1:
+    case kNoLibrary:
       return "The library could not be loaded: install the driver's libcuda for this machine, or "
              "name it by --cuda-library.";
-    case 0:
+    case kNoHostMemory:
+      return "This machine, or this container's limit, has too little memory left for the test: "
+             "raise the limit (1 GiB is plenty), or end what takes it.";
+    case kWrongResult:
       return "The GPU computes wrongly: take it out of service (kgpu health shows its ECC errors "
              "and row remaps) and have it replaced.";
     case cuda_api::kNoDevice:
@@ -73,10 +76,25 @@ std::string AdviceForError(int error) {
     case cuda_api::kEccUncorrectable:
       return "Uncorrectable memory error: reset the GPU (nvidia-smi --gpu-reset) and see kgpu "
              "health.";
+    case cuda_api::kStubLibrary:
+      return "This libcuda is the toolkit's stub, made for linking: take its folder (stubs) out of "
+             "the loader's path, or name the driver's file by --cuda-library.";
+    case cuda_api::kJitCompilerNotFound:
+      return "The driver's compiler is missing: install libnvidia-ptxjitcompiler of the driver's "
+             "version; in a container, \"compute\" must be among NVIDIA_DRIVER_CAPABILITIES.";
     case cuda_api::kUnsupportedPtxVersion:
+      return "The driver is older than the kernel's PTX, 6.0 (CUDA 9.0, driver 384): update the "
+             "driver.";
     case cuda_api::kInvalidPtx:
-      return "The driver could not compile for the GPU: is libnvidia-ptxjitcompiler of the same "
-             "version installed?";
+      return "The driver's compiler refuses what others take: is libnvidia-ptxjitcompiler of the "
+             "driver's version (kgpu doctor)?";
+    case cuda_api::kJitCompilationDisabled:
+      return "The driver is told to compile nothing (CUDA_DISABLE_PTX_JIT): take that out, or use "
+             "another container.";
+    case cuda_api::kCompatNotSupported:
+      return "This libcuda is of cuda-compat, which runs on data-centre GPUs alone: take its "
+             "folder "
+             "(compat) out of the loader's path and use the driver's own, or update the driver.";
     case cuda_api::kOutOfMemory:
       return "The GPU's memory is taken: end what uses it (kgpu devices, nvidia-smi).";
     case cuda_api::kDeviceUnavailable:
@@ -128,8 +146,11 @@ std::string Text(const Report& report) {
   if (HasBegun(report, "copy-out")) {
     text += "Copy output data from the CUDA device to the host memory\n";
   }
-  if (report.is_vector_sum_right) {
+  // Scripts wait for "Test PASSED": it is said of a GPU that passed everything it was asked.
+  if (report.outcome == Outcome::kPassed) {
     text += "Test PASSED\nDone\n";
+  } else if (report.is_vector_sum_right) {
+    text += "Every sum is right\n";
   }
   AddSpeed(text, "Copy host to device", report.host_to_device);
   AddSpeed(text, "Copy device to host", report.device_to_host);

@@ -72,7 +72,7 @@ bool Driver::Load(const char* path) {
   if (handle_ == nullptr) {
     // One text per thread in glibc and musl.
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe)
-    return Fail(-1, "%s", why == nullptr ? path : why);
+    return Fail(kNoLibrary, "%s", why == nullptr ? path : why);
   }
   return true;
 }

@@ -125,8 +125,8 @@ bool CheckSum(const Driver& driver, const Vectors& host) {
   for (uint32_t i = 0; i < kElements; ++i) {
     // Not less than: what is no number is wrong, too.
     if (!(fabsf(host.a[i] + host.b[i] - host.c[i]) <= 1e-5F)) {
-      return driver.Fail(0, "Result verification failed at element %u: %g + %g gave %g", i,
-                         static_cast<double>(host.a[i]), static_cast<double>(host.b[i]),
+      return driver.Fail(kWrongResult, "Result verification failed at element %u: %g + %g gave %g",
+                         i, static_cast<double>(host.a[i]), static_cast<double>(host.b[i]),
                          static_cast<double>(host.c[i]));
     }
   }
@@ -215,7 +215,7 @@ bool Copy(const Bench& bench, uint64_t bytes, uint32_t* host) {
   }
   for (uint64_t i = 0; i < words; ++i) {
     if (host[i] != static_cast<uint32_t>(i * 2654435761U)) {
-      return driver.Fail(0, "A copy came back changed at byte %llu",
+      return driver.Fail(kWrongResult, "A copy came back changed at byte %llu",
                          static_cast<unsigned long long>(i) * sizeof(uint32_t));
     }
   }
@@ -242,7 +242,7 @@ bool MeasureCopies(const Bench& bench) {
   const bool is_pinned = bench.driver.Try<cu::MemAllocHostFn>("cuMemAllocHost_v2", &host, bytes);
   host = is_pinned ? host : malloc(bytes);
   if (host == nullptr) {
-    return bench.driver.Fail(cu::kOutOfMemory, "no host memory for copies");
+    return bench.driver.Fail(kNoHostMemory, "no host memory for copies");
   }
   bench.driver.Set("host-memory", "%s", is_pinned ? "pinned" : "pageable");
   const bool is_good = Copy(bench, bytes, static_cast<uint32_t*>(host));
@@ -293,7 +293,8 @@ bool Burner::Once() {
   }
   for (uint32_t i = 0; i < threads(); ++i) {
     if (host[i] != BurnResult(i)) {
-      return driver.Fail(0, "Burning gave a wrong result in thread %u: %08x instead of %08x", i,
+      return driver.Fail(kWrongResult,
+                         "Burning gave a wrong result in thread %u: %08x instead of %08x", i,
                          host[i], BurnResult(i));
     }
   }
@@ -319,7 +320,7 @@ bool Burn(const Bench& bench) {
   const size_t bytes = burner.threads() * sizeof(uint32_t);
   burner.host = static_cast<uint32_t*>(calloc(1, bytes));
   if (burner.host == nullptr) {
-    return driver.Fail(cu::kOutOfMemory, "no host memory for %zu bytes", bytes);
+    return driver.Fail(kNoHostMemory, "no host memory for %zu bytes", bytes);
   }
   bool is_good = driver.Call<cu::MemAllocFn>("cuMemAlloc_v2", &burner.out, bytes);
   const uint64_t start = NowNs();
@@ -347,7 +348,7 @@ int Run(const Job& job) {
   Driver driver;
   Bench bench{.driver = driver, .job = job, .host = MakeVectors()};
   if (bench.host == nullptr) {
-    (void)driver.Fail(cu::kOutOfMemory, "no host memory for %zu bytes", sizeof(Vectors));
+    (void)driver.Fail(kNoHostMemory, "no host memory for %zu bytes", sizeof(Vectors));
     return 1;
   }
   driver.Begin("load");
