@@ -64,5 +64,12 @@ TEST_F(GpuBundleTest, ProvesAHostAndRecordsIt) {
               AllOf(HasSubstr("0000:01:00.0 (0x13bb, vga)"), HasSubstr("libnvidia-ml.so.1")));
 }
 
+TEST_F(GpuBundleTest, AMachineWithoutADriverProvesNothing) {
+  const TempDir bare;
+  const Result result = Run({"--host-root", bare.path(), dir_.At("out")});
+  EXPECT_EQ(result.code, 77) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("0 passed, 0 failed, 1 skipped"));
+}
+
 }  // namespace
 }  // namespace kgpu::e2e
