@@ -1,0 +1,27 @@
+// Whether the driver is on a host as a plan wanted it: looked at, never trusted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/driver/plan.h"
+#include "src/host/driver_root.h"
+#include "src/sys/run.h"
+
+namespace kgpu::driver {
+
+// Sentences for people, in the order in which they were looked at.
+struct Verified {
+  std::vector<std::string> passed;
+  std::vector<std::string> failed;  // what is wrong, and where its mend begins
+  std::vector<std::string> unseen;  // what could not be looked at here, and why
+  bool operator==(const Verified&) const = default;
+};
+
+// The module is there for the kernel and of the version wished, DKMS calls it installed, the
+// libraries are of the module's version and known to the dynamic linker; where that kernel runs:
+// the module is loaded, its nodes are there, nouveau is not. Runs the host's modinfo and dkms.
+// An empty kernel means the running one, an empty version any. Changes nothing, never fails.
+Verified VerifyDriver(const Verify& wish, const host::DriverRoot& root, sys::ProgramRunner& runner);
+
+}  // namespace kgpu::driver
