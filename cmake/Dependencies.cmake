@@ -49,6 +49,10 @@ add_library(kgpu_zlib INTERFACE)
 add_library(kgpu::zlib ALIAS kgpu_zlib)
 target_link_libraries(kgpu_zlib INTERFACE -l:libz.a)
 
+add_library(kgpu_zstd INTERFACE)
+add_library(kgpu::zstd ALIAS kgpu_zstd)
+target_link_libraries(kgpu_zstd INTERFACE -l:libzstd.a)
+
 add_library(kgpu_openssl INTERFACE)
 add_library(kgpu::openssl ALIAS kgpu_openssl)
 target_link_libraries(kgpu_openssl INTERFACE -l:libssl.a -l:libcrypto.a Threads::Threads)

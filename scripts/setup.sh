@@ -16,6 +16,7 @@ packages=(
   libabsl-dev libfmt-dev libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev zlib1g-dev
+  libzstd-dev
   libssl-dev libc-ares-dev libre2-dev
   # tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev binutils

@@ -74,9 +74,12 @@ StatusOr<image::ImageFacts> ReadImage(const Options& options, const std::string&
     }
     return facts;
   }
+  // The engine may have another folder as its own.
+  const std::string save =
+      options.save.empty() ? "" : std::filesystem::absolute(options.save, error).lexically_normal();
   image::StoreOptions store{.kinds = {},
                             .pick = pick,
-                            .save_folder = options.save,
+                            .save_folder = save,
                             .environment = image::EngineEnvironment(Environment())};
   if (!options.from.empty()) {
     ASSIGN_OR_RETURN(const image::StoreKind kind, image::ParseStoreKind(options.from));
@@ -138,8 +141,9 @@ void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       "save, podman save or skopeo, an OCI image layout, or a runtime's bundle. Nothing is "
       "fetched.\n"
       "Read are NVIDIA_REQUIRE_*, CUDA_VERSION, and in the layers libcudart and cuda-compat.\n"
-      "Exits 0 when it runs, or runs by minor-version compatibility; 7 when not, or when its\n"
-      "requirements are not met; 3 when no engine has it.\n\n"
+      "Exits 0 when it runs, or runs by minor-version compatibility; 7 when not, when its\n"
+      "requirements are not met, or when too little of it could be read; 3 when no engine has "
+      "it.\n\n"
       "  kgpu doctor image nvcr.io/nvidia/pytorch:24.05-py3\n"
       "  kgpu doctor image image.tar --driver 535.104.05 --model A100-SXM4-80GB\n"
       "  kgpu doctor image app:1 --from podman --output json | jq -r .answer");

@@ -64,8 +64,22 @@ constexpr std::array<GpuRow, 9> kGpus = {{
     {3, {5, 0}},    // Kepler
 }};
 
-constexpr std::array<uint32_t, 15> kCompatBranches = {384, 410, 418, 440, 450, 460, 470, 510,
-                                                      515, 525, 535, 550, 570, 580, 595};
+struct CompatRow {
+  CudaVersion from;                    // the row is for this one and what follows, to the next row
+  std::array<uint32_t, 6> branches{};  // filled up by 0
+};
+
+// Newest first. Source: the branches that NVIDIA's images of these versions take
+// (NVIDIA_REQUIRE_CUDA).
+constexpr std::array<CompatRow, 7> kCompat = {{
+    {{13, 2}, {535, 570, 580, 590, 595}},
+    {{12, 9}, {535, 550, 570, 580}},
+    {{12, 6}, {470, 535, 550, 570}},
+    {{12, 3}, {470, 525, 535, 550}},
+    {{12, 0}, {450, 470, 510, 515, 525}},
+    {{11, 0}, {418, 440, 450, 460, 470, 510}},
+    {{10, 0}, {384, 396, 410, 418, 440}},
+}};
 
 const MajorRow* FindMajor(uint32_t cuda_major) {
   const auto* const row = std::ranges::find(kMajors, cuda_major, &MajorRow::cuda_major);
@@ -136,12 +150,15 @@ std::optional<CudaVersion> FirstCuda(const ComputeCapability& compute) {
   return row == kGpus.end() ? std::nullopt : std::optional(row->first_cuda);
 }
 
-bool TakesCompat(const DriverVersion& driver) {
-  return std::ranges::find(kCompatBranches, driver.branch()) != kCompatBranches.end();
+bool TakesCompat(const CudaVersion& cuda, const DriverVersion& driver) {
+  const auto* const row = std::ranges::find_if(
+      kCompat, [&cuda](const CompatRow& candidate) { return candidate.from <= cuda; });
+  return row != kCompat.end() &&
+         std::ranges::find(row->branches, driver.branch()) != row->branches.end();
 }
 
 bool HasCompat(const CudaVersion& cuda) {
-  return cuda >= CudaVersion{10, 0};
+  return cuda >= kCompat.back().from;
 }
 
 }  // namespace kgpu::cuda

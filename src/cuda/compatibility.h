@@ -58,10 +58,9 @@ std::optional<uint32_t> LastCudaMajor(const ComputeCapability& compute);
 // toolkits.
 std::optional<CudaVersion> FirstCuda(const ComputeCapability& compute);
 
-// Whether NVIDIA's cuda-compat libraries run over the kernel module of this branch: those of
-// production and long-term branches. Source: NVIDIA's "CUDA Compatibility", "Forward
-// Compatibility".
-bool TakesCompat(const DriverVersion& driver);
+// Whether the cuda-compat libraries of `cuda` are known to run over the kernel module of this
+// branch: only some production and long-term branches, and each CUDA leaves old ones behind.
+bool TakesCompat(const CudaVersion& cuda, const DriverVersion& driver);
 // There are cuda-compat packages from CUDA 10.0 on.
 bool HasCompat(const CudaVersion& cuda);
 

@@ -111,9 +111,12 @@ TEST(CompatibilityTest, NewGpusNeedANewCuda) {
 }
 
 TEST(CompatibilityTest, CompatLibrariesRunOverSomeBranches) {
-  EXPECT_TRUE(TakesCompat(Driver("470.57.02")));
-  EXPECT_TRUE(TakesCompat(Driver("535.309.01")));
-  EXPECT_FALSE(TakesCompat(Driver("545.23.08")));
+  EXPECT_TRUE(TakesCompat(Cuda("12.4"), Driver("470.57.02")));
+  EXPECT_TRUE(TakesCompat(Cuda("13.0"), Driver("535.309.01")));
+  EXPECT_FALSE(TakesCompat(Cuda("13.0"), Driver("545.23.08")));
+  EXPECT_FALSE(TakesCompat(Cuda("13.0"), Driver("470.57.02"))) << "left behind by 12.9";
+  EXPECT_FALSE(TakesCompat(Cuda("13.2"), Driver("550.54.15"))) << "left behind by 13.2";
+  EXPECT_FALSE(TakesCompat(Cuda("12.4"), Driver("450.51.06"))) << "left behind by 12.3";
   EXPECT_TRUE(HasCompat(Cuda("10.0")));
   EXPECT_FALSE(HasCompat(Cuda("9.2")));
 }

@@ -4,13 +4,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
-#include <limits>
-#include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "src/base/shell.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/doc/doc.h"
@@ -27,81 +28,12 @@ constexpr const char* kDockerManifest = "manifest.json";
 constexpr const char* kLayoutIndex = "index.json";
 constexpr const char* kBundleConfig = "config.json";
 constexpr size_t kNestedIndexes = 4;
+constexpr size_t kLayerLimit = 500;  // engines mount 128 at most
+constexpr size_t kMostNotes = 3;
 
 std::string JoinPath(std::string_view folder, std::string_view path) {
   return fmt::format("{}/{}", folder, path);
 }
-
-class OwnFile final : public ByteSource {
- public:
-  explicit OwnFile(UniqueFd fd)
-      : fd_(std::move(fd)), part_(fd_.get(), 0, std::numeric_limits<int64_t>::max()) {}
-  StatusOr<size_t> Read(std::span<char> out) override { return part_.Read(out); }
-  Status Skip(uint64_t count) override { return part_.Skip(count); }
-
- private:
-  UniqueFd fd_;
-  FilePart part_;
-};
-
-// A folder of `root`.
-class FolderStore final : public BlobStore {
- public:
-  FolderStore(const sys::Root& root, std::string folder)
-      : root_(root), folder_(std::move(folder)) {}
-
-  StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const override {
-    return OpenFileOf(root_, JoinPath(folder_, path));
-  }
-  std::string NameOf(std::string_view path) const override {
-    return root_.At(JoinPath(folder_, path));
-  }
-
- private:
-  const sys::Root& root_;
-  std::string folder_;
-};
-
-// A tar archive on a disk: its entries are found once, then read where they lie.
-class TarStore final : public BlobStore {
- public:
-  static StatusOr<std::unique_ptr<TarStore>> Create(UniqueFd fd, std::string name) {
-    auto store = std::make_unique<TarStore>(std::move(fd), std::move(name));
-    RETURN_IF_ERROR(store->FindEntries());
-    return store;
-  }
-  TarStore(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
-
-  StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const override {
-    const auto found = entries_.find(path);
-    if (found == entries_.end()) {
-      return NotFound("{}: is not in the archive", NameOf(path));
-    }
-    return std::make_unique<FilePart>(fd_.get(), found->second.offset, found->second.size);
-  }
-  std::string NameOf(std::string_view path) const override {
-    return fmt::format("{}: {}", name_, Printable(path, 200));
-  }
-
- private:
-  Status FindEntries() {
-    FilePart whole(fd_.get(), 0, std::numeric_limits<int64_t>::max());
-    TarReader reader(whole);
-    TarEntry entry;
-    for (size_t i = 0; i < kEntryLimit; ++i) {
-      ASSIGN_OR_RETURN(const bool is_entry, reader.Next(entry));
-      if (!is_entry) {
-        return OkStatus();
-      }
-      entries_.insert_or_assign(entry.path, entry);
-    }
-    return OutOfRange("more than {} files", kEntryLimit);
-  }
-
-  UniqueFd fd_;
-  std::string name_;
-  std::map<std::string, TarEntry, std::less<>> entries_;
-};
 
 StatusOr<std::string> ReadText(const BlobStore& store, std::string_view path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> bytes, store.Open(path));
@@ -156,17 +88,28 @@ StatusOr<std::string> BlobPath(std::string_view digest) {
 // What the layers hold; a layer that can not be read is a note, for the rest still tells much.
 void ReadLayers(const BlobStore& store, const std::vector<std::string>& paths, ImageFacts& image) {
   LibraryCollector collector;
+  std::set<std::string_view> seen;  // each is read once, however often it is named
+  size_t unread = 0;
   for (const std::string& path : paths) {
-    auto layer = store.Open(path);
+    if (!seen.insert(path).second) {
+      continue;
+    }
+    auto layer = seen.size() <= kLayerLimit
+                     ? store.Open(path)
+                     : OutOfRange("more than {} layers: no image has so many", kLayerLimit);
     const Status status =
         layer.ok() ? ReadLayer(*std::move(layer), collector) : std::move(layer).status();
-    if (!status.ok()) {
+    if (!status.ok() && ++unread <= kMostNotes) {
       image.notes.push_back(
           fmt::format("layer {}: {}", Printable(path, 100), Printable(Message(status), 300)));
     }
   }
+  if (unread > kMostNotes) {
+    image.notes.push_back(
+        fmt::format("{} more layers could not be looked into", unread - kMostNotes));
+  }
   image.libraries = collector.Take();
-  image.is_looked_into = true;
+  image.is_looked_into = unread == 0;
 }
 
 StatusOr<ImageFacts> ReadParts(const BlobStore& store, const std::string& config,
@@ -239,6 +182,10 @@ const json::value* PickPlatform(std::span<const json::value> manifests,
   for (const json::value& manifest : manifests) {
     const json::value* platform = Find(manifest, "platform");
     const std::string name = platform == nullptr ? "" : TextAt(*platform, "architecture");
+    const std::string system = platform == nullptr ? "" : TextAt(*platform, "os");
+    if (!system.empty() && system != "linux") {
+      continue;
+    }
     if (name == architecture) {
       return &manifest;
     }
@@ -315,6 +262,17 @@ StatusOr<ImageFacts> ReadStore(const BlobStore& store, const PickOptions& option
       store.NameOf(""), kDockerManifest, kLayoutIndex);
 }
 
+// Many a folder has a config.json.
+bool IsBundle(const sys::Root& root, const std::string& folder) {
+  const auto text = root.ReadFile(JoinPath(folder, kBundleConfig), kConfigLimit);
+  return text.ok() && IsBundleConfig(*text);
+}
+
+bool IsImageFolder(const sys::Root& root, const std::string& folder) {
+  return root.Exists(JoinPath(folder, kLayoutIndex)) ||
+         root.Exists(JoinPath(folder, kDockerManifest));
+}
+
 StatusOr<ImageFacts> ReadBundle(const sys::Root& root, const std::string& folder,
                                 const PickOptions& options) {
   const std::string file = JoinPath(folder, kBundleConfig);
@@ -323,60 +281,61 @@ StatusOr<ImageFacts> ReadBundle(const sys::Root& root, const std::string& folder
   ASSIGN_OR_RETURN(const std::string rootfs, ReadBundleConfig(text, root.At(file), image));
   image.name = folder;
   image.source = "bundle of an OCI runtime";
-  if (options.reads_layers) {
-    LibraryCollector collector;
-    const Status status = ReadLayerFolder(
-        root, rootfs.starts_with('/') ? rootfs : JoinPath(folder, rootfs), collector);
-    image.libraries = collector.Take();
-    image.is_looked_into = true;
-    if (!status.ok()) {
-      image.notes.emplace_back(Message(status));
-    }
+  if (!options.reads_layers) {
+    return image;
+  }
+  LibraryCollector collector;
+  const StatusOr<size_t> unread =
+      ReadLayerFolder(root, rootfs.starts_with('/') ? rootfs : JoinPath(folder, rootfs), collector);
+  image.libraries = collector.Take();
+  image.is_looked_into = unread.ok() && *unread == 0;
+  if (!unread.ok()) {
+    image.notes.push_back(Printable(Message(unread.status()), 300));
+  } else if (*unread > 0) {
+    image.notes.push_back(
+        fmt::format("{} of its folders are closed: as root they are read", *unread));
   }
   return image;
 }
 
-}  // namespace
-
-StatusOr<std::unique_ptr<ByteSource>> OpenFileOf(const sys::Root& root, const std::string& path) {
-  ASSIGN_OR_RETURN(UniqueFd fd, root.OpenFile(path, O_RDONLY | O_NONBLOCK));
-  return std::make_unique<OwnFile>(std::move(fd));
+// Of a file that one program packed as a whole: how to unpack it; empty: it is not.
+std::string_view UnpackerOf(std::string_view head) {
+  if (head.starts_with("\x1f\x8b")) {
+    return "gunzip";
+  }
+  return head.starts_with("\x28\xb5\x2f\xfd") ? "zstd -d" : "";
 }
+
+}  // namespace
 
 bool IsArchive(const sys::Root& root, const std::string& path) {
   const auto stat = root.Stat(path);
-  if (!stat.ok()) {
-    return false;
-  }
-  if (S_ISREG(stat->st_mode)) {
-    return true;
-  }
-  return root.Exists(JoinPath(path, kLayoutIndex)) ||
-         root.Exists(JoinPath(path, kDockerManifest)) || root.Exists(JoinPath(path, kBundleConfig));
+  return stat.ok() && (S_ISREG(stat->st_mode) || IsImageFolder(root, path) || IsBundle(root, path));
 }
 
 StatusOr<ImageFacts> ReadArchive(const sys::Root& root, const std::string& path,
                                  const PickOptions& options) {
   ASSIGN_OR_RETURN(const struct stat stat, root.Stat(path));
   if (S_ISDIR(stat.st_mode)) {
-    const FolderStore store(root, path);
-    const bool is_image =
-        root.Exists(JoinPath(path, kLayoutIndex)) || root.Exists(JoinPath(path, kDockerManifest));
-    return !is_image && root.Exists(JoinPath(path, kBundleConfig)) ? ReadBundle(root, path, options)
-                                                                   : ReadStore(store, options);
+    if (!IsImageFolder(root, path) && IsBundle(root, path)) {
+      return ReadBundle(root, path, options);
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<BlobStore> folder, OpenFolderStore(root, path));
+    return ReadStore(*folder, options);
   }
   ASSIGN_OR_RETURN(UniqueFd fd, root.OpenFile(path, O_RDONLY | O_NONBLOCK));
-  FilePart head(fd.get(), 0, 2);
-  ASSIGN_OR_RETURN(const std::string magic, ReadWhole(head, 2));
-  if (magic == "\x1f\x8b") {
+  constexpr size_t kMagicBytes = 4;
+  std::array<char, kMagicBytes> head{};
+  ASSIGN_OR_RETURN(const size_t got, FilePart(fd.get(), 0, head.size()).Read(head));
+  if (const std::string_view unpacker = UnpackerOf({head.data(), got}); !unpacker.empty()) {
     return InvalidArgument(
-        "{0} is packed as a whole and can not be searched: gunzip < {0} > "
-        "image.tar; kgpu doctor image image.tar",
-        root.At(path));
+        "{0} is packed as a whole and can not be searched: {1} < {2} > image.tar; kgpu doctor "
+        "image image.tar",
+        Printable(root.At(path)), unpacker, ShellWord(root.At(path)));
   }
-  auto store = TarStore::Create(std::move(fd), root.At(path));
+  auto store = OpenTarStore(std::move(fd), Printable(root.At(path)));
   if (!store.ok()) {
-    return Annotate(store.status(), "{}: not an image", root.At(path));
+    return Annotate(store.status(), "{}: not an image", Printable(root.At(path)));
   }
   return ReadStore(**store, options);
 }

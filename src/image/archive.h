@@ -2,15 +2,11 @@
 // save` write, and the bundle of an OCI runtime.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/base/status.h"
-#include "src/image/byte_source.h"
+#include "src/image/blob_store.h"
 #include "src/image/facts.h"
 #include "src/sys/root.h"
 
@@ -21,19 +17,6 @@ struct PickOptions {
   std::string architecture = "amd64";  // of several for one name; where it is not there, the first
   bool reads_layers = true;
 };
-
-// Files by name: of a folder, of an archive, of an engine's content store.
-class BlobStore {
- public:
-  virtual ~BlobStore() = default;
-  // Errors: NotFound.
-  virtual StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const = 0;
-  // For errors.
-  virtual std::string NameOf(std::string_view path) const = 0;
-};
-
-// A file of `root`, which is open as long as the source lives. Errors: those of the root.
-StatusOr<std::unique_ptr<ByteSource>> OpenFileOf(const sys::Root& root, const std::string& path);
 
 // Whether `path` of `root` is something that ReadArchive reads: a file, or a folder with one of the
 // files that it begins with.

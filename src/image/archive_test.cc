@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string>
 
@@ -88,6 +89,79 @@ TEST_F(ArchiveTest, ALayerThatCanNotBeReadIsANote) {
   ASSERT_OK(image);
   EXPECT_THAT(image->notes, ElementsAre(HasSubstr("gone.tar")));
   EXPECT_EQ(image->libraries.size(), 1U);
+  EXPECT_FALSE(image->is_looked_into);
+}
+
+TEST_F(ArchiveTest, ManyLayersThatCanNotBeReadAreFewNotes) {
+  dir_.WriteFile("a.tar",
+                 DockerArchive(R"([{"Config":"c.json","Layers":["1","2","3","4","5","6"]}])"));
+  const auto image = Read("a.tar");
+  ASSERT_OK(image);
+  EXPECT_EQ(image->notes.size(), 4U);
+  EXPECT_THAT(image->notes.back(), HasSubstr("3 more layers"));
+}
+
+TEST_F(ArchiveTest, ALayerThatIsNamedOftenIsReadOnce) {
+  std::string layers;
+  for (int i = 0; i < 2000; ++i) {
+    layers += fmt::format("{}\"l/layer.tar\"", i == 0 ? "" : ",");
+  }
+  dir_.WriteFile("a.tar",
+                 DockerArchive(fmt::format(R"([{{"Config":"c.json","Layers":[{}]}}])", layers)));
+  const auto image = Read("a.tar");
+  ASSERT_OK(image);
+  EXPECT_EQ(image->libraries.size(), 1U);
+  EXPECT_TRUE(image->is_looked_into);
+}
+
+TEST_F(ArchiveTest, MoreLayersThanAnImageHasAreNotRead) {
+  std::string layers;
+  for (int i = 0; i < 501; ++i) {
+    layers += fmt::format("{}\"{}\"", i == 0 ? "" : ",", i);
+  }
+  dir_.WriteFile("a.tar",
+                 DockerArchive(fmt::format(R"([{{"Config":"c.json","Layers":[{}]}}])", layers)));
+  const auto image = Read("a.tar");
+  ASSERT_OK(image);
+  EXPECT_FALSE(image->is_looked_into);
+  EXPECT_THAT(image->notes.back(), HasSubstr("498 more layers"));
+}
+
+TEST_F(ArchiveTest, AnImageForAnotherSystemIsNotPicked) {
+  const std::string windows = Manifest(R"({"architecture":"amd64"})");
+  const std::string linux_image = Manifest(kConfig);
+  dir_.WriteFile(
+      "layout/index.json",
+      fmt::format(
+          R"({{"manifests":[{{"digest":"{}","platform":{{"architecture":"amd64","os":"windows"}}}},)"
+          R"({{"digest":"{}","platform":{{"architecture":"amd64","os":"linux"}}}}]}})",
+          windows, linux_image));
+  const auto image = Read("layout");
+  ASSERT_OK(image);
+  EXPECT_THAT(image->env, ElementsAre("CUDA_VERSION=12.4.1"));
+}
+
+TEST_F(ArchiveTest, NothingOutsideAFolderIsReadForIt) {
+  dir_.WriteFile("c.json", kConfig);
+  dir_.WriteFile("saved/manifest.json", R"([{"Config":"../c.json","Layers":["../l.tar"]}])");
+  dir_.WriteFile("linked/manifest.json", R"([{"Config":"link","Layers":[]}])");
+  dir_.Symlink("../c.json", "linked/link");
+  EXPECT_THAT(Read("saved").status(), StatusIs(StatusCode::kNotFound, HasSubstr("c.json")));
+  EXPECT_THAT(Read("linked").status(), StatusIs(StatusCode::kNotFound, HasSubstr("link")));
+}
+
+TEST_F(ArchiveTest, OnlyPlainFilesAreOpened) {
+  dir_.WriteFile("saved/manifest.json", R"([{"Config":"pipe","Layers":[]}])");
+  ASSERT_EQ(mkfifo(dir_.At("saved/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Read("saved").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be a file")));
+}
+
+TEST_F(ArchiveTest, AFolderWithSomeConfigIsNoBundle) {
+  dir_.WriteFile("project/config.json", R"({"name":"app"})");
+  const auto root = sys::Root::Open(dir_.path());
+  ASSERT_OK(root);
+  EXPECT_FALSE(IsArchive(*root, "project"));
 }
 
 TEST_F(ArchiveTest, ALayoutsManifestIsPickedByPlatform) {
@@ -127,7 +201,8 @@ TEST_F(ArchiveTest, AnIndexThatLeadsToItselfEnds) {
 
 TEST_F(ArchiveTest, ABundlesRootFileSystemIsLookedInto) {
   dir_.WriteFile("b/config.json",
-                 R"({"process":{"env":["CUDA_VERSION=11.8.0"]},"root":{"path":"rootfs"}})");
+                 R"({"ociVersion":"1.0.2","process":{"env":["CUDA_VERSION=11.8.0"]},
+                     "root":{"path":"rootfs"}})");
   dir_.WriteFile("b/rootfs/usr/local/cuda-11.8/compat/libcuda.so.520.61.05", "");
   const auto image = Read("b");
   ASSERT_OK(image);

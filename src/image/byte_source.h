@@ -1,9 +1,8 @@
-// Bytes that come one after the other: a part of a file, and what gzip packed into one.
+// Bytes that come one after the other: a part of a file, a text.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,9 +46,8 @@ class TextSource final : public ByteSource {
   std::string_view text_;
 };
 
-// `packed` as it was before gzip; itself where it is not packed. At most `limit` bytes come out.
-// Errors: Unimplemented (zstd), InvalidArgument (broken), OutOfRange (more than the limit).
-StatusOr<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed, uint64_t limit);
+// Goes over `count` bytes of `source` by reading them; over fewer where the end is nearer.
+Status SkipByReading(ByteSource& source, uint64_t count);
 
 // All of `source`. Errors: OutOfRange (more than `limit` bytes).
 StatusOr<std::string> ReadWhole(ByteSource& source, size_t limit);

@@ -91,6 +91,11 @@ StatusOr<std::string> ReadBundleConfig(std::string_view text, std::string_view f
   return folder;
 }
 
+bool IsBundleConfig(std::string_view text) {
+  const auto root = ParseMap(text, "config.json");
+  return root.ok() && !TextOf(Find(&*root, "ociVersion")).empty();
+}
+
 StatusOr<std::vector<std::string>> ReadInspect(std::string_view text, std::string_view file,
                                                ImageFacts& image) {
   ASSIGN_OR_RETURN(const json::value list,

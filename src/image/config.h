@@ -22,6 +22,9 @@ Status ReadImageConfig(std::string_view text, std::string_view file, ImageFacts&
 StatusOr<std::string> ReadBundleConfig(std::string_view text, std::string_view file,
                                        ImageFacts& image);
 
+// Whether a config.json is a runtime's: many other programs have files of that name.
+bool IsBundleConfig(std::string_view text);
+
 // What `docker image inspect` and `podman image inspect` print of one image. Returns the folders of
 // its layers, the lowest first; none where the engine does not say. Errors: InvalidArgument.
 StatusOr<std::vector<std::string>> ReadInspect(std::string_view text, std::string_view file,

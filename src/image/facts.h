@@ -36,11 +36,14 @@ struct ImageFacts {
   std::vector<std::string> env{};
   std::map<std::string, std::string> labels{};
   std::vector<CudaLibrary> libraries{};  // by path
-  bool is_looked_into = false;           // whether the layers were read: else libraries is empty
+  bool is_looked_into = false;           // whether all of the layers were read
   std::vector<std::string> notes{};      // what could not be seen
 };
 
 // The value of a variable; the last of equal names counts. Empty where it is not set.
 std::string_view EnvOf(const ImageFacts& image, std::string_view name);
+
+// Whether `text` can be the name of an image in a store, and no path of a file.
+bool IsImageName(std::string_view text);
 
 }  // namespace kgpu::image

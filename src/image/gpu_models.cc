@@ -48,20 +48,22 @@ bool Has(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// Workstation boards share their numbers with boards of other generations.
+// Workstation boards share their numbers with boards of other generations. Some of them, in servers
+// that NVIDIA has certified, take cuda-compat as boards of data centers do: which, is not known
+// here.
 std::optional<GpuModel> FindWorkstation(const std::vector<std::string>& words) {
   if (!Has(words, "rtx")) {
     return std::nullopt;
   }
   if (Has(words, "blackwell")) {
-    return GpuModel{"rtx pro", {12, 0}, Has(words, "server")};
+    return GpuModel{"rtx pro", {12, 0}, Has(words, "server") ? std::optional(true) : std::nullopt};
   }
   if (Has(words, "ada")) {
-    return GpuModel{"rtx ada", {8, 9}, false};
+    return GpuModel{"rtx ada", {8, 9}, std::nullopt};
   }
   for (const std::string_view word : {"a2000", "a4000", "a4500", "a5000", "a5500", "a6000"}) {
     if (Has(words, word)) {
-      return GpuModel{"rtx a", {8, 6}, false};
+      return GpuModel{"rtx a", {8, 6}, std::nullopt};
     }
   }
   return std::nullopt;

@@ -11,7 +11,7 @@ namespace kgpu::image {
 struct GpuModel {
   std::string_view word;  // of the name: "A100"
   cuda::ComputeCapability compute;
-  bool is_data_center = false;
+  std::optional<bool> is_data_center;  // nothing: not of all of them, or not known
 };
 
 // By the words of the name, which blanks and dashes part: "NVIDIA A100-SXM4-80GB", "A100", "GeForce

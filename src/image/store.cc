@@ -1,14 +1,17 @@
 #include "src/image/store.h"
 
 #include <absl/cleanup/cleanup.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "src/base/shell.h"
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/engine/find.h"
@@ -59,16 +62,6 @@ constexpr std::array<const char*, 3> kNamespaces = {"k8s.io", "default", "moby"}
 
 const Store& StoreOf(StoreKind kind) {
   return *std::ranges::find(kStores, kind, &Store::kind);
-}
-
-// A word of a command line: what begins with a dash would be a flag.
-bool IsImageName(std::string_view name) {
-  const auto is_good = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("./:@_-+[]").find(c) != std::string_view::npos;
-  };
-  return !name.empty() && name.size() <= 512 && !name.starts_with('-') &&
-         std::ranges::all_of(name, is_good);
 }
 
 class Asker {
@@ -136,10 +129,20 @@ class Asker {
     return image;
   }
 
+  // In a folder that only its user can enter: the name of the file is known.
   StatusOr<ImageFacts> Save(const std::string& program, const std::string& name) {
-    const std::string path = fmt::format("{}/kgpu-image-{}.tar", options_.save_folder, getpid());
+    std::string real = host_.At(fmt::format("{}/kgpu-image-XXXXXX", options_.save_folder));
+    if (mkdtemp(real.data()) == nullptr) {
+      return ErrnoStatus(errno, fmt::format("--save: a folder in {}", options_.save_folder));
+    }
+    const std::string folder =
+        fmt::format("{}{}", options_.save_folder, real.substr(real.rfind('/')));
+    const std::string path = fmt::format("{}/image.tar", folder);
+    const absl::Cleanup remove = [this, &path, &real] {
+      (void)unlink(host_.At(path).c_str());
+      (void)rmdir(real.c_str());
+    };
     const auto saved = Run({program, "save", "--output", path, name}, kSaveDeadline);
-    const absl::Cleanup remove = [this, &path] { (void)unlink(host_.At(path).c_str()); };
     if (!saved.ok()) {
       return Annotate(saved.status(), "saving it to {}", path);
     }
@@ -152,22 +155,29 @@ class Asker {
   // unasked.
   void ReadFolders(const Store& store, const std::vector<std::string>& folders, ImageFacts& image) {
     LibraryCollector collector;
+    size_t unread = 0;
+    Status status;
     for (const std::string& folder : folders) {
-      if (const Status status = ReadLayerFolder(host_, folder, collector); !status.ok()) {
-        image.notes.push_back(fmt::format(
-            "the layers were not looked into: {}: as root, or with --save FOLDER, they are",
-            Printable(Message(status), 300)));
-        return;
-      }
+      const StatusOr<size_t> closed = ReadLayerFolder(host_, folder, collector);
+      unread += closed.ok() ? *closed : 0;
+      status.Update(closed.status());
     }
+    image.libraries = collector.Take();
+    image.is_looked_into = !folders.empty() && unread == 0 && status.ok();
     if (folders.empty()) {
       image.notes.push_back(fmt::format(
           "{} does not say where the layers are: with --save FOLDER they are looked into",
           store.word));
-      return;
+    } else if (!status.ok()) {
+      image.notes.push_back(fmt::format(
+          "not all layers were looked into: {}: as root, or with --save FOLDER, they are",
+          Printable(Message(status), 300)));
+    } else if (unread > 0) {
+      image.notes.push_back(
+          fmt::format("{} folders of the layers are closed: as root, or with --save FOLDER, they "
+                      "are looked into",
+                      unread));
     }
-    image.libraries = collector.Take();
-    image.is_looked_into = true;
   }
 
   StatusOr<ImageFacts> AskCri(const std::string& program, const std::string& name) {
@@ -198,7 +208,7 @@ class Asker {
         return list.status();
       }
       if (const std::string digest = DigestIn(*list, name); !digest.empty()) {
-        return ReadContent(program, space, digest);
+        return ReadContent(program, space, digest, name);
       }
     }
     return status;
@@ -222,8 +232,17 @@ class Asker {
   };
 
   StatusOr<ImageFacts> ReadContent(const std::string& program, const std::string& space,
-                                   const std::string& digest) {
-    return ReadManifest(Content(*this, program, space), digest, options_.pick);
+                                   const std::string& digest, const std::string& name) {
+    ASSIGN_OR_RETURN(ImageFacts image,
+                     ReadManifest(Content(*this, program, space), digest, options_.pick));
+    if (options_.pick.reads_layers && !image.is_looked_into) {
+      image.notes.push_back(
+          fmt::format("containerd may have thrown the packed layers away once they were unpacked "
+                      "(discard_unpacked_layers): ctr --namespace {} content fetch {} brings them "
+                      "back",
+                      space, ShellWord(name)));
+    }
+    return image;
   }
 
   const sys::Root& host_;
@@ -295,7 +314,7 @@ StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner
     }
     said += fmt::format("\n  {}: {}", store.word, Message(image.status()));
     if (!engine::FindProgram(host, store.program).empty()) {
-      pulls += fmt::format("{}{} {}", pulls.empty() ? "" : "; or ", store.pull, name);
+      pulls += fmt::format("{}{} {}", pulls.empty() ? "" : "; or ", store.pull, ShellWord(name));
     }
   }
   return NotFound("no engine of this host has the image {}; fetch it first: {}{}", name,

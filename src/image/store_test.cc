@@ -2,12 +2,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "src/base/strings.h"
+#include "src/image/test_tar.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -24,6 +29,12 @@ class FakePrograms final : public sys::ProgramRunner {
  public:
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
     environment = request.environment;
+    if (on_save && request.argv.size() == 5 && request.argv[1] == "save") {
+      on_save(request.argv[3]);
+      sys::RunResult saved;
+      saved.exit.code = 0;
+      return saved;
+    }
     const auto found = answers.find(Join(request.argv, " "));
     sys::RunResult result;
     result.exit.code = found == answers.end() ? 1 : 0;
@@ -32,6 +43,7 @@ class FakePrograms final : public sys::ProgramRunner {
     return result;
   }
   std::map<std::string, std::string> answers;
+  std::function<void(const std::string&)> on_save;
   std::vector<std::string> environment;
 };
 
@@ -74,6 +86,56 @@ TEST_F(StoreTest, LayersThatNobodyShowsAreANote) {
   ASSERT_OK(image);
   EXPECT_FALSE(image->is_looked_into);
   EXPECT_THAT(image->notes, ElementsAre(HasSubstr("--save FOLDER")));
+}
+
+TEST_F(StoreTest, WhatCouldBeReadOfClosedLayersIsUsed) {
+  Install("podman");
+  dir_.WriteFile("store/upper/usr/lib/libcudart.so.12.4.127", "");
+  programs_.answers["/usr/bin/podman image inspect x:1"] =
+      R"([{"Architecture":"amd64","Config":{},
+           "GraphDriver":{"Data":{"UpperDir":"/store/upper","LowerDir":"/store/gone"}}}])";
+  const auto image = Find("x:1");
+  ASSERT_OK(image);
+  EXPECT_EQ(image->libraries.size(), 1U);
+  EXPECT_FALSE(image->is_looked_into);
+  EXPECT_THAT(image->notes, ElementsAre(HasSubstr("--save FOLDER")));
+}
+
+TEST_F(StoreTest, AnImageIsSavedWhereOnlyItsUserCanEnter) {
+  Install("docker");
+  dir_.WriteFile("tmp/save/keep", "");
+  programs_.answers["/usr/bin/docker image inspect x:1"] =
+      R"([{"Architecture":"amd64","Config":{}}])";
+  mode_t mode = 0;
+  programs_.on_save = [this, &mode](const std::string& path) {
+    struct stat facts = {};
+    ASSERT_EQ(stat(dir_.At(path.substr(0, path.rfind('/'))).c_str(), &facts), 0);
+    mode = facts.st_mode & 07777U;
+    dir_.WriteFile(path, TarFile("c.json", "{}") +
+                             TarFile("manifest.json", R"([{"Config":"c.json"}])") + TarEnd());
+  };
+  const auto image = Find("x:1", {.save_folder = "/tmp/save"});
+  ASSERT_OK(image);
+  EXPECT_TRUE(image->is_looked_into);
+  EXPECT_EQ(mode, 0700U);
+  EXPECT_THAT(std::distance(std::filesystem::directory_iterator(dir_.At("tmp/save")), {}), 1)
+      << "nothing stays behind";
+}
+
+TEST_F(StoreTest, LayersThatContainerdThrewAwayAreBroughtBackByACommand) {
+  Install("ctr");
+  const std::string manifest = "sha256:" + std::string(64, 'a');
+  const std::string config = "sha256:" + std::string(64, 'b');
+  const std::string layer = "sha256:" + std::string(64, 'c');
+  programs_.answers["/usr/bin/ctr --namespace k8s.io images list"] =
+      fmt::format("REF TYPE DIGEST SIZE\nr.io/x:1 application/x {} 1 MiB\n", manifest);
+  programs_.answers["/usr/bin/ctr --namespace k8s.io content get " + manifest] =
+      fmt::format(R"({{"config":{{"digest":"{}"}},"layers":[{{"digest":"{}"}}]}})", config, layer);
+  programs_.answers["/usr/bin/ctr --namespace k8s.io content get " + config] = "{}";
+  const auto image = Find("r.io/x:1");
+  ASSERT_OK(image);
+  EXPECT_FALSE(image->is_looked_into);
+  EXPECT_THAT(image->notes, Contains(HasSubstr("ctr --namespace k8s.io content fetch r.io/x:1")));
 }
 
 TEST_F(StoreTest, ContainerdsContentIsReadByDigest) {
@@ -120,7 +182,7 @@ TEST_F(StoreTest, OnlyTheEnginesNamedAreAsked) {
 }
 
 TEST_F(StoreTest, FlagsAndPathsAreNoNames) {
-  for (const char* name : {"--all", "", "a b", "$(x)"}) {
+  for (const char* name : {"--all", "", "a b", "$(x)", "/tmp/x", "./x", "gone.tar"}) {
     EXPECT_THAT(Find(name).status(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("neither")));
   }
 }

@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kBlock = 512;
 constexpr size_t kLongTextLimit = size_t{1} << 20;
+// Headers in front of one file that only say more of it: packers write two or three.
+constexpr size_t kExtendedLimit = 16;
 // No file of an image has so many bytes; larger numbers are broken headers.
 constexpr uint64_t kSizeLimit = uint64_t{1} << 46;
 
@@ -140,7 +142,7 @@ StatusOr<bool> TarReader::Next(TarEntry& entry) {
   filling_ = 0;
   Extended extended;
   std::string block;
-  while (true) {
+  for (size_t i = 0; i <= kExtendedLimit; ++i) {
     ASSIGN_OR_RETURN(const bool is_header, ReadBlock(block));
     if (!is_header) {
       return false;
@@ -166,6 +168,7 @@ StatusOr<bool> TarReader::Next(TarEntry& entry) {
       extended.path = text.substr(0, text.find('\0'));
     }
   }
+  return InvalidArgument("byte {}: more than {} extended headers of one file", at_, kExtendedLimit);
 }
 
 StatusOr<std::string> TarReader::ReadBody(size_t limit) {

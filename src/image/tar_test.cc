@@ -94,5 +94,18 @@ TEST(TarTest, NothingIsAnEmptyArchive) {
   EXPECT_THAT(PathsOf(TarEnd()), ElementsAre());
 }
 
+TEST(TarTest, OnlySomeExtendedHeadersStandBeforeAFile) {
+  std::string archive;
+  for (int i = 0; i < 20; ++i) {
+    archive += TarFile("././@LongLink", "a/long/name", 'L');
+  }
+  archive += TarFile("x", "") + TarEnd();
+  TextSource source(archive);
+  TarReader reader(source);
+  TarEntry entry;
+  EXPECT_THAT(reader.Next(entry),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("extended headers")));
+}
+
 }  // namespace
 }  // namespace kgpu::image

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
+#include <zstd.h>
 
 namespace kgpu::image {
 namespace {
@@ -51,6 +52,14 @@ std::string Gzip(std::string_view text) {
   EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
   packed.resize(stream.total_out);
   EXPECT_EQ(deflateEnd(&stream), Z_OK);
+  return packed;
+}
+
+std::string Zstd(std::string_view text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  const size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3);
+  EXPECT_EQ(ZSTD_isError(size), 0U);
+  packed.resize(size);
   return packed;
 }
 

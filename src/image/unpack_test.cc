@@ -1,4 +1,4 @@
-#include "src/image/byte_source.h"
+#include "src/image/unpack.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 
 StatusOr<std::string> Unpacked(const std::string& text, uint64_t limit = 1 << 20) {
-  auto source = Unpack(std::make_unique<TextSource>(text), limit);
+  Budget budget{.bytes = limit};
+  auto source = Unpack(std::make_unique<TextSource>(text), budget);
   return source.ok() ? ReadWhole(**source, size_t{1} << 20) : source.status();
 }
 
@@ -44,9 +45,40 @@ TEST(UnpackTest, NoMoreThanTheLimitComesOut) {
               StatusIs(StatusCode::kOutOfRange, HasSubstr("more bytes")));
 }
 
-TEST(UnpackTest, ZstdIsNamed) {
-  EXPECT_THAT(Unpacked("\x28\xb5\x2f\xfd....").status(),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("zstd")));
+TEST(UnpackTest, ZstdIsReadThroughAllItsFrames) {
+  const std::string large(300'000, 'x');
+  EXPECT_THAT(Unpacked(Zstd("one ") + Zstd(large) + Zstd("")), IsOkAndHolds("one " + large));
+  const std::string skipped("\x50\x2a\x4d\x18\x02\x00\x00\x00zz", 10);
+  EXPECT_THAT(Unpacked(skipped + Zstd("two")), IsOkAndHolds("two"));
+  EXPECT_THAT(Unpacked(Zstd("three") + std::string(512, '\0')), IsOkAndHolds("three"));
+}
+
+TEST(UnpackTest, ZstdThatFillsItsReaderComesWhole) {
+  const std::string text(size_t{3} << 14U, 'y');  // ReadWhole takes pieces of 16 KiB
+  EXPECT_THAT(Unpacked(Zstd(text)), IsOkAndHolds(text));
+}
+
+TEST(UnpackTest, BrokenAndCutOffZstdIsAnError) {
+  const std::string packed = Zstd("some text that is long enough");
+  EXPECT_THAT(Unpacked(packed.substr(0, packed.size() - 6)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("too early")));
+  EXPECT_THAT(Unpacked(packed.substr(0, 4) + std::string(40, '\xff')),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("broken")));
+}
+
+TEST(UnpackTest, OneBudgetServesAll) {
+  Budget budget{.bytes = 5000};
+  for (const std::string& packed : {Gzip(std::string(3000, 'x')), Zstd(std::string(1500, 'x'))}) {
+    auto source = Unpack(std::make_unique<TextSource>(packed), budget);
+    ASSERT_OK(source);
+    EXPECT_OK(ReadWhole(**source, 5000));
+  }
+  EXPECT_EQ(budget.bytes, 500U);
+  const std::string packed = Zstd(std::string(501, 'x'));
+  auto source = Unpack(std::make_unique<TextSource>(packed), budget);
+  ASSERT_OK(source);
+  EXPECT_THAT(ReadWhole(**source, 5000),
+              StatusIs(StatusCode::kOutOfRange, HasSubstr("more bytes")));
 }
 
 TEST(ReadWholeTest, TooManyBytesAreAnError) {

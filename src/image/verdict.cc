@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/cuda/compatibility.h"
 #include "src/image/need.h"
@@ -35,11 +36,8 @@ class Judgement {
     if (verdict_.cuda) {
       HearDriver(*verdict_.cuda);
       HearGpus(*verdict_.cuda);
-    } else {
-      Note(image_.is_looked_into ? "nothing in the image is of CUDA"
-                                 : "nothing in the image's configuration is of CUDA; its layers "
-                                   "were not looked into");
     }
+    HearWhatWasSeen();
     HearRequirements();
     HearLibraries();
     std::ranges::copy(image_.notes, std::back_inserter(verdict_.notes));
@@ -75,8 +73,29 @@ class Judgement {
     Worsen(Answer::kNot);
     Show(fmt::format("the image is for {}, the host is {}", Printable(image_.architecture, 40),
                      host_.architecture));
-    Mend(fmt::format("podman pull --platform linux/{} {}", host_.architecture,
-                     image_.name.empty() ? "IMAGE" : Printable(image_.name, 200)));
+    // A name from an archive may be anything.
+    Mend(IsImageName(image_.name)
+             ? fmt::format("podman pull --platform {} {}",
+                           ShellWord(fmt::format("linux/{}", host_.architecture)),
+                           ShellWord(image_.name))
+             : fmt::format("# an image for {}", Printable(host_.architecture, 40)));
+  }
+
+  // What nobody looked into may hold any CUDA.
+  void HearWhatWasSeen() {
+    if (image_.is_looked_into) {
+      if (!verdict_.cuda) {
+        Note("nothing in the image is of CUDA");
+      }
+      return;
+    }
+    if (verdict_.cuda) {
+      Note("not all layers were looked into: a newer CUDA in them would count");
+      return;
+    }
+    Worsen(Answer::kUnknown);
+    Show("nothing of CUDA was seen, but not all layers were looked into");
+    Mend("# let its layers be read: as root, without --quick, or from a file of docker save");
   }
 
   // The driver is new enough where it says so itself: it may be newer than our table.
@@ -137,9 +156,9 @@ class Judgement {
     if (!cuda::HasCompat(cuda)) {
       return fmt::format("there is no cuda-compat for CUDA {}", cuda.str());
     }
-    if (!cuda::TakesCompat(host_.driver)) {
-      return fmt::format("cuda-compat does not run over drivers of branch {}",
-                         host_.driver.branch());
+    if (!cuda::TakesCompat(cuda, host_.driver)) {
+      return fmt::format("cuda-compat of CUDA {} is not known to run over drivers of branch {}",
+                         cuda.str(), host_.driver.branch());
     }
     for (const HostGpu& gpu : host_.gpus) {
       if (gpu.is_data_center == false) {
@@ -182,6 +201,12 @@ class Judgement {
     }
   }
 
+  // The folder in front of what the image searches itself, which its programs need as well.
+  std::string SearchFirst(std::string_view folder) const {
+    const std::string_view own = EnvOf(image_, kLibraryPath);
+    return fmt::format("{}={}{}{}", kLibraryPath, folder, own.empty() ? "" : ":", own);
+  }
+
   void UseCompat(const CudaVersion& cuda) {
     Worsen(Answer::kNeedsCompat);
     const CudaLibrary* compat = FindCompat(cuda);
@@ -190,14 +215,13 @@ class Judgement {
       const std::string folder = compat->path.substr(0, compat->path.rfind('/'));
       Show(
           fmt::format("/{} in the image is a cuda-compat that does", Printable(compat->path, 200)));
-      Mend(fmt::format("podman run --env LD_LIBRARY_PATH=/{} …", Printable(folder, 200)));
+      Mend(
+          fmt::format("podman run --env {} …", ShellWord(SearchFirst(fmt::format("/{}", folder)))));
     } else {
       Show(image_.is_looked_into ? "the image has no cuda-compat that does"
                                  : "whether the image has a cuda-compat was not seen");
-      Mend(
-          fmt::format("apt-get install cuda-compat-{}-{}   # in the image; then "
-                      "LD_LIBRARY_PATH=/usr/local/cuda/compat",
-                      cuda.major, cuda.minor));
+      Mend(fmt::format("apt-get install cuda-compat-{}-{}   # in the image; then {}", cuda.major,
+                       cuda.minor, ShellWord(SearchFirst("/usr/local/cuda/compat"))));
       Mend(
           "# on the host, for every container: cuda-compat in kgpu-runtime's configuration "
           "(docs/runtime-shim.md)");
@@ -258,7 +282,9 @@ class Judgement {
                     "start it: {}",
                     requirements.reason));
     // Who asks for a GPU or a driver that is not here knows why; of the CUDA version we know more.
-    if (verdict_.answer == Answer::kRuns && requirements.outcome == cuda::Outcome::kUnsatisfied) {
+    const bool is_of_driver =
+        verdict_.answer != Answer::kRuns && verdict_.answer != Answer::kUnknown;
+    if (!is_of_driver && requirements.outcome == cuda::Outcome::kUnsatisfied) {
       Worsen(Answer::kNot);
     } else if (verdict_.answer == Answer::kRunsByMinor) {
       Mend("podman run --env NVIDIA_DISABLE_REQUIRE=1 …");
@@ -319,6 +345,8 @@ std::string_view ToString(Answer answer) {
       return "runs";
     case Answer::kRunsByMinor:
       return "runs-by-minor-version";
+    case Answer::kUnknown:
+      return "unknown";
     case Answer::kPtxOnly:
       return "runs-from-ptx-only";
     case Answer::kNeedsCompat:
@@ -335,6 +363,8 @@ std::string_view Describe(Answer answer) {
       return "runs";
     case Answer::kRunsByMinor:
       return "runs by minor-version compatibility (programs that compile PTX excepted)";
+    case Answer::kUnknown:
+      return "not known: too little of it could be read";
     case Answer::kPtxOnly:
       return "runs only as far as its programs hold PTX for newer GPUs";
     case Answer::kNeedsCompat:

@@ -30,12 +30,14 @@ struct HostFacts {
 enum class Answer : uint8_t {
   kRuns,
   kRunsByMinor,  // by minor-version compatibility: not what compiles PTX when it runs
+  kUnknown,      // nothing of CUDA was seen, and not all of the image
   kPtxOnly,      // only as far as programs hold PTX: the GPU is newer than the image's CUDA
   kNeedsCompat,  // with the libraries of a cuda-compat package
   kNot
 };
 
-// "runs", "runs-by-minor-version", "runs-from-ptx-only", "needs-cuda-compat", "will-not-run".
+// "runs", "runs-by-minor-version", "unknown", "runs-from-ptx-only", "needs-cuda-compat",
+// "will-not-run".
 std::string_view ToString(Answer answer);
 // For people: "runs by minor-version compatibility (programs that compile PTX excepted)".
 std::string_view Describe(Answer answer);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
+
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -69,6 +71,9 @@ TEST(VerdictTest, EveryPairOfCudaDriverAndGpuHasOneAnswer) {
       {"12.8.0", "580.65.06", "GeForce RTX 5090", Answer::kRuns},
       {"10.2.89", "535.104.05", "A100", Answer::kPtxOnly},
       {"11.0.3", "535.104.05", "GeForce RTX 4090", Answer::kRuns},
+      {"13.0.0", "470.57.02", "A100", Answer::kNot},  // a branch that this cuda-compat left behind
+      {"12.4.1", "450.51.06", "A100", Answer::kNot},
+      {"12.4.1", "470.57.02", "RTX A6000", Answer::kNeedsCompat},  // some of them are certified
       {"14.0.0", "610.43.02", "H100", Answer::kNot},
       {"", "535.104.05", "A100", Answer::kRuns},
   };
@@ -132,6 +137,44 @@ TEST(VerdictTest, CompatLibrariesInTheImageAreFoundAndNamed) {
   EXPECT_THAT(verdict.mend, Contains(HasSubstr("apt-get install cuda-compat-12-4")));
 }
 
+TEST(VerdictTest, TheImagesOwnSearchPathStaysBehindThatOfCompat) {
+  ImageFacts image = Image("12.4.1");
+  image.env.emplace_back("LD_LIBRARY_PATH=/usr/local/nvidia/lib64");
+  EXPECT_THAT(
+      Judge(image, Host("470.57.02", "A100")).mend,
+      Contains(HasSubstr("LD_LIBRARY_PATH=/usr/local/cuda/compat:/usr/local/nvidia/lib64")));
+  image.libraries = {{LibraryKind::kCompat, "x/compat/libcuda.so.550.54.15", "550.54.15"}};
+  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).mend,
+              Contains("podman run --env LD_LIBRARY_PATH=/x/compat:/usr/local/nvidia/lib64 …"));
+}
+
+TEST(VerdictTest, WhatNobodyLookedIntoIsNotSaidToRun) {
+  ImageFacts image = Image("");
+  image.is_looked_into = false;
+  ImageVerdict verdict = Judge(image, Host("535.104.05", "A100"));
+  EXPECT_EQ(verdict.answer, Answer::kUnknown);
+  EXPECT_FALSE(IsGood(verdict));
+  EXPECT_FALSE(verdict.mend.empty());
+  image.env.emplace_back("NVIDIA_REQUIRE_ARCH=arch>=9.0");
+  EXPECT_EQ(Judge(image, Host("535.104.05", "A100")).answer, Answer::kNot);
+  image = Image("12.2.0");
+  image.is_looked_into = false;
+  verdict = Judge(image, Host("535.104.05", "A100"));
+  EXPECT_EQ(verdict.answer, Answer::kRuns) << "its configuration tells the CUDA";
+  EXPECT_THAT(verdict.notes, Contains(HasSubstr("not all layers")));
+}
+
+TEST(VerdictTest, NamesInCommandsAreWordsOfAShell) {
+  ImageFacts image = Image("12.4.1");
+  image.libraries = {{LibraryKind::kCompat, "x;reboot;/compat/libcuda.so.550.54.15", "550.54.15"}};
+  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).mend,
+              Contains("podman run --env 'LD_LIBRARY_PATH=/x;reboot;/compat' …"));
+  image.architecture = "arm64";
+  image.name = "a;curl x|sh";
+  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).mend,
+              AllOf(Contains("# an image for amd64"), Each(Not(HasSubstr("curl")))));
+}
+
 TEST(VerdictTest, RequirementsThatAreNotMetRefuseAStart) {
   ImageFacts image = Image("");
   image.env = {"CUDA_VERSION=12.4.1", "NVIDIA_REQUIRE_CUDA=cuda>=12.4"};
@@ -188,6 +231,15 @@ TEST(VerdictTest, HostileTextsStayOnTheirLine) {
   const std::string text = VerdictText(image, Judge(image, Host("535.104.05")));
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(Judge(image, Host("535.104.05")).evidence, Each(Not(HasSubstr("\n"))));
+}
+
+TEST(VerdictViewTest, JsonIsUtf8WhateverThePathsOfAnArchiveAre) {
+  ImageFacts image = Image("12.2.0");
+  image.libraries = {{LibraryKind::kRuntime, "\xff/libcudart.so.12.2.53", "12.2"}};
+  const HostFacts host = Host("535.104.05");
+  const std::string text = boost::json::serialize(VerdictJson(image, host, Judge(image, host)));
+  EXPECT_THAT(text, HasSubstr(R"(\\xff/libcudart.so.12.2.53)"));
+  EXPECT_EQ(text.find('\xff'), std::string::npos);
 }
 
 TEST(VerdictViewTest, TheTableOfTheDocumentIsThatOfTheCode) {

@@ -8,6 +8,7 @@
 
 #include "src/base/strings.h"
 #include "src/cuda/compatibility.h"
+#include "src/doc/utf8.h"
 
 namespace kgpu::image {
 namespace {
@@ -16,6 +17,11 @@ namespace json = boost::json;
 
 json::string_view View(std::string_view text) {
   return {text.data(), text.size()};
+}
+
+// A path in a tar archive may be of any bytes, JSON is not.
+std::string Utf8(std::string_view text) {
+  return doc::FindInvalidUtf8(text) ? Printable(text, text.size()) : std::string(text);
 }
 
 json::array Texts(const std::vector<std::string>& texts) {
@@ -36,7 +42,7 @@ json::array LibrariesJson(const ImageFacts& image) {
   json::array list;
   for (const CudaLibrary& library : image.libraries) {
     list.push_back(json::object{{"kind", View(ToString(library.kind))},
-                                {"path", View(library.path)},
+                                {"path", Utf8(library.path)},
                                 {"version", View(library.version)}});
   }
   return list;
@@ -66,6 +72,7 @@ std::string PairText(const cuda::CudaVersion& cuda, std::string_view driver) {
       return "minor";
     case Answer::kNeedsCompat:
       return "compat";
+    case Answer::kUnknown:
     case Answer::kPtxOnly:
     case Answer::kNot:
       break;
@@ -96,7 +103,7 @@ json::value VerdictJson(const ImageFacts& image, const HostFacts& host,
       {"mend", Texts(verdict.mend)},
       {"notes", Texts(verdict.notes)},
       {"image",
-       {{"name", View(image.name)},
+       {{"name", Utf8(image.name)},
         {"source", View(image.source)},
         {"architecture", View(image.architecture)},
         {"cuda", verdict.cuda
