@@ -9,6 +9,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/packages/changes.h"
 #include "src/packages/service_policy.h"
 #include "src/sys/find_program.h"
 
@@ -38,42 +39,6 @@ bool IsThere(const PackageList& list, std::string_view name) {
   const auto found = list.find(std::string(name.substr(0, equals)));
   return found != list.end() && found->second.state == State::kWhole &&
          (equals == std::string_view::npos || found->second.version == name.substr(equals + 1));
-}
-
-// What is there in any state but for its configuration.
-bool IsPresent(const PackageList& list, const std::string& name) {
-  const auto found = list.find(name);
-  return found != list.end() && found->second.state != State::kConfigOnly;
-}
-
-std::vector<std::string> CameSince(const PackageList& before, const PackageList& now) {
-  std::vector<std::string> came;
-  for (const auto& [name, package] : now) {
-    if (package.state != State::kConfigOnly && !IsPresent(before, name)) {
-      came.push_back(name);
-    }
-  }
-  return came;
-}
-
-std::vector<std::string> ChangedSince(const PackageList& before, const PackageList& now) {
-  std::vector<std::string> changed;
-  for (const auto& [name, package] : now) {
-    if (IsPresent(before, name) && before.at(name).version != package.version) {
-      changed.push_back(fmt::format("{} {}", name, package.version));
-    }
-  }
-  return changed;
-}
-
-// What stayed after a failed installation, for people.
-std::string Remains(const std::vector<std::string>& came, const std::vector<std::string>& changed) {
-  std::string text = came.empty() ? "what came with it was taken off again"
-                                  : fmt::format("still there: {}", Join(came, ", "));
-  if (!changed.empty()) {
-    text = fmt::format("{}; of another version now: {}", text, Join(changed, ", "));
-  }
-  return text;
 }
 
 StatusOr<std::unique_ptr<ServicePolicy>> QuietServices(const sys::Root& host) {
@@ -163,20 +128,10 @@ Status AptManager::Install(const std::vector<std::string>& names) {
   if (result->IsSuccess()) {
     return OkStatus();
   }
-  return TakeBack(before, InstallFailure(names, *result));
+  return TakeBack(before, InstallFailure(calls_.host(), apt_get_, names, *result));
 }
 
-Status AptManager::InstallFailure(const std::vector<std::string>& names,
-                                  const sys::RunResult& result) const {
-  const Status failure = FailureOf(apt_get_, fmt::format("install {}", Join(names, " ")), result);
-  const std::string errors =
-      CompilerErrors(calls_.host(), fmt::format("{}\n{}", result.out, result.err));
-  return errors.empty() ? failure
-                        : MakeStatus(failure.code(), fmt::format("{}; the compiler says: {}",
-                                                                 Message(failure), errors));
-}
-
-Status AptManager::TakeBack(const PackageList& before, Status cause) const {
+Status AptManager::TakeBack(const PackageList& before, const Status& cause) const {
   StatusOr<PackageList> now = List();
   if (now.ok()) {
     if (const std::vector<std::string> came = CameSince(before, *now); !came.empty()) {
@@ -185,10 +140,7 @@ Status AptManager::TakeBack(const PackageList& before, Status cause) const {
       now = List();
     }
   }
-  const std::string remains =
-      now.ok() ? Remains(CameSince(before, *now), ChangedSince(before, *now))
-               : fmt::format("what came with it may still be there: {}", Message(now.status()));
-  return MakeStatus(cause.code(), fmt::format("{}; {}", Message(cause), remains));
+  return WithRemains(cause, before, now);
 }
 
 Status AptManager::Purge(const std::vector<std::string>& names) const {

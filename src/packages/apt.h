@@ -30,9 +30,8 @@ class AptManager final : public PackageManager {
   bool WasInterrupted() const;
   StatusOr<sys::RunResult> AptGet(std::vector<std::string> arguments,
                                   std::chrono::seconds deadline) const;
-  Status InstallFailure(const std::vector<std::string>& names, const sys::RunResult& result) const;
   // Takes off what is there and was not in `before`, and says in `cause` what stayed.
-  Status TakeBack(const PackageList& before, Status cause) const;
+  Status TakeBack(const PackageList& before, const Status& cause) const;
   // Purges `names`, by apt-get, then what it leaves by dpkg.
   Status Purge(const std::vector<std::string>& names) const;
   // Errors: FailedPrecondition (others would go, or come, with them).

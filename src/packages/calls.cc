@@ -40,6 +40,19 @@ std::string_view LogIn(std::string_view printed) {
   return path.find_first_of(" \t\n") == std::string_view::npos ? path : std::string_view();
 }
 
+// What the compiler said, of the log that DKMS names in `printed`; empty: it names none.
+std::string CompilerErrors(const sys::Root& host, std::string_view printed) {
+  const std::string_view path = LogIn(printed);
+  const std::string log = path.empty() ? "" : host.ReadFile(path, size_t{64} << 20).value_or("");
+  std::vector<std::string> errors;
+  for (const std::string_view line : Split(log, '\n')) {
+    if (line.find("error:") != std::string_view::npos && errors.size() < 2) {
+      errors.emplace_back(Trim(line));
+    }
+  }
+  return Printable(Join(errors, "; "), kTailLimit);
+}
+
 }  // namespace
 
 Status Calls::CheckRoot() const {
@@ -101,16 +114,13 @@ std::string TailOf(std::string_view text) {
   return Printable(Join(lines, "; "), kTailLimit);
 }
 
-std::string CompilerErrors(const sys::Root& host, std::string_view printed) {
-  const std::string_view path = LogIn(printed);
-  const std::string log = path.empty() ? "" : host.ReadFile(path, size_t{64} << 20).value_or("");
-  std::vector<std::string> errors;
-  for (const std::string_view line : Split(log, '\n')) {
-    if (line.find("error:") != std::string_view::npos && errors.size() < 2) {
-      errors.emplace_back(Trim(line));
-    }
-  }
-  return Printable(Join(errors, "; "), kTailLimit);
+Status InstallFailure(const sys::Root& host, std::string_view program,
+                      const std::vector<std::string>& names, const sys::RunResult& result) {
+  const Status failure = FailureOf(program, fmt::format("install {}", Join(names, " ")), result);
+  const std::string errors = CompilerErrors(host, fmt::format("{}\n{}", result.out, result.err));
+  return errors.empty() ? failure
+                        : MakeStatus(failure.code(), fmt::format("{}; the compiler says: {}",
+                                                                 Message(failure), errors));
 }
 
 Status CheckNames(const std::vector<std::string>& names) {

@@ -47,9 +47,10 @@ Status FailureOf(std::string_view program, std::string_view deed, const sys::Run
 // The end of what a program printed, for people: its last lines, joined by "; ".
 std::string TailOf(std::string_view text);
 
-// What the compiler said, of the log that DKMS names in `printed`; empty: it names none. Read
-// before anything is taken back, as the log goes with the package.
-std::string CompilerErrors(const sys::Root& host, std::string_view printed);
+// FailureOf with what the compiler said, of the log that DKMS names. Read before anything is taken
+// back, as the log goes with the package.
+Status InstallFailure(const sys::Root& host, std::string_view program,
+                      const std::vector<std::string>& names, const sys::RunResult& result);
 
 // Errors: InvalidArgument (empty, an option, a pattern, or with blanks).
 Status CheckNames(const std::vector<std::string>& names);

@@ -1,6 +1,7 @@
 #include "src/packages/package_list.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -48,9 +49,18 @@ bool IsForeign(std::string_view arch, std::string_view native) {
          arch != "(none)" && !arch.empty();
 }
 
-// Those of which several versions stand beside one another.
+// Those of which several versions stand beside one another: keys, and kernels with their modules
+// and headers for modules, but not what only begins with their name.
 bool IsKeptBesideOlder(std::string_view name) {
-  return name == "gpg-pubkey" || name.starts_with("kernel");
+  if (name == "gpg-pubkey") {
+    return true;
+  }
+  constexpr std::array<std::string_view, 5> kNoKernels = {"-headers", "-tools", "-macros",
+                                                          "-firmware", "-livepatch"};
+  return name.starts_with("kernel") &&
+         std::ranges::none_of(kNoKernels, [name](std::string_view part) {
+           return name.find(part) != std::string_view::npos;
+         });
 }
 
 std::string_view WithoutEpoch(std::string_view version) {

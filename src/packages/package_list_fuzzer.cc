@@ -1,0 +1,40 @@
+// What dpkg-query, rpm and apt-get print. First byte: which of them.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/packages/package_list.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) {
+    return 0;
+  }
+  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+  switch (data[0] % 4) {
+    case 0:
+    case 1: {
+      const auto list = data[0] % 4 == 0 ? kgpu::packages::ParseDpkgQuery(text)
+                                         : kgpu::packages::ParseRpmQuery(text);
+      for (const auto& [name, package] : list) {
+        if (name.empty()) {
+          std::abort();
+        }
+      }
+      break;
+    }
+    case 2: {
+      const auto simulated = kgpu::packages::ParseAptSimulation(text);
+      if (simulated.installed.size() + simulated.removed.size() > size) {
+        std::abort();
+      }
+      break;
+    }
+    default:
+      for (const auto& name : kgpu::packages::ParseRpmNeeds(text)) {
+        if (name.empty()) {
+          std::abort();
+        }
+      }
+  }
+  return 0;
+}

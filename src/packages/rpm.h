@@ -1,0 +1,43 @@
+// Packages of the RPM families, by dnf, yum or zypper.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/packages/calls.h"
+#include "src/packages/package_list.h"
+#include "src/packages/package_manager.h"
+
+namespace kgpu::packages {
+
+// What stands before rpm: repositories and what needs what.
+enum class Front : uint8_t { kDnf, kYum, kZypper };
+
+// Weak dependencies are taken as the host is configured; nothing is removed because nothing needs
+// it any more. rpm itself is asked who needs what is to be removed: it prints that the same way
+// everywhere, and has the last word. Source: dnf(8), yum(8), zypper(8), rpm(8).
+class RpmManager final : public PackageManager {
+ public:
+  // `program` is the front's full path.
+  RpmManager(const sys::Root& host, sys::ProgramRunner& runner, Front front, std::string program);
+
+  StatusOr<std::map<std::string, std::string>> Installed() override;
+  Status Install(const std::vector<std::string>& names) override;
+  Status Remove(const std::vector<std::string>& names) override;
+
+ private:
+  StatusOr<PackageList> List() const;
+  // Takes off what is there and was not in `before`, and says in `cause` what stayed.
+  Status TakeBack(const PackageList& before, const Status& cause) const;
+  Status RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const;
+  Status CheckRemoval(const std::vector<std::string>& keys) const;
+
+  Calls calls_;
+  Front front_;
+  std::string program_;
+  std::string rpm_;
+};
+
+}  // namespace kgpu::packages

@@ -1,0 +1,197 @@
+#include "src/packages/rpm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::packages {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::UnorderedElementsAre;
+
+// A host of rpm: an installation of a name brings the packages behind it in `archive`.
+class FakeRpmHost final : public sys::ProgramRunner {
+ public:
+  std::map<std::string, std::set<std::string>> archive;
+  std::set<std::string> installed;  // lines of rpm's answer
+  std::string needs;                // what rpm --erase --test objects
+  int install_code = 0;
+  std::string install_text;
+  std::vector<std::vector<std::string>> argvs;
+
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    const std::vector<std::string>& argv = request.argv;
+    sys::RunResult result;
+    result.exit.code = 0;
+    if (argv[1] == "-qa") {
+      for (const std::string& line : installed) {
+        result.out += fmt::format("{}\n", line);
+      }
+      return result;
+    }
+    argvs.push_back(argv);
+    if (std::ranges::find(argv, "--test") != argv.end()) {
+      result.exit.code = needs.empty() ? 0 : 1;
+      result.err = needs;
+    } else if (std::ranges::find(argv, "install") != argv.end()) {
+      Install(argv);
+      result.exit.code = install_code;
+      result.out = install_text;
+    } else {
+      Erase(argv);
+    }
+    return result;
+  }
+
+ private:
+  void Install(const std::vector<std::string>& argv) {
+    for (const std::string& name : argv) {
+      if (const auto found = archive.find(name); found != archive.end()) {
+        installed.insert(found->second.begin(), found->second.end());
+      }
+    }
+  }
+  void Erase(const std::vector<std::string>& argv) {
+    for (const std::string& name : argv) {
+      std::erase_if(installed, [&name](const std::string& line) {
+        std::string text = line;
+        std::ranges::replace(text, '\t', '-');
+        std::string wanted = name;
+        std::ranges::replace(wanted, '=', '-');
+        return text.starts_with(fmt::format("{}-", wanted));
+      });
+    }
+  }
+};
+
+class RpmTest : public ::testing::Test {
+ protected:
+  RpmTest() {
+    dir_.WriteFile("usr/bin/rpm", "");
+    dir_.WriteFile("proc/version", "");
+    host_.archive = {{"driver", {"driver\t3:580-1\tx86_64", "library\t3:580-1\tx86_64"}},
+                     {"driver-580-1", {"driver\t3:580-1\tx86_64"}}};
+    host_.installed = {"rpm\t4.16-1\tx86_64", "kernel\t5.14-1\tx86_64", "dkms\t3-1\tnoarch"};
+  }
+  void SetUp() override {
+    StatusOr<sys::Root> root = sys::Root::Open(dir_.path());
+    ASSERT_OK(root);
+    root_ = std::make_unique<sys::Root>(*std::move(root));
+  }
+  RpmManager Manager(Front front = Front::kDnf, const std::string& program = "/usr/bin/dnf") {
+    return RpmManager(*root_, host_, front, program);
+  }
+
+  TempDir dir_;
+  FakeRpmHost host_;
+  std::unique_ptr<sys::Root> root_;
+};
+
+TEST_F(RpmTest, DnfInstallsWithoutAsking) {
+  RpmManager manager = Manager();
+  ASSERT_OK(manager.Install({"driver"}));
+  EXPECT_THAT(host_.argvs, ElementsAre(ElementsAre("/usr/bin/dnf", "-y", "install", "driver")));
+  EXPECT_THAT(manager.Installed(),
+              IsOkAndHolds(UnorderedElementsAre(Key("rpm"), Key("kernel-5.14-1"), Key("dkms"),
+                                                Key("driver"), Key("library"))));
+}
+
+TEST_F(RpmTest, ZypperInstallsWithoutAsking) {
+  ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver"}));
+  EXPECT_THAT(host_.argvs,
+              ElementsAre(ElementsAre("/usr/bin/zypper", "--non-interactive", "install",
+                                      "--auto-agree-with-licenses", "driver")));
+}
+
+TEST_F(RpmTest, LeavesWhatIsThereAsItIs) {
+  ASSERT_OK(Manager().Install({"dkms", "dkms=3-1", "dkms-3", "kernel-5.14-1.x86_64"}));
+  EXPECT_THAT(host_.argvs, IsEmpty());
+}
+
+TEST_F(RpmTest, DnfGetsAVersionBehindAMinus) {
+  ASSERT_OK(Manager().Install({"driver=580-1"}));
+  EXPECT_THAT(host_.argvs, ElementsAre(Contains("driver-580-1")));
+}
+
+TEST_F(RpmTest, FailureIsTakenBackAndNamesTheReason) {
+  host_.install_code = 1;
+  host_.install_text = "Error: Transaction failed\n";
+  EXPECT_THAT(Manager().Install({"driver"}),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("/usr/bin/dnf: install driver: exit code 1"),
+                             HasSubstr("Transaction failed"),
+                             HasSubstr("nothing that came with it is left"))));
+  EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+TEST_F(RpmTest, YumThatPassesANameOverHasFailed) {
+  host_.install_text = "No package missing available.\n";
+  EXPECT_THAT(Manager(Front::kYum, "/usr/bin/yum").Install({"driver", "missing"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("No package missing")));
+  EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+TEST_F(RpmTest, ZypperThatWishesARestartIsContent) {
+  host_.install_code = 102;
+  EXPECT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver"}));
+}
+
+TEST_F(RpmTest, ScriptThatFailsUnderZypperIsAFailure) {
+  host_.install_code = 107;
+  EXPECT_THAT(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver"}),
+              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+TEST_F(RpmTest, LockOfAnotherZypperIsWorthAnotherTry) {
+  host_.install_code = 7;
+  EXPECT_THAT(Manager(Front::kZypper, "/usr/bin/zypper").Install({"missing"}),
+              StatusIs(StatusCode::kUnavailable));
+}
+
+TEST_F(RpmTest, RemovesExactlyThese) {
+  RpmManager manager = Manager();
+  ASSERT_OK(manager.Install({"driver"}));
+  ASSERT_OK(manager.Remove({"driver", "library", "never-there"}));
+  EXPECT_EQ(host_.installed.size(), 3U);
+  EXPECT_THAT(host_.argvs.back(),
+              ElementsAre("/usr/bin/dnf", "-y", "--setopt=clean_requirements_on_remove=False",
+                          "remove", "driver", "library"));
+}
+
+TEST_F(RpmTest, ZypperIsToldTheVersionOfAKernel) {
+  host_.installed.insert("kernel\t5.14-2\tx86_64");
+  ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Remove({"kernel-5.14-2"}));
+  EXPECT_THAT(host_.argvs.back(), Contains("kernel=5.14-2"));
+  EXPECT_THAT(host_.installed, Contains("kernel\t5.14-1\tx86_64"));
+}
+
+TEST_F(RpmTest, KeysGoByRpmItself) {
+  host_.installed.insert("gpg-pubkey\taa-bb\t(none)");
+  ASSERT_OK(Manager().Remove({"gpg-pubkey-aa-bb"}));
+  EXPECT_THAT(host_.argvs.back(), ElementsAre("/usr/bin/rpm", "--erase", "gpg-pubkey-aa-bb"));
+}
+
+TEST_F(RpmTest, RefusesRemovalThatOthersWouldFeel) {
+  host_.needs =
+      "error: Failed dependencies:\n\tdkms is needed by (installed) driver-580-1.x86_64\n";
+  EXPECT_THAT(Manager().Remove({"dkms"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver-580-1.x86_64")));
+  EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+}  // namespace
+}  // namespace kgpu::packages
