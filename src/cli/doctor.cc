@@ -51,6 +51,16 @@ StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const Options& op
   return doctor::Diagnose(doctor::GatherFacts(root, runner, std::move(heard)), options.only);
 }
 
+void TellFixed(const doctor::Fixed& fixed, bool is_dry_run) {
+  for (const std::string& line : fixed.done) {
+    PrintNote(fmt::format("{} {}", is_dry_run ? "would mend" : "mended", line));
+  }
+  // The first one is the error that the verb ends with.
+  for (size_t i = 1; i < fixed.failed.size(); ++i) {
+    PrintNote(fmt::format("not mended {}", Message(fixed.failed[i])));
+  }
+}
+
 std::vector<std::string> Ids() {
   std::vector<std::string> ids;
   for (const doctor::Check& check : doctor::AllChecks()) {
@@ -88,13 +98,11 @@ StatusOr<ExitCode> Run(const Options& options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root,
                    host::OpenDriverRoot(options.host_root, options.driver_root, ""));
   ASSIGN_OR_RETURN(doctor::Diagnosis diagnosis, Look(root, options));
+  doctor::Fixed fixed;
   if (options.fixes) {
     engine::HostDisk disk(root.host);
-    ASSIGN_OR_RETURN(const std::vector<std::string> done,
-                     doctor::Fix(diagnosis, root.host, disk, options.is_dry_run));
-    for (const std::string& line : done) {
-      PrintNote(fmt::format("{} {}", options.is_dry_run ? "would mend" : "mended", line));
-    }
+    fixed = doctor::Fix(diagnosis, root.host, disk, options.is_dry_run);
+    TellFixed(fixed, options.is_dry_run);
     if (!options.is_dry_run) {
       ASSIGN_OR_RETURN(diagnosis, Look(root, options));
     }
@@ -102,6 +110,9 @@ StatusOr<ExitCode> Run(const Options& options) {
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
                                ? doctor::DiagnosisText(diagnosis)
                                : Render(doctor::DiagnosisJson(diagnosis), format)));
+  if (!fixed.failed.empty()) {
+    return Annotate(fixed.failed.front(), "--fix");
+  }
   return CodeOf(diagnosis);
 }
 

@@ -24,8 +24,9 @@ std::string_view ToString(Severity severity);
 
 // A mend that is nothing but a file: what it shall hold.
 struct FileEdit {
-  std::string path;  // below the host's root
-  std::string text;
+  std::string path{};  // below the host's root
+  std::string text{};
+  std::optional<std::string> before{};  // the text this was made of; nothing: there was no file
   bool operator==(const FileEdit&) const = default;
 };
 
@@ -38,16 +39,22 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// Takes what one check finds.
+// Takes what one check finds. A finding has the severity of its check, or less.
 class Findings {
  public:
   void Add(std::string evidence, std::vector<std::string> mend,
            std::optional<FileEdit> fix = std::nullopt) {
     Finding finding;
+    finding.severity = Severity::kError;
     finding.evidence = std::move(evidence);
     finding.mend = std::move(mend);
     finding.fix = std::move(fix);
     list_.push_back(std::move(finding));
+  }
+  // What the check looks for is there, and on this host it may well be meant so.
+  void AddInfo(std::string evidence, std::vector<std::string> mend) {
+    Add(std::move(evidence), std::move(mend));
+    list_.back().severity = Severity::kInfo;
   }
   std::vector<Finding> Take() { return std::move(list_); }
 

@@ -130,7 +130,7 @@ void CgroupDrivers(const Facts& facts, Findings& findings) {
                    {fmt::format("sed -i 's/SystemdCgroup = false/SystemdCgroup = true/' {}",
                                 one.engine.config_file),
                     fmt::format("systemctl restart {} kubelet", one.engine.Id())},
-                   FileEdit{one.engine.config_file, WithSystemdCgroup(one.config)});
+                   FileEdit{one.engine.config_file, WithSystemdCgroup(one.config), one.config});
     }
   }
 }

@@ -29,10 +29,15 @@ StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>&
 // Whether nothing keeps GPUs from being used: no finding is an error or a warning.
 bool IsWell(const Diagnosis& diagnosis);
 
+struct Fixed {
+  std::vector<std::string> done;  // a text each: the file and its lines; of a dry run, to be done
+  std::vector<Status> failed;     // the others, each naming its file
+};
+
 // Writes the files that findings want, and keeps what stood there beside each as
-// "<file>.before-kgpu". Returns what was done, a line each; with `is_dry_run` what would be.
-// Errors: those of writing; what was done before stays.
-StatusOr<std::vector<std::string>> Fix(const Diagnosis& diagnosis, const sys::Root& host,
-                                       engine::Disk& disk, bool is_dry_run);
+// "<file>.before-kgpu". One that can not be written hinders no other. Refuses a file that has
+// changed since it was looked at and, when run as root, one that another user could put another
+// file in the place of.
+Fixed Fix(const Diagnosis& diagnosis, const sys::Root& host, engine::Disk& disk, bool is_dry_run);
 
 }  // namespace kgpu::doctor

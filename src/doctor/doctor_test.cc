@@ -5,16 +5,13 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
 
-#include "src/base/status_macros.h"
 #include "src/doctor/test_well_host.h"
 #include "src/doctor/view.h"
-#include "src/engine/disk.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::doctor {
@@ -26,8 +23,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-constexpr std::string_view kPrime = "etc/modprobe.d/prime.conf";
 
 TEST(DoctorTest, TheDocumentationIsTheTable) {
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/doctor.md");
@@ -76,7 +71,7 @@ TEST(DoctorTest, TellsOfPackagesThatItCanNotRead) {
 
 TEST(DoctorTest, TellsOfBridgesThatShowAQuarterOnly) {
   const WellHost host;
-  host.Write(fmt::format("sys/devices/pci0000:16/{}/config", kSwitchPort), std::string(64, 'x'));
+  host.Write(PortFolder(kGpu) + "/config", std::string(64, 'x'));
   EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("Access Control Services")));
 }
 
@@ -116,58 +111,32 @@ TEST(DoctorTest, OfAKubeletOfUnknownVersionGatesAreToldAsAWarning) {
   EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("the kubelet's version")));
 }
 
-class FixTest : public ::testing::Test {
- protected:
-  FixTest() {
-    host_.Load({"nvidia"});
-    host_.Write(kPrime, "# graphics\nblacklist nvidia-uvm\n");
-  }
-
-  StatusOr<std::vector<std::string>> Run(bool is_dry_run) {
-    ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(host_.tree().path()));
-    engine::HostDisk disk(root);
-    return Fix(host_.Look(), root, disk, is_dry_run);
-  }
-
-  const WellHost host_;
-};
-
-TEST_F(FixTest, KeepsWhatStoodThere) {
-  ASSERT_OK(Run(false).status());
-  EXPECT_EQ(host_.dir().ReadFile(kPrime), "# graphics\n# blacklist nvidia-uvm\n");
-  EXPECT_EQ(host_.dir().ReadFile(std::string(kPrime) + ".before-kgpu"),
-            "# graphics\nblacklist nvidia-uvm\n");
-}
-
-TEST_F(FixTest, TheFirstTextIsKeptForTheSameEyes) {
-  const std::filesystem::path file = std::filesystem::path(host_.tree().path()) / kPrime;
-  std::filesystem::permissions(file, std::filesystem::perms(0600));
-  ASSERT_OK(Run(false).status());
-  const std::string kept = file.string() + ".before-kgpu";
-  EXPECT_EQ(std::filesystem::status(kept).permissions(), std::filesystem::perms(0600));
-
-  host_.dir().WriteFile(kPrime, "blacklist nvidia-uvm\n");
-  ASSERT_OK(Run(false).status());
-
-  EXPECT_EQ(host_.dir().ReadFile(kPrime), "# blacklist nvidia-uvm\n");
-  EXPECT_EQ(host_.dir().ReadFile(std::string(kPrime) + ".before-kgpu"),
-            "# graphics\nblacklist nvidia-uvm\n");
-}
-
-TEST_F(FixTest, ADryRunChangesNothingAndShowsTheLines) {
-  const auto done = Run(true);
-  ASSERT_OK(done.status());
-  EXPECT_THAT(*done, ElementsAre(HasSubstr("\n  - blacklist nvidia-uvm\n  + # blacklist")));
-  EXPECT_EQ(host_.dir().ReadFile(kPrime), "# graphics\nblacklist nvidia-uvm\n");
-}
-
-TEST_F(FixTest, ProgramsGetEvidenceMendAndFile) {
-  const boost::json::value tree = DiagnosisJson(host_.Look());
+TEST(DoctorTest, ProgramsGetEvidenceMendAndFile) {
+  const WellHost host;
+  host.Write("etc/default/kubelet", "ARGS=\"--network-plugin=cni\"\n");
+  const boost::json::value tree = DiagnosisJson(host.Look());
   const boost::json::object& first = tree.at("findings").as_array().at(0).as_object();
-  EXPECT_EQ(first.at("id").as_string(), "driver-module-blacklisted");
+  EXPECT_EQ(first.at("id").as_string(), "kubelet-flag-gone");
   EXPECT_EQ(first.at("severity").as_string(), "error");
-  EXPECT_EQ(first.at("fix").at("path").as_string(), "/etc/modprobe.d/prime.conf");
+  EXPECT_EQ(first.at("fix").at("path").as_string(), "/etc/default/kubelet");
   EXPECT_FALSE(tree.at("well").as_bool());
+}
+
+TEST(DoctorTest, ABlacklistOfTheDriverIsLeftToPeople) {
+  const WellHost host;
+  host.Load({"nvidia"});
+  host.Write("etc/modprobe.d/prime.conf", "install nvidia-uvm /bin/false\n");
+  host.Write("lib/modprobe.d/other.conf", "blacklist nvidiafb\nblacklist nvidia\n");
+  const Diagnosis diagnosis = host.Look();
+  ASSERT_THAT(host.Ids(), ElementsAre("driver-module-blacklisted"));
+  EXPECT_EQ(diagnosis.findings[0].mend[1],
+            "sed -i.before-kgpu -E 's/^[[:space:]]*install[[:space:]]+nvidia[-_]uvm([[:space:]].*)?"
+            "$/# &/' /etc/modprobe.d/prime.conf");
+  EXPECT_FALSE(diagnosis.findings[0].fix.has_value());
+  host.Unload();
+  EXPECT_THAT(host.Look().findings.back().mend,
+              Contains(HasSubstr("blacklist[[:space:]]+nvidia([[:space:]].*)?$/# &/' "
+                                 "/usr/lib/modprobe.d/other.conf > /etc/modprobe.d/other.conf")));
 }
 
 TEST(FindAcsControlTest, AListThatGoesRoundEnds) {

@@ -74,6 +74,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
   Sight sight(root.host, facts.unseen);
   facts.pci = ReadPciFacts(sight);
   facts.kernel = ReadKernelFacts(sight, runner);
+  MarkGuestGpus(facts.pci, facts.kernel);
   facts.system = ReadSystemFacts(sight);
   facts.driver = host::ReadDriverFacts(root);
   facts.install = ReadInstallFacts(sight, runner, facts.system.family, root, facts.driver);

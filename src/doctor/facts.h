@@ -2,6 +2,7 @@
 // at nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -42,6 +43,7 @@ struct GpuFacts {
   bool has_numa_answer = false;          // the kernel has a numa_node file for it
   std::string iommu_type;                // "DMA", "DMA-FQ", "identity"; empty: no IOMMU
   std::vector<Bridge> bridges;           // from the root downwards
+  bool is_for_guests = false;            // held for virtual machines: see MarkGuestGpus
 };
 
 struct PciFacts {
@@ -63,8 +65,8 @@ std::optional<AcsControl> FindAcsControl(std::string_view config);
 // One line of modprobe.d that keeps a module from being loaded.
 struct Blacklisted {
   std::string path;
+  std::string keyword;  // "blacklist", or "install" with a command that does nothing
   std::string module;
-  std::string text;  // of the whole file
   bool operator==(const Blacklisted&) const = default;
 };
 
@@ -88,6 +90,7 @@ struct KernelFacts {
   std::optional<bool> is_key_enrolled;   // DKMS's own key in the firmware's list; nothing: no key
   std::string key_file;
   std::vector<Blacklisted> blacklist;
+  std::set<std::string> guest_ids;  // "10de:20b5": cards that vfio-pci is told to take
 };
 KernelFacts ReadKernelFacts(Sight& sight, sys::ProgramRunner& runner);
 
@@ -162,6 +165,12 @@ struct ContainerFacts {
 ContainerFacts ReadContainerFacts(Sight& sight, sys::ProgramRunner& runner,
                                   const host::DeviceNodes& nodes);
 
+// Sets GpuFacts::is_for_guests of cards that vfio-pci or its like holds, and of those without a
+// driver that it is told to take.
+void MarkGuestGpus(PciFacts& pci, const KernelFacts& kernel);
+// "10de:20b5" of the kernel's command line and of an "options vfio-pci ids=…" line.
+std::set<std::string> GuestIds(std::string_view text);
+
 struct Facts {
   PciFacts pci;
   KernelFacts kernel;
@@ -177,7 +186,10 @@ struct Facts {
   Heard heard;
   std::vector<std::string> unseen;  // what could not be looked at, a sentence each
 
-  bool has_gpus() const { return !pci.gpus.empty(); }
+  // There are GPUs that this host's own driver shall have.
+  bool has_gpus() const {
+    return std::ranges::any_of(pci.gpus, [](const GpuFacts& gpu) { return !gpu.is_for_guests; });
+  }
   // NVIDIA's driver is installed here, in whichever state.
   bool has_driver() const {
     return driver.is_nvidia_loaded || !driver.library_versions.empty() ||

@@ -128,6 +128,27 @@ void ReadSigning(Sight& sight, KernelFacts& facts) {
   }
 }
 
+// "install nouveau /bin/false": nothing is done in place of loading it.
+bool IsNothing(std::string_view program) {
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  return name == "false" || name == "true" || name == ":";
+}
+
+// Source: modprobe.d(5).
+void NoteLine(std::string_view line, const std::string& path, KernelFacts& facts) {
+  const std::vector<std::string_view> words = Words(line);
+  if (words.size() < 2) {
+    return;
+  }
+  const std::string module = ModuleName(words[1]);
+  const bool is_nothing = words[0] == "install" && words.size() > 2 && IsNothing(words[2]);
+  if (words[0] == "blacklist" || is_nothing) {
+    facts.blacklist.push_back({path, std::string(words[0]), module});
+  } else if (words[0] == "options" && module == "vfio_pci") {
+    facts.guest_ids.merge(GuestIds(line));
+  }
+}
+
 void ReadBlacklist(Sight& sight, KernelFacts& facts) {
   std::set<std::string> names;  // a file of /etc hides one of the same name elsewhere
   for (const std::string_view folder :
@@ -139,10 +160,7 @@ void ReadBlacklist(Sight& sight, KernelFacts& facts) {
       const std::string path = fmt::format("/{}/{}", folder, name);
       const std::string text = sight.Text(path).value_or("");
       for (const std::string_view line : Split(text, '\n')) {
-        const std::vector<std::string_view> words = Words(Trim(line));
-        if (words.size() == 2 && words[0] == "blacklist") {
-          facts.blacklist.push_back({path, ModuleName(words[1]), text});
-        }
+        NoteLine(line, path, facts);
       }
     }
   }
@@ -155,6 +173,7 @@ KernelFacts ReadKernelFacts(Sight& sight, sys::ProgramRunner& runner) {
   facts.release = sight.Line("proc/sys/kernel/osrelease");
   facts.built_by = BuiltBy(sight.Line("proc/version"));
   facts.cmdline = sight.Line("proc/cmdline");
+  facts.guest_ids = GuestIds(facts.cmdline);
   facts.is_loading_refused = sight.Line("proc/sys/kernel/modules_disabled") == "1";
   const std::string modules = sight.Text("proc/modules").value_or("");
   for (const host::KernelModule& module : host::ParseModules(modules)) {

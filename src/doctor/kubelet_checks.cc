@@ -84,10 +84,13 @@ std::optional<FileEdit> EditOf(const KubeletFacts& kubelet, const KubeletSetting
     }
   }
   if (!file->second.is_config) {
-    return FileEdit{setting.path, FlagsWithout(file->second.text, gates, flags)};
+    return FileEdit{setting.path, FlagsWithout(file->second.text, gates, flags), file->second.text};
   }
   std::optional<std::string> text = ConfigWithout(file->second.text, gates);
-  return text ? std::optional<FileEdit>(FileEdit{setting.path, *std::move(text)}) : std::nullopt;
+  if (!text) {
+    return std::nullopt;
+  }
+  return FileEdit{setting.path, *std::move(text), file->second.text};
 }
 
 void AddSetting(const KubeletFacts& kubelet, const KubeletSetting& setting, std::string evidence,

@@ -20,30 +20,38 @@ bool IsBlacklisted(const Facts& facts, std::string_view module) {
 
 // The kernel's command line keeps it out, in one of the three ways that are in use.
 bool IsOffByCommandLine(const Facts& facts) {
-  const std::vector<std::string_view> words = Words(facts.kernel.cmdline);
-  return std::ranges::any_of(words, [](std::string_view word) {
-    return word == "modprobe.blacklist=nouveau" || word == "rd.driver.blacklist=nouveau" ||
-           word == "module_blacklist=nouveau" || word == "nouveau.modeset=0";
-  });
+  for (const std::string_view word : Words(facts.kernel.cmdline)) {
+    const std::string_view key = word.substr(0, word.find('='));
+    const bool is_list =
+        key == "modprobe.blacklist" || key == "rd.driver.blacklist" || key == "module_blacklist";
+    const std::vector<std::string_view> names = is_list && key != word
+                                                    ? Split(word.substr(key.size() + 1), ',')
+                                                    : std::vector<std::string_view>();
+    if (word == "nouveau.modeset=0" || std::ranges::find(names, "nouveau") != names.end()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 FileEdit BlacklistFile() {
   return {std::string(kNouveauFile),
           "# NVIDIA's driver and nouveau can not share a GPU.\nblacklist nouveau\noptions nouveau "
-          "modeset=0\n"};
+          "modeset=0\n",
+          std::nullopt};
 }
 
-// The same file without the lines that blacklist `module`. One in /etc takes the place of a file of
-// the same name that a package owns.
-FileEdit WithoutLine(const Blacklisted& line) {
-  FileEdit edit{fmt::format("/etc/modprobe.d{}", line.path.substr(line.path.rfind('/'))), ""};
-  for (const std::string_view text : Split(Trim(line.text), '\n')) {
-    const std::vector<std::string_view> words = Words(text);
-    const bool is_it = words.size() == 2 && words[0] == "blacklist" &&
-                       (words[1] == line.module || words[1] == "nvidia-uvm");
-    edit.text += fmt::format("{}{}\n", is_it ? "# " : "", text);
+// Makes a comment of that line and of no other. A file of a package stays as it is: one of the same
+// name in /etc takes its place.
+std::string CommentOut(const Blacklisted& line) {
+  const std::string module = line.module == "nvidia_uvm" ? "nvidia[-_]uvm" : line.module;
+  const std::string pattern =
+      fmt::format("s/^[[:space:]]*{}[[:space:]]+{}([[:space:]].*)?$/# &/", line.keyword, module);
+  const std::string name = line.path.substr(line.path.rfind('/'));
+  if (line.path.starts_with("/etc/")) {
+    return fmt::format("sed -i.before-kgpu -E '{}' {}", pattern, line.path);
   }
-  return edit;
+  return fmt::format("sed -E '{}' {} > /etc/modprobe.d{}", pattern, line.path, name);
 }
 
 void Loaded(const Facts& facts, Findings& findings) {
@@ -71,10 +79,9 @@ void NvidiaBlacklisted(const Facts& facts, Findings& findings) {
   for (const Blacklisted& line : facts.kernel.blacklist) {
     const bool is_nvidia = line.module == "nvidia" || line.module == "nvidia_uvm";
     if (facts.has_gpus() && is_nvidia && !facts.kernel.loaded.contains(line.module)) {
-      findings.Add(fmt::format("{} has \"blacklist {}\"", line.path, line.module),
-                   {fmt::format("sed -i '/^ *blacklist *{}/d' {}", line.module, line.path),
-                    InitramfsCommand(facts), fmt::format("modprobe {}", line.module)},
-                   WithoutLine(line));
+      findings.Add(fmt::format("{} has \"{} {}\"", line.path, line.keyword, line.module),
+                   {"# not where the cards are meant for virtual machines", CommentOut(line),
+                    InitramfsCommand(facts), fmt::format("modprobe {}", line.module)});
     }
   }
 }
@@ -110,9 +117,11 @@ constexpr std::array kChecks = {
           "Whichever of the two modules comes first takes the GPUs. --fix writes the file; the "
           "initial RAM disk is to be built again afterwards.",
           NotBlacklisted},
-    Check{"driver-module-blacklisted", "modprobe.d keeps NVIDIA's module out", Severity::kError,
-          "Left behind by tools that switch graphics cards, or by an older installation.",
-          NvidiaBlacklisted},
+    Check{
+        "driver-module-blacklisted", "modprobe.d keeps NVIDIA's module out", Severity::kError,
+        "Left behind by tools that switch graphics cards, or by an older installation; or set on "
+        "purpose, where virtual machines shall have the cards. That is why --fix leaves it alone.",
+        NvidiaBlacklisted},
     Check{"display-runs", "A desktop uses the GPUs", Severity::kWarning,
           "It holds the device nodes open, so that a driver can not be unloaded or upgraded and a "
           "GPU can not be reset, and it takes memory that pods are promised.",

@@ -27,7 +27,7 @@ std::vector<GpuFacts> Present(const Facts& facts) {
 }
 
 void NoGpu(const Facts& facts, Findings& findings) {
-  if (!facts.has_gpus() && !facts.pci.is_unseen) {
+  if (facts.pci.gpus.empty() && !facts.pci.is_unseen) {
     findings.Add("no device of vendor 10de with class 0300 or 0302 on the PCI bus",
                  {"lspci -nn -d 10de:", "echo 1 > /sys/bus/pci/rescan",
                   "# seat the card again, or hand it to this virtual machine"});
@@ -51,17 +51,26 @@ void HeldByOther(const Facts& facts, Findings& findings) {
       continue;
     }
     const std::string at = gpu.pci.id.str();
-    findings.Add(fmt::format("{} is held by the kernel driver {}", at, driver),
-                 {fmt::format("echo {} > /sys/bus/pci/drivers/{}/unbind", at, driver),
-                  fmt::format("echo > /sys/bus/pci/devices/{}/driver_override", at),
-                  fmt::format("echo {} > /sys/bus/pci/drivers_probe", at),
-                  "# and take the card out of vfio-pci.ids= in /proc/cmdline and /etc/modprobe.d"});
+    const std::string evidence = fmt::format("{} is held by the kernel driver {}", at, driver);
+    std::vector<std::string> mend = {
+        fmt::format("echo {} > /sys/bus/pci/drivers/{}/unbind", at, driver),
+        fmt::format("echo > /sys/bus/pci/devices/{}/driver_override", at),
+        fmt::format("echo {} > /sys/bus/pci/drivers_probe", at)};
+    if (!gpu.is_for_guests) {
+      findings.Add(evidence, std::move(mend));
+      continue;
+    }
+    mend.insert(mend.begin(),
+                "# nothing to do where virtual machines have it; else stop its virtual machine");
+    mend.emplace_back(
+        "# and take the card out of vfio-pci.ids= in /proc/cmdline and /etc/modprobe.d");
+    findings.AddInfo(evidence, std::move(mend));
   }
 }
 
 void HeldByNobody(const Facts& facts, Findings& findings) {
   for (const GpuFacts& gpu : Present(facts)) {
-    if (gpu.pci.kernel_driver.empty() && facts.driver.is_nvidia_live) {
+    if (gpu.pci.kernel_driver.empty() && !gpu.is_for_guests && facts.driver.is_nvidia_live) {
       findings.Add(fmt::format("{} has no kernel driver, though nvidia {} is loaded",
                                gpu.pci.id.str(), facts.driver.module_version),
                    {fmt::format("echo {} > /sys/bus/pci/drivers_probe", gpu.pci.id.str()),
@@ -129,8 +138,23 @@ void NumaUnknown(const Facts& facts, Findings& findings) {
   }
 }
 
+// GPUs that may read each other's memory. None where the host keeps cards for virtual machines as
+// well: what holds those apart stays.
+std::vector<GpuFacts> Peers(const Facts& facts) {
+  std::vector<GpuFacts> peers;
+  for (const GpuFacts& gpu : facts.pci.gpus) {
+    if (gpu.is_for_guests) {
+      return {};
+    }
+    if (!gpu.pci.is_off_bus && gpu.pci.kernel_driver == "nvidia") {
+      peers.push_back(gpu);
+    }
+  }
+  return peers;
+}
+
 void IommuTranslates(const Facts& facts, Findings& findings) {
-  const std::vector<GpuFacts> gpus = Present(facts);
+  const std::vector<GpuFacts> gpus = Peers(facts);
   const auto translated = std::ranges::find_if(
       gpus, [](const GpuFacts& gpu) { return gpu.iommu_type.starts_with("DMA"); });
   if (gpus.size() < 2 || translated == gpus.end()) {
@@ -144,19 +168,41 @@ void IommuTranslates(const Facts& facts, Findings& findings) {
                {"# add iommu=pt to GRUB_CMDLINE_LINUX in /etc/default/grub", update, "reboot"});
 }
 
+// How many bridges both have above them.
+size_t SharedBridges(const GpuFacts& one, const GpuFacts& other) {
+  size_t count = 0;
+  while (count < one.bridges.size() && count < other.bridges.size() &&
+         one.bridges[count].address == other.bridges[count].address) {
+    ++count;
+  }
+  return count;
+}
+
+// The bridges of a GPU that stand between it and a GPU below the same switch: what goes further up
+// passes the CPU anyway.
+std::vector<Bridge> BridgesToPeers(const GpuFacts& gpu, const std::vector<GpuFacts>& gpus) {
+  size_t first = gpu.bridges.size();
+  for (const GpuFacts& other : gpus) {
+    const size_t shared = other.pci.id == gpu.pci.id ? 0 : SharedBridges(gpu, other);
+    first = shared == 0 ? first : std::min(first, shared);
+  }
+  return {gpu.bridges.begin() + static_cast<ptrdiff_t>(first), gpu.bridges.end()};
+}
+
 void AcsRedirects(const Facts& facts, Findings& findings) {
+  constexpr unsigned kRedirects = kRequestRedirect | kCompletionRedirect;
   std::set<std::string> told;
-  const std::vector<GpuFacts> gpus = Present(facts);
+  const std::vector<GpuFacts> gpus = Peers(facts);
   for (const GpuFacts& gpu : gpus) {
-    for (const Bridge& bridge : gpu.bridges) {
-      const uint16_t control = bridge.acs_control.value_or(0);
-      if (gpus.size() > 1 && (control & (kRequestRedirect | kCompletionRedirect)) != 0 &&
-          told.insert(bridge.address).second) {
+    for (const Bridge& bridge : BridgesToPeers(gpu, gpus)) {
+      const unsigned control = bridge.acs_control.value_or(0);
+      if ((control & kRedirects) != 0 && told.insert(bridge.address).second) {
         findings.Add(
             fmt::format("bridge {} above {} sends traffic between GPUs by way of the CPU "
                         "(ACS control {:#06x})",
                         bridge.address, gpu.pci.id.str(), control),
-            {fmt::format("setpci -s {} {:x}.w=0000", bridge.address, bridge.acs_offset),
+            {fmt::format("setpci -s {} {:x}.w=0:{:x}", bridge.address, bridge.acs_offset,
+                         kRedirects),
              "# until the next boot; for good: firmware setup, ACS off. Not on hosts that hand "
              "cards to virtual machines"});
       }

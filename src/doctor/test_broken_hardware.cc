@@ -25,7 +25,7 @@ std::vector<Broken> BrokenHardware() {
        [](const WellHost& host) { host.WriteGpu("config", std::string(64, '\xff')); }},
       {"pci-gpu-held-by-other-driver",
        [](const WellHost& host) {
-         host.Link("../../bus/pci/drivers/vfio-pci",
+         host.Link("../../bus/pci/drivers/nvidiafb",
                    fmt::format("sys/bus/pci/devices/{}/driver", kGpu));
        }},
       {"pci-gpu-held-by-nobody",
@@ -51,10 +51,7 @@ std::vector<Broken> BrokenHardware() {
       {"pci-iommu-translates",
        [](const WellHost& host) { host.WriteGpu("iommu_group/type", "DMA-FQ\n"); }},
       {"pci-acs-redirects",
-       [](const WellHost& host) {
-         host.Write(fmt::format("sys/devices/pci0000:16/{}/config", kSwitchPort),
-                    ConfigWithAcs(0x1d));
-       }},
+       [](const WellHost& host) { host.Write(PortFolder(kGpu) + "/config", ConfigWithAcs(0x1d)); }},
   };
 }
 

@@ -21,11 +21,18 @@ constexpr std::string_view kResource =
     "0x0000020000000000 0x0000020fffffffff 0x000000000014220c\n"
     "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
 
+// Below a root port and a switch with a port for each.
+constexpr std::string_view kSwitch = "sys/devices/pci0000:14/0000:14:01.0/0000:15:00.0";
+
 std::string SysfsFolder(std::string_view address) {
-  return fmt::format("sys/devices/pci0000:16/{}/{}", kSwitchPort, address);
+  return fmt::format("{}/{}", PortFolder(address), address);
 }
 
 }  // namespace
+
+std::string PortFolder(std::string_view gpu) {
+  return fmt::format("{}/{}", kSwitch, gpu == kGpu ? kSwitchPort : kSecondSwitchPort);
+}
 
 WellHost::WellHost(Family family) {
   if (family == Family::kRhel || family == Family::kSuse) {
@@ -103,8 +110,7 @@ void WellHost::AddGpu(std::string_view address) const {
     Write(fmt::format("{}/{}", folder, name), text);
   }
   Link("../../../../bus/pci/drivers/nvidia", folder + "/driver");
-  Link(fmt::format("../../../devices/pci0000:16/{}/{}", kSwitchPort, address),
-       fmt::format("sys/bus/pci/devices/{}", address));
+  Link(fmt::format("../../../../{}", folder), fmt::format("sys/bus/pci/devices/{}", address));
 }
 
 void WellHost::AddKernel() const {
@@ -222,6 +228,16 @@ std::vector<std::string> WellHost::Ids() const {
   std::vector<std::string> ids;
   for (const Finding& finding : Look().findings) {
     ids.emplace_back(finding.id);
+  }
+  return ids;
+}
+
+std::vector<std::string> WellHost::Troubles() const {
+  std::vector<std::string> ids;
+  for (const Finding& finding : Look().findings) {
+    if (finding.severity != Severity::kInfo) {
+      ids.emplace_back(finding.id);
+    }
   }
   return ids;
 }

@@ -17,7 +17,10 @@ namespace kgpu::doctor {
 inline constexpr std::string_view kRelease = "6.1.0-18-amd64";
 inline constexpr std::string_view kGpu = "0000:17:00.0";
 inline constexpr std::string_view kSecondGpu = "0000:18:00.0";
-inline constexpr std::string_view kSwitchPort = "0000:16:00.0";
+// The port of the PCIe switch above each GPU, and its folder in sysfs.
+inline constexpr std::string_view kSwitchPort = "0000:16:08.0";
+inline constexpr std::string_view kSecondSwitchPort = "0000:16:10.0";
+std::string PortFolder(std::string_view gpu);
 // Files that stand for the answers of others.
 inline constexpr std::string_view kAgentStatus = "heard/agent.json";
 inline constexpr std::string_view kNode = "heard/node.json";
@@ -73,6 +76,8 @@ class WellHost {
 
   Diagnosis Look() const;
   std::vector<std::string> Ids() const;
+  // Ids of errors and warnings.
+  std::vector<std::string> Troubles() const;
   // Carries --fix out.
   void Mend() const;
 
