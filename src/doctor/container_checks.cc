@@ -1,6 +1,7 @@
 // How containers get their GPUs: engines, CDI, cgroups, limits.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -27,13 +28,35 @@ void NoEngine(const Facts& facts, Findings& findings) {
   }
 }
 
+// The kubelet asks for these.
+bool IsForPods(const EngineFacts& one) {
+  return one.engine.kind == engine::Kind::kContainerd || one.engine.kind == engine::Kind::kCrio;
+}
+
+// Another engine runs that does the same, or the first client starts this one: Docker has a
+// containerd of its own, and k3s too, beside which the distribution's stays off.
+bool IsSpared(const Facts& facts, const EngineFacts& stopped) {
+  const bool is_for_pods = facts.kubelet.is_here() && IsForPods(stopped);
+  return stopped.is_socket_activated ||
+         std::ranges::any_of(facts.containers.engines, [&](const EngineFacts& other) {
+           const bool runs = other.engine.daemon || other.engine.kind == engine::Kind::kPodman;
+           return runs && (!is_for_pods || IsForPods(other));
+         });
+}
+
 void EngineStopped(const Facts& facts, Findings& findings) {
   for (const EngineFacts& one : facts.containers.engines) {
-    if (IsReady(facts) && one.engine.kind != engine::Kind::kPodman && !one.engine.daemon) {
-      const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
-      findings.Add(
-          fmt::format("{} is installed and does not run", one.engine.Name()),
-          {fmt::format("systemctl start {}", unit), fmt::format("journalctl -u {} -n 50", unit)});
+    if (!IsReady(facts) || one.engine.kind == engine::Kind::kPodman || one.engine.daemon) {
+      continue;
+    }
+    const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
+    std::string evidence = fmt::format("{} is installed and does not run", one.engine.Name());
+    std::vector<std::string> mend = {fmt::format("systemctl start {}", unit),
+                                     fmt::format("journalctl -u {} -n 50", unit)};
+    if (IsSpared(facts, one)) {
+      findings.AddInfo(std::move(evidence), {"# only where it is to run", mend[0]});
+    } else {
+      findings.Add(std::move(evidence), std::move(mend));
     }
   }
 }
@@ -53,9 +76,32 @@ void NoWay(const Facts& facts, Findings& findings) {
   }
 }
 
+bool HasRuntime(const EngineFacts& one, std::string_view name) {
+  for (const std::string_view line : Split(one.settings, '\n')) {
+    if (!Trim(line).starts_with('#') && line.find(name) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// GPUs come by a runtime that needs no CDI file.
+bool HasOtherWay(const EngineFacts& one) {
+  return HasRuntime(one, "nvidia-container-runtime") || HasRuntime(one, "kgpu-runtime");
+}
+
 void NoSpec(const Facts& facts, Findings& findings) {
-  if (IsReady(facts) && !facts.containers.has_gpu_spec && facts.containers.broken_specs.empty()) {
-    findings.Add("no file in /etc/cdi or /var/run/cdi declares a GPU", {std::string(kGenerate)});
+  if (!IsReady(facts) || facts.containers.has_gpu_spec || !facts.containers.broken_specs.empty()) {
+    return;
+  }
+  constexpr std::string_view kEvidence = "no file in /etc/cdi or /var/run/cdi declares a GPU";
+  const auto other = std::ranges::find_if(facts.containers.engines, HasOtherWay);
+  if (other == facts.containers.engines.end()) {
+    findings.Add(std::string(kEvidence), {std::string(kGenerate)});
+  } else {
+    findings.AddInfo(fmt::format("{}; {} has a runtime that gives them without", kEvidence,
+                                 other->engine.Name()),
+                     {std::string(kGenerate)});
   }
 }
 
@@ -70,8 +116,15 @@ void StaleSpec(const Facts& facts, Findings& findings) {
   if (!IsReady(facts)) {
     return;
   }
+  // Of one file a driver update breaks dozens of lines, with one mend.
+  std::map<std::string, std::vector<std::string>> by_file;
   for (const SpecFinding& spec : facts.containers.stale_specs) {
-    findings.Add(fmt::format("{}: {}", spec.path, spec.text), {std::string(kGenerate)});
+    by_file[spec.path].push_back(spec.text);
+  }
+  for (const auto& [path, texts] : by_file) {
+    findings.Add(fmt::format("{}: {}{}", path, texts.front(),
+                             texts.size() == 1 ? "" : fmt::format(" ({} more)", texts.size() - 1)),
+                 {std::string(kGenerate)});
   }
 }
 
@@ -84,7 +137,8 @@ void DeclaredTwice(const Facts& facts, Findings& findings) {
 
 void LittleLocked(const Facts& facts, Findings& findings) {
   for (const EngineFacts& one : facts.containers.engines) {
-    if (!facts.has_gpus() || !one.memlock || *one.memlock >= kEnoughLocked.count) {
+    if (!facts.has_gpus() || !facts.services.has_rdma || !one.memlock ||
+        *one.memlock >= kEnoughLocked.count) {
       continue;
     }
     const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
@@ -155,8 +209,33 @@ void CgroupV1(const Facts& facts, Findings& findings) {
   }
 }
 
+// runc 1.1.3 to 1.1.6 leave rules of devices out whose links are missing; systemd before 240 looks
+// for the link itself. Source: runc's changelog of 1.1.7.
+bool NeedsLinks(const ContainerFacts& containers) {
+  constexpr unsigned kFirstWithNumbers = 240;
+  const bool is_old_systemd =
+      containers.systemd_version.value_or(kFirstWithNumbers) < kFirstWithNumbers;
+  const bool is_such_runc = containers.runc_version &&
+                            *containers.runc_version >= engine::Version{1, 1, 3} &&
+                            *containers.runc_version < engine::Version{1, 1, 7};
+  return is_old_systemd || is_such_runc;
+}
+
 void DeviceTrap(const Facts& facts, Findings& findings) {
-  if (!IsReady(facts) || !facts.containers.has_systemd || facts.containers.lost_links.empty()) {
+  const ContainerFacts& containers = facts.containers;
+  if (!IsReady(facts) || !containers.has_systemd || facts.kubelet.cgroup_driver == "cgroupfs") {
+    return;
+  }
+  for (const EngineFacts& one : containers.engines) {
+    if (containers.is_legacy_hook && HasRuntime(one, "nvidia-container-runtime")) {
+      findings.Add(
+          fmt::format("{} gives GPUs by NVIDIA's hook in its mode \"legacy\": systemd and "
+                      "runc never hear of the devices, links or not",
+                      one.engine.Name()),
+          {"# /etc/nvidia-container-runtime/config.toml: mode = \"cdi\"", std::string(kGenerate)});
+    }
+  }
+  if (containers.lost_links.empty() || !NeedsLinks(containers)) {
     return;
   }
   findings.Add(fmt::format("not there: {}", Join(facts.containers.lost_links, ", ")),
@@ -202,9 +281,11 @@ constexpr std::array kChecks = {
           CgroupV1},
     Check{"cgroup-device-trap", "A reload of systemd would take GPUs from running containers",
           Severity::kWarning,
-          "systemd writes device rules by the links in /dev/char. NVIDIA's module makes none, so "
-          "after systemctl daemon-reload a running container gets \"Failed to initialize NVML: "
-          "Unknown Error\". Links once made last until the next boot.",
+          "runc 1.1.3 to 1.1.6, and systemd before 240, know a device by its link in /dev/char. "
+          "NVIDIA's module makes none, so after systemctl daemon-reload a running container gets "
+          "\"Failed to initialize NVML: Unknown Error\". Links once made last until the next boot; "
+          "a newer runc needs none. What NVIDIA's hook puts into a container in its legacy mode is "
+          "lost in any case: CDI is the mend.",
           DeviceTrap},
 };
 

@@ -57,7 +57,39 @@ void NoteUnheard(Facts& facts) {
 
 }  // namespace
 
-SystemFacts ReadSystemFacts(Sight& sight) {
+namespace {
+
+// Its render nodes and cards; those of the driver are /dev/nvidia*.
+std::set<std::string> DisplayNodes(Sight& sight, const PciFacts& pci) {
+  std::set<std::string> nodes;
+  for (const GpuFacts& gpu : pci.gpus) {
+    for (const host::DeviceFile& node : host::ReadDriNodes(sight.host(), gpu.pci.id)) {
+      nodes.insert(node.path);
+    }
+  }
+  return nodes;
+}
+
+void NoteOpenGpus(Sight& sight, const PciFacts& pci, SystemFacts& facts) {
+  const std::set<std::string> nodes =
+      facts.displays.empty() ? std::set<std::string>() : DisplayNodes(sight, pci);
+  for (const engine::Daemon& daemon : facts.displays) {
+    const std::string folder = fmt::format("proc/{}/fd", daemon.pid);
+    const StatusOr<std::vector<std::string>> fds = sight.host().ListDir(folder);
+    if (!fds.ok()) {
+      continue;
+    }
+    bool& has_gpu = facts.has_gpu_open[daemon.pid];
+    for (const std::string& fd : *fds) {
+      const auto path = sight.host().ReadLink(fmt::format("{}/{}", folder, fd));
+      has_gpu |= path.ok() && (path->starts_with("/dev/nvidia") || nodes.contains(*path));
+    }
+  }
+}
+
+}  // namespace
+
+SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci) {
   SystemFacts facts;
   facts.family = ReadFamily(sight);
   facts.default_target = DefaultTarget(sight);
@@ -66,6 +98,7 @@ SystemFacts ReadSystemFacts(Sight& sight) {
   facts.displays =
       engine::FindDaemons(sight.host(), {"Xorg", "Xwayland", "gnome-shell", "gdm3", "gdm", "sddm",
                                          "lightdm", "kwin_wayland", "weston"});
+  NoteOpenGpus(sight, pci, facts);
   return facts;
 }
 
@@ -75,7 +108,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
   facts.pci = ReadPciFacts(sight);
   facts.kernel = ReadKernelFacts(sight, runner);
   MarkGuestGpus(facts.pci, facts.kernel);
-  facts.system = ReadSystemFacts(sight);
+  facts.system = ReadSystemFacts(sight, facts.pci);
   facts.driver = host::ReadDriverFacts(root);
   facts.install = ReadInstallFacts(sight, runner, facts.system.family, root, facts.driver);
   facts.devices = ReadDeviceFacts(sight);

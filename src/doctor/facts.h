@@ -31,6 +31,7 @@ struct Bridge {
   // Access Control Services; nothing: it has none, or could not be seen.
   std::optional<uint16_t> acs_control;
   unsigned acs_offset = 0;  // of the control register in configuration space
+  std::optional<uint64_t> link_width_max;
   bool operator==(const Bridge&) const = default;
 };
 
@@ -39,6 +40,8 @@ struct GpuFacts {
   bool has_unplaced_bar = false;  // a region that the firmware gave no address
   std::optional<uint64_t> link_width;
   std::optional<uint64_t> link_width_max;
+  // Sizes that its memory window can be given: bit n is 2^n MiB; nothing: it has one size.
+  std::optional<uint64_t> window_sizes;
   std::optional<uint64_t> fatal_errors;  // by PCIe's advanced error reporting, since boot
   bool has_numa_answer = false;          // the kernel has a numa_node file for it
   std::string iommu_type;                // "DMA", "DMA-FQ", "identity"; empty: no IOMMU
@@ -101,8 +104,10 @@ struct SystemFacts {
   std::string default_target;            // "graphical.target"; empty: not systemd, or not told
   bool has_display_manager = false;      // a unit of one is installed as such
   std::vector<engine::Daemon> displays;  // processes that draw
+  // By the pid of each whether it has a GPU of `pci` open; absent: may not be seen.
+  std::map<pid_t, bool> has_gpu_open;
 };
-SystemFacts ReadSystemFacts(Sight& sight);
+SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci);
 
 // What is installed of NVIDIA's driver.
 struct InstallFacts {
@@ -140,6 +145,8 @@ struct EngineFacts {
   std::vector<engine::Finding> findings;  // what `kgpu runtime check` says
   std::optional<uint64_t> memlock;        // bytes its containers may lock; nothing: no limit
   std::string config;                     // text of its configuration
+  std::string settings;                   // of all its files, drop-ins too
+  bool is_socket_activated = false;       // its first client starts it
 };
 
 struct SpecFinding {
@@ -157,6 +164,9 @@ struct ContainerFacts {
   bool has_systemd = false;
   bool is_cgroup_v2 = false;
   std::vector<std::string> lost_links;  // "/dev/char/195:0" that are not there
+  std::optional<unsigned> systemd_version;
+  std::optional<engine::Version> runc_version;  // asked for where links are lost only
+  bool is_legacy_hook = false;                  // of NVIDIA's runtime, set so by its configuration
 
   bool is_cdi_well() const {
     return has_gpu_spec && broken_specs.empty() && stale_specs.empty() && conflicts.empty();

@@ -233,8 +233,9 @@ void WithoutCdi(const Facts& facts, Findings& findings) {
   findings.Add(std::move(evidence), std::move(mend));
 }
 
+// In a pod the agent sees the host's files below a folder of its own: /host/data/kubelet.
 bool IsToldTo(const engine::Daemon& agent, const std::string& root) {
-  return agent.Flag({"--kubelet-dir"}) == root;
+  return agent.Flag({"--kubelet-dir"}).ends_with(root);
 }
 
 void RootMoved(const Facts& facts, Findings& findings) {

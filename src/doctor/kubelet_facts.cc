@@ -152,6 +152,16 @@ SocketState StateOf(Sight& sight, const std::string& path) {
   return SocketState::kSilent;
 }
 
+// "gpu.nvidia.com-reg.sock": what the kubelet finds there has a socket as a device plugin or as a
+// driver of claims.
+void ReadRegistry(Sight& sight, KubeletFacts& facts) {
+  for (const std::string& name : sight.Names(fmt::format("{}/plugins_registry", facts.root))) {
+    const bool is_gpus =
+        name.find("nvidia.com") != std::string::npos || name.find("kgpu") != std::string::npos;
+    facts.has_claims_driver |= is_gpus && name.ends_with(".sock");
+  }
+}
+
 void ReadSockets(Sight& sight, KubeletFacts& facts) {
   facts.registration = StateOf(sight, fmt::format("{}/kubelet.sock", kDevicePlugins));
   facts.pod_resources = StateOf(sight, fmt::format("{}/pod-resources/kubelet.sock", facts.root));
@@ -159,6 +169,9 @@ void ReadSockets(Sight& sight, KubeletFacts& facts) {
       sight.host().Stat(fmt::format("{}/plugins_registry", facts.root));
   if (registry.ok() || registry.status().code() == StatusCode::kNotFound) {
     facts.has_plugins_registry = registry.ok();
+  }
+  if (registry.ok()) {
+    ReadRegistry(sight, facts);
   }
   for (const std::string& name : sight.Names(kDevicePlugins)) {
     const bool is_gpus = name.starts_with("nvidia") || name.starts_with("kgpu");

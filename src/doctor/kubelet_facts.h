@@ -67,6 +67,7 @@ struct KubeletFacts {
   SocketState pod_resources = SocketState::kUnseen;
   std::optional<bool> has_plugins_registry;  // nothing: may not be looked at
   std::vector<PluginSocket> plugins;         // of NVIDIA GPUs
+  bool has_claims_driver = false;            // one of dynamic resource allocation, for GPUs
   std::optional<DeviceCheckpoint> checkpoint;
   std::vector<engine::Daemon> agents;  // processes `kgpu agent`
 

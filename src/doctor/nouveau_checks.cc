@@ -86,16 +86,31 @@ void NvidiaBlacklisted(const Facts& facts, Findings& findings) {
   }
 }
 
+// A desktop on other graphics, of the mainboard say, leaves the GPUs alone.
 void DisplayRuns(const Facts& facts, Findings& findings) {
-  if (!facts.has_gpus() || facts.system.displays.empty()) {
+  std::vector<std::string> users;
+  std::vector<std::string> unseen;
+  for (const engine::Daemon& daemon : facts.system.displays) {
+    const auto open = facts.system.has_gpu_open.find(daemon.pid);
+    const std::string name = fmt::format("{} (pid {})", daemon.name, daemon.pid);
+    if (open == facts.system.has_gpu_open.end()) {
+      unseen.push_back(name);
+    } else if (open->second) {
+      users.push_back(name);
+    }
+  }
+  if (!facts.has_gpus()) {
     return;
   }
-  std::vector<std::string> names;
-  for (const engine::Daemon& daemon : facts.system.displays) {
-    names.push_back(fmt::format("{} (pid {})", daemon.name, daemon.pid));
+  if (!users.empty()) {
+    findings.Add(fmt::format("{} has a GPU open", Join(users, ", ")),
+                 {"systemctl set-default multi-user.target",
+                  "systemctl isolate multi-user.target   # ends the session and all in it"});
+  } else if (!unseen.empty()) {
+    findings.AddInfo(
+        fmt::format("{} runs; whether with a GPU, only root can see", Join(unseen, ", ")),
+        {"sudo kgpu doctor --only display-runs"});
   }
-  findings.Add(fmt::format("{} runs", Join(names, ", ")),
-               {"systemctl set-default multi-user.target", "systemctl isolate multi-user.target"});
 }
 
 void DisplayStarts(const Facts& facts, Findings& findings) {

@@ -79,14 +79,18 @@ void HeldByNobody(const Facts& facts, Findings& findings) {
   }
 }
 
+// Only of a window that can be larger: that of a T4 has 256 MiB for good.
 void SmallBar(const Facts& facts, Findings& findings) {
+  constexpr unsigned kLarger = 9;  // bit 8 stands for 256 MiB
   for (const GpuFacts& gpu : Present(facts)) {
     const auto largest = std::ranges::max_element(gpu.pci.bar_sizes);
     const bool is_for_computing = gpu.pci.class_code >> 8 == 0x0302;
-    if (is_for_computing && !gpu.has_unplaced_bar && largest != gpu.pci.bar_sizes.end() &&
-        *largest <= kSmallBar) {
+    const bool can_grow = gpu.window_sizes.value_or(0) >> kLarger != 0;
+    if (is_for_computing && can_grow && !gpu.has_unplaced_bar &&
+        largest != gpu.pci.bar_sizes.end() && *largest <= kSmallBar) {
       findings.Add(
-          fmt::format("{}: its largest memory window has 256 MiB or less", gpu.pci.id.str()),
+          fmt::format("{}: its largest memory window has 256 MiB or less, and can have more",
+                      gpu.pci.id.str()),
           {"# firmware setup: \"Above 4G Decoding\" and \"Resizable BAR\" on", "reboot"});
     }
   }
@@ -103,16 +107,30 @@ void UnplacedBar(const Facts& facts, Findings& findings) {
   }
 }
 
+// The lanes of the slot, where the kernel tells; else those of the card.
+uint64_t SlotWidth(const GpuFacts& gpu, uint64_t card) {
+  const uint64_t port = gpu.bridges.empty() ? 0 : gpu.bridges.back().link_width_max.value_or(0);
+  return port == 0 ? card : port;
+}
+
 void NarrowLink(const Facts& facts, Findings& findings) {
   for (const GpuFacts& gpu : Present(facts)) {
-    if (gpu.link_width && gpu.link_width_max && *gpu.link_width > 0 &&
-        *gpu.link_width < *gpu.link_width_max) {
-      findings.Add(
-          fmt::format("{}: {} of {} lanes", gpu.pci.id.str(), *gpu.link_width, *gpu.link_width_max),
-          {fmt::format("lspci -vv -s {} | grep -i lnksta", gpu.pci.id.str()),
-           "# power off, seat the card and its riser again; mind which slots have all "
-           "lanes"});
+    const uint64_t width = gpu.link_width.value_or(0);
+    const uint64_t card = gpu.link_width_max.value_or(0);
+    const uint64_t slot = SlotWidth(gpu, card);
+    if (width == 0 || width >= card) {
+      continue;
     }
+    if (width >= slot) {
+      findings.AddInfo(
+          fmt::format("{}: {} of {} lanes, all that its slot has", gpu.pci.id.str(), width, card),
+          {"# nothing to mend; a slot with all lanes is faster"});
+      continue;
+    }
+    findings.Add(
+        fmt::format("{}: {} of {} lanes", gpu.pci.id.str(), width, std::min(card, slot)),
+        {fmt::format("lspci -vv -s {} | grep -i lnksta", gpu.pci.id.str()),
+         "# power off, seat the card and its riser again; mind which slots have all lanes"});
   }
 }
 
@@ -231,7 +249,8 @@ constexpr std::array kChecks = {
           HeldByNobody},
     Check{"pci-bar-small", "A GPU's memory window is small", Severity::kWarning,
           "A card for computing shows all of its memory in one window when the firmware leaves "
-          "room above 4 GiB. Without it, GPUs can not read each other's memory over PCIe and RDMA "
+          "room above 4 GiB, if it can change its window at all. Without it, GPUs can not read "
+          "each other's memory over PCIe and RDMA "
           "cards can not reach it.",
           SmallBar},
     Check{"pci-bar-unplaced", "The firmware gave a GPU's memory window no address",

@@ -76,6 +76,7 @@ std::vector<Bridge> ReadBridges(Sight& sight, const std::string& folder) {
       bridge.acs_control = acs->value;
       bridge.acs_offset = acs->offset;
     }
+    bridge.link_width_max = sight.Number(at + "/max_link_width");
     bridges.push_back(std::move(bridge));
   }
   return bridges;
@@ -88,6 +89,7 @@ GpuFacts ReadGpu(Sight& sight, const host::PciDevice& pci) {
   gpu.has_unplaced_bar = HasUnplacedBar(sight.Text(folder + "/resource").value_or(""));
   gpu.link_width = sight.Number(folder + "/current_link_width");
   gpu.link_width_max = sight.Number(folder + "/max_link_width");
+  gpu.window_sizes = ParseUint(sight.Line(folder + "/resource1_resize"), 16);
   gpu.fatal_errors = FatalErrors(sight.Text(folder + "/aer_dev_fatal").value_or(""));
   gpu.has_numa_answer = sight.host().Exists(folder + "/numa_node");
   gpu.iommu_type = sight.Line(folder + "/iommu_group/type");

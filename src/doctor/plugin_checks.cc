@@ -110,9 +110,26 @@ bool HasAnyPlugin(const Facts& facts) {
   });
 }
 
+// Of a plugin that shares GPUs under a name of its own: "volcano.sh/vgpu-number",
+// "aliyun.com/gpu-mem". Its socket may be called anything.
+bool HasOthersResource(const Facts& facts) {
+  if (!facts.kubelet.checkpoint) {
+    return false;
+  }
+  return std::ranges::any_of(facts.kubelet.checkpoint->registered, [&](const auto& entry) {
+    const auto& [name, devices] = entry;
+    const bool is_of_another_vendor = name.starts_with("amd.com/") ||
+                                      name.starts_with("gpu.intel.com/") ||
+                                      name.starts_with("intel.com/");
+    const bool is_gpus = IsGpuResource(facts, name) || name.find("gpu") != std::string::npos ||
+                         name.find("cuda") != std::string::npos;
+    return !devices.empty() && is_gpus && !is_of_another_vendor;
+  });
+}
+
 void NoPlugin(const Facts& facts, Findings& findings) {
   if (CanRegister(facts) && !facts.heard.agent && facts.kubelet.agents.empty() &&
-      !HasAnyPlugin(facts)) {
+      !HasAnyPlugin(facts) && !facts.kubelet.has_claims_driver && !HasOthersResource(facts)) {
     findings.Add(fmt::format("no agent runs, and nobody answers in {}", kFolder),
                  {"kubectl apply -f deploy/manifests/kgpu-agent.yaml",
                   "systemctl enable --now kgpu-agent   # where it runs without a pod"});

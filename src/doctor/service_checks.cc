@@ -10,13 +10,17 @@
 namespace kgpu::doctor {
 namespace {
 
+constexpr std::string_view kAskMode =
+    "nvidia-smi --query-gpu=persistence_mode --format=csv   # Enabled: nothing to mend";
+
 bool RefusesMode(const engine::Daemon& daemon) {
   return std::ranges::find(daemon.argv, "--no-persistence-mode") != daemon.argv.end();
 }
 
 void NoPersistence(const Facts& facts, Findings& findings) {
   if (facts.driver.is_nvidia_live && facts.services.persistence.empty()) {
-    findings.Add("no nvidia-persistenced runs", {"systemctl enable --now nvidia-persistenced"});
+    findings.Add("no nvidia-persistenced runs",
+                 {std::string(kAskMode), "systemctl enable --now nvidia-persistenced"});
   }
 }
 
@@ -25,7 +29,7 @@ void PersistenceRefused(const Facts& facts, Findings& findings) {
     if (RefusesMode(daemon)) {
       findings.Add(
           fmt::format("nvidia-persistenced (pid {}) runs with --no-persistence-mode", daemon.pid),
-          {"systemctl edit --full nvidia-persistenced   # without that flag",
+          {std::string(kAskMode), "systemctl edit --full nvidia-persistenced   # without that flag",
            "systemctl restart nvidia-persistenced", "nvidia-smi -pm 1   # until the next boot"});
     }
   }
@@ -66,7 +70,7 @@ std::string FabricOf(const Facts& facts) {
 
 void FabricVersion(const Facts& facts, Findings& findings) {
   const std::string& version = facts.install.fabric_version;
-  if (!version.empty() && !facts.driver.module_version.empty() &&
+  if (!facts.pci.nvswitches.empty() && !version.empty() && !facts.driver.module_version.empty() &&
       version != facts.driver.module_version) {
     findings.Add(fmt::format("the fabric manager's package is {}, the driver {}", version,
                              facts.driver.module_version),
@@ -84,14 +88,18 @@ void NoPeermem(const Facts& facts, Findings& findings) {
 }
 
 constexpr std::array kChecks = {
-    Check{"persistence-off", "Nothing keeps the GPUs started", Severity::kWarning,
-          "Without persistence the driver stops a GPU when its last program ends: the next one "
-          "waits seconds for it, and settings such as MIG mode or clocks may be lost.",
-          NoPersistence},
+    Check{
+        "persistence-off", "No daemon keeps the GPUs started", Severity::kInfo,
+        "Without persistence the driver stops a GPU when its last program ends: the next one "
+        "waits seconds for it, and settings such as MIG mode or clocks may be lost. The mode can "
+        "be on without the daemon (nvidia-smi -pm 1), which only the driver can tell; on a laptop "
+        "it is better off.",
+        NoPersistence},
     Check{"persistence-refused", "nvidia-persistenced runs and keeps no GPU started",
-          Severity::kWarning,
+          Severity::kInfo,
           "Some distributions' units start it with --no-persistence-mode: it then holds the device "
-          "nodes only and leaves the mode off until somebody switches it on.",
+          "nodes only and leaves the mode off until somebody switches it on, which only the driver "
+          "can tell.",
           PersistenceRefused},
     Check{"fabric-manager-missing", "NVSwitches without a fabric manager", Severity::kError,
           "It sets up the switches. Without it CUDA does not start on such machines: cuInit says "

@@ -24,6 +24,8 @@ std::vector<Broken> BrokenEngines() {
        }},
       {"limit-memlock",
        [](const WellHost& host) {
+         host.Write("sys/class/infiniband/mlx5_0/node_type", "1\n");
+         host.Load({"nvidia", "nvidia_uvm", "nvidia_peermem"});
          host.Write("proc/710/limits", "Max locked memory         65536     65536     bytes\n");
        }},
   };
@@ -58,7 +60,11 @@ std::vector<Broken> BrokenCgroups() {
       {"cgroup-driver-cgroupfs",
        [](const WellHost& host) { host.Write(kKubelet, "cgroupDriver: \"cgroupfs\"\n"); }},
       {"cgroup-v1", [](const WellHost& host) { host.Remove("sys/fs/cgroup/cgroup.controllers"); }},
-      {"cgroup-device-trap", [](const WellHost& host) { host.Remove("dev/char/195:1"); }},
+      {"cgroup-device-trap",
+       [](const WellHost& host) {
+         host.Write(kRuncVersion, "runc version 1.1.5\nspec: 1.0.2\n");
+         host.Remove("dev/char/195:1");
+       }},
   };
 }
 

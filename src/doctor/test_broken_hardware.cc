@@ -37,6 +37,7 @@ std::vector<Broken> BrokenHardware() {
          host.WriteGpu("resource",
                        "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n"
                        "0x00000000b0000000 0x00000000bfffffff 0x000000000014220c\n");
+         host.WriteGpu("resource1_resize", "000000000001ffc0\n");
        }},
       {"pci-bar-unplaced",
        [](const WellHost& host) {

@@ -7,6 +7,7 @@ namespace {
 
 void StartXorg(const WellHost& host) {
   host.AddProcess(812, "Xorg", {"/usr/lib/xorg/Xorg", ":0"});
+  host.Link("/dev/nvidia0", "proc/812/fd/11");
 }
 
 constexpr std::string_view kSecureBoot =

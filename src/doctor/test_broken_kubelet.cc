@@ -90,6 +90,8 @@ std::vector<Broken> BrokenSockets() {
          host.Remove("proc/730");
          host.Remove(kAgentStatus);
          host.Remove(kOurs);
+         host.SetRegistered({});
+         host.SetNode({.capacity = 0, .allocatable = 0});
        }},
   };
 }

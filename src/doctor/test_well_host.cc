@@ -146,6 +146,8 @@ void WellHost::AddKernel() const {
 // containerd 2.0 below systemd, and a CDI spec.
 void WellHost::AddEngine() const {
   host_.AddProgram("usr/bin/containerd");
+  host_.AddProgram("usr/sbin/runc");
+  Write(kRuncVersion, "runc version 1.1.12\nspec: 1.0.2\n");
   AddProcess(710, "containerd", {"/usr/bin/containerd"});
   Write("proc/710/limits",
         "Limit  Soft Limit  Hard Limit  Units\n"
@@ -219,6 +221,7 @@ Diagnosis WellHost::Look() const {
                 "kmod-nvidia-open-dkms 535.104.05\nnvidia-driver-cuda 535.104.05\n"
                 "nvidia-open-driver-G06-signed-kmp-default 535.104.05_k6.4.0\n"
                 "nvidia-container-toolkit 1.17.3\n");
+  runner.Answer("/usr/sbin/runc --version", dir().ReadFile(kRuncVersion));
   runner.Answer("/usr/bin/kubelet --version", dir().ReadFile(kKubeletVersion));
   auto diagnosis = Diagnose(GatherFacts(*root, runner, Hear()), {});
   return diagnosis.ok() ? *std::move(diagnosis) : Diagnosis{};
