@@ -1,6 +1,7 @@
 // How containers get their GPUs: engines, CDI, cgroups, limits.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "src/base/bytes.h"
 #include "src/base/strings.h"
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {
@@ -105,9 +107,20 @@ void NoSpec(const Facts& facts, Findings& findings) {
   }
 }
 
+// A file of GPUs that kgpu or nvidia-ctk has written: both name it after the kind. Others, of
+// network cards say, are nobody's to take away.
+bool IsOfGpus(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("nvidia") || name.starts_with("kgpu");
+}
+
 void BrokenSpec(const Facts& facts, Findings& findings) {
   for (const SpecFinding& spec : facts.containers.broken_specs) {
-    findings.Add(spec.text, {fmt::format("rm {}", spec.path), std::string(kGenerate)});
+    if (IsOfGpus(spec.path)) {
+      findings.Add(spec.text, {fmt::format("rm {}", spec.path), std::string(kGenerate)});
+    } else {
+      findings.Add(spec.text, {fmt::format("# have it made anew by what wrote {}", spec.path)});
+    }
   }
 }
 
@@ -128,10 +141,25 @@ void StaleSpec(const Facts& facts, Findings& findings) {
   }
 }
 
+// Which of the files may go: the one that is stale when one alone is, else a person has to say.
+std::vector<std::string> AloneCommands(const Facts& facts, const cdi::Conflict& conflict) {
+  std::vector<std::string> stale;
+  std::ranges::copy_if(conflict.paths, std::back_inserter(stale), [&](const std::string& path) {
+    return std::ranges::find(facts.containers.stale_specs, path, &SpecFinding::path) !=
+           facts.containers.stale_specs.end();
+  });
+  if (stale.size() == 1 && IsOfGpus(stale.front())) {
+    return {fmt::format("rm {}   # it names what is not there", stale.front())};
+  }
+  return {
+      fmt::format("# keep one of {}: that of the tool that runs here", Join(conflict.paths, ", ")),
+      "ls -l /etc/cdi /var/run/cdi"};
+}
+
 void DeclaredTwice(const Facts& facts, Findings& findings) {
   for (const cdi::Conflict& conflict : facts.containers.conflicts) {
     findings.Add(fmt::format("{} is declared by {}", conflict.name, Join(conflict.paths, " and ")),
-                 {fmt::format("rm {}", conflict.paths.back())});
+                 AloneCommands(facts, conflict));
   }
 }
 
@@ -200,12 +228,39 @@ void CgroupfsOnSystemd(const Facts& facts, Findings& findings) {
   }
 }
 
+// The host's default, unless somebody has asked for it.
+std::vector<std::string> LeaveCgroupV1(const Facts& facts) {
+  std::vector<std::string> mend;
+  constexpr std::string_view kOff = "systemd.unified_cgroup_hierarchy=0";
+  if (facts.kernel.cmdline.find(kOff) != std::string::npos) {
+    mend.push_back(fmt::format("# take {} from the kernel's command line", kOff));
+  } else {
+    mend = AddKernelParameter(facts, "systemd.unified_cgroup_hierarchy=1");
+  }
+  mend.emplace_back("reboot");
+  return mend;
+}
+
+bool IsCgroupV1(const Facts& facts) {
+  return facts.kubelet.is_here() && facts.containers.has_systemd && !facts.containers.is_cgroup_v2;
+}
+
 void CgroupV1(const Facts& facts, Findings& findings) {
-  if (!facts.kubelet.cgroup_driver.empty() && facts.containers.has_systemd &&
-      !facts.containers.is_cgroup_v2) {
-    findings.Add(
-        "no /sys/fs/cgroup/cgroup.controllers",
-        {"# take systemd.unified_cgroup_hierarchy=0 from the kernel's command line", "reboot"});
+  if (IsCgroupV1(facts) && !facts.kubelet.refuses_cgroup_v1()) {
+    findings.Add("no /sys/fs/cgroup/cgroup.controllers", LeaveCgroupV1(facts));
+  }
+}
+
+void CgroupV1Refused(const Facts& facts, Findings& findings) {
+  if (IsCgroupV1(facts) && facts.kubelet.refuses_cgroup_v1()) {
+    std::vector<std::string> mend = LeaveCgroupV1(facts);
+    mend.push_back(fmt::format("# until then: failCgroupV1: false in {}",
+                               facts.kubelet.config_path.empty() ? "the kubelet's configuration"
+                                                                 : facts.kubelet.config_path));
+    findings.Add(fmt::format("no /sys/fs/cgroup/cgroup.controllers, and the kubelet is {}",
+                             facts.kubelet.version ? engine::ToString(*facts.kubelet.version)
+                                                   : "told to refuse that"),
+                 std::move(mend));
   }
 }
 
@@ -238,9 +293,15 @@ void DeviceTrap(const Facts& facts, Findings& findings) {
   if (containers.lost_links.empty() || !NeedsLinks(containers)) {
     return;
   }
-  findings.Add(fmt::format("not there: {}", Join(facts.containers.lost_links, ", ")),
-               {"for node in /dev/nvidia[0-9]* /dev/nvidiactl; do ln -sf \"../${node#/dev/}\" "
-                "\"/dev/char/$(stat -c '%Hr:%Lr' \"$node\")\"; done"});
+  // %t and %T are hexadecimal, and the only form that every stat has.
+  findings.Add(
+      fmt::format("not there: {}", Join(facts.containers.lost_links, ", ")),
+      {"for node in /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm*; do ln -sf "
+       "\"../${node#/dev/}\" \"/dev/char/$(printf '%d:%d' \"0x$(stat -c %t \"$node\")\" "
+       "\"0x$(stat -c %T \"$node\")\")\"; done",
+       "# at every boot, as a rule of udev in /etc/udev/rules.d: ACTION==\"add\", "
+       "DEVPATH==\"/bus/pci/drivers/nvidia\", RUN+=\"…\" with these links, or nvidia-ctk system "
+       "create-dev-char-symlinks --create-all"});
 }
 
 constexpr std::array kChecks = {
@@ -277,8 +338,13 @@ constexpr std::array kChecks = {
         "it; a reload of systemd takes back what it does not know, device rules included.",
         CgroupfsOnSystemd},
     Check{"cgroup-v1", "The host runs cgroup v1", Severity::kWarning,
-          "Kubernetes has put v1 on its way out and newer kubelets refuse to start on it.",
+          "Kubernetes has put v1 on its way out: from 1.35 on a kubelet refuses to start on it. v1 "
+          "is the default of RHEL 8, Amazon Linux 2, Ubuntu 20.04 and older SLES.",
           CgroupV1},
+    Check{"cgroup-v1-refused", "The kubelet does not start with cgroup v1", Severity::kError,
+          "failCgroupV1 in its configuration is true from Kubernetes 1.35 on where nobody says "
+          "otherwise: it ends with \"configured to not run on a host using cgroup v1\".",
+          CgroupV1Refused},
     Check{"cgroup-device-trap", "A reload of systemd would take GPUs from running containers",
           Severity::kWarning,
           "runc 1.1.3 to 1.1.6, and systemd before 240, know a device by its link in /dev/char. "

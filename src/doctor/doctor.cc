@@ -6,6 +6,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/doctor/commands.h"
 
 namespace kgpu::doctor {
 
@@ -60,6 +61,9 @@ StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>&
     for (Finding& finding : findings.Take()) {
       finding.id = check.id;
       finding.severity = std::min(finding.severity, check.severity);
+      if (!facts.containers.has_systemd) {
+        DropSystemd(finding.mend);
+      }
       diagnosis.findings.push_back(std::move(finding));
     }
   }

@@ -1,19 +1,18 @@
 // The installed driver: its module, its libraries and its packages are of one version.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {
 namespace {
-
-constexpr std::string_view kReload =
-    "modprobe -r nvidia_drm nvidia_modeset nvidia_uvm nvidia && modprobe nvidia";
 
 bool HasLibraries(const Facts& facts, std::string_view version) {
   return std::ranges::find(facts.driver.library_versions, version) !=
@@ -32,24 +31,26 @@ void Mismatch(const Facts& facts, Findings& findings) {
   const host::DriverFacts& driver = facts.driver;
   if (!driver.module_version.empty() && !driver.library_versions.empty() &&
       !HasLibraries(facts, driver.module_version)) {
+    std::vector<std::string> mend = ReloadCommands(facts);
+    mend.emplace_back("reboot   # where it does not go");
     findings.Add(fmt::format("the loaded module is {}, the libraries are {}", driver.module_version,
                              Join(driver.library_versions, ", ")),
-                 {"# stop what uses GPUs: kgpu status names it", std::string(kReload),
-                  "reboot   # where it does not go"});
+                 std::move(mend));
   }
 }
 
 void NoLibraries(const Facts& facts, Findings& findings) {
   if (facts.driver.is_nvidia_loaded && facts.driver.library_versions.empty()) {
+    std::vector<std::string> mend =
+        InstallDriver(facts, {.debian = "libcuda1 libnvidia-ml1 nvidia-smi",
+                              .ubuntu = fmt::format("libnvidia-compute-{0}{1} nvidia-utils-{0}{1}",
+                                                    BranchOf(facts), UbuntuLine(facts)),
+                              .rhel = "nvidia-driver-cuda",
+                              .suse = "nvidia-compute-utils-G06"});
+    mend.emplace_back("# a driver that lies in a container: name its place with --driver-root");
     findings.Add(fmt::format("module {} is loaded, no libcuda or libnvidia-ml below {}",
                              facts.driver.module_version, facts.driver.driver_root),
-                 {InstallCommand(facts, {.debian = "libcuda1 libnvidia-ml1 nvidia-smi",
-                                         .ubuntu = fmt::format(
-                                             "libnvidia-compute-{0}-server nvidia-utils-{0}-server",
-                                             BranchOf(facts)),
-                                         .rhel = "nvidia-driver-cuda",
-                                         .suse = "nvidia-compute-utils-G06"}),
-                  "# a driver that lies in a container: name its place with --driver-root"});
+                 std::move(mend));
   }
 }
 
@@ -74,36 +75,23 @@ void PackagesDiffer(const Facts& facts, Findings& findings) {
   findings.Add(Join(names, ", "), UpdateCommands(facts, facts.install.packages.begin()->first));
 }
 
-std::string ReinstallCommand(const Facts& facts) {
-  const std::string& package = facts.install.packages.begin()->first;
-  switch (facts.system.family) {
-    case Family::kRhel:
-      return fmt::format("dnf reinstall {}", package);
-    case Family::kSuse:
-      return fmt::format("zypper install --force {}", package);
-    case Family::kDebian:
-    case Family::kUbuntu:
-    case Family::kOther:
-      break;
-  }
-  return fmt::format("apt-get install --reinstall {}", package);
-}
-
 void InstalledTwice(const Facts& facts, Findings& findings) {
   if (facts.install.has_runfile && !facts.install.packages.empty()) {
-    findings.Add(fmt::format("/usr/bin/nvidia-uninstall is there, and so is the package {}",
-                             facts.install.packages.begin()->first),
-                 {"nvidia-uninstall", ReinstallCommand(facts)});
+    findings.Add(
+        fmt::format("/usr/bin/nvidia-uninstall is there, and so is the package {}",
+                    facts.install.packages.begin()->first),
+        {"nvidia-uninstall", ReinstallCommand(facts, facts.install.packages.begin()->first)});
   }
 }
 
 void ReloadPending(const Facts& facts, Findings& findings) {
-  const std::string& version = facts.kernel.dkms_version;
-  if (facts.kernel.is_dkms_built && !facts.driver.module_version.empty() &&
-      version != facts.driver.module_version && HasLibraries(facts, facts.driver.module_version)) {
-    findings.Add(fmt::format("module {} is loaded, {} is built for this kernel",
-                             facts.driver.module_version, version),
-                 {std::string(kReload)});
+  const std::optional<DkmsModule>& dkms = facts.kernel.dkms;
+  const std::string& loaded = facts.driver.module_version;
+  if (dkms && dkms->is_built && !loaded.empty() && dkms->version != loaded &&
+      HasLibraries(facts, loaded)) {
+    findings.Add(
+        fmt::format("module {} is loaded, {} is built for this kernel", loaded, dkms->version),
+        ReloadCommands(facts));
   }
 }
 
@@ -125,14 +113,15 @@ void HalfLoaded(const Facts& facts, Findings& findings) {
 
 void NoFirmware(const Facts& facts, Findings& findings) {
   if (facts.driver.is_open_module && !facts.install.has_firmware) {
-    findings.Add(
-        fmt::format("no /lib/firmware/nvidia/{}", facts.driver.module_version),
-        {InstallCommand(facts, {.debian = "firmware-nvidia-gsp",
-                                .ubuntu = fmt::format("nvidia-firmware-{}-server-{}",
-                                                      BranchOf(facts), facts.driver.module_version),
-                                .rhel = "nvidia-kmod-common",
-                                .suse = "kernel-firmware-nvidia-gspx-G06"}),
-         std::string(kReload)});
+    std::vector<std::string> mend =
+        InstallDriver(facts, {.debian = "firmware-nvidia-gsp",
+                              .ubuntu = fmt::format("nvidia-firmware-{}{}-{}", BranchOf(facts),
+                                                    UbuntuLine(facts), facts.driver.module_version),
+                              .rhel = "nvidia-kmod-common",
+                              .suse = "kernel-firmware-nvidia-gspx-G06"});
+    std::ranges::move(ReloadCommands(facts), std::back_inserter(mend));
+    findings.Add(fmt::format("no /lib/firmware/nvidia/{}", facts.driver.module_version),
+                 std::move(mend));
   }
 }
 

@@ -1,11 +1,13 @@
 #include "src/doctor/facts.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/engine/find.h"
 #include "src/features/os_release.h"
 
 namespace kgpu::doctor {
@@ -31,6 +33,37 @@ Family ReadFamily(Sight& sight) {
     return Family::kRhel;
   }
   return HasWord(ids, {"suse", "sles", "opensuse"}) ? Family::kSuse : Family::kOther;
+}
+
+Packager ReadRpmPackager(Sight& sight) {
+  constexpr std::array<std::pair<std::string_view, Packager>, 3> kPrograms = {
+      {{"dnf", Packager::kDnf}, {"tdnf", Packager::kTdnf}, {"yum", Packager::kYum}}};
+  for (const auto& [name, packager] : kPrograms) {
+    if (!engine::FindProgram(sight.host(), name).empty()) {
+      return packager;
+    }
+  }
+  return Packager::kDnf;
+}
+
+Packager ReadPackager(Sight& sight, Family family) {
+  if (sight.host().Exists("run/ostree-booted")) {
+    return Packager::kOstree;
+  }
+  switch (family) {
+    case Family::kDebian:
+    case Family::kUbuntu:
+      return Packager::kApt;
+    case Family::kRhel:
+      return ReadRpmPackager(sight);
+    case Family::kSuse:
+      return engine::FindProgram(sight.host(), "transactional-update").empty()
+                 ? Packager::kZypper
+                 : Packager::kTransactional;
+    case Family::kOther:
+      break;
+  }
+  return Packager::kOther;
 }
 
 std::string DefaultTarget(Sight& sight) {
@@ -92,6 +125,9 @@ void NoteOpenGpus(Sight& sight, const PciFacts& pci, SystemFacts& facts) {
 SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci) {
   SystemFacts facts;
   facts.family = ReadFamily(sight);
+  facts.packager = ReadPackager(sight, facts.family);
+  // Where every program of that machine looks for its loader.
+  facts.is_arm64 = sight.host().Exists("lib/ld-linux-aarch64.so.1");
   facts.default_target = DefaultTarget(sight);
   facts.has_display_manager =
       sight.host().LinkStat("etc/systemd/system/display-manager.service").ok();
@@ -124,50 +160,6 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
   const auto [first, last] = std::ranges::unique(facts.unseen);
   facts.unseen.erase(first, last);
   return facts;
-}
-
-std::string InstallCommand(const Facts& facts, const Packages& packages) {
-  switch (facts.system.family) {
-    case Family::kDebian:
-      return fmt::format("apt-get install {}", packages.debian);
-    case Family::kUbuntu:
-      return fmt::format("apt-get install {}", packages.ubuntu);
-    case Family::kRhel:
-      return fmt::format("dnf install {}", packages.rhel);
-    case Family::kSuse:
-      return fmt::format("zypper install {}", packages.suse);
-    case Family::kOther:
-      break;
-  }
-  return fmt::format("# install this distribution's package of {}", packages.debian);
-}
-
-std::vector<std::string> UpdateCommands(const Facts& facts, const std::string& package) {
-  switch (facts.system.family) {
-    case Family::kRhel:
-      return {fmt::format("dnf upgrade {}", package),
-              "dnf versionlock list   # what keeps one of them back"};
-    case Family::kSuse:
-      return {fmt::format("zypper update {}", package),
-              "zypper locks   # what keeps one of them back"};
-    case Family::kDebian:
-    case Family::kUbuntu:
-    case Family::kOther:
-      break;
-  }
-  return {fmt::format("apt-get update && apt-get install --only-upgrade {}", package),
-          "apt-mark showhold   # what keeps one of them back"};
-}
-
-std::string BranchOf(const Facts& facts) {
-  const std::string& version = facts.driver.module_version;
-  return version.empty() ? "BRANCH" : version.substr(0, version.find('.'));
-}
-
-std::string InitramfsCommand(const Facts& facts) {
-  const bool is_debian =
-      facts.system.family == Family::kDebian || facts.system.family == Family::kUbuntu;
-  return is_debian ? "update-initramfs -u" : "dracut --force";
 }
 
 }  // namespace kgpu::doctor

@@ -73,6 +73,14 @@ struct Blacklisted {
   bool operator==(const Blacklisted&) const = default;
 };
 
+// Sources of NVIDIA's module that DKMS has. Distributions give them names of their own:
+// "nvidia", "nvidia-open", Debian's "nvidia-current" and "nvidia-tesla-470".
+struct DkmsModule {
+  std::string name;
+  std::string version;
+  bool is_built = false;  // for the kernel that runs
+};
+
 struct KernelFacts {
   std::string release;   // "6.1.0-18-amd64"
   std::string built_by;  // "gcc-12"; empty: not told
@@ -84,8 +92,7 @@ struct KernelFacts {
   std::set<std::string> installed;       // names of modules of this kernel, without ".ko"
   std::string nvidia_file;               // path of nvidia.ko for this kernel; empty: none
   std::optional<bool> is_nvidia_signed;  // nothing: could not be read
-  std::string dkms_version;              // of the driver's sources that DKMS has; empty: none
-  bool is_dkms_built = false;            // for this kernel
+  std::optional<DkmsModule> dkms;        // the newest that is built, else the newest; nothing: none
   std::string gcc;                       // what /usr/bin/gcc leads to: "gcc-12"; empty: none
   std::set<std::string> gccs;            // every "gcc-12" in /usr/bin
   std::optional<bool> secure_boot;       // nothing: no EFI, or not readable
@@ -99,8 +106,22 @@ KernelFacts ReadKernelFacts(Sight& sight, sys::ProgramRunner& runner);
 
 enum class Family : uint8_t { kOther, kDebian, kUbuntu, kRhel, kSuse };
 
+// What installs packages here.
+enum class Packager : uint8_t {
+  kOther,
+  kApt,
+  kDnf,
+  kYum,
+  kTdnf,
+  kZypper,
+  kOstree,         // /usr is an image: rpm-ostree, bootc
+  kTransactional,  // SUSE's read-only systems
+};
+
 struct SystemFacts {
   Family family = Family::kOther;
+  Packager packager = Packager::kOther;
+  bool is_arm64 = false;
   std::string default_target;            // "graphical.target"; empty: not systemd, or not told
   bool has_display_manager = false;      // a unit of one is installed as such
   std::vector<engine::Daemon> displays;  // processes that draw
@@ -203,7 +224,7 @@ struct Facts {
   // NVIDIA's driver is installed here, in whichever state.
   bool has_driver() const {
     return driver.is_nvidia_loaded || !driver.library_versions.empty() ||
-           !kernel.nvidia_file.empty() || !kernel.dkms_version.empty();
+           !kernel.nvidia_file.empty() || kernel.dkms.has_value();
   }
 };
 
@@ -213,21 +234,5 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
 
 // What two device plugins serve at once: ends of the names of their sockets, "gpu.sock".
 std::vector<std::string> TwiceServed(const Facts& facts);
-
-// Names of packages in each family.
-struct Packages {
-  std::string debian;
-  std::string ubuntu;
-  std::string rhel;
-  std::string suse;
-};
-// The command that installs them; "# …" where the family is not known.
-std::string InstallCommand(const Facts& facts, const Packages& packages);
-// Commands that bring one package to its newest version, and show what holds it back.
-std::vector<std::string> UpdateCommands(const Facts& facts, const std::string& package);
-// "535" of the loaded driver: Ubuntu's packages are named so; "BRANCH" where it is not known.
-std::string BranchOf(const Facts& facts);
-// The command that builds the initial RAM disk again.
-std::string InitramfsCommand(const Facts& facts);
 
 }  // namespace kgpu::doctor

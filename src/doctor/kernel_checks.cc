@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {
@@ -41,11 +42,11 @@ std::string HeadersCommand(const Facts& facts) {
 }
 
 // Ubuntu's own tool knows which branch fits the card.
-std::string DriverCommand(const Facts& facts) {
+std::vector<std::string> DriverCommands(const Facts& facts) {
   if (facts.system.family == Family::kUbuntu) {
-    return "ubuntu-drivers install --gpgpu";
+    return {"ubuntu-drivers install --gpgpu"};
   }
-  return InstallCommand(
+  return InstallDriver(
       facts, {.debian = "nvidia-kernel-dkms nvidia-driver",
               .ubuntu = "",
               .rhel = "nvidia-open   # 8 and 9: dnf module enable nvidia-driver:open-dkms first",
@@ -61,26 +62,28 @@ void ModulesGone(const Facts& facts, Findings& findings) {
 }
 
 void DriverMissing(const Facts& facts, Findings& findings) {
-  if (IsModuleMissing(facts) && facts.kernel.dkms_version.empty()) {
+  if (IsModuleMissing(facts) && !facts.kernel.dkms) {
+    std::vector<std::string> mend = DriverCommands(facts);
+    mend.insert(mend.begin(), HeadersCommand(facts));
     findings.Add(fmt::format("no nvidia.ko for kernel {} and no sources of it with DKMS",
                              facts.kernel.release),
-                 {HeadersCommand(facts), DriverCommand(facts)});
+                 std::move(mend));
   }
 }
 
 void DkmsUnbuilt(const Facts& facts, Findings& findings) {
-  if (IsModuleMissing(facts) && !facts.kernel.dkms_version.empty()) {
-    const std::string& version = facts.kernel.dkms_version;
-    findings.Add(
-        fmt::format("DKMS has the sources of {} and no module for kernel {}", version,
-                    facts.kernel.release),
-        {fmt::format("dkms autoinstall -k {}", facts.kernel.release),
-         fmt::format("cat /var/lib/dkms/nvidia/{}/build/make.log   # when it fails", version)});
+  if (IsModuleMissing(facts) && facts.kernel.dkms) {
+    const DkmsModule& dkms = *facts.kernel.dkms;
+    findings.Add(fmt::format("DKMS has the sources of {}/{} and no module for kernel {}", dkms.name,
+                             dkms.version, facts.kernel.release),
+                 {fmt::format("dkms autoinstall -k {}", facts.kernel.release),
+                  fmt::format("cat /var/lib/dkms/{}/{}/build/make.log   # when it fails", dkms.name,
+                              dkms.version)});
   }
 }
 
 void NoHeaders(const Facts& facts, Findings& findings) {
-  if (facts.has_gpus() && !facts.kernel.dkms_version.empty() && facts.kernel.has_module_folder &&
+  if (facts.has_gpus() && facts.kernel.dkms && facts.kernel.has_module_folder &&
       !facts.kernel.has_headers) {
     findings.Add(
         fmt::format("/lib/modules/{}/build leads to no kernel headers", facts.kernel.release),
@@ -89,7 +92,7 @@ void NoHeaders(const Facts& facts, Findings& findings) {
 }
 
 void NoCompiler(const Facts& facts, Findings& findings) {
-  if (facts.has_gpus() && !facts.kernel.dkms_version.empty() && facts.kernel.gcc.empty() &&
+  if (facts.has_gpus() && facts.kernel.dkms && facts.kernel.gcc.empty() &&
       facts.kernel.gccs.empty()) {
     findings.Add(
         "no /usr/bin/gcc",
@@ -102,8 +105,8 @@ void NoCompiler(const Facts& facts, Findings& findings) {
 void OtherCompiler(const Facts& facts, Findings& findings) {
   const KernelFacts& kernel = facts.kernel;
   const bool is_known = !kernel.built_by.empty() && kernel.gcc.starts_with("gcc-");
-  if (facts.has_gpus() && !kernel.dkms_version.empty() && is_known &&
-      kernel.gcc != kernel.built_by && !kernel.gccs.contains(kernel.built_by)) {
+  if (facts.has_gpus() && kernel.dkms && is_known && kernel.gcc != kernel.built_by &&
+      !kernel.gccs.contains(kernel.built_by)) {
     findings.Add(
         fmt::format("kernel {} was built by {}, here is {}", kernel.release, kernel.built_by,
                     kernel.gcc),
@@ -122,22 +125,42 @@ void LoadingRefused(const Facts& facts, Findings& findings) {
   }
 }
 
+// DKMS signs while it builds, with a key that must be there by then; `build` alone would leave the
+// installed module as it is.
+std::vector<std::string> SignCommands(const Facts& facts) {
+  const KernelFacts& kernel = facts.kernel;
+  if (!kernel.dkms) {
+    return {"# install the distribution's signed module", "reboot"};
+  }
+  const bool is_ubuntu = facts.system.family == Family::kUbuntu;
+  std::vector<std::string> commands;
+  std::string key = kernel.key_file;
+  if (key.empty()) {
+    commands.emplace_back(is_ubuntu ? "update-secureboot-policy --new-key"
+                                    : "dkms generate_mok   # DKMS 3; older ones sign nothing");
+    key = is_ubuntu ? "/var/lib/shim-signed/mok/MOK.der" : "/var/lib/dkms/mok.pub";
+  }
+  commands.push_back(fmt::format("dkms install --force -k {} {}/{}", kernel.release,
+                                 kernel.dkms->name, kernel.dkms->version));
+  commands.push_back(fmt::format("mokutil --import {}", key));
+  commands.emplace_back("# or install the distribution's signed module");
+  commands.emplace_back("reboot   # and answer \"Enroll MOK\" at the console");
+  return commands;
+}
+
 void Unsigned(const Facts& facts, Findings& findings) {
   const KernelFacts& kernel = facts.kernel;
   if (!facts.driver.is_nvidia_loaded && kernel.secure_boot.value_or(false) &&
       !kernel.is_nvidia_signed.value_or(true)) {
     findings.Add(fmt::format("Secure Boot is on and {} has no signature", kernel.nvidia_file),
-                 {"mokutil --import /var/lib/dkms/mok.pub",
-                  fmt::format("dkms build --force -k {} nvidia/{}", kernel.release,
-                              kernel.dkms_version.empty() ? "VERSION" : kernel.dkms_version),
-                  "# or install the distribution's signed module", "reboot"});
+                 SignCommands(facts));
   }
 }
 
 void KeyNotEnrolled(const Facts& facts, Findings& findings) {
   const KernelFacts& kernel = facts.kernel;
   if (!facts.driver.is_nvidia_loaded && kernel.secure_boot.value_or(false) &&
-      kernel.is_nvidia_signed.value_or(false) && !kernel.dkms_version.empty() &&
+      kernel.is_nvidia_signed.value_or(false) && kernel.dkms &&
       !kernel.is_key_enrolled.value_or(true)) {
     findings.Add(
         fmt::format("Secure Boot is on and the firmware does not know {}", kernel.key_file),

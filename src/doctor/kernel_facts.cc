@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/cuda/version.h"
 #include "src/doctor/facts.h"
 #include "src/engine/find.h"
 
@@ -62,6 +63,18 @@ std::optional<bool> IsSigned(Sight& sight, sys::ProgramRunner& runner, const std
   });
 }
 
+// Debian calls the module nvidia-current, nvidia-current-open, nvidia-tesla-470 and the like, and
+// its companions by the same name with an end.
+bool IsDriver(std::string_view name) {
+  const auto starts = [name](std::string_view start) { return name.starts_with(start); };
+  const auto ends = [name](std::string_view end) { return name.ends_with(end); };
+  constexpr std::array<std::string_view, 3> kStarts = {"nvidia_current", "nvidia_tesla",
+                                                       "nvidia_legacy"};
+  constexpr std::array<std::string_view, 4> kEnds = {"_drm", "_modeset", "_uvm", "_peermem"};
+  return name == "nvidia" ||
+         (std::ranges::any_of(kStarts, starts) && std::ranges::none_of(kEnds, ends));
+}
+
 void ReadInstalled(Sight& sight, sys::ProgramRunner& runner, KernelFacts& facts) {
   const std::string folder = fmt::format("lib/modules/{}", facts.release);
   facts.has_module_folder = sight.host().Exists(folder);
@@ -70,8 +83,7 @@ void ReadInstalled(Sight& sight, sys::ProgramRunner& runner, KernelFacts& facts)
   for (const std::string_view line : Split(list, '\n')) {
     const std::string_view path = line.substr(0, line.find(':'));
     const std::string name = ModuleName(path);
-    // Debian's package calls it nvidia-current.
-    if (name == "nvidia" || name == "nvidia_current") {
+    if (IsDriver(name)) {
       facts.nvidia_file = fmt::format("/{}/{}", folder, path);
     }
     if (!name.empty()) {
@@ -83,14 +95,30 @@ void ReadInstalled(Sight& sight, sys::ProgramRunner& runner, KernelFacts& facts)
   }
 }
 
+// Built ones before others, then the newer version.
+bool IsBetter(const DkmsModule& one, const DkmsModule& other) {
+  if (one.is_built != other.is_built) {
+    return one.is_built;
+  }
+  const auto version = cuda::DriverVersion::Parse(one.version);
+  const auto known = cuda::DriverVersion::Parse(other.version);
+  return version.ok() && (!known.ok() || *known < *version);
+}
+
 void ReadDkms(Sight& sight, KernelFacts& facts) {
-  for (const std::string_view module : {"nvidia", "nvidia-open", "nvidia-current"}) {
-    const std::string folder = fmt::format("var/lib/dkms/{}", module);
-    for (const std::string& version : sight.Names(folder)) {
+  for (const std::string& name : sight.Names("var/lib/dkms")) {
+    const std::string folder = fmt::format("var/lib/dkms/{}", name);
+    // nvidia-fs has sources there too, and versions of its own.
+    const bool is_driver = name.starts_with("nvidia") && name != "nvidia-fs";
+    for (const std::string& version :
+         is_driver ? sight.Names(folder) : std::vector<std::string>()) {
       if (host::IsDriverVersion(version)) {
-        facts.dkms_version = version;
-        facts.is_dkms_built |=
+        DkmsModule module{.name = name, .version = version};
+        module.is_built =
             sight.host().Exists(fmt::format("{}/{}/{}", folder, version, facts.release));
+        if (!facts.dkms || IsBetter(module, *facts.dkms)) {
+          facts.dkms = std::move(module);
+        }
       }
     }
   }

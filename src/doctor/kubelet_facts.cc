@@ -78,6 +78,10 @@ void NoteFlags(const std::string& text, const std::string& path, KubeletFacts& f
       }
     }
   }
+  // A flag goes before the configuration's field.
+  if (const std::vector<std::string> said = FlagValues(text, "--fail-cgroupv1"); !said.empty()) {
+    facts.fails_on_cgroup_v1 = said.back() != "false";
+  }
   for (const gates::FlagHistory& history : gates::GoneFlags()) {
     const std::string flag(history.flag);
     if (!FlagValues(text, flag).empty() && (!path.empty() || !IsNamed(facts.flags, flag))) {
@@ -121,6 +125,7 @@ void ReadConfig(Sight& sight, KubeletFacts& facts) {
     return;
   }
   facts.cgroup_driver = config->cgroup_driver;
+  facts.fails_on_cgroup_v1 = config->fails_on_cgroup_v1;
   for (const auto& [name, is_on] : config->gates) {
     facts.gates.push_back({.name = name, .is_on = is_on, .path = path});
   }

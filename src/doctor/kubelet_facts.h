@@ -58,8 +58,9 @@ struct KubeletFacts {
   std::string root;            // --root-dir
   std::string config_path;     // "/var/lib/kubelet/config.yaml", where it is there
   std::string config_problem;
-  std::string cgroup_driver;     // empty: it does not say
-  bool is_config_newer = false;  // than the process
+  std::string cgroup_driver;               // empty: it does not say
+  bool is_config_newer = false;            // than the process
+  std::optional<bool> fails_on_cgroup_v1;  // as it is told; nothing: by its version
   std::vector<KubeletSetting> gates;
   std::vector<KubeletSetting> flags;  // those that some version no longer takes
   std::map<std::string, KubeletFile> files;
@@ -72,6 +73,10 @@ struct KubeletFacts {
   std::vector<engine::Daemon> agents;  // processes `kgpu agent`
 
   bool is_here() const { return daemon || !config_path.empty(); }
+  // It does not start on a host with cgroup v1: Kubernetes 1.35 and later, where nobody says no.
+  bool refuses_cgroup_v1() const {
+    return fails_on_cgroup_v1.value_or(version && version->minor >= 35);
+  }
 };
 KubeletFacts ReadKubeletFacts(Sight& sight, sys::ProgramRunner& runner);
 

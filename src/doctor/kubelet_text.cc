@@ -129,6 +129,10 @@ StatusOr<KubeletConfig> ParseKubeletConfig(std::string_view text, std::string_vi
   }
   KubeletConfig config;
   config.cgroup_driver = kube::TextField(tree, {"cgroupDriver"});
+  const json::value* fails = kube::FindField(tree, {"failCgroupV1"});
+  if (fails != nullptr && fails->is_bool()) {
+    config.fails_on_cgroup_v1 = fails->get_bool();
+  }
   const json::value* gates = kube::FindField(tree, {"featureGates"});
   if (gates == nullptr || gates->is_null()) {
     return config;

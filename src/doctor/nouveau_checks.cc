@@ -6,6 +6,7 @@
 
 #include "src/base/strings.h"
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {

@@ -8,6 +8,7 @@
 
 #include "src/base/bytes.h"
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {
@@ -178,12 +179,13 @@ void IommuTranslates(const Facts& facts, Findings& findings) {
   if (gpus.size() < 2 || translated == gpus.end()) {
     return;
   }
-  const std::string update = facts.system.family == Family::kDebian
-                                 ? "update-grub"
-                                 : "grub2-mkconfig -o /boot/grub2/grub.cfg";
+  // "iommu" is read by x86 alone. Source: the kernel's kernel-parameters.txt.
+  std::vector<std::string> mend =
+      AddKernelParameter(facts, facts.system.is_arm64 ? "iommu.passthrough=1" : "iommu=pt");
+  mend.emplace_back("reboot");
   findings.Add(fmt::format("the IOMMU translates what {} GPUs send each other (group of {}: {})",
                            gpus.size(), translated->pci.id.str(), translated->iommu_type),
-               {"# add iommu=pt to GRUB_CMDLINE_LINUX in /etc/default/grub", update, "reboot"});
+               std::move(mend));
 }
 
 // How many bridges both have above them.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {

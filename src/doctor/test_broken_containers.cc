@@ -60,6 +60,17 @@ std::vector<Broken> BrokenCgroups() {
       {"cgroup-driver-cgroupfs",
        [](const WellHost& host) { host.Write(kKubelet, "cgroupDriver: \"cgroupfs\"\n"); }},
       {"cgroup-v1", [](const WellHost& host) { host.Remove("sys/fs/cgroup/cgroup.controllers"); }},
+      {"cgroup-v1-refused",
+       [](const WellHost& host) {
+         host.Remove("sys/fs/cgroup/cgroup.controllers");
+         host.Write(kKubeletVersion, "Kubernetes v1.35.1\n");
+       }},
+      {"cgroup-v1",
+       [](const WellHost& host) {
+         host.Remove("sys/fs/cgroup/cgroup.controllers");
+         host.Write(kKubeletVersion, "Kubernetes v1.35.1\n");
+         host.Write("var/lib/kubelet/config.yaml", "cgroupDriver: systemd\nfailCgroupV1: false\n");
+       }},
       {"cgroup-device-trap",
        [](const WellHost& host) {
          host.Write(kRuncVersion, "runc version 1.1.5\nspec: 1.0.2\n");
