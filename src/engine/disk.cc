@@ -11,6 +11,27 @@
 
 namespace kgpu::engine {
 
+namespace {
+
+Status WriteFile(const std::string& place, std::string_view bytes, const Attributes& attributes) {
+  struct stat there{};
+  if (stat(place.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    return FailedPrecondition("{}: is no file: it is not replaced by one", place);
+  }
+  ASSIGN_OR_RETURN(sys::AtomicFile file, sys::AtomicFile::Create(place, attributes.mode));
+  RETURN_IF_ERROR(file.Write(bytes));
+  if (attributes.uid != geteuid() || attributes.gid != getegid()) {
+    // The mode once more: chown(2) takes set-user-ID bits away.
+    if (chown(file.temporary_path().c_str(), attributes.uid, attributes.gid) != 0 ||
+        chmod(file.temporary_path().c_str(), attributes.mode) != 0) {
+      return ErrnoStatus(errno, fmt::format("keep the owner of {}", place));
+    }
+  }
+  return file.Commit();
+}
+
+}  // namespace
+
 StatusOr<std::string> HostDisk::Place(const std::string& path, bool follows) const {
   if (follows) {
     if (const auto status = host_.LinkStat(path); status.ok()) {
@@ -26,20 +47,16 @@ StatusOr<std::string> HostDisk::Place(const std::string& path, bool follows) con
 Status HostDisk::Write(const std::string& path, std::string_view bytes, mode_t mode) {
   ASSIGN_OR_RETURN(const std::string place, Place(path, true));
   struct stat there{};
-  const bool is_there = stat(place.c_str(), &there) == 0;
-  if (is_there && !S_ISREG(there.st_mode)) {
-    return FailedPrecondition("{}: is no file: it is not replaced by one", place);
+  if (stat(place.c_str(), &there) == 0) {
+    return WriteFile(place, bytes, {there.st_mode & 07777, there.st_uid, there.st_gid});
   }
-  ASSIGN_OR_RETURN(sys::AtomicFile file,
-                   sys::AtomicFile::Create(place, is_there ? there.st_mode & 07777 : mode));
-  RETURN_IF_ERROR(file.Write(bytes));
-  if (is_there && (there.st_uid != geteuid() || there.st_gid != getegid())) {
-    if (chown(file.temporary_path().c_str(), there.st_uid, there.st_gid) != 0 ||
-        chmod(file.temporary_path().c_str(), there.st_mode & 07777) != 0) {
-      return ErrnoStatus(errno, fmt::format("keep the owner of {}", place));
-    }
-  }
-  return file.Commit();
+  return WriteFile(place, bytes, {mode, geteuid(), getegid()});
+}
+
+Status HostDisk::Replace(const std::string& path, std::string_view bytes,
+                         const Attributes& attributes) {
+  ASSIGN_OR_RETURN(const std::string place, Place(path, true));
+  return WriteFile(place, bytes, attributes);
 }
 
 Status HostDisk::Remove(const std::string& path) {

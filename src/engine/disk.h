@@ -12,6 +12,13 @@
 
 namespace kgpu::engine {
 
+struct Attributes {
+  mode_t mode = 0644;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  bool operator==(const Attributes&) const = default;
+};
+
 // Paths are below the host's root. Every change is done whole or not at all.
 class Disk {
  public:
@@ -19,6 +26,9 @@ class Disk {
   // A file that is there keeps owner and mode, a link to one stays a link; a new one gets `mode`.
   // Errors: FailedPrecondition (a device, pipe or folder is there), …
   virtual Status Write(const std::string& path, std::string_view bytes, mode_t mode) = 0;
+  // As Write, with exactly this owner and mode, whatever was there.
+  virtual Status Replace(const std::string& path, std::string_view bytes,
+                         const Attributes& attributes) = 0;
   // A file or link that is not there is no error.
   virtual Status Remove(const std::string& path) = 0;
   // Errors: AlreadyExists.
@@ -35,6 +45,8 @@ class HostDisk final : public Disk {
  public:
   explicit HostDisk(const sys::Root& host) : host_(host) {}
   Status Write(const std::string& path, std::string_view bytes, mode_t mode) override;
+  Status Replace(const std::string& path, std::string_view bytes,
+                 const Attributes& attributes) override;
   Status Remove(const std::string& path) override;
   Status Link(const std::string& path, const std::string& target) override;
   Status MakeFolder(const std::string& path) override;

@@ -59,6 +59,18 @@ TEST(HostDiskTest, GivesANewFileItsMode) {
   EXPECT_EQ(ModeOf(host.folder().At("new")) & 07777, 0600U);
 }
 
+TEST(HostDiskTest, ReplacesAFileWithTheModeAskedFor) {
+  EngineHost host;
+  host.folder().WriteFile("f", "old");
+  ASSERT_EQ(chmod(host.folder().At("f").c_str(), 0640), 0);
+  HostDisk disk(host.root());
+
+  ASSERT_OK(disk.Replace("/f", "new", {.mode = 0604, .uid = geteuid(), .gid = getegid()}));
+
+  EXPECT_EQ(ModeOf(host.folder().At("f")) & 07777, 0604U);
+  EXPECT_EQ(host.folder().ReadFile("f"), "new");
+}
+
 TEST(HostDiskTest, ReplacesNoDeviceAndNoPipe) {
   EngineHost host;
   host.folder().MakeDir("dev");

@@ -8,6 +8,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/doc/doc.h"
+#include "src/doc/fields.h"
 #include "src/edit/change.h"
 
 namespace kgpu::engine {
@@ -67,112 +68,8 @@ json::value RecordJson(const Record& record) {
       {"cdi", record.expected.cdi ? json::value(*record.expected.cdi) : json::value()}};
 }
 
-// Reads the fields of one object; the first error is kept, and what follows it has defaults.
-class Fields {
- public:
-  Fields(const json::value& value, std::string where) : where_(std::move(where)) {
-    object_ = value.if_object();
-    if (object_ == nullptr) {
-      Fail("", "must be an object");
-    }
-  }
-
-  const Status& status() const { return status_; }
-  const std::string& where() const { return where_; }
-
-  const json::value& Get(std::string_view key) {
-    static const json::value null;
-    const json::value* value =
-        object_ == nullptr ? nullptr : object_->if_contains({key.data(), key.size()});
-    if (value == nullptr) {
-      Fail(key, "is missing");
-      return null;
-    }
-    return *value;
-  }
-  std::string Text(std::string_view key) {
-    const json::value& value = Get(key);
-    if (!value.is_string()) {
-      Fail(key, "must be a text");
-      return "";
-    }
-    return {value.get_string().data(), value.get_string().size()};
-  }
-  bool Bool(std::string_view key) {
-    const json::value& value = Get(key);
-    if (!value.is_bool()) {
-      Fail(key, "must be true or false");
-    }
-    return value.is_bool() && value.get_bool();
-  }
-  int64_t Number(std::string_view key) {
-    const json::value& value = Get(key);
-    if (!value.is_int64()) {
-      Fail(key, "must be a number");
-    }
-    return value.is_int64() ? value.get_int64() : 0;
-  }
-  std::vector<std::string> Texts(std::string_view key) {
-    const json::value& value = Get(key);
-    std::vector<std::string> texts;
-    if (!value.is_array()) {
-      Fail(key, "must be a list");
-      return texts;
-    }
-    for (const json::value& item : value.get_array()) {
-      if (!item.is_string()) {
-        Fail(key, "must be a list of texts");
-        return texts;
-      }
-      texts.emplace_back(item.get_string().data(), item.get_string().size());
-    }
-    return texts;
-  }
-  std::map<std::string, std::string> TextMap(std::string_view key) {
-    const json::value& value = Get(key);
-    std::map<std::string, std::string> texts;
-    if (!value.is_object()) {
-      Fail(key, "must be an object");
-      return texts;
-    }
-    for (const auto& item : value.get_object()) {
-      if (!item.value().is_string()) {
-        Fail(key, "must hold texts");
-        return texts;
-      }
-      const json::string& text = item.value().get_string();
-      texts.emplace(std::string(item.key().data(), item.key().size()),
-                    std::string(text.data(), text.size()));
-    }
-    return texts;
-  }
-  // The index of the word that stands there.
-  template <size_t kSize>
-  size_t Word(std::string_view key, const std::array<std::string_view, kSize>& words) {
-    const std::string word = Text(key);
-    for (size_t i = 0; i < kSize; ++i) {
-      if (word == words[i]) {
-        return i;
-      }
-    }
-    Fail(key, fmt::format("\"{}\" is none of its words", Printable(word, 40)));
-    return 0;
-  }
-
- private:
-  void Fail(std::string_view key, std::string_view what) {
-    if (status_.ok()) {
-      status_ = InvalidArgument("{}{}{}: {}", where_, key.empty() ? "" : ".", key, what);
-    }
-  }
-
-  const json::object* object_ = nullptr;
-  std::string where_;
-  Status status_;
-};
-
 StatusOr<FileRecord> ReadFileRecord(const json::value& value, std::string where) {
-  Fields fields(value, std::move(where));
+  doc::Fields fields(value, std::move(where));
   FileRecord file;
   file.path = fields.Text("path");
   file.backup = fields.Text("backup");
@@ -186,7 +83,7 @@ StatusOr<FileRecord> ReadFileRecord(const json::value& value, std::string where)
 }
 
 StatusOr<Record> ReadRecord(const json::value& value, const std::string& where) {
-  Fields fields(value, where);
+  doc::Fields fields(value, where);
   Record record;
   record.phase = static_cast<Phase>(fields.Word("phase", kPhases));
   record.links = fields.TextMap("links");
@@ -237,7 +134,7 @@ std::string PrintState(const State& state) {
 StatusOr<State> ParseState(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const json::value tree,
                    doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
-  Fields fields(tree, std::string(file));
+  doc::Fields fields(tree, std::string(file));
   const int64_t format = fields.Number("format");
   const json::value& engines = fields.Get("engines");
   RETURN_IF_ERROR(fields.status());

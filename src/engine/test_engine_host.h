@@ -161,6 +161,10 @@ class DyingDisk final : public Disk {
   Status Write(const std::string& path, std::string_view bytes, mode_t mode) override {
     return Live([&] { return disk_.Write(path, bytes, mode); });
   }
+  Status Replace(const std::string& path, std::string_view bytes,
+                 const Attributes& attributes) override {
+    return Live([&] { return disk_.Replace(path, bytes, attributes); });
+  }
   Status Remove(const std::string& path) override {
     return Live([&] { return disk_.Remove(path); });
   }

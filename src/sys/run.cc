@@ -36,21 +36,60 @@ StatusOr<Pipe> MakePipe() {
   return made;
 }
 
-// Takes what lies in the pipe, but not for ever: one who prints without end has a deadline too.
-// Closes `fd` at its end.
-void Drain(UniqueFd& fd, std::string& text, size_t limit) {
-  std::array<char, 16384> bytes{};  // a pipe holds four of them
-  for (int turn = 0; turn < 16 && fd.is_valid(); ++turn) {
-    const ssize_t got = read(fd.get(), bytes.data(), bytes.size());
-    if (got > 0) {
-      text.append(bytes.data(), std::min(static_cast<size_t>(got), limit - text.size()));
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-      fd.Reset();
-    } else if (errno == EAGAIN) {
-      return;
+constexpr size_t kLongestLine = 4096;
+
+// One of the program's streams: what it says is kept up to a limit, and told line by line.
+class Stream {
+ public:
+  Stream(UniqueFd fd, std::string& text, const RunRequest& request)
+      : fd_(std::move(fd)), text_(text), request_(request) {}
+
+  int fd() const { return fd_.get(); }
+
+  // Takes what lies in the pipe, but not for ever: one who prints without end has a deadline too.
+  // Closes the pipe at its end.
+  void Drain() {
+    std::array<char, 16384> bytes{};  // a pipe holds four of them
+    for (int turn = 0; turn < 16 && fd_.is_valid(); ++turn) {
+      const ssize_t got = read(fd_.get(), bytes.data(), bytes.size());
+      if (got > 0) {
+        Take({bytes.data(), static_cast<size_t>(got)});
+      } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        fd_.Reset();
+      } else if (errno == EAGAIN) {
+        return;
+      }
     }
   }
-}
+
+  // Tells a last line that has no end.
+  void Finish() {
+    if (request_.on_line && !line_.empty()) {
+      request_.on_line(line_);
+    }
+    line_.clear();
+  }
+
+ private:
+  void Take(std::string_view bytes) {
+    text_.append(bytes.substr(0, request_.output_limit - text_.size()));
+    if (!request_.on_line) {
+      return;
+    }
+    for (const char c : bytes) {
+      if (c == '\n' || c == '\r') {
+        Finish();
+      } else if (line_.size() < kLongestLine) {
+        line_ += c;
+      }
+    }
+  }
+
+  UniqueFd fd_;
+  std::string& text_;
+  const RunRequest& request_;
+  std::string line_;
+};
 
 int MillisecondsTo(Deadline deadline) {
   const auto left =
@@ -60,26 +99,30 @@ int MillisecondsTo(Deadline deadline) {
 
 // Until the program has ended and what it printed is read. A child of its own that keeps the pipes
 // open does not keep us.
-Status Collect(ChildProcess& child, UniqueFd out, UniqueFd err, const RunRequest& request,
+Status Collect(ChildProcess& child, UniqueFd out_fd, UniqueFd err_fd, const RunRequest& request,
                RunResult& result) {
+  Stream out(std::move(out_fd), result.out, request);
+  Stream err(std::move(err_fd), result.err, request);
   const Deadline deadline = std::chrono::steady_clock::now() + request.deadline;
   bool has_ended = false;
   while (!has_ended) {
-    std::array<pollfd, 3> waits{pollfd{child.pidfd(), POLLIN, 0}, pollfd{out.get(), POLLIN, 0},
-                                pollfd{err.get(), POLLIN, 0}};
+    std::array<pollfd, 3> waits{pollfd{child.pidfd(), POLLIN, 0}, pollfd{out.fd(), POLLIN, 0},
+                                pollfd{err.fd(), POLLIN, 0}};
     const int left = MillisecondsTo(deadline);
     if (poll(waits.data(), waits.size(), left) < 0 && errno != EINTR) {
       return ErrnoStatus(errno, "wait for a program");
     }
     has_ended = (waits[0].revents & POLLIN) != 0;
-    Drain(out, result.out, request.output_limit);
-    Drain(err, result.err, request.output_limit);
+    out.Drain();
+    err.Drain();
     if (!has_ended && left == 0) {
       RETURN_IF_ERROR(child.Kill());
       return DeadlineExceeded("{}: did not end within {} s", request.argv[0],
                               static_cast<double>(request.deadline.count()) / 1000);
     }
   }
+  out.Finish();
+  err.Finish();
   if (const auto exit = child.TryReap(); exit) {
     result.exit = *exit;
   }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -22,6 +24,9 @@ struct RunRequest {
   std::string root = "/";
   std::chrono::milliseconds deadline{10'000};
   size_t output_limit = size_t{1} << 20;  // of each stream; what comes after it is dropped
+  // Told of each line of both streams when it has come, dropped ones too; without its end, which is
+  // "\n" or "\r", and cut off past 4 KiB. Empty lines are not told.
+  std::function<void(std::string_view line)> on_line{};
 };
 
 struct RunResult {

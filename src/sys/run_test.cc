@@ -4,15 +4,21 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::sys {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 RunRequest Shell(std::string script) {
   RunRequest request;
@@ -31,6 +37,31 @@ TEST(RunTest, KeepsBothStreamsAndTheExitCode) {
   EXPECT_EQ(result->exit.code, 3);
   EXPECT_FALSE(result->IsSuccess());
   EXPECT_EQ(Describe(*result), "exit code 3: err");
+}
+
+TEST(RunTest, TellsLinesOfBothStreamsAlsoPastTheLimit) {
+  RealRunner runner;
+  RunRequest request = Shell("printf 'one\\n\\n 10%%\\r 20%%\\nlast'; echo err >&2");
+  request.output_limit = 3;
+  std::multiset<std::string> lines;
+  request.on_line = [&lines](std::string_view line) { lines.emplace(line); };
+
+  const auto result = runner.Run(request);
+
+  ASSERT_OK(result);
+  EXPECT_THAT(lines, UnorderedElementsAre("one", " 10%", " 20%", "last", "err"));
+  EXPECT_EQ(result->out, "one");
+}
+
+TEST(RunTest, CutsOffALineWithoutEnd) {
+  RealRunner runner;
+  RunRequest request = Shell("head -c 300000 /dev/zero | tr '\\0' x");
+  std::vector<size_t> sizes;
+  request.on_line = [&sizes](std::string_view line) { sizes.push_back(line.size()); };
+
+  ASSERT_OK(runner.Run(request));
+
+  EXPECT_THAT(sizes, ElementsAre(4096));
 }
 
 TEST(RunTest, GivesNothingOnStandardInput) {
