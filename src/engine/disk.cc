@@ -13,7 +13,8 @@ namespace kgpu::engine {
 
 namespace {
 
-Status WriteFile(const std::string& place, std::string_view bytes, const Attributes& attributes) {
+Status WriteFile(const std::string& place, std::string_view bytes, const Attributes& attributes,
+                 sys::Durability durability) {
   struct stat there{};
   if (stat(place.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     return FailedPrecondition("{}: is no file: it is not replaced by one", place);
@@ -27,7 +28,7 @@ Status WriteFile(const std::string& place, std::string_view bytes, const Attribu
       return ErrnoStatus(errno, fmt::format("keep the owner of {}", place));
     }
   }
-  return file.Commit();
+  return file.Commit(durability);
 }
 
 }  // namespace
@@ -48,15 +49,16 @@ Status HostDisk::Write(const std::string& path, std::string_view bytes, mode_t m
   ASSIGN_OR_RETURN(const std::string place, Place(path, true));
   struct stat there{};
   if (stat(place.c_str(), &there) == 0) {
-    return WriteFile(place, bytes, {there.st_mode & 07777, there.st_uid, there.st_gid});
+    return WriteFile(place, bytes, {there.st_mode & 07777, there.st_uid, there.st_gid},
+                     durability_);
   }
-  return WriteFile(place, bytes, {mode, geteuid(), getegid()});
+  return WriteFile(place, bytes, {mode, geteuid(), getegid()}, durability_);
 }
 
 Status HostDisk::Replace(const std::string& path, std::string_view bytes,
                          const Attributes& attributes) {
   ASSIGN_OR_RETURN(const std::string place, Place(path, true));
-  return WriteFile(place, bytes, attributes);
+  return WriteFile(place, bytes, attributes, durability_);
 }
 
 Status HostDisk::Remove(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "src/base/status.h"
+#include "src/sys/atomic_file.h"
 #include "src/sys/root.h"
 
 namespace kgpu::engine {
@@ -43,7 +44,10 @@ class Disk {
 
 class HostDisk final : public Disk {
  public:
-  explicit HostDisk(const sys::Root& host) : host_(host) {}
+  // `durability` of what is written: a disk that takes a long time for each is no disk for
+  // thousands of writes that nobody needs after a power cut.
+  explicit HostDisk(const sys::Root& host, sys::Durability durability = sys::Durability::kDisk)
+      : host_(host), durability_(durability) {}
   Status Write(const std::string& path, std::string_view bytes, mode_t mode) override;
   Status Replace(const std::string& path, std::string_view bytes,
                  const Attributes& attributes) override;
@@ -59,6 +63,7 @@ class HostDisk final : public Disk {
   StatusOr<std::string> Place(const std::string& path, bool follows) const;
 
   const sys::Root& host_;
+  sys::Durability durability_;
 };
 
 }  // namespace kgpu::engine

@@ -1,0 +1,299 @@
+#include "src/driver_install/carry_out.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <iterator>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/driver_install/deeds.h"
+#include "src/driver_install/work.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+// One run over a journal, forwards or back. Owns the journal; lives for one call.
+class Run {
+ public:
+  Run(Journal journal, const Options& options, const Hands& hands)
+      : journal_(std::move(journal)), options_(options), hands_(hands) {}
+
+  StatusOr<Outcome> Forwards();
+  StatusOr<Outcome> Back();
+  StatusOr<Outcome> VerifyAgain();
+  Status Save();
+
+ private:
+  StatusOr<Next> DoSteps();
+  StatusOr<Next> DoStep(size_t index);
+  Status PassOver(Work& work, const std::string& why);
+  Status Finish();
+  Status Fail(const Status& cause);
+  Status GoBack();
+  Status UndoStep(size_t index);
+  Status Forget();
+  std::string NameOf(size_t index) const;
+
+  Journal journal_;
+  const Options& options_;
+  const Hands& hands_;
+  Outcome outcome_;
+  bool is_lost_ = false;  // the journal can not be written: nothing more is done
+};
+
+Status Run::Save() {
+  Status status = WriteJournal(journal_, hands_.disk);
+  is_lost_ = is_lost_ || !status.ok();
+  return status;
+}
+
+std::string Run::NameOf(size_t index) const {
+  return fmt::format("step {} of {}, {}", index + 1, journal_.steps.size(),
+                     journal_.plan.steps[index].id);
+}
+
+Status Run::PassOver(Work& work, const std::string& why) {
+  work.record().state = StepState::kPassedOver;
+  work.record().note = why;
+  work.Note(fmt::format("passed over: {}: {}", work.step().title, why));
+  return Save();
+}
+
+StatusOr<Next> Run::DoStep(size_t index) {
+  Work work(hands_, options_, journal_, index, outcome_);
+  StepRecord& record = work.record();
+  hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), false);
+  Next next = Next::kGoOn;
+  if (record.state == StepState::kPending) {
+    if (const std::string why = WhyPassedOver(work.step().deed, options_, hands_.host);
+        !why.empty()) {
+      RETURN_IF_ERROR(PassOver(work, why));
+      return Next::kGoOn;
+    }
+    if (const Status looked = LookBefore(work); !looked.ok()) {
+      record = StepRecord{};
+      return looked;
+    }
+    record.state = StepState::kDoing;
+    RETURN_IF_ERROR(Save());
+    ASSIGN_OR_RETURN(next, Do(work));
+  } else if (!std::holds_alternative<driver::AskPerson>(work.step().deed)) {
+    ASSIGN_OR_RETURN(next, Do(work));  // begun by a run before this one
+  }
+  if (next != Next::kGoOn) {
+    return next;
+  }
+  record.state = StepState::kDone;
+  record.was_done = true;
+  RETURN_IF_ERROR(Save());
+  return next;
+}
+
+StatusOr<Next> Run::DoSteps() {
+  for (size_t index = 0; index < journal_.steps.size(); ++index) {
+    const StepState state = journal_.steps[index].state;
+    if (state == StepState::kDone || state == StepState::kPassedOver) {
+      continue;
+    }
+    const StatusOr<Next> next = DoStep(index);
+    if (!next.ok()) {
+      return Annotate(next.status(), "{}", NameOf(index));
+    }
+    if (*next != Next::kGoOn) {
+      return next;
+    }
+  }
+  return Next::kGoOn;
+}
+
+Status Run::Finish() {
+  RETURN_IF_ERROR(RemoveResumeUnit(hands_));
+  journal_.phase = Phase::kInstalled;
+  return Save();
+}
+
+// What a failure of a step comes to.
+Status Run::Fail(const Status& cause) {
+  constexpr std::string_view kWays =
+      "kgpu driver install goes on with it, kgpu driver rollback takes it back";
+  if (is_lost_) {
+    return MakeStatus(cause.code(),
+                      fmt::format("{}; nothing more was done: {}", Message(cause), kWays));
+  }
+  journal_.failure = Message(cause);
+  if (options_.keeps) {
+    RETURN_IF_ERROR(Save());
+    return MakeStatus(cause.code(),
+                      fmt::format("{}\nwhat was done stays: {}", Message(cause), kWays));
+  }
+  const Status back = GoBack();
+  if (!back.ok()) {
+    return MakeStatus(cause.code(),
+                      fmt::format("{}\ntaking it back went wrong, too: {}\nkgpu driver rollback "
+                                  "tries again; what is left to undo is in {}",
+                                  Message(cause), Message(back), hands_.host.At(kJournalFile)));
+  }
+  std::string notes;
+  for (const std::string& note : outcome_.notes) {
+    fmt::format_to(std::back_inserter(notes), "\nnote: {}", note);
+  }
+  return MakeStatus(cause.code(),
+                    fmt::format("{}\nall that was done is taken back{}", Message(cause), notes));
+}
+
+StatusOr<Outcome> Run::Forwards() {
+  journal_.failure.clear();
+  const StatusOr<Next> next = DoSteps();
+  if (!next.ok()) {
+    return Fail(next.status());
+  }
+  if (*next == Next::kGoOn) {
+    RETURN_IF_ERROR(Finish());
+  }
+  outcome_.result = *next == Next::kReboot   ? Result::kNeedsReboot
+                    : *next == Next::kPerson ? Result::kNeedsPerson
+                                             : Result::kDone;
+  return outcome_;
+}
+
+Status Run::UndoStep(size_t index) {
+  Work work(hands_, options_, journal_, index, outcome_);
+  StepRecord& record = work.record();
+  if (record.state == StepState::kPending || record.state == StepState::kPassedOver ||
+      record.state == StepState::kUndone) {
+    return OkStatus();
+  }
+  hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), true);
+  if (record.state != StepState::kUndoing) {
+    RETURN_IF_ERROR(LookBeforeUndo(work));
+    record.state = StepState::kUndoing;
+    RETURN_IF_ERROR(Save());
+  }
+  if (const Status undone = Undo(work); !undone.ok()) {
+    record.note = Message(undone);
+    return Annotate(undone, "{}", NameOf(index));
+  }
+  record.state = StepState::kUndone;
+  return Save();
+}
+
+// From the last to the first; one that can not be undone does not keep the others.
+Status Run::GoBack() {
+  journal_.phase = Phase::kGoingBack;
+  RETURN_IF_ERROR(Save());
+  Status first;
+  for (size_t index = journal_.steps.size(); index-- > 0;) {
+    const Status undone = UndoStep(index);
+    if (is_lost_) {
+      return undone;
+    }
+    first = first.ok() ? undone : first;
+  }
+  if (!first.ok()) {
+    journal_.failure = Message(first);
+    RETURN_IF_ERROR(Save());
+    return first;
+  }
+  return Forget();
+}
+
+// All is as before us: so that nothing tells of us either.
+Status Run::Forget() {
+  engine::Disk& disk = hands_.disk;
+  const std::string folder(kBackupFolder);
+  if (const auto names = hands_.host.ListDir(folder); names.ok()) {
+    for (const std::string& name : *names) {
+      RETURN_IF_ERROR(disk.Remove(fmt::format("{}/{}", folder, name)));
+    }
+  }
+  RETURN_IF_ERROR(disk.RemoveFolder(folder));
+  RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
+  RETURN_IF_ERROR(disk.Remove(std::string(kJournalFile)));
+  return disk.RemoveFolder(std::string(kStateFolder));
+}
+
+StatusOr<Outcome> Run::Back() {
+  RETURN_IF_ERROR(GoBack());
+  outcome_.result = Result::kTakenBack;
+  return outcome_;
+}
+
+StatusOr<Outcome> Run::VerifyAgain() {
+  for (size_t index = 0; index < journal_.steps.size(); ++index) {
+    if (!std::holds_alternative<driver::Verify>(journal_.plan.steps[index].deed)) {
+      continue;
+    }
+    Work work(hands_, options_, journal_, index, outcome_);
+    const StatusOr<Next> seen = Do(work);
+    RETURN_IF_ERROR(seen.status());
+  }
+  return outcome_;
+}
+
+StatusOr<Journal> Opened(const Hands& hands) {
+  ASSIGN_OR_RETURN(std::optional<Journal> journal, ReadJournal(hands.host));
+  if (!journal) {
+    return NotFound("{}: is not there: kgpu has not installed a driver on this host",
+                    hands.host.At(kJournalFile));
+  }
+  return *std::move(journal);
+}
+
+int64_t Seconds(const Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::seconds>(clock.WallNow().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+StatusOr<UniqueFd> LockHost(const Hands& hands) {
+  for (const char* folder : {"/var", "/var/lib", "/var/lib/kgpu"}) {
+    RETURN_IF_ERROR(hands.disk.MakeFolder(folder));
+  }
+  ASSIGN_OR_RETURN(UniqueFd folder, hands.host.OpenFile(kStateFolder, O_RDONLY | O_DIRECTORY));
+  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Unavailable("{}: another kgpu works on this host: try again when it is done",
+                       hands.host.At(kStateFolder));
+  }
+  RETURN_IF_ERROR(hands.disk.Tidy(std::string(kJournalFile)));
+  return folder;
+}
+
+StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands) {
+  ASSIGN_OR_RETURN(const std::optional<Journal> there, ReadJournal(hands.host));
+  if (there) {
+    return AlreadyExists("{}: driver {} is {} here: take it back first: kgpu driver remove",
+                         hands.host.At(kJournalFile), there->plan.version, ToString(there->phase));
+  }
+  Journal journal;
+  journal.began = Seconds(hands.clock);
+  journal.plan = plan;
+  journal.steps.resize(plan.steps.size());
+  Run run(std::move(journal), options, hands);
+  RETURN_IF_ERROR(run.Save());
+  return run.Forwards();
+}
+
+StatusOr<Outcome> Resume(const Options& options, const Hands& hands) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+  const Phase phase = journal.phase;
+  Run run(std::move(journal), options, hands);
+  switch (phase) {
+    case Phase::kInstalling:
+      return run.Forwards();
+    case Phase::kInstalled:
+      return run.VerifyAgain();
+    case Phase::kGoingBack:
+      return run.Back();
+  }
+  return Internal("a journal in no phase");
+}
+
+StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+  Run run(std::move(journal), options, hands);
+  return run.Back();
+}
+
+}  // namespace kgpu::driver_install

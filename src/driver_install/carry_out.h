@@ -1,0 +1,80 @@
+// Carries a plan of the driver out on a host, and takes it back: each deed recorded before it is
+// done and after it, so that the next run goes on where this one ended, however that was.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "src/driver/plan.h"
+#include "src/driver/verify.h"
+#include "src/driver_install/journal.h"
+#include "src/engine/disk.h"
+#include "src/packages/package_manager.h"
+#include "src/sys/root.h"
+#include "src/sys/run.h"
+
+namespace kgpu::driver_install {
+
+// Told of what happens, for people who wait. Calls come from the thread that carries out.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  // Step `number` of `count`, from 1, begins, or is taken back.
+  virtual void OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) = 0;
+  // What a program that runs for the step printed.
+  virtual void OnLine(std::string_view line) = 0;
+};
+
+// What the work is done with. All of it outlives the calls.
+struct Hands {
+  const sys::Root& host;
+  engine::Disk& disk;
+  sys::ProgramRunner& runner;
+  packages::PackageManager* packages;  // null: the host has none that we know
+  const Clock& clock;
+  Progress& progress;
+  std::function<driver::Verified(const driver::Verify& wish)> verify;
+};
+
+struct Options {
+  bool keeps = false;  // a step that fails leaves those before it as they are
+  // Whether the root is that of the system that runs: of another one no units, modules or device
+  // nodes are touched, and it is not restarted.
+  bool is_running_system = true;
+  std::vector<std::string> resume_command;  // of the unit that goes on after a restart
+};
+
+enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };
+
+// For people.
+struct Outcome {
+  Result result = Result::kDone;
+  std::string text;                 // what is to be done before the next run; empty when done
+  std::vector<std::string> passed;  // of the verification
+  std::vector<std::string> notes;   // what was passed over or left alone
+};
+
+// Only one at a time may work on a host. Errors: Unavailable (another does), and those of making
+// /var/lib/kgpu.
+StatusOr<UniqueFd> LockHost(const Hands& hands);
+
+// Begins with a plan and goes on to its end, to a restart or to what a person must do. A step that
+// fails takes all back from the last to the first, unless it is to be kept; the error says which.
+// Errors: AlreadyExists (there is a journal: Resume or TakeBack it), FailedPrecondition (a step
+// failed), and those of writing the journal.
+StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands);
+// Goes on with the host's journal, also where it was being taken back. One that is finished is
+// verified again. Errors: NotFound (there is none), else as CarryOut.
+StatusOr<Outcome> Resume(const Options& options, const Hands& hands);
+// Takes back what the journal tells of; afterwards there is none. What can not be undone stays in
+// the journal, for the next call, and all else is undone. Errors: NotFound (there is no journal),
+// FailedPrecondition (the first step that could not be undone).
+StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands);
+
+}  // namespace kgpu::driver_install

@@ -1,0 +1,407 @@
+#include "src/driver_install/carry_out.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/driver_install/test_plans.h"
+#include "src/driver_install/test_world.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+driver::Plan PlanOf(std::vector<driver::Deed> deeds) {
+  driver::Plan plan;
+  plan.version = "535";
+  for (size_t i = 0; i < deeds.size(); ++i) {
+    plan.steps.push_back(StepOf(fmt::format("s{}", i), std::move(deeds[i])));
+  }
+  return plan;
+}
+
+driver::Deed FailingCommand() {
+  return CommandOf({"/usr/bin/fails"}, {});
+}
+
+// One run that must not be held up by anything.
+void Install(const World& world, const driver::Plan& plan) {
+  OneRun run(world);
+  const auto outcome = run.Begin(plan);
+  ASSERT_OK(outcome);
+  ASSERT_EQ(outcome->result, Result::kDone);
+}
+
+TEST(CarryOutTest, GoesOverAPersonAndARestartToTheEnd) {
+  const World world;
+  OneRun first(world);
+  OneRun second(world);
+  OneRun third(world);
+
+  const auto asked = first.Begin(PlanOfAllDeeds());
+  ASSERT_OK(asked);
+  EXPECT_EQ(asked->result, Result::kNeedsPerson);
+  EXPECT_EQ(asked->text, "enrol the key");
+  const auto restart = second.GoOn();
+  ASSERT_OK(restart);
+  EXPECT_EQ(restart->result, Result::kNeedsReboot);
+  world.Reboot("boot-2");
+  third.See({.passed = {"the module is there"}, .failed = {}, .unseen = {"nodes"}});
+  const auto done = third.GoOn();
+
+  ASSERT_OK(done);
+  EXPECT_EQ(done->result, Result::kDone);
+  EXPECT_THAT(done->passed, ElementsAre("the module is there"));
+  EXPECT_THAT(done->notes, ElementsAre("not looked at: nodes"));
+  EXPECT_EQ(world.dir().ReadFile("host/etc/modprobe.d/old.conf"), "ours\n");
+  EXPECT_EQ(world.dir().ReadFile("host/etc/new/deep/file.conf"), "new\n");
+  EXPECT_FALSE(world.host().Exists("/etc/removed.conf"));
+  EXPECT_THAT(world.Get("active"),
+              ElementsAre("display-manager.service", "nvidia-persistenced.service"));
+  EXPECT_THAT(world.Get("enabled"), ElementsAre("nvidia-persistenced.service"));
+  EXPECT_THAT(world.Get("modules"), ElementsAre("nvidia", "nvidia-uvm"));
+  EXPECT_THAT(world.Get("packages"),
+              ElementsAre("kept=2", "libc6=2.36", "libnvidia=535", "nvidia-driver=535"));
+  EXPECT_THAT(third.progress().told(), Contains("16/16 verify"));
+}
+
+TEST(CarryOutTest, TakesAllBackToTheSameBytesModesAndPackages) {
+  const World world;
+  const auto before = world.Tree();
+  driver::Plan plan = PlanOfAllDeeds();
+  std::erase_if(plan.steps,
+                [](const driver::Step& step) { return step.id == "key" || step.id == "reboot"; });
+  Install(world, plan);
+  OneRun back(world);
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kTakenBack);
+  EXPECT_THAT(outcome->notes, IsEmpty());
+  EXPECT_EQ(world.Tree(), before);
+  EXPECT_THAT(back.runner().commands(), Contains("/usr/sbin/update-initramfs -u"));
+}
+
+TEST(CarryOutTest, AStepThatFailsTakesAllBackAndSaysWhy) {
+  const World world;
+  const auto before = world.Tree();
+  OneRun run(world);
+  run.runner().Fail("/usr/bin/fails", "building\nerror: no rule\n");
+
+  const auto outcome =
+      run.Begin(PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
+                        driver::InstallPackages{{"nvidia-driver"}}, FailingCommand()}));
+
+  EXPECT_THAT(outcome, StatusIs(StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr("step 3 of 3, s2: /usr/bin/fails: exit code 1"),
+                                      HasSubstr("\n  error: no rule"),
+                                      HasSubstr("all that was done is taken back"))));
+  EXPECT_EQ(world.Tree(), before);
+  EXPECT_THAT(run.progress().lines(), Contains("building"));
+}
+
+TEST(CarryOutTest, ShowsTheLogThatDkmsNames) {
+  const World world;
+  world.dir().WriteFile("host/var/lib/dkms/nvidia/535/build/make.log",
+                        "cc a.c\na.c:1: error: bad\n");
+  OneRun run(world);
+  run.runner().Fail("/usr/bin/fails",
+                    "Consult /var/lib/dkms/nvidia/535/build/make.log for more information.");
+
+  const auto outcome = run.Begin(PlanOf({FailingCommand()}));
+
+  EXPECT_THAT(outcome,
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("make.log ends with:"), HasSubstr("a.c:1: error: bad"))));
+}
+
+TEST(CarryOutTest, KeepsWhatWasDoneWhenAskedTo) {
+  const World world;
+  OneRun run(world);
+  run.options().keeps = true;
+  run.runner().Fail("/usr/bin/fails", "no");
+  const driver::Plan plan = PlanOf({driver::WriteFile{"/etc/a", "a", 0644}, FailingCommand()});
+
+  EXPECT_THAT(run.Begin(plan),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("what was done stays"), HasSubstr("kgpu driver rollback"))));
+
+  EXPECT_EQ(world.dir().ReadFile("host/etc/a"), "a");
+  const auto journal = ReadJournal(world.host());
+  ASSERT_OK(journal);
+  ASSERT_TRUE(journal->has_value());
+  EXPECT_THAT((*journal)->failure, HasSubstr("step 2 of 2"));
+  OneRun again(world);
+  const auto outcome = again.GoOn();
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kDone);
+}
+
+TEST(CarryOutTest, AFailedVerificationTakesAllBack) {
+  const World world;
+  const auto before = world.Tree();
+  OneRun run(world);
+  run.See({.passed = {}, .failed = {"no module", "no library"}, .unseen = {}});
+
+  EXPECT_THAT(run.Begin(PlanOf({driver::WriteFile{"/etc/a", "a", 0644}, driver::Verify{}})),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no module; no library")));
+
+  EXPECT_EQ(world.Tree(), before);
+}
+
+TEST(CarryOutTest, VerifiesAgainWhatIsInstalled) {
+  const World world;
+  Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644}, driver::Verify{}}));
+  const auto before = world.Tree();
+  OneRun well(world);
+  OneRun ill(world);
+  ill.See({.passed = {}, .failed = {"no module"}, .unseen = {}});
+
+  EXPECT_OK(well.GoOn());
+  EXPECT_THAT(ill.GoOn(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no module")));
+
+  EXPECT_EQ(world.Tree(), before) << "a driver that is used is not taken away";
+}
+
+TEST(CarryOutTest, InstallsNothingOverAnInstalledPlan) {
+  const World world;
+  Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644}}));
+  OneRun run(world);
+
+  EXPECT_THAT(run.Begin(PlanOf({})),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("kgpu driver remove")));
+}
+
+TEST(CarryOutTest, ARestartThatWasNotDoneIsAskedForAgain) {
+  const World world;
+  const driver::Plan plan =
+      PlanOf({driver::Reboot{"nouveau"}, driver::WriteFile{"/etc/a", "a", 0644}});
+  OneRun first(world);
+  OneRun second(world);
+  ASSERT_OK(first.Begin(plan));
+
+  const auto outcome = second.GoOn();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kNeedsReboot);
+  EXPECT_THAT(outcome->text, HasSubstr("restart the host: nouveau"));
+  EXPECT_FALSE(world.host().Exists("/etc/a"));
+  EXPECT_THAT(second.runner().commands(), IsEmpty()) << "nothing restarts the host by itself";
+}
+
+TEST(CarryOutTest, AUnitGoesOnAfterARestartAndGoesAway) {
+  const World world;
+  OneRun first(world);
+  OneRun second(world);
+  first.options().resume_command = {"/opt/a b/100%/kgpu", "driver", "install", "--resume"};
+  ASSERT_OK(first.Begin(PlanOf({driver::Reboot{"nouveau"}})));
+  const std::string unit =
+      world.dir().ReadFile("host/etc/systemd/system/kgpu-driver-resume.service");
+  EXPECT_THAT(
+      unit,
+      AllOf(HasSubstr("\nExecStart=\"/opt/a b/100%%/kgpu\" \"driver\" \"install\" \"--resume\"\n"),
+            HasSubstr("\nConditionPathExists=/var/lib/kgpu/driver.json\n")));
+  EXPECT_TRUE(world.host().Exists(
+      "/etc/systemd/system/multi-user.target.wants/kgpu-driver-resume.service"));
+  world.Reboot("boot-2");
+
+  const auto outcome = second.GoOn();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kDone);
+  EXPECT_FALSE(world.host().Exists("/etc/systemd/system/kgpu-driver-resume.service"));
+  EXPECT_FALSE(
+      world.host()
+          .LinkStat("/etc/systemd/system/multi-user.target.wants/kgpu-driver-resume.service")
+          .ok());
+}
+
+TEST(CarryOutTest, LeavesWhatSomebodyElseChangedSince) {
+  const World world;
+  Install(world, PlanOf({driver::WriteFile{"/etc/modprobe.d/old.conf", "ours\n", 0644}}));
+  world.dir().WriteFile("host/etc/modprobe.d/old.conf", "edited\n");
+  OneRun back(world);
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(world.dir().ReadFile("host/etc/modprobe.d/old.conf"), "edited\n");
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("was changed since")));
+}
+
+TEST(CarryOutTest, LeavesPackagesThatCameLater) {
+  const World world;
+  Install(world, PlanOf({driver::InstallPackages{{"nvidia-driver"}}}));
+  world.Add("packages", "later=1");
+  OneRun back(world);
+
+  ASSERT_OK(back.Undo());
+
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "later=1", "libc6=2.36"));
+}
+
+TEST(CarryOutTest, WhatCanNotBeUndoneKeepsNothingElseAndStaysInTheJournal) {
+  const World world;
+  const auto before = world.Tree();
+  Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
+                         driver::InstallPackages{{"nvidia-driver"}}}));
+  OneRun first(world);
+  first.packages().FailRemove(FailedPrecondition("cuda would go with it"));
+
+  EXPECT_THAT(first.Undo(), StatusIs(StatusCode::kFailedPrecondition,
+                                     HasSubstr("step 2 of 2, s1: cuda would go with it")));
+
+  EXPECT_FALSE(world.host().Exists("/etc/a"));
+  const auto journal = ReadJournal(world.host());
+  ASSERT_OK(journal);
+  ASSERT_TRUE(journal->has_value());
+  EXPECT_EQ((*journal)->phase, Phase::kGoingBack);
+  EXPECT_EQ((*journal)->steps[1].state, StepState::kUndoing);
+  EXPECT_EQ((*journal)->steps[0].state, StepState::kUndone);
+  OneRun second(world);
+  ASSERT_OK(second.GoOn());
+  EXPECT_EQ(world.Tree(), before);
+}
+
+TEST(CarryOutTest, SaysThatTakingBackWentWrongToo) {
+  const World world;
+  OneRun run(world);
+  run.runner().Fail("/usr/bin/fails", "no");
+  run.packages().FailRemove(FailedPrecondition("cuda would go with it"));
+
+  EXPECT_THAT(run.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}, FailingCommand()})),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("taking it back went wrong, too: step 1 of 2"),
+                             HasSubstr("kgpu driver rollback tries again"))));
+}
+
+TEST(CarryOutTest, UndoesACommandOnlyWhenItWasBegun) {
+  const World world;
+  OneRun run(world);
+  run.runner().Fail("/usr/bin/fails", "no");
+
+  EXPECT_FALSE(run.Begin(PlanOf({FailingCommand(),
+                                 CommandOf({"/usr/bin/switch", "on"}, {"/usr/bin/switch", "off"})}))
+                   .ok());
+
+  EXPECT_THAT(run.runner().commands(), ElementsAre("/usr/bin/fails"));
+}
+
+TEST(CarryOutTest, AnUnfinishedCommandNeedsNoUndoing) {
+  const World world;
+  const auto before = world.Tree();
+  OneRun run(world);
+  run.runner().Fail("/usr/bin/fails", "no");
+  run.runner().Fail("/usr/bin/uninstall", "nothing is installed");
+
+  EXPECT_THAT(run.Begin(PlanOf({CommandOf({"/usr/bin/fails"}, {"/usr/bin/uninstall"})})),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is taken back")));
+
+  EXPECT_EQ(world.Tree(), before);
+}
+
+TEST(CarryOutTest, TouchesNoUnitsModulesAndNodesOfAnotherSystem) {
+  const World world;
+  OneRun run(world);
+  run.options().is_running_system = false;
+  driver::Plan plan = PlanOfAllDeeds();
+  plan.steps.push_back(StepOf("nodes", CommandOf({"/usr/bin/nvidia-modprobe", "-c", "0"}, {})));
+  std::erase_if(plan.steps, [](const driver::Step& step) { return step.id == "key"; });
+
+  const auto outcome = run.Begin(plan);
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kDone) << "another system is not restarted";
+  EXPECT_THAT(run.runner().commands(),
+              ElementsAre("/usr/bin/apt-get update", "/usr/bin/switch on"));
+  EXPECT_THAT(outcome->notes, Contains(HasSubstr("is not the system that runs here")));
+  EXPECT_THAT(world.Get("modules"), ElementsAre("nouveau"));
+}
+
+TEST(CarryOutTest, PassesUnitsOverWhereSystemdDoesNotRunTheHost) {
+  const World world;
+  std::filesystem::remove(world.dir().At("host/run/systemd/system"));
+  OneRun run(world);
+
+  const auto outcome = run.Begin(PlanOf({driver::StartUnits{.units = {"a.service"}}}));
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("systemd does not run this host")));
+  EXPECT_THAT(run.runner().commands(), IsEmpty());
+}
+
+TEST(CarryOutTest, OnlyOneAtATimeWorksOnAHost) {
+  const World world;
+  OneRun one(world);
+  OneRun other(world);
+  const Hands with = one.hands();
+  const auto lock = LockHost(with);
+  ASSERT_OK(lock);
+
+  EXPECT_THAT(other.Begin(PlanOf({})),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("another kgpu works on this host")));
+}
+
+TEST(CarryOutTest, RefusesToReplaceWhatIsNoFile) {
+  const World world;
+  world.dir().MakeDir("host/etc/a");
+  OneRun run(world);
+
+  EXPECT_THAT(run.Begin(PlanOf({driver::WriteFile{"/etc/a", "a", 0644}})),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is no file")));
+}
+
+TEST(CarryOutTest, SaysWhenNoPackageManagerIsKnown) {
+  const World world;
+  OneRun run(world);
+  Hands with = run.hands();
+  with.packages = nullptr;
+  const auto lock = LockHost(with);
+  ASSERT_OK(lock);
+
+  EXPECT_THAT(CarryOut(PlanOf({driver::InstallPackages{{"nvidia-driver"}}}), run.options(), with),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--source FILE.run")));
+}
+
+TEST(CarryOutTest, TellsOfPackagesThatDoNotComeBack) {
+  const World world;
+  Install(world, PlanOf({driver::InstallPackages{{"kept=2"}}}));
+  OneRun back(world);
+  back.packages().FailInstall(FailedPrecondition("no such version"));
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(AllOf(HasSubstr("kept 1 was here before"),
+                                                HasSubstr("no such version"))));
+}
+
+TEST(CarryOutTest, AModuleThatIsUsedStaysUntilTheHostIsRestarted) {
+  const World world;
+  Install(world, PlanOf({driver::LoadModules{{"nvidia"}}}));
+  OneRun back(world);
+  back.runner().Fail("/usr/sbin/rmmod", "rmmod: ERROR: Module nvidia is in use");
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes,
+              ElementsAre(AllOf(HasSubstr("stays loaded until"), HasSubstr("in use"))));
+}
+
+TEST(CarryOutTest, HasNothingToTakeBackOnAFreshHost) {
+  const World world;
+  OneRun run(world);
+
+  EXPECT_THAT(run.Undo(), StatusIs(StatusCode::kNotFound, HasSubstr("has not installed")));
+}
+
+}  // namespace
+}  // namespace kgpu::driver_install

@@ -1,0 +1,155 @@
+#include "src/driver_install/deeds.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/engine/find.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+using driver::AskPerson;
+using driver::InstallPackages;
+using driver::LoadModules;
+using driver::Reboot;
+using driver::RemoveFile;
+using driver::RunCommand;
+using driver::StartUnits;
+using driver::StopUnits;
+using driver::UnloadModules;
+using driver::Verify;
+using driver::WriteFile;
+
+// Programs that work on the kernel that runs, whatever root they are run in.
+constexpr std::array<std::string_view, 5> kOfRunningSystem = {"nvidia-modprobe", "modprobe",
+                                                              "insmod", "rmmod", "systemctl"};
+
+bool IsOfRunningSystem(const driver::Deed& deed) {
+  if (const auto* run = std::get_if<RunCommand>(&deed); run != nullptr) {
+    const auto& argv = run->command.argv.empty() ? run->undo.argv : run->command.argv;
+    const std::string name = argv.empty() ? "" : std::filesystem::path(argv[0]).filename().string();
+    return std::ranges::find(kOfRunningSystem, name) != kOfRunningSystem.end();
+  }
+  return std::holds_alternative<StopUnits>(deed) || std::holds_alternative<StartUnits>(deed) ||
+         std::holds_alternative<LoadModules>(deed) || std::holds_alternative<UnloadModules>(deed) ||
+         std::holds_alternative<Reboot>(deed);
+}
+
+struct Looker {
+  Work& work;
+  Status operator()(const RunCommand&) const { return OkStatus(); }
+  Status operator()(const WriteFile& file) const { return LookBeforeFile(work, file.path, true); }
+  Status operator()(const RemoveFile& file) const { return LookBeforeFile(work, file.path, false); }
+  Status operator()(const InstallPackages&) const { return LookBeforePackages(work); }
+  Status operator()(const StopUnits& stop) const { return LookBeforeStop(work, stop); }
+  Status operator()(const StartUnits& start) const { return LookBeforeStart(work, start); }
+  Status operator()(const UnloadModules& unload) const { return LookBeforeUnload(work, unload); }
+  Status operator()(const LoadModules& load) const { return LookBeforeLoad(work, load); }
+  Status operator()(const Reboot&) const { return LookBeforeReboot(work); }
+  Status operator()(const AskPerson&) const { return OkStatus(); }
+  Status operator()(const Verify&) const { return OkStatus(); }
+};
+
+StatusOr<Next> GoOn(const Status& status) {
+  return status.ok() ? StatusOr<Next>(Next::kGoOn) : status;
+}
+
+Status DoVerify(Work& work, const Verify& wish) {
+  driver::Verified seen = work.hands().verify(wish);
+  work.outcome().passed = std::move(seen.passed);
+  for (const std::string& unseen : seen.unseen) {
+    work.Note(fmt::format("not looked at: {}", unseen));
+  }
+  return seen.failed.empty() ? OkStatus() : FailedPrecondition("{}", Join(seen.failed, "; "));
+}
+
+struct Doer {
+  Work& work;
+  StatusOr<Next> operator()(const RunCommand& run) const {
+    return run.command.argv.empty() ? Next::kGoOn : GoOn(work.Run(run.command));
+  }
+  StatusOr<Next> operator()(const WriteFile& file) const { return GoOn(DoWriteFile(work, file)); }
+  StatusOr<Next> operator()(const RemoveFile& file) const { return GoOn(DoRemoveFile(work, file)); }
+  StatusOr<Next> operator()(const InstallPackages& packages) const {
+    return GoOn(DoPackages(work, packages));
+  }
+  StatusOr<Next> operator()(const StopUnits&) const { return GoOn(DoStop(work)); }
+  StatusOr<Next> operator()(const StartUnits&) const { return GoOn(DoStart(work)); }
+  StatusOr<Next> operator()(const UnloadModules&) const { return GoOn(DoUnload(work)); }
+  StatusOr<Next> operator()(const LoadModules& load) const { return GoOn(DoLoad(work, load)); }
+  StatusOr<Next> operator()(const Reboot& reboot) const { return DoReboot(work, reboot); }
+  StatusOr<Next> operator()(const AskPerson& ask) const {
+    work.outcome().text = ask.text;
+    return Next::kPerson;
+  }
+  StatusOr<Next> operator()(const Verify& wish) const { return GoOn(DoVerify(work, wish)); }
+};
+
+// A command that did not end may have done nothing, and then there may be nothing to undo.
+Status UndoCommand(Work& work, const RunCommand& run) {
+  if (run.undo.argv.empty()) {
+    return OkStatus();
+  }
+  const Status status = work.Run(run.undo);
+  if (!status.ok() && !work.record().was_done) {
+    work.Note(fmt::format("{} was not finished, and taking it back said: {}", work.step().id,
+                          Message(status)));
+    return OkStatus();
+  }
+  return status;
+}
+
+struct Undoer {
+  Work& work;
+  Status operator()(const RunCommand& run) const { return UndoCommand(work, run); }
+  Status operator()(const WriteFile& file) const { return UndoWriteFile(work, file); }
+  Status operator()(const RemoveFile& file) const { return UndoRemoveFile(work, file); }
+  Status operator()(const InstallPackages&) const { return UndoPackages(work); }
+  Status operator()(const StopUnits&) const { return UndoStop(work); }
+  Status operator()(const StartUnits&) const { return UndoStart(work); }
+  Status operator()(const UnloadModules&) const { return UndoUnload(work); }
+  Status operator()(const LoadModules&) const { return UndoLoad(work); }
+  Status operator()(const Reboot&) const {
+    RETURN_IF_ERROR(RemoveResumeUnit(work.hands()));
+    const auto& folders = work.record().folders;
+    for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
+      RETURN_IF_ERROR(work.hands().disk.RemoveFolder(*folder));
+    }
+    return OkStatus();
+  }
+  Status operator()(const AskPerson&) const { return OkStatus(); }
+  Status operator()(const Verify&) const { return OkStatus(); }
+};
+
+}  // namespace
+
+std::string WhyPassedOver(const driver::Deed& deed, const Options& options, const sys::Root& host) {
+  if (!options.is_running_system && IsOfRunningSystem(deed)) {
+    return fmt::format("{} is not the system that runs here", host.path());
+  }
+  const bool is_unit =
+      std::holds_alternative<StopUnits>(deed) || std::holds_alternative<StartUnits>(deed);
+  return is_unit && !engine::HasSystemd(host) ? "systemd does not run this host" : "";
+}
+
+Status LookBefore(Work& work) {
+  return std::visit(Looker{work}, work.step().deed);
+}
+
+StatusOr<Next> Do(Work& work) {
+  return std::visit(Doer{work}, work.step().deed);
+}
+
+Status LookBeforeUndo(Work& work) {
+  return std::holds_alternative<InstallPackages>(work.step().deed) ? LookBeforeUndoPackages(work)
+                                                                   : OkStatus();
+}
+
+Status Undo(Work& work) {
+  return std::visit(Undoer{work}, work.step().deed);
+}
+
+}  // namespace kgpu::driver_install

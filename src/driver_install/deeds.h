@@ -1,0 +1,60 @@
+// What each kind of deed does, in halves that the journal is written between: look and note what is
+// there, do, make ready for undoing, undo. Every half may be done again after a kill.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/driver_install/work.h"
+
+namespace kgpu::driver_install {
+
+// What comes after a deed.
+enum class Next : uint8_t { kGoOn, kReboot, kPerson };
+
+// Why the step is not for this host; empty: it is.
+std::string WhyPassedOver(const driver::Deed& deed, const Options& options, const sys::Root& host);
+
+// Notes in the record what the deed will change; changes nothing but backups of files.
+Status LookBefore(Work& work);
+StatusOr<Next> Do(Work& work);
+// Notes in the record what is to be undone of a deed that may have ended half-way.
+Status LookBeforeUndo(Work& work);
+Status Undo(Work& work);
+
+// One file for each kind.
+Status LookBeforeFile(Work& work, const std::string& path, bool follows);
+Status DoWriteFile(Work& work, const driver::WriteFile& file);
+Status DoRemoveFile(Work& work, const driver::RemoveFile& file);
+Status UndoWriteFile(Work& work, const driver::WriteFile& file);
+Status UndoRemoveFile(Work& work, const driver::RemoveFile& file);
+
+Status LookBeforePackages(Work& work);
+Status DoPackages(Work& work, const driver::InstallPackages& packages);
+Status LookBeforeUndoPackages(Work& work);
+Status UndoPackages(Work& work);
+
+Status LookBeforeStop(Work& work, const driver::StopUnits& stop);
+Status DoStop(Work& work);
+Status UndoStop(Work& work);
+Status LookBeforeStart(Work& work, const driver::StartUnits& start);
+Status DoStart(Work& work);
+Status UndoStart(Work& work);
+
+Status LookBeforeLoad(Work& work, const driver::LoadModules& load);
+Status DoLoad(Work& work, const driver::LoadModules& load);
+Status UndoLoad(Work& work);
+Status LookBeforeUnload(Work& work, const driver::UnloadModules& unload);
+Status DoUnload(Work& work);
+Status UndoUnload(Work& work);
+
+Status LookBeforeReboot(Work& work);
+StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot);
+// Takes the unit away that goes on after a restart.
+Status RemoveResumeUnit(const Hands& hands);
+
+// Folders above `path` that are not there, the outer ones first.
+std::vector<std::string> MissingFolders(const sys::Root& host, const std::string& path);
+
+}  // namespace kgpu::driver_install

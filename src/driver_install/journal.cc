@@ -1,0 +1,190 @@
+#include "src/driver_install/journal.h"
+
+#include <boost/json/value.hpp>
+
+#include <array>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/doc/doc.h"
+#include "src/doc/fields.h"
+#include "src/doc/utf8.h"
+#include "src/driver_install/json_values.h"
+#include "src/driver_install/plan_json.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kFormat = 1;
+constexpr size_t kMostBytes = size_t{16} << 20;
+constexpr mode_t kForRoot = 0600;
+
+constexpr std::array<std::string_view, 6> kStates = {"pending",     "doing",   "done",
+                                                     "passed-over", "undoing", "undone"};
+constexpr std::array<std::string_view, 3> kPhases = {"installing", "installed", "going-back"};
+constexpr std::array<std::string_view, 3> kFileKinds = {"absent", "file", "link"};
+
+json::object FileJson(const FileBefore& file) {
+  return {{"kind", Json(kFileKinds[static_cast<size_t>(file.kind)])},
+          {"backup", Json(file.backup)},
+          {"target", Json(file.target)},
+          {"mode", static_cast<int64_t>(file.attributes.mode)},
+          {"uid", static_cast<int64_t>(file.attributes.uid)},
+          {"gid", static_cast<int64_t>(file.attributes.gid)}};
+}
+
+json::object RecordJson(const StepRecord& record) {
+  return {{"state", Json(kStates[static_cast<size_t>(record.state)])},
+          {"wasDone", record.was_done},
+          {"note", Json(record.note)},
+          {"file", record.file ? json::value(FileJson(*record.file)) : json::value()},
+          {"folders", Json(record.folders)},
+          {"packagesBefore", Json(record.packages_before)},
+          {"came", Json(record.came)},
+          {"replaced", Json(record.replaced)},
+          {"units", Json(record.units)},
+          {"enabled", Json(record.enabled)},
+          {"modules", Json(record.modules)},
+          {"bootId", Json(record.boot_id)}};
+}
+
+// A number of an unsigned type of 32 bits.
+uint32_t ReadNumber(doc::Fields& fields, std::string_view key, int64_t most) {
+  const int64_t number = fields.Number(key);
+  if (number < 0 || number > most) {
+    fields.Fail(key, fmt::format("must be of 0 to {}", most));
+    return 0;
+  }
+  return static_cast<uint32_t>(number);
+}
+
+StatusOr<FileBefore> ReadFileBefore(const json::value& value, const std::string& where) {
+  doc::Fields fields(value, where);
+  FileBefore file;
+  file.kind = static_cast<FileKind>(fields.Word("kind", kFileKinds));
+  file.backup = fields.Text("backup");
+  file.target = fields.Text("target");
+  file.attributes.mode = ReadNumber(fields, "mode", 07777);
+  file.attributes.uid = ReadNumber(fields, "uid", UINT32_MAX);
+  file.attributes.gid = ReadNumber(fields, "gid", UINT32_MAX);
+  const bool is_ours = file.backup.starts_with(fmt::format("{}/", kBackupFolder)) &&
+                       file.backup.find("/..") == std::string::npos;
+  if (file.kind == FileKind::kFile && !is_ours) {
+    fields.Fail("backup", fmt::format("must be a file in {}", kBackupFolder));
+  }
+  RETURN_IF_ERROR(fields.status());
+  return file;
+}
+
+StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& where) {
+  doc::Fields fields(value, where);
+  StepRecord record;
+  record.state = static_cast<StepState>(fields.Word("state", kStates));
+  record.was_done = fields.Bool("wasDone");
+  record.note = fields.Text("note");
+  record.folders = fields.Texts("folders");
+  record.packages_before = fields.TextMap("packagesBefore");
+  record.came = fields.TextMap("came");
+  record.replaced = fields.TextMap("replaced");
+  record.units = fields.Texts("units");
+  record.enabled = fields.Texts("enabled");
+  record.modules = fields.Texts("modules");
+  record.boot_id = fields.Text("bootId");
+  const json::value& file = fields.Get("file");
+  RETURN_IF_ERROR(fields.status());
+  if (!file.is_null()) {
+    ASSIGN_OR_RETURN(record.file, ReadFileBefore(file, where + ".file"));
+  }
+  return record;
+}
+
+}  // namespace
+
+std::string_view ToString(StepState state) {
+  return kStates[static_cast<size_t>(state)];
+}
+
+std::string_view ToString(Phase phase) {
+  return kPhases[static_cast<size_t>(phase)];
+}
+
+std::string PrintJournal(const Journal& journal) {
+  json::array steps;
+  for (const StepRecord& record : journal.steps) {
+    steps.push_back(RecordJson(record));
+  }
+  return doc::Print(json::object{{"format", kFormat},
+                                 {"phase", Json(kPhases[static_cast<size_t>(journal.phase)])},
+                                 {"began", journal.began},
+                                 {"failure", Json(journal.failure)},
+                                 {"steps", std::move(steps)},
+                                 {"plan", PlanToJson(journal.plan)}},
+                    doc::Format::kJson);
+}
+
+StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(const json::value tree,
+                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+  const std::string name(file);
+  doc::Fields fields(tree, name);
+  const int64_t format = fields.Number("format");
+  RETURN_IF_ERROR(fields.status());
+  if (format != kFormat) {
+    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
+                           format);
+  }
+  Journal journal;
+  journal.phase = static_cast<Phase>(fields.Word("phase", kPhases));
+  journal.began = fields.Number("began");
+  journal.failure = fields.Text("failure");
+  const json::value& steps = fields.Get("steps");
+  const json::value& plan = fields.Get("plan");
+  if (!steps.is_array()) {
+    fields.Fail("steps", "must be a list");
+  }
+  RETURN_IF_ERROR(fields.status());
+  ASSIGN_OR_RETURN(journal.plan, PlanFromJson(plan, name + ": plan"));
+  if (steps.get_array().size() != journal.plan.steps.size()) {
+    return InvalidArgument("{}: steps: {} records of a plan of {} steps", file,
+                           steps.get_array().size(), journal.plan.steps.size());
+  }
+  for (size_t i = 0; i < steps.get_array().size(); ++i) {
+    ASSIGN_OR_RETURN(StepRecord record,
+                     ReadRecord(steps.get_array()[i], fmt::format("{}: steps[{}]", file, i)));
+    journal.steps.push_back(std::move(record));
+  }
+  return journal;
+}
+
+StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host) {
+  const auto text = host.ReadFile(kJournalFile, kMostBytes);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return std::optional<Journal>();
+  }
+  RETURN_IF_ERROR(text.status());
+  auto journal = ParseJournal(*text, host.At(kJournalFile));
+  if (!journal.ok()) {
+    return MakeStatus(journal.status().code(),
+                      fmt::format("{}; put a copy of it back, or remove it: what it tells of can "
+                                  "then not be taken back; first texts of files are in {}",
+                                  Message(journal.status()), host.At(kBackupFolder)));
+  }
+  return std::optional(*std::move(journal));
+}
+
+Status WriteJournal(const Journal& journal, engine::Disk& disk) {
+  const std::string text = PrintJournal(journal);
+  if (const auto bad = doc::FindInvalidUtf8(text); bad) {
+    return InvalidArgument("{}: what it must tell of has a name that is no UTF-8 text (byte {})",
+                           kJournalFile, *bad);
+  }
+  if (text.size() > kMostBytes) {
+    return OutOfRange("{}: would have {} bytes: more than {} are never read", kJournalFile,
+                      text.size(), kMostBytes);
+  }
+  return disk.Write(std::string(kJournalFile), text, kForRoot);
+}
+
+}  // namespace kgpu::driver_install

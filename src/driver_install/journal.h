@@ -1,0 +1,77 @@
+// What is being done to a host to bring the driver onto it, or take it back: the plan, how far it
+// is, and what stood there before. Kept at /var/lib/kgpu/driver.json of the host and written before
+// and after each deed, so that a kill at any instant can be resumed or taken back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/driver/plan.h"
+#include "src/engine/disk.h"
+#include "src/sys/root.h"
+
+namespace kgpu::driver_install {
+
+inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
+inline constexpr std::string_view kJournalFile = "/var/lib/kgpu/driver.json";
+inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";
+
+// A file of the host before we touched it.
+enum class FileKind : uint8_t { kAbsent, kFile, kLink };
+struct FileBefore {
+  FileKind kind = FileKind::kAbsent;
+  std::string backup;             // where its bytes are kept
+  std::string target;             // of a link
+  engine::Attributes attributes;  // of a file
+  bool operator==(const FileBefore&) const = default;
+};
+
+enum class StepState : uint8_t { kPending, kDoing, kDone, kPassedOver, kUndoing, kUndone };
+std::string_view ToString(StepState state);  // "pending", "doing", …
+
+// By name; what the host's package manager says of them.
+using Versions = std::map<std::string, std::string>;
+
+struct StepRecord {
+  StepState state = StepState::kPending;
+  bool was_done = false;             // its deed was done whole before it was taken back
+  std::string note;                  // why it was passed over, or what kept it from being undone
+  std::optional<FileBefore> file;    // of a step with a file
+  std::vector<std::string> folders;  // made for it, the outer ones first
+  Versions packages_before;          // everything installed, until the step is done
+  Versions came;                     // packages that came with it
+  Versions replaced;                 // packages that it replaced or removed, as they were
+  std::vector<std::string> units;    // that it stopped or started
+  std::vector<std::string> enabled;  // units that it lets start with the host
+  std::vector<std::string> modules;  // that it loaded or unloaded
+  std::string boot_id;               // of the boot in which the restart was asked for
+  bool operator==(const StepRecord&) const = default;
+};
+
+enum class Phase : uint8_t { kInstalling, kInstalled, kGoingBack };
+std::string_view ToString(Phase phase);  // "installing", "installed", "going-back"
+
+struct Journal {
+  Phase phase = Phase::kInstalling;
+  int64_t began = 0;    // seconds since 1970
+  std::string failure;  // what ended the last run; empty: nothing did
+  driver::Plan plan;
+  std::vector<StepRecord> steps;  // one for each of the plan
+  bool operator==(const Journal&) const = default;
+};
+
+std::string PrintJournal(const Journal& journal);
+// Errors: InvalidArgument, naming `file` and the field.
+StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file);
+
+// Nothing where there is none. Errors: as ParseJournal and of reading.
+StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host);
+// Errors: those of Disk::Write; InvalidArgument (bytes in it that JSON can not hold).
+Status WriteJournal(const Journal& journal, engine::Disk& disk);
+
+}  // namespace kgpu::driver_install

@@ -1,0 +1,98 @@
+// A restart of the host: asked for, never done here, and known to be done by the kernel's boot id.
+#include <iterator>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/driver_install/deeds.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+constexpr std::string_view kUnit = "/etc/systemd/system/kgpu-driver-resume.service";
+constexpr std::string_view kWanted =
+    "/etc/systemd/system/multi-user.target.wants/kgpu-driver-resume.service";
+constexpr std::string_view kWantedTarget = "../kgpu-driver-resume.service";
+
+std::string BootId(const sys::Root& host) {
+  const auto text = host.ReadFile("/proc/sys/kernel/random/boot_id");
+  return text.ok() ? std::string(Trim(*text)) : "";
+}
+
+// A word of ExecStart. Source: systemd.service(5), "Command lines".
+std::string UnitWord(std::string_view word) {
+  std::string text = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') {
+      text += '\\';
+    }
+    text += c == '%' ? "%%" : c == '$' ? "$$" : std::string(1, c);
+  }
+  text += '"';
+  return text;
+}
+
+std::string UnitText(const std::vector<std::string>& command) {
+  std::string exec;
+  for (const std::string& word : command) {
+    fmt::format_to(std::back_inserter(exec), "{}{}", exec.empty() ? "" : " ", UnitWord(word));
+  }
+  return fmt::format(
+      "# Written by kgpu; goes away by itself when the driver is installed or taken back.\n"
+      "[Unit]\n"
+      "Description=Go on with installing NVIDIA's driver\n"
+      "Wants=network-online.target\n"
+      "After=network-online.target\n"
+      "ConditionPathExists={}\n"
+      "\n"
+      "[Service]\n"
+      "Type=oneshot\n"
+      "ExecStart={}\n"
+      "\n"
+      "[Install]\n"
+      "WantedBy=multi-user.target\n",
+      kJournalFile, exec);
+}
+
+Status WriteResumeUnit(Work& work) {
+  engine::Disk& disk = work.hands().disk;
+  for (const std::string& folder : work.record().folders) {
+    RETURN_IF_ERROR(disk.MakeFolder(folder));
+  }
+  RETURN_IF_ERROR(disk.Write(std::string(kUnit), UnitText(work.options().resume_command), 0644));
+  if (work.host().LinkStat(kWanted).ok()) {
+    return OkStatus();
+  }
+  return disk.Link(std::string(kWanted), std::string(kWantedTarget));
+}
+
+}  // namespace
+
+Status LookBeforeReboot(Work& work) {
+  work.record().boot_id = BootId(work.host());
+  if (work.record().boot_id.empty()) {
+    return FailedPrecondition(
+        "{}: can not be read, and without it a restart of the host is not seen",
+        work.host().At("/proc/sys/kernel/random/boot_id"));
+  }
+  work.record().folders = MissingFolders(work.host(), std::string(kWanted));
+  return OkStatus();
+}
+
+StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot) {
+  if (BootId(work.host()) != work.record().boot_id) {
+    return Next::kGoOn;
+  }
+  if (!work.options().resume_command.empty()) {
+    RETURN_IF_ERROR(WriteResumeUnit(work));
+  }
+  work.outcome().text = fmt::format("restart the host: {}", reboot.reason);
+  return Next::kReboot;
+}
+
+Status RemoveResumeUnit(const Hands& hands) {
+  RETURN_IF_ERROR(hands.disk.Remove(std::string(kWanted)));
+  RETURN_IF_ERROR(hands.disk.Remove(std::string(kUnit)));
+  return hands.disk.Tidy(std::string(kUnit));
+}
+
+}  // namespace kgpu::driver_install

@@ -1,0 +1,386 @@
+// A host for tests whose programs, units, modules and packages are files of a folder, so that they
+// outlive the process that changes them; and a fate that ends a run at any of its deeds.
+#pragma once
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/driver_install/carry_out.h"
+#include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::driver_install {
+
+// Every deed asks before it is done, and programs once more after it. Past its last deed the
+// process is as if killed: nothing is done any more, or it ends at once.
+class Fate {
+ public:
+  enum class End { kNone, kDead, kExit };
+
+  explicit Fate(End end = End::kNone, int lives = 0) : end_(end), lives_(lives) {}
+
+  Status Live() {
+    ++deeds_;
+    if (end_ == End::kNone || --lives_ >= 0) {
+      return OkStatus();
+    }
+    is_dead_ = true;
+    if (end_ == End::kExit) {
+      _exit(7);
+    }
+    return Internal("dead");
+  }
+  bool is_dead() const { return is_dead_; }
+  int deeds() const { return deeds_; }
+
+ private:
+  End end_;
+  int lives_;
+  int deeds_ = 0;
+  bool is_dead_ = false;
+};
+
+class MortalDisk final : public engine::Disk {
+ public:
+  MortalDisk(engine::Disk& disk, Fate& fate) : disk_(disk), fate_(fate) {}
+
+  Status Write(const std::string& path, std::string_view bytes, mode_t mode) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.Write(path, bytes, mode);
+  }
+  Status Replace(const std::string& path, std::string_view bytes,
+                 const engine::Attributes& attributes) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.Replace(path, bytes, attributes);
+  }
+  Status Remove(const std::string& path) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.Remove(path);
+  }
+  Status Link(const std::string& path, const std::string& target) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.Link(path, target);
+  }
+  Status MakeFolder(const std::string& path) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.MakeFolder(path);
+  }
+  Status RemoveFolder(const std::string& path) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.RemoveFolder(path);
+  }
+  Status Tidy(const std::string& path) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.Tidy(path);
+  }
+
+ private:
+  engine::Disk& disk_;
+  Fate& fate_;
+};
+
+// The world outside of the host's tree: what is installed, which units run. One file each.
+class World {
+ public:
+  World() : host_(Opened(dir_)) {
+    for (const char* program : {"usr/bin/systemctl", "usr/sbin/modprobe", "usr/sbin/rmmod"}) {
+      dir_.WriteFile(std::string("host/") + program, "");
+    }
+    dir_.MakeDir("host/run/systemd/system");
+    dir_.MakeDir("host/var/lib");
+    dir_.WriteFile("host/etc/modprobe.d/old.conf", "theirs\n");
+    chmod(dir_.At("host/etc/modprobe.d/old.conf").c_str(), 0640);
+    dir_.WriteFile("host/etc/removed.conf", "to be removed\n");
+    dir_.Symlink("removed.conf", "host/etc/link.conf");
+    Set("active", {"display-manager.service"});
+    Set("modules", {"nouveau"});
+    Set("packages", {"kept=1", "libc6=2.36"});
+    Set("enabled", {});
+    Set("switch", {});
+    Reboot("boot-1");
+  }
+
+  const sys::Root& host() const { return host_; }
+  const TempDir& dir() const { return dir_; }
+
+  std::set<std::string> Get(const std::string& name) const {
+    std::set<std::string> words;
+    const std::string text = dir_.ReadFile("world/" + name);
+    for (const std::string_view line : Split(text, '\n')) {
+      if (!line.empty()) {
+        words.emplace(line);
+      }
+    }
+    return words;
+  }
+  void Set(const std::string& name, const std::set<std::string>& words) const {
+    std::string text;
+    for (const std::string& word : words) {
+      text += word + "\n";
+    }
+    dir_.WriteFile("world/" + name, text);
+    if (name == "modules") {
+      std::ranges::replace(text, '-', '_');
+      dir_.WriteFile("host/proc/modules", text);
+    }
+  }
+  void Add(const std::string& name, const std::string& word) const {
+    std::set<std::string> words = Get(name);
+    words.insert(word);
+    Set(name, words);
+  }
+  void Drop(const std::string& name, const std::string& word) const {
+    std::set<std::string> words = Get(name);
+    words.erase(word);
+    Set(name, words);
+  }
+  void Reboot(const std::string& boot_id) const {
+    dir_.WriteFile("host/proc/sys/kernel/random/boot_id", boot_id + "\n");
+  }
+
+  // Every path of host and world but the kernel's files, with mode and bytes.
+  std::map<std::string, std::string> Tree() const {
+    std::map<std::string, std::string> tree;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      const std::string path = std::filesystem::relative(entry.path(), dir_.path());
+      struct stat status = {};
+      const bool is_lock = path == "host/var/lib/kgpu" && std::filesystem::is_empty(entry.path());
+      if (is_lock || path.starts_with("host/proc") || lstat(entry.path().c_str(), &status) != 0) {
+        continue;
+      }
+      if (entry.is_symlink()) {
+        tree[path] = "-> " + std::filesystem::read_symlink(entry.path()).string();
+      } else {
+        const std::string bytes = entry.is_directory() ? "" : dir_.ReadFile(path);
+        tree[path] = fmt::format("{:o} {}", status.st_mode, bytes);
+      }
+    }
+    return tree;
+  }
+
+ private:
+  static sys::Root Opened(const TempDir& dir) {
+    dir.MakeDir("host");
+    auto root = sys::Root::Open(dir.At("host"));
+    return *std::move(root);
+  }
+
+  TempDir dir_;
+  sys::Root host_;
+};
+
+// Programs that change the world. One that is told to fail prints its reason and changes nothing.
+class WorldRunner final : public sys::ProgramRunner {
+ public:
+  WorldRunner(const World& world, Fate& fate) : world_(world), fate_(fate) {}
+
+  void Fail(std::string command, std::string reason) {
+    fails_[std::move(command)] = std::move(reason);
+  }
+  const std::vector<std::string>& commands() const { return commands_; }
+
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    RETURN_IF_ERROR(fate_.Live());
+    const std::string command = Join(request.argv, " ");
+    commands_.push_back(command);
+    sys::RunResult result{.exit = {.code = 0, .signal = std::nullopt}, .out = "", .err = ""};
+    for (const auto& [start, reason] : fails_) {
+      if (command.starts_with(start)) {
+        result.exit.code = 1;
+        for (const std::string_view line : Split(reason, '\n')) {
+          if (request.on_line) {
+            request.on_line(line);
+          }
+        }
+        return result;
+      }
+    }
+    result.exit.code = Act(request.argv) ? 0 : 1;
+    RETURN_IF_ERROR(fate_.Live());  // killed, and the program went on
+    return result;
+  }
+
+ private:
+  bool Systemctl(const std::vector<std::string>& argv) const {
+    const std::string& verb = argv[1];
+    const std::string list =
+        verb == "enable" || verb == "disable" || verb == "is-enabled" ? "enabled" : "active";
+    if (verb.starts_with("is-")) {
+      return world_.Get(list).contains(argv[3]);
+    }
+    for (size_t i = 2; i < argv.size(); ++i) {
+      if (verb == "start" || verb == "enable") {
+        world_.Add(list, argv[i]);
+      } else {
+        world_.Drop(list, argv[i]);
+      }
+    }
+    return true;
+  }
+
+  bool Act(const std::vector<std::string>& argv) const {
+    const std::string name = std::filesystem::path(argv[0]).filename();
+    if (name == "systemctl") {
+      return Systemctl(argv);
+    }
+    if (name == "switch") {
+      argv[1] == "on" ? world_.Add("switch", "on") : world_.Drop("switch", "on");
+    } else if (name == "modprobe") {
+      world_.Add("modules", argv[1]);
+    } else if (name == "rmmod") {
+      std::string dashed = argv[1];
+      std::ranges::replace(dashed, '_', '-');
+      world_.Drop("modules", dashed);
+    }
+    return true;
+  }
+
+  const World& world_;
+  Fate& fate_;
+  std::map<std::string, std::string> fails_;
+  std::vector<std::string> commands_;
+};
+
+// Packages come and go one after the other, each of them a deed. "nvidia-driver" needs "libnvidia".
+class WorldPackages final : public packages::PackageManager {
+ public:
+  WorldPackages(const World& world, Fate& fate) : world_(world), fate_(fate) {}
+
+  void FailInstall(Status status) { failure_ = std::move(status); }
+  void FailRemove(Status status) { remove_failure_ = std::move(status); }
+
+  StatusOr<Versions> Installed() override {
+    RETURN_IF_ERROR(fate_.Live());
+    Versions versions;
+    for (const std::string& line : world_.Get("packages")) {
+      versions[line.substr(0, line.find('='))] = line.substr(line.find('=') + 1);
+    }
+    return versions;
+  }
+  Status Install(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      RETURN_IF_ERROR(fate_.Live());
+      if (name == "nvidia-driver") {
+        world_.Add("packages", "libnvidia=535");
+        RETURN_IF_ERROR(fate_.Live());
+      }
+      RETURN_IF_ERROR(failure_);
+      Put(name);
+    }
+    return fate_.Live();
+  }
+  Status Remove(const std::vector<std::string>& names) override {
+    RETURN_IF_ERROR(remove_failure_);
+    for (const std::string& name : names) {
+      RETURN_IF_ERROR(fate_.Live());
+      Take(name);
+    }
+    return fate_.Live();
+  }
+
+ private:
+  void Take(const std::string& name) const {
+    for (const std::string& line : world_.Get("packages")) {
+      if (line.starts_with(name + "=")) {
+        world_.Drop("packages", line);
+      }
+    }
+  }
+  void Put(const std::string& name) const {
+    const size_t equals = name.find('=');
+    Take(name.substr(0, equals));
+    world_.Add("packages", equals == std::string::npos ? name + "=535" : name);
+  }
+
+  const World& world_;
+  Fate& fate_;
+  Status failure_;
+  Status remove_failure_;
+};
+
+class ToldProgress final : public Progress {
+ public:
+  void OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) override {
+    told_.push_back(fmt::format("{}/{} {}{}", number, count, step.id, is_undone ? " back" : ""));
+  }
+  void OnLine(std::string_view line) override { lines_.emplace_back(line); }
+  const std::vector<std::string>& told() const { return told_; }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> told_;
+  std::vector<std::string> lines_;
+};
+
+// All that one run needs, in a world that outlives it.
+class OneRun {
+ public:
+  explicit OneRun(const World& world, Fate fate = Fate())
+      : world_(world),
+        fate_(fate),
+        host_disk_(world.host(), sys::Durability::kMemory),
+        disk_(host_disk_, fate_),
+        runner_(world, fate_),
+        packages_(world, fate_) {
+    options_.resume_command = {"/usr/local/bin/kgpu", "driver", "install", "--resume"};
+  }
+
+  Hands hands() {
+    return {world_.host(),
+            disk_,
+            runner_,
+            &packages_,
+            clock_,
+            progress_,
+            [this](const driver::Verify&) { return seen_; }};
+  }
+  StatusOr<Outcome> Begin(const driver::Plan& plan) {
+    return Locked([&](const Hands& with) { return CarryOut(plan, options_, with); });
+  }
+  StatusOr<Outcome> GoOn() {
+    return Locked([&](const Hands& with) { return Resume(options_, with); });
+  }
+  StatusOr<Outcome> Undo() {
+    return Locked([&](const Hands& with) { return TakeBack(options_, with); });
+  }
+
+  Fate& fate() { return fate_; }
+  WorldRunner& runner() { return runner_; }
+  WorldPackages& packages() { return packages_; }
+  ToldProgress& progress() { return progress_; }
+  Options& options() { return options_; }
+  void See(driver::Verified seen) { seen_ = std::move(seen); }
+
+ private:
+  StatusOr<Outcome> Locked(const std::function<StatusOr<Outcome>(const Hands&)>& work) {
+    const Hands with = hands();
+    ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(with));
+    return work(with);
+  }
+
+  const World& world_;
+  Fate fate_;
+  engine::HostDisk host_disk_;
+  MortalDisk disk_;
+  WorldRunner runner_;
+  WorldPackages packages_;
+  FakeClock clock_;
+  ToldProgress progress_;
+  Options options_;
+  driver::Verified seen_;
+};
+
+}  // namespace kgpu::driver_install

@@ -1,0 +1,123 @@
+#include "src/driver_install/work.h"
+
+#include <deque>
+#include <iterator>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/engine/find.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+constexpr size_t kTailLines = 15;
+constexpr size_t kLongestLine = 400;
+constexpr size_t kLogLimit = size_t{64} << 20;
+
+// The last lines of a text that comes line by line.
+class Tail {
+ public:
+  void Add(std::string_view line) {
+    lines_.push_back(Printable(line, kLongestLine));
+    if (lines_.size() > kTailLines) {
+      lines_.pop_front();
+    }
+  }
+  std::string Text() const {
+    std::string text;
+    for (const std::string& line : lines_) {
+      fmt::format_to(std::back_inserter(text), "\n  {}", line);
+    }
+    return text;
+  }
+
+ private:
+  std::deque<std::string> lines_;
+};
+
+// The path of a log that DKMS names in a line: "… Consult /var/lib/dkms/…/make.log for more …".
+std::string LogNamedIn(std::string_view line) {
+  constexpr std::string_view kFolder = "/var/lib/dkms/";
+  constexpr std::string_view kName = "/make.log";
+  const size_t begin = line.find(kFolder);
+  const size_t end = begin == std::string_view::npos ? begin : line.find(kName, begin);
+  if (end == std::string_view::npos) {
+    return "";
+  }
+  const std::string_view path = line.substr(begin, end + kName.size() - begin);
+  return path.find_first_of(" \t\"'") == std::string_view::npos ? std::string(path) : "";
+}
+
+std::string TailOfLog(const sys::Root& host, const std::string& path) {
+  const auto text = path.empty() ? StatusOr<std::string>("") : host.ReadFile(path, kLogLimit);
+  if (!text.ok() || text->empty()) {
+    return "";
+  }
+  Tail tail;
+  for (const std::string_view line : Split(Trim(*text), '\n')) {
+    tail.Add(line);
+  }
+  return fmt::format("\n{} ends with:{}", host.At(path), tail.Text());
+}
+
+std::string HowItEnded(const sys::RunResult& result) {
+  return result.exit.signal ? fmt::format("signal {}", *result.exit.signal)
+                            : fmt::format("exit code {}", result.exit.code.value_or(-1));
+}
+
+}  // namespace
+
+Status Work::Run(const driver::Command& command) {
+  Tail tail;
+  std::string log;
+  sys::RunRequest request;
+  request.argv = command.argv;
+  request.environment.insert(request.environment.end(), command.environment.begin(),
+                             command.environment.end());
+  request.root = host().path();
+  request.deadline = command.deadline;
+  request.on_line = [&](std::string_view line) {
+    tail.Add(line);
+    hands_.progress.OnLine(line);
+    if (std::string named = LogNamedIn(line); !named.empty()) {
+      log = std::move(named);
+    }
+  };
+  const auto result = hands_.runner.Run(request);
+  if (!result.ok()) {
+    return MakeStatus(result.status().code(),
+                      fmt::format("{}{}", Message(result.status()), tail.Text()));
+  }
+  if (result->IsSuccess()) {
+    return OkStatus();
+  }
+  return FailedPrecondition("{}: {}{}{}", Join(command.argv, " "), HowItEnded(*result), tail.Text(),
+                            TailOfLog(host(), log));
+}
+
+Status Work::RunTool(std::string_view tool, std::vector<std::string> arguments) {
+  const std::string program = engine::FindProgram(host(), tool);
+  if (program.empty()) {
+    return FailedPrecondition("{}: is not on this host: install it", tool);
+  }
+  arguments.insert(arguments.begin(), program);
+  driver::Command command;
+  command.argv = std::move(arguments);
+  return Run(command);
+}
+
+StatusOr<bool> Work::AskTool(std::string_view tool, std::vector<std::string> arguments) {
+  const std::string program = engine::FindProgram(host(), tool);
+  if (program.empty()) {
+    return FailedPrecondition("{}: is not on this host: install it", tool);
+  }
+  arguments.insert(arguments.begin(), program);
+  sys::RunRequest request;
+  request.argv = std::move(arguments);
+  request.root = host().path();
+  ASSIGN_OR_RETURN(const sys::RunResult result, hands_.runner.Run(request));
+  return result.IsSuccess();
+}
+
+}  // namespace kgpu::driver_install
