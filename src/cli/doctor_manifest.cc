@@ -1,6 +1,7 @@
 #include "src/cli/doctor_manifest.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/json/value.hpp>
 
@@ -68,6 +69,16 @@ void TellWhatIsLost(const manifest::Report& report) {
   }
 }
 
+// The first text of all stays: "old.yaml.before-kgpu", then "old.yaml.before-kgpu.2".
+std::string UnusedName(const std::string& name) {
+  std::string unused = name;
+  std::error_code error;
+  for (size_t i = 2; std::filesystem::exists(unused, error); ++i) {
+    unused = fmt::format("{}.{}", name, i);
+  }
+  return unused;
+}
+
 // The old text stays beside it, whole.
 Status WriteInPlace(const Checked& checked) {
   if (checked.text == checked.report.modern) {
@@ -83,11 +94,15 @@ Status WriteInPlace(const Checked& checked) {
     return ErrnoStatus(errno, path);
   }
   const mode_t mode = facts.st_mode & 07777U;
-  RETURN_IF_ERROR(
-      sys::WriteFileAtomically(fmt::format("{}{}", path, kBackupEnding), checked.text, mode));
+  const std::string kept = UnusedName(fmt::format("{}{}", path, kBackupEnding));
+  RETURN_IF_ERROR(sys::WriteFileAtomically(kept, checked.text, mode));
   RETURN_IF_ERROR(sys::WriteFileAtomically(path, checked.report.modern, mode));
-  PrintNote(fmt::format("mended {}; the old one is {}{}", checked.report.file, checked.report.file,
-                        kBackupEnding));
+  for (const std::string& file : {kept, path}) {
+    if (chown(file.c_str(), facts.st_uid, facts.st_gid) != 0) {
+      PrintNote(fmt::format("{}: it is yours now: {}", file, Message(ErrnoStatus(errno, "chown"))));
+    }
+  }
+  PrintNote(fmt::format("mended {}; the old one is {}", checked.report.file, kept));
   return OkStatus();
 }
 

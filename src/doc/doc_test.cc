@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <boost/json.hpp>
 #include <string>
 
@@ -94,6 +96,16 @@ TEST(DocTest, PlainScalarsFollowTheCoreSchema) {
   EXPECT_EQ(Line(Parse("[null, ~, true, yes, 12, -3, 0x10, 0o17, 1.5, 1e3, .inf, 1.2.3, '12', 08]",
                        Format::kYaml, "x")),
             R"([null,null,true,"yes",12,-3,16,15,1.5E0,1E3,".inf","1.2.3","12",8])");
+}
+
+TEST(DocTest, WhatAnOlderYamlReadsAsANumberIsQuoted) {
+  for (const char* text : {"1_000", "0b101", ".inf", ".NaN", "0400", "yes"}) {
+    EXPECT_EQ(Print(boost::json::object{{"a", text}}, Format::kYaml),
+              fmt::format("a: \"{}\"\n", text));
+  }
+  for (const char* text : {"a_b", "535.104.05", "1_a", "0bx"}) {
+    EXPECT_EQ(Print(boost::json::object{{"a", text}}, Format::kYaml), fmt::format("a: {}\n", text));
+  }
 }
 
 TEST(DocTest, PrintsIndentedJson) {

@@ -63,6 +63,22 @@ class JsonPrinter {
   }
 };
 
+// What YAML 1.1 reads as a number and 1.2 as text: 1_000, 0b101, .inf.
+bool IsOldNumber(std::string_view text) {
+  std::string digits;
+  for (const char c : text) {
+    if (c != '_') {
+      digits += c;
+    }
+  }
+  const bool is_binary =
+      text.starts_with("0b") && text.find_first_not_of("01_", 2) == std::string_view::npos;
+  const bool is_grouped = digits.size() < text.size() && !digits.empty() && text.front() >= '0' &&
+                          text.front() <= '9' && !ScalarValue(digits).is_string();
+  return is_binary || is_grouped || text == ".inf" || text == ".Inf" || text == ".INF" ||
+         text == ".nan" || text == ".NaN" || text == ".NAN";
+}
+
 // True when YAML reads the text back as this very string without quotes.
 bool IsPlainYaml(std::string_view text) {
   // What YAML 1.1 readers still take for booleans is quoted too.
@@ -78,7 +94,7 @@ bool IsPlainYaml(std::string_view text) {
   }
   return !text.empty() && kFirst.find(text.front()) != std::string_view::npos &&
          text.find_first_not_of(kOther) == std::string_view::npos && text.back() != ' ' &&
-         ScalarValue(text).is_string();
+         ScalarValue(text).is_string() && !IsOldNumber(text);
 }
 
 class YamlPrinter {

@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -16,14 +17,18 @@ namespace json = boost::json;
 
 constexpr std::string_view kVisible = "NVIDIA_VISIBLE_DEVICES";
 
-bool AsksForGpus(const PodSpec& pod) {
-  return std::ranges::any_of(ContainersOf(pod), [](const Container& container) {
-    return !GpuKeyOf(*container.value).empty();
-  });
+// What kubectl reads as true, which follows an older YAML than we do.
+bool IsYes(const json::value* value) {
+  constexpr std::array<std::string_view, 8> kYes = {"y",   "Y",  "yes", "Yes",
+                                                    "YES", "on", "On",  "ON"};
+  if (value == nullptr || !value->is_string()) {
+    return value != nullptr && value->is_bool() && value->get_bool();
+  }
+  return std::ranges::find(kYes, View(value->get_string())) != kYes.end();
 }
 
 void CheckVisibleDevices(const Container& container, Findings& findings) {
-  const bool has_gpu = !GpuKeyOf(*container.value).empty();
+  const bool has_gpu = AsksForGpus(*container.value);
   for (const Container& variable : ItemsOf(container.value, container.path, "env")) {
     const std::string_view value = TextOf(variable.value, "value");
     if (TextOf(variable.value, "name") != kVisible || value == "void" || value == "none") {
@@ -49,9 +54,7 @@ void CheckVisibleDevices(const Container& container, Findings& findings) {
 void CheckPrivileged(const Container& container, Findings& findings) {
   const json::value* privileged =
       FieldOf(FieldOf(container.value, "securityContext"), "privileged");
-  const bool is_privileged =
-      privileged != nullptr && privileged->is_bool() && privileged->get_bool();
-  if (!is_privileged || GpuKeyOf(*container.value).empty()) {
+  if (!IsYes(privileged) || !AsksForGpus(*container.value)) {
     return;
   }
   Finding finding;

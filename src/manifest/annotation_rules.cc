@@ -73,7 +73,12 @@ void CheckAnnotations(const json::value& metadata, const Path& at, const PodSpec
     }
     const bool says_priority =
         FieldOf(pod == nullptr ? nullptr : pod->spec, "priorityClassName") != nullptr;
-    if (row->key == kCritical && pod != nullptr && !says_priority) {
+    // Elsewhere the annotation never meant anything, and a priority would.
+    const bool meant_it = pod != nullptr && pod->space == "kube-system";
+    if (row->key == kCritical && !meant_it) {
+      finding.mend = "leave it out: outside of kube-system it had no effect";
+    }
+    if (row->key == kCritical && meant_it && !says_priority) {
       const std::string_view priority = PriorityOf(pod->kind);
       finding.mend = fmt::format("priorityClassName: {}", priority);
       finding.fix.push_back({Change::Kind::kSet, pod->path.Key("priorityClassName"),

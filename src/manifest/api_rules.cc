@@ -1,13 +1,11 @@
-// API groups and their versions that are gone, and what takes their place. Source: Kubernetes'
-// "Deprecated API Migration Guide".
+// API groups and their versions that are gone, and what takes their place.
 #include <boost/json.hpp>
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/manifest/api_table.h"
 #include "src/manifest/rules.h"
 
 namespace kgpu::manifest {
@@ -15,164 +13,34 @@ namespace {
 
 namespace json = boost::json;
 
-enum class Move : uint8_t {
-  kSame,      // the same fields
-  kWorkload,  // those of apps/v1: a selector is needed
-  kClaim,     // requests of claims stand in `exactly`
-  kByHand,
-};
-
-struct ApiRow {
-  std::string_view version;
-  std::string_view kinds;  // between blanks; empty: all
-  KubernetesVersion gone_by;
-  std::string_view successor;  // empty: none
-  Move move = Move::kByHand;
-  std::string_view hint = "";
-};
-
-constexpr std::string_view kWorkloads = " Deployment DaemonSet ReplicaSet StatefulSet ";
-constexpr std::string_view kClaims = " ResourceClaim ResourceClaimTemplate ";
-
-// The first row that fits counts.
-constexpr std::array<ApiRow, 40> kRows = {{
-    {"extensions/v1beta1",
-     " Deployment DaemonSet ReplicaSet ",
-     {1, 16},
-     "apps/v1",
-     Move::kWorkload},
-    {"extensions/v1beta1", " NetworkPolicy ", {1, 16}, "networking.k8s.io/v1", Move::kSame},
-    {"extensions/v1beta1",
-     " PodSecurityPolicy ",
-     {1, 16},
-     "",
-     Move::kByHand,
-     "delete it; label the namespace pod-security.kubernetes.io/enforce=…"},
-    {"extensions/v1beta1",
-     " Ingress ",
-     {1, 22},
-     "networking.k8s.io/v1",
-     Move::kByHand,
-     "backend becomes service.name and service.port, each path needs pathType"},
-    {"extensions/v1beta1", "", {1, 22}, "", Move::kByHand},
-    {"apps/v1beta1", kWorkloads, {1, 16}, "apps/v1", Move::kWorkload},
-    {"apps/v1beta2", kWorkloads, {1, 16}, "apps/v1", Move::kWorkload},
-    {"batch/v2alpha1", " CronJob ", {1, 21}, "batch/v1", Move::kSame},
-    {"batch/v1beta1", " CronJob ", {1, 25}, "batch/v1", Move::kSame},
-    {"policy/v1beta1", " PodDisruptionBudget ", {1, 25}, "policy/v1", Move::kSame},
-    {"policy/v1beta1",
-     " PodSecurityPolicy ",
-     {1, 25},
-     "",
-     Move::kByHand,
-     "delete it; label the namespace pod-security.kubernetes.io/enforce=…"},
-    {"autoscaling/v2beta1",
-     "",
-     {1, 25},
-     "autoscaling/v2",
-     Move::kByHand,
-     "targetAverageUtilization becomes target: {type: Utilization, averageUtilization: …}"},
-    {"autoscaling/v2beta2", "", {1, 26}, "autoscaling/v2", Move::kSame},
-    {"networking.k8s.io/v1beta1",
-     " Ingress ",
-     {1, 22},
-     "networking.k8s.io/v1",
-     Move::kByHand,
-     "backend becomes service.name and service.port, each path needs pathType"},
-    {"networking.k8s.io/v1beta1", " IngressClass ", {1, 22}, "networking.k8s.io/v1", Move::kSame},
-    {"rbac.authorization.k8s.io/v1alpha1",
-     "",
-     {1, 22},
-     "rbac.authorization.k8s.io/v1",
-     Move::kSame},
-    {"rbac.authorization.k8s.io/v1beta1", "", {1, 22}, "rbac.authorization.k8s.io/v1", Move::kSame},
-    {"apiextensions.k8s.io/v1beta1",
-     "",
-     {1, 22},
-     "apiextensions.k8s.io/v1",
-     Move::kByHand,
-     "each version needs a schema of its own"},
-    {"admissionregistration.k8s.io/v1beta1",
-     " MutatingWebhookConfiguration ValidatingWebhookConfiguration ",
-     {1, 22},
-     "admissionregistration.k8s.io/v1",
-     Move::kByHand,
-     "each webhook needs sideEffects and admissionReviewVersions"},
-    {"apiregistration.k8s.io/v1beta1", "", {1, 22}, "apiregistration.k8s.io/v1", Move::kSame},
-    {"certificates.k8s.io/v1beta1",
-     " CertificateSigningRequest ",
-     {1, 22},
-     "certificates.k8s.io/v1",
-     Move::kByHand,
-     "signerName and usages must be given"},
-    {"coordination.k8s.io/v1beta1", " Lease ", {1, 22}, "coordination.k8s.io/v1", Move::kSame},
-    {"scheduling.k8s.io/v1alpha1", " PriorityClass ", {1, 22}, "scheduling.k8s.io/v1", Move::kSame},
-    {"scheduling.k8s.io/v1beta1", " PriorityClass ", {1, 22}, "scheduling.k8s.io/v1", Move::kSame},
-    {"storage.k8s.io/v1beta1",
-     " StorageClass CSIDriver CSINode VolumeAttachment ",
-     {1, 22},
-     "storage.k8s.io/v1",
-     Move::kSame},
-    {"storage.k8s.io/v1beta1", " CSIStorageCapacity ", {1, 27}, "storage.k8s.io/v1", Move::kSame},
-    {"node.k8s.io/v1beta1", " RuntimeClass ", {1, 25}, "node.k8s.io/v1", Move::kSame},
-    {"discovery.k8s.io/v1beta1",
-     "",
-     {1, 25},
-     "discovery.k8s.io/v1",
-     Move::kByHand,
-     "topology of an endpoint becomes nodeName and zone"},
-    {"events.k8s.io/v1beta1", "", {1, 25}, "events.k8s.io/v1", Move::kByHand},
-    {"flowcontrol.apiserver.k8s.io/v1beta1",
-     "",
-     {1, 26},
-     "flowcontrol.apiserver.k8s.io/v1",
-     Move::kByHand,
-     "assuredConcurrencyShares becomes nominalConcurrencyShares"},
-    {"flowcontrol.apiserver.k8s.io/v1beta2",
-     "",
-     {1, 29},
-     "flowcontrol.apiserver.k8s.io/v1",
-     Move::kByHand,
-     "assuredConcurrencyShares becomes nominalConcurrencyShares"},
-    {"flowcontrol.apiserver.k8s.io/v1beta3",
-     "",
-     {1, 32},
-     "flowcontrol.apiserver.k8s.io/v1",
-     Move::kSame},
-    {"resource.k8s.io/v1alpha1",
-     "",
-     {1, 27},
-     "resource.k8s.io/v1",
-     Move::kByHand,
-     "a claim names a DeviceClass: deviceClassName: gpu.nvidia.com"},
-    {"resource.k8s.io/v1alpha2",
-     "",
-     {1, 31},
-     "resource.k8s.io/v1",
-     Move::kByHand,
-     "a claim names a DeviceClass: deviceClassName: gpu.nvidia.com"},
-    {"resource.k8s.io/v1alpha3", kClaims, {1, 33}, "resource.k8s.io/v1", Move::kClaim},
-    {"resource.k8s.io/v1alpha3", " DeviceClass ", {1, 33}, "resource.k8s.io/v1", Move::kSame},
-    {"resource.k8s.io/v1beta1", kClaims, {1, 38}, "resource.k8s.io/v1", Move::kClaim},
-    {"resource.k8s.io/v1beta1", " DeviceClass ", {1, 38}, "resource.k8s.io/v1", Move::kSame},
-    {"resource.k8s.io/v1beta1", "", {1, 38}, "resource.k8s.io/v1", Move::kByHand},
-    {"resource.k8s.io/v1beta2", "", {1, 39}, "resource.k8s.io/v1", Move::kSame},
-}};
-
-bool Names(std::string_view kinds, std::string_view kind) {
-  return kinds.empty() ||
-         (!kind.empty() && kinds.find(fmt::format(" {} ", kind)) != std::string_view::npos);
-}
-
-const ApiRow* FindRow(std::string_view version, std::string_view kind) {
-  const auto* const row = std::ranges::find_if(kRows, [version, kind](const ApiRow& candidate) {
-    return candidate.version == version && Names(candidate.kinds, kind);
-  });
-  return row == kRows.end() ? nullptr : row;
-}
-
 Change SetText(const Path& path, std::string_view text) {
   return {Change::Kind::kSet, path, json::value(json::string_view(text.data(), text.size())), ""};
+}
+
+// What older versions did where nothing was said: nobody's pods are to be replaced by an apply.
+void KeepUpdates(const json::value& object, const Path& at, Finding& finding) {
+  const std::string_view kind = TextOf(&object, "kind");
+  const std::string_view version = TextOf(&object, "apiVersion");
+  const bool was_on_delete = (kind == "DaemonSet" && version == "extensions/v1beta1") ||
+                             (kind == "StatefulSet" && version == "apps/v1beta1");
+  const json::value* spec = FieldOf(&object, "spec");
+  if (!was_on_delete || spec == nullptr || !spec->is_object() ||
+      FieldOf(spec, "updateStrategy") != nullptr) {
+    return;
+  }
+  finding.fix.push_back({Change::Kind::kSet, at.Key("spec").Key("updateStrategy"),
+                         json::object{{"type", "OnDelete"}}, ""});
+  finding.mend += "; updateStrategy: {type: OnDelete}, which it meant so far";
+}
+
+// Whether a budget's selector is there and empty: it took no pod, and takes all of them now.
+bool HasEmptySelector(const json::value& object) {
+  const json::value* selector = FieldOf(FieldOf(&object, "spec"), "selector");
+  const json::value* labels = FieldOf(selector, "matchLabels");
+  const json::value* rules = FieldOf(selector, "matchExpressions");
+  const bool has_labels = labels != nullptr && labels->is_object() && !labels->get_object().empty();
+  const bool has_rules = rules != nullptr && rules->is_array() && !rules->get_array().empty();
+  return selector != nullptr && !has_labels && !has_rules;
 }
 
 // apps/v1 wants a selector, which the older ones took from the pods' labels, and knows two fields
@@ -185,6 +53,7 @@ bool AddWorkloadFix(const json::value& object, const Path& at, Finding& finding)
       finding.fix.push_back({Change::Kind::kRemove, spec_path.Key(field), {}, ""});
     }
   }
+  KeepUpdates(object, at, finding);
   if (FieldOf(spec, "selector") != nullptr) {
     return true;
   }
@@ -243,6 +112,12 @@ bool AddFix(const ApiRow& row, const json::value& object, const Path& at, Findin
     case Move::kClaim:
       AddClaimFix(object, at, finding);
       return true;
+    case Move::kBudget:
+      if (HasEmptySelector(object)) {
+        finding.mend += "; its empty selector took no pod, and would take all of them";
+        return false;
+      }
+      return true;
     case Move::kByHand:
       break;
   }
@@ -255,7 +130,7 @@ void CheckApi(const json::value& object, const Path& at, const KubernetesVersion
               Findings& findings) {
   const std::string_view version = TextOf(&object, "apiVersion");
   const std::string_view kind = TextOf(&object, "kind");
-  const ApiRow* row = FindRow(version, kind);
+  const ApiRow* row = FindApi(version, kind);
   if (row == nullptr) {
     return;
   }
@@ -265,12 +140,16 @@ void CheckApi(const json::value& object, const Path& at, const KubernetesVersion
   finding.path = at.Key("apiVersion");
   finding.value = version;
   finding.gone_by = row->gone_by.str();
+  finding.mend_from = row->served_from;
   finding.message = fmt::format("Kubernetes {} serves no {} of {}", finding.gone_by,
                                 kind.empty() ? "kind" : Printable(kind, 60), version);
   finding.mend = row->successor.empty() ? std::string(row->hint)
                                         : fmt::format("apiVersion: {}", row->successor);
   if (finding.mend.empty()) {
     finding.mend = "look for what took its place: kubectl api-resources";
+  }
+  if (target < row->served_from && !row->successor.empty()) {
+    finding.severity = Severity::kInfo;  // there is nothing to be done yet
   }
   if (AddFix(*row, object, at, finding)) {
     finding.fix.push_back(SetText(finding.path, row->successor));

@@ -42,6 +42,9 @@ Finding GateFinding(const gates::GateHistory& gate, Path path, std::string_view 
   finding.message =
       fmt::format("a component that does not know the gate {} does not start", gate.name);
   finding.mend = fmt::format("leave out {}: what it switched on is always on, or gone", gate.name);
+  if (gate.on != 0 && value.ends_with("true")) {
+    finding.mend_from = KubernetesVersion{1, gate.on};
+  }
   return finding;
 }
 
@@ -101,16 +104,28 @@ std::string_view TextOfItem(const Container& item) {
   return text == nullptr ? std::string_view() : View(*text);
 }
 
+// The name of the program: the first word of the command, or of the arguments where the image has
+// the command.
+std::string_view ProgramOf(const Container& container) {
+  for (const std::string_view key : {"command", "args"}) {
+    const std::vector<Container> words = ItemsOf(container.value, container.path, key);
+    if (!words.empty()) {
+      const std::string_view path = TextOfItem(words.front());
+      return path.starts_with('-') ? std::string_view() : path.substr(path.rfind('/') + 1);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Findings& findings) {
   for (const Container& container : ContainersOf(pod)) {
-    bool is_kubelet = false;
+    const bool is_kubelet = ProgramOf(container) == "kubelet";
     for (const std::string_view key : {"command", "args"}) {
       bool is_gates = false;
       for (const Container& argument : ItemsOf(container.value, container.path, key)) {
         const std::string_view text = TextOfItem(argument);
-        is_kubelet = is_kubelet || text == "kubelet" || text.ends_with("/kubelet");
         if (is_gates) {
           CheckGates(text, "", argument.path, target, findings);
         } else if (text.starts_with(kGatesFlag)) {

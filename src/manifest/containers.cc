@@ -27,6 +27,10 @@ std::vector<Container> ContainersOf(const PodSpec& pod) {
   for (const std::string_view key : {"initContainers", "containers", "ephemeralContainers"}) {
     std::ranges::move(ItemsOf(pod.spec, pod.path, key), std::back_inserter(containers));
   }
+  if (const json::value* alone = FieldOf(pod.spec, "container");
+      alone != nullptr && alone->is_object()) {
+    containers.push_back({alone, pod.path.Key("container")});
+  }
   return containers;
 }
 
@@ -43,6 +47,17 @@ std::string_view GpuKeyOf(const json::value& container) {
     }
   }
   return "";
+}
+
+bool AsksForGpus(const json::value& container) {
+  const json::value* claims = FieldOf(FieldOf(&container, "resources"), "claims");
+  const bool has_claim = claims != nullptr && claims->is_array() && !claims->get_array().empty();
+  return has_claim || !GpuKeyOf(container).empty();
+}
+
+bool AsksForGpus(const PodSpec& pod) {
+  return std::ranges::any_of(
+      ContainersOf(pod), [](const Container& container) { return AsksForGpus(*container.value); });
 }
 
 std::string Shown(const json::value& value) {

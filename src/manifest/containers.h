@@ -15,7 +15,8 @@ struct Container {
   Path path{};
 };
 
-// Those that start the pod first, then its own, then those added for debugging.
+// Those that start the pod first, then its own, then those added for debugging; and the one of a
+// workflow's step, which stands alone as `container`.
 std::vector<Container> ContainersOf(const PodSpec& pod);
 
 // The items of a list, each with its path; none where there is no such list.

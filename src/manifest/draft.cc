@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "src/base/status_macros.h"
+#include "src/base/strings.h"
 #include "src/doc/doc.h"
+#include "src/manifest/old_yaml.h"
 #include "src/manifest/splice.h"
 
 namespace kgpu::manifest {
@@ -94,7 +96,9 @@ bool Do(json::value& root, const Change& change) {
 
 StatusOr<Draft> Draft::Parse(std::string text, std::string_view file) {
   ASSIGN_OR_RETURN(doc::Located located, doc::ParseLocated(text, doc::Format::kYaml, file));
-  return Draft(std::move(text), std::move(located));
+  const bool is_json =
+      Trim(text).starts_with('{') && doc::Parse(text, doc::Format::kJson, file).ok();
+  return Draft(std::move(text), std::move(located), is_json);
 }
 
 bool Draft::Apply(const Change& asked) {
@@ -112,8 +116,21 @@ bool Draft::Apply(const Change& asked) {
   if (!Do(wanted, change) || wanted == located_.root) {
     return false;
   }
-  std::optional<std::string> spliced = Splice(text_, located_, change);
-  if (spliced) {
+  // What is moved is printed anew, too.
+  const bool prints_more = change.kind == Change::Kind::kSet && change.value.is_structured();
+  if (prints_more && HasOldYaml(text_, located_)) {
+    return false;
+  }
+  return ApplyInText(change, wanted) || PrintAnew(wanted);
+}
+
+// A scalar ends elsewhere within brackets: which of the two it is, the result proves.
+bool Draft::ApplyInText(const Change& change, const json::value& wanted) {
+  for (const bool is_within_brackets : {false, true}) {
+    std::optional<std::string> spliced = Splice(text_, located_, change, is_within_brackets);
+    if (!spliced) {
+      continue;
+    }
     auto parsed = doc::ParseLocated(*spliced, doc::Format::kYaml, kName);
     if (parsed.ok() && parsed->root == wanted) {
       text_ = *std::move(spliced);
@@ -121,14 +138,21 @@ bool Draft::Apply(const Change& asked) {
       return true;
     }
   }
-  std::string printed = doc::Print(wanted, doc::Format::kYaml);
+  return false;
+}
+
+bool Draft::PrintAnew(const json::value& wanted) {
+  if (!is_json_ && HasOldYaml(text_, located_)) {
+    return false;
+  }
+  std::string printed = doc::Print(wanted, is_json_ ? doc::Format::kJson : doc::Format::kYaml);
   auto parsed = doc::ParseLocated(printed, doc::Format::kYaml, kName);
   if (!parsed.ok()) {
     return false;
   }
   text_ = std::move(printed);
   located_ = *std::move(parsed);
-  is_reprinted_ = true;
+  is_reprinted_ = !is_json_;  // JSON has no comments to lose
   return true;
 }
 

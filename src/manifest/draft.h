@@ -37,15 +37,20 @@ class Draft {
   // Whether a change could not be made in the text, so that comments are gone.
   bool is_reprinted() const { return is_reprinted_; }
 
-  // False where `asked` changes nothing: its path leads nowhere.
+  // False where `asked` changes nothing: its path leads nowhere, or the document would have to be
+  // printed anew and kubectl, which reads an older YAML, would then read other values.
   bool Apply(const Change& asked);
 
  private:
-  Draft(std::string text, doc::Located located)
-      : text_(std::move(text)), located_(std::move(located)) {}
+  Draft(std::string text, doc::Located located, bool is_json)
+      : text_(std::move(text)), located_(std::move(located)), is_json_(is_json) {}
+
+  bool ApplyInText(const Change& change, const boost::json::value& wanted);
+  bool PrintAnew(const boost::json::value& wanted);
 
   std::string text_;
   doc::Located located_;
+  bool is_json_;
   bool is_reprinted_ = false;
 };
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/manifest/draft.h"
+#include "src/manifest/kubernetes.h"
 #include "src/manifest/path.h"
 
 namespace kgpu::manifest {
@@ -23,9 +25,11 @@ std::string_view ToString(Severity severity);
 struct Finding {
   std::string_view id;  // "api-gone": never changes
   Severity severity = Severity::kError;
-  Path path{};                // of what is meant
-  std::string value{};        // that stands there
-  std::string gone_by{};      // the version of Kubernetes that does not know it; empty: no version
+  Path path{};            // of what is meant
+  std::string value{};    // that stands there
+  std::string gone_by{};  // the version of Kubernetes that does not know it; empty: no version
+  // The version from which the mend works; nothing: from `gone_by` on.
+  std::optional<KubernetesVersion> mend_from{};
   std::string message{};      // what is wrong
   std::string mend{};         // what to do
   std::vector<Change> fix{};  // does so; none: only a person can

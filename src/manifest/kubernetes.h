@@ -21,6 +21,6 @@ struct KubernetesVersion {
 };
 
 // The one that manifests are held against where nobody names one.
-inline constexpr KubernetesVersion kNewestKubernetes{1, 35};
+inline constexpr KubernetesVersion kNewestKubernetes{1, 37};
 
 }  // namespace kgpu::manifest

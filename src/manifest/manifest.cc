@@ -18,17 +18,22 @@ namespace {
 
 namespace json = boost::json;
 
-// One document is mended so often at most: each mend ends a finding, and brings none.
+// One document is mended so often at most: each mend ends a finding, and brings none. It also reads
+// the document anew, so that of a large one only so many bytes are read altogether.
 constexpr size_t kMostMends = 300;
+constexpr size_t kMostBytesRead = size_t{16} << 20;
 constexpr size_t kWalkDepth = 64;
 
-constexpr std::array<RuleEntry, 14> kRules = {{
+constexpr std::array<RuleEntry, 15> kRules = {{
     {"api-gone", "An API version that the cluster does not serve", true},
     {"resource-key-gone", "`alpha.kubernetes.io/nvidia-gpu`", true},
     {"gpu-fraction", "A GPU count that is not whole", false},
     {"gpu-request-without-limit", "A request for GPUs without the limit", true},
     {"gpu-request-differs", "A request for GPUs that is not the limit", true},
-    {"host-driver-mount", "Files or nodes of the driver mounted from the host", true},
+    {"host-driver-mount",
+     "Files or nodes of the driver mounted from the host (left to a person where no GPU is asked "
+     "for)",
+     true},
     {"visible-devices-set", "`NVIDIA_VISIBLE_DEVICES` (left to a person where no GPU is asked for)",
      true},
     {"gpu-privileged", "A privileged container that asks for GPUs", false},
@@ -39,6 +44,7 @@ constexpr std::array<RuleEntry, 14> kRules = {{
      "Annotations that nothing reads (left to a person where they say more than yes)", true},
     {"feature-gate-gone", "Feature gates that components no longer know", true},
     {"kubelet-flag-gone", "Flags that the kubelet no longer knows", true},
+    {"merge-key", "A merge key of YAML: what it brings is not looked at", false},
 }};
 
 class Walker {
@@ -47,6 +53,7 @@ class Walker {
 
   Findings Walk(const json::value& root) {
     Object(root, Path(), 0);
+    std::ranges::for_each(findings_, [this](Finding& finding) { HoldBack(finding); });
     return std::move(findings_);
   }
 
@@ -63,7 +70,9 @@ class Walker {
     }
     CheckApi(object, at, target_, findings_);
     CheckKubeletConfig(object, at, target_, findings_);
+    CheckCounts(object, at, findings_);
     kind_ = kind;
+    space_ = TextOf(FieldOf(&object, "metadata"), "namespace");
     Value(object, at, depth);
   }
 
@@ -83,10 +92,13 @@ class Walker {
       return;
     }
     Metadata(value, at);
+    CheckMergeKey(value, at, findings_);
     for (const auto& field : *fields) {
       const std::string_view key(field.key().data(), field.key().size());
       if (key == "spec" && IsPod(field.value())) {
-        Pod({&field.value(), at.Key(key), kind_});
+        Pod({&field.value(), at.Key(key), kind_, space_});
+      } else if (key == "container" && FieldOf(&field.value(), "image") != nullptr) {
+        Pod({&value, at, kind_, space_});  // a workflow's step
       }
       Value(field.value(), at.Key(key), depth + 1);
     }
@@ -103,7 +115,7 @@ class Walker {
       return;
     }
     const json::value* spec = FieldOf(&value, "spec");
-    const PodSpec pod{spec, at.Key("spec"), kind_};
+    const PodSpec pod{spec, at.Key("spec"), kind_, space_};
     const bool is_pod = spec != nullptr && IsPod(*spec);
     CheckAnnotations(*metadata, at.Key("metadata"), is_pod ? &pod : nullptr, findings_);
   }
@@ -112,12 +124,27 @@ class Walker {
     CheckResources(pod, findings_);
     CheckDriverMounts(pod, findings_);
     CheckAccounting(pod, findings_);
-    CheckPlacement(pod, findings_);
+    CheckPlacement(pod, target_, findings_);
     CheckArguments(pod, target_, findings_);
+  }
+
+  // What takes the place of the old has to be there.
+  void HoldBack(Finding& finding) const {
+    const auto gone_by = KubernetesVersion::Parse(finding.gone_by);
+    if (gone_by.ok() && target_ < *gone_by && finding.severity == Severity::kError) {
+      finding.severity = Severity::kWarning;
+    }
+    const KubernetesVersion from =
+        finding.mend_from.value_or(gone_by.ok() ? *gone_by : KubernetesVersion());
+    if (target_ < from && !finding.fix.empty()) {
+      finding.fix.clear();
+      finding.mend += fmt::format("; from Kubernetes {} on", from.str());
+    }
   }
 
   KubernetesVersion target_;
   std::string_view kind_;
+  std::string_view space_;
   Findings findings_;
 };
 
@@ -158,7 +185,8 @@ std::vector<FoundFinding> Locate(Findings findings, const doc::Located& located,
 
 // Applies what can be mended, one finding at a time: a mend may move what others speak of.
 Findings MendAll(Draft& draft, const KubernetesVersion& target) {
-  for (size_t i = 0; i < kMostMends; ++i) {
+  const size_t most = std::clamp(kMostBytesRead / (draft.text().size() + 1), size_t{1}, kMostMends);
+  for (size_t i = 0; i < most; ++i) {
     Findings findings = Walker(target).Walk(draft.located().root);
     bool is_changed = false;
     for (const Finding& finding : findings) {

@@ -75,11 +75,13 @@ std::vector<Row> Rows() {
        Pod("    resources: {requests: {nvidia.com/gpu: 2}, limits: {nvidia.com/gpu: 1}}\n"),
        "gpu-request-differs", true},
       {"driver files",
+       Pod(kLimit, "  volumes: [{name: v, hostPath: {path: /usr/lib/nvidia-384}}]\n"),
+       "host-driver-mount", true},
+      {"device node", Pod(kLimit, "  volumes:\n  - {name: v, hostPath: {path: /dev/nvidia0}}\n"),
+       "host-driver-mount", true},
+      {"driver files without a GPU",
        Pod("    image: x\n", "  volumes: [{name: v, hostPath: {path: /usr/lib/nvidia-384}}]\n"),
-       "host-driver-mount", true},
-      {"device node",
-       Pod("    image: x\n", "  volumes:\n  - {name: v, hostPath: {path: /dev/nvidia0}}\n"),
-       "host-driver-mount", true},
+       "host-driver-mount", false},
       {"all with a GPU",
        Pod("    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n" + std::string(kLimit)),
        "visible-devices-set", true},
@@ -106,6 +108,23 @@ std::vector<Row> Rows() {
        "feature-gate-gone", true},
       {"kubelet's gate", "kind: KubeletConfiguration\nfeatureGates: {DevicePlugins: true}\n",
        "feature-gate-gone", true},
+      {"quota", "kind: ResourceQuota\nspec: {hard: {requests.alpha.kubernetes.io/nvidia-gpu: 4}}\n",
+       "resource-key-gone", true},
+      {"range",
+       "kind: LimitRange\nspec:\n  limits:\n  - max: {alpha.kubernetes.io/nvidia-gpu: 4}\n",
+       "resource-key-gone", true},
+      {"workflow's step",
+       "kind: Workflow\nspec:\n  templates:\n  - name: a\n    container:\n      image: x\n"
+       "      resources: {limits: {alpha.kubernetes.io/nvidia-gpu: 1}}\n",
+       "resource-key-gone", true},
+      {"privileged in the words of an older YAML",
+       Pod("    securityContext: {privileged: yes}\n" + std::string(kLimit)), "gpu-privileged",
+       false},
+      {"budget for all",
+       "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nspec: {selector: {}}\n", "api-gone",
+       false},
+      {"policy of the scheduler", "apiVersion: v1\nkind: Policy\n", "api-gone", false},
+      {"merge key", "x: &x {a: 1}\ny:\n  <<: *x\n", "merge-key", false},
       {"kubelet's flag", Pod("    command: [kubelet, --network-plugin=cni]\n"), "kubelet-flag-gone",
        true},
   };
@@ -198,6 +217,125 @@ TEST(ManifestTest, APartOfTheNodeMayMountTheDriver) {
                 "  - {name: b, hostPath: {path: /usr/local/nvidia}}\n"))
           .findings,
       IsEmpty());
+}
+
+TEST(ManifestTest, InstallersAndMonitorsMayMountTheDriver) {
+  const std::string mount = "  - {name: v, hostPath: {path: /home/kubernetes/bin/nvidia}}\n";
+  const std::string installer =
+      "  initContainers: [{name: i, securityContext: {privileged: true}}]\n";
+  EXPECT_THAT(Check(Pod("    image: x\n", installer + "  volumes:\n" + mount)).findings, IsEmpty());
+  EXPECT_THAT(Check(Pod("    image: x\n", "  hostPID: true\n  volumes:\n" + mount)).findings,
+              IsEmpty());
+  for (const char* path : {"/", "/dev", "/dev/", "/etc/cdi", "/run/nvidia/driver",
+                           "/var/lib/kubelet", "/var/lib/kubelet/pod-resources"}) {
+    const std::string other = fmt::format("  - {{name: n, hostPath: {{path: {}}}}}\n", path);
+    EXPECT_THAT(Check(Pod("    image: x\n", "  volumes:\n" + other + mount)).findings, IsEmpty())
+        << path;
+  }
+}
+
+TEST(ManifestTest, AClaimAsksForAGpuToo) {
+  EXPECT_THAT(Check(Pod("    resources: {claims: [{name: gpu}]}\n",
+                        "  runtimeClassName: nvidia\n  resourceClaims: [{name: gpu, "
+                        "resourceClaimName: c}]\n"))
+                  .findings,
+              IsEmpty());
+}
+
+TEST(ManifestTest, OnlyWhatIsServedTakesThePlaceOfTheOld) {
+  const std::string claim = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\n";
+  Report report = Check(claim, {1, 33});
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].finding.severity, Severity::kInfo);
+  EXPECT_THAT(report.findings[0].finding.mend, HasSubstr("from Kubernetes 1.34 on"));
+  EXPECT_EQ(report.modern, claim);
+  report = Check(claim, {1, 34});
+  EXPECT_THAT(report.modern, HasSubstr("resource.k8s.io/v1\n"));
+  const std::string job = "apiVersion: batch/v1beta1\nkind: CronJob\n";
+  EXPECT_EQ(Check(job, {1, 20}).modern, job);
+}
+
+TEST(ManifestTest, AFlagStaysAsLongAsTheKubeletKnowsIt) {
+  const std::string pod = Pod("    command: [kubelet, --container-runtime=remote]\n");
+  EXPECT_EQ(Check(pod, {1, 23}).modern, pod);
+  EXPECT_THAT(Check(pod, {1, 27}).modern, Not(HasSubstr("container-runtime")));
+}
+
+TEST(ManifestTest, WhileBothTaintsAreAboutBothAreTolerated) {
+  const std::string pod = Pod("    image: x\n",
+                              "  tolerations:\n  - key: node-role.kubernetes.io/master\n"
+                              "    operator: Exists\n");
+  const Report report = Check(pod, {1, 23});
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_THAT(report.modern, HasSubstr("node-role.kubernetes.io/master"));
+  EXPECT_THAT(report.modern, HasSubstr("node-role.kubernetes.io/control-plane"));
+  EXPECT_THAT(Check(report.modern, {1, 23}).findings, IsEmpty());
+}
+
+TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseIsNotPrintedAnew) {
+  const std::string pod =
+      "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: "
+      "NVIDIA_VISIBLE_DEVICES, value: all}], resources: {limits: {nvidia.com/gpu: 1}}}], "
+      "volumes: [{name: v, secret: {secretName: s, defaultMode: 0400}}]}}\n";
+  const Report report = Check(pod);
+  EXPECT_EQ(report.modern, pod);
+  EXPECT_EQ(report.left.size(), 1U);
+}
+
+TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseStaysBesideAMend) {
+  const Report report = Check(Pod("    resources: {limits: {alpha.kubernetes.io/nvidia-gpu: 1}}\n",
+                                  "  volumes:\n  - name: v\n    secret: {defaultMode: 0400}\n"));
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_THAT(report.modern, HasSubstr("defaultMode: 0400"));
+}
+
+TEST(ManifestTest, ACommaWithinAWordEndsItOnlyWithinBrackets) {
+  const Report report =
+      Check(Pod("    args:\n    # gates\n    - --feature-gates=Accelerators=true,"
+                "Other=true  # two\n"));
+  EXPECT_THAT(report.reprinted, IsEmpty());
+  EXPECT_THAT(report.modern, HasSubstr("    # gates\n"));
+  EXPECT_THAT(report.modern, HasSubstr("\"--feature-gates=Other=true\"  # two\n"));
+}
+
+TEST(ManifestTest, JsonStaysJson) {
+  const Report report = Check(
+      R"({"kind": "KubeletConfiguration", "featureGates": {"DevicePlugins": true, "X": true}})");
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_TRUE(report.modern.starts_with("{")) << report.modern;
+  EXPECT_THAT(report.modern, HasSubstr("\"X\": true"));
+  EXPECT_THAT(report.reprinted, IsEmpty());
+}
+
+TEST(ManifestTest, WhatUpdatedOnDeleteGoesOnDoingSo) {
+  const Report report = Check(
+      "apiVersion: extensions/v1beta1\nkind: DaemonSet\nspec:\n  template:\n    metadata:\n"
+      "      labels: {app: driver}\n    spec:\n      containers: [{name: c}]\n");
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_THAT(report.modern, HasSubstr("type: OnDelete"));
+  EXPECT_THAT(report.findings.at(0).finding.mend, HasSubstr("OnDelete"));
+}
+
+TEST(ManifestTest, OnlyPodsOfTheSystemWereCritical) {
+  const std::string critical =
+      "apiVersion: v1\nkind: Pod\nmetadata:\n  namespace: {}\n  annotations:\n"
+      "    scheduler.alpha.kubernetes.io/critical-pod: ''\n    a: b\nspec:\n  containers:\n"
+      "  - name: c\n";
+  EXPECT_THAT(Check(fmt::format(fmt::runtime(critical), "kube-system")).modern,
+              HasSubstr("priorityClassName: system-cluster-critical"));
+  const Report report = Check(fmt::format(fmt::runtime(critical), "team-a"));
+  EXPECT_THAT(report.modern, Not(HasSubstr("priorityClassName")));
+  EXPECT_THAT(report.left, IsEmpty());
+}
+
+TEST(ManifestTest, APathThatEndsLikeTheKubeletIsNoKubelet) {
+  EXPECT_THAT(
+      Check(Pod("    args: [--root-dir=/var/lib/kubelet, --container-runtime=containerd]\n"))
+          .findings,
+      IsEmpty());
+  EXPECT_THAT(
+      IdsOf(Check(Pod("    args: [/usr/bin/kubelet, --container-runtime=remote]\n")).findings),
+      ElementsAre("kubelet-flag-gone"));
 }
 
 TEST(ManifestTest, ADocumentThatCanNotBeMendedInPlaceIsPrintedAnew) {

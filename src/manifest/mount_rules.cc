@@ -24,9 +24,12 @@ constexpr std::array<std::string_view, 14> kDriverPaths = {
     "/usr/bin/nvidia-",     "/usr/lib/libcuda",
     "/usr/lib/libnvidia",   "/usr/lib64/libcuda",
     "/usr/lib64/libnvidia", "/home/kubernetes/bin/nvidia"};
-// A pod that has these is a part of the node, which may well need the driver's files.
-constexpr std::array<std::string_view, 3> kNodePaths = {
-    "/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry", "/var/run/cdi"};
+// A pod that has these, or something below them, is a part of the node, which may well need the
+// driver's files.
+constexpr std::array<std::string_view, 5> kNodePaths = {"/var/lib/kubelet", "/var/run/cdi",
+                                                        "/run/cdi", "/etc/cdi", "/run/nvidia"};
+// And one that has the whole of these.
+constexpr std::array<std::string_view, 2> kWholePaths = {"/", "/dev"};
 
 bool IsDriverPath(std::string_view path) {
   if (std::ranges::any_of(kDriverPaths,
@@ -39,12 +42,33 @@ bool IsDriverPath(std::string_view path) {
          (name.starts_with("libcuda.so") || name.starts_with("libnvidia-"));
 }
 
-bool IsPartOfNode(const std::vector<Container>& volumes) {
-  return std::ranges::any_of(volumes, [](const Container& volume) {
-    const std::string_view path = TextOf(FieldOf(volume.value, "hostPath"), "path");
-    return std::ranges::any_of(kNodePaths,
-                               [path](std::string_view head) { return path.starts_with(head); });
-  });
+bool IsNodePath(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) {
+    path.remove_suffix(1);
+  }
+  return std::ranges::find(kWholePaths, path) != kWholePaths.end() ||
+         std::ranges::any_of(kNodePaths, [path](std::string_view head) {
+           return path == head || path.starts_with(fmt::format("{}/", head));
+         });
+}
+
+bool HasTrue(const json::value* map, std::string_view key) {
+  const json::value* value = FieldOf(map, key);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+// Drivers' installers, plugins, monitors.
+bool IsPartOfNode(const PodSpec& pod, const std::vector<Container>& volumes) {
+  const std::vector<Container> starters = ItemsOf(pod.spec, pod.path, "initContainers");
+  return HasTrue(pod.spec, "hostPID") ||
+         std::ranges::any_of(starters,
+                             [](const Container& starter) {
+                               return HasTrue(FieldOf(starter.value, "securityContext"),
+                                              "privileged");
+                             }) ||
+         std::ranges::any_of(volumes, [](const Container& volume) {
+           return IsNodePath(TextOf(FieldOf(volume.value, "hostPath"), "path"));
+         });
 }
 
 // The mounts of a volume in all containers, the last first: each is found where it was once those
@@ -66,7 +90,7 @@ std::vector<Change> Unmount(const PodSpec& pod, std::string_view volume) {
 
 void CheckDriverMounts(const PodSpec& pod, Findings& findings) {
   const std::vector<Container> volumes = ItemsOf(pod.spec, pod.path, "volumes");
-  if (IsPartOfNode(volumes)) {
+  if (IsPartOfNode(pod, volumes)) {
     return;
   }
   for (const Container& volume : volumes) {
@@ -83,8 +107,11 @@ void CheckDriverMounts(const PodSpec& pod, Findings& findings) {
         "the driver's files and nodes come with the GPU: mounted by hand they are of one host, and "
         "whoever has them has every GPU";
     finding.mend = "leave out the volume and its mounts, ask for nvidia.com/gpu in limits";
-    finding.fix = Unmount(pod, TextOf(volume.value, "name"));
-    finding.fix.push_back({Change::Kind::kRemove, volume.path, {}, ""});
+    // Without a GPU asked for nothing would take their place.
+    if (AsksForGpus(pod)) {
+      finding.fix = Unmount(pod, TextOf(volume.value, "name"));
+      finding.fix.push_back({Change::Kind::kRemove, volume.path, {}, ""});
+    }
     findings.push_back(std::move(finding));
   }
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/base/strings.h"
 #include "src/manifest/containers.h"
@@ -20,25 +21,27 @@ struct LabelRow {
   std::string_view old_key;
   std::string_view key;
   std::string_view gone_by;  // empty: deprecated, and may go with any version
+  KubernetesVersion from;    // that has the new one
   bool is_same_value = true;
 };
 
 constexpr std::array<LabelRow, 9> kLabels = {{
-    {"alpha.kubernetes.io/nvidia-gpu-name", "nvidia.com/gpu.product", "1.11"},
-    {"accelerator", "nvidia.com/gpu.product", "1.11", false},
-    {"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "1.24"},
-    {"beta.kubernetes.io/os", "kubernetes.io/os", ""},
-    {"beta.kubernetes.io/arch", "kubernetes.io/arch", ""},
-    {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", ""},
-    {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone", ""},
-    {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region", ""},
-    {"kubernetes.io/accelerator", "nvidia.com/gpu.product", "1.11", false},
+    {"alpha.kubernetes.io/nvidia-gpu-name", "nvidia.com/gpu.product", "1.11", {1, 8}},
+    {"accelerator", "nvidia.com/gpu.product", "1.11", {1, 8}, false},
+    {"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "1.24", {1, 20}},
+    {"beta.kubernetes.io/os", "kubernetes.io/os", "", {1, 14}},
+    {"beta.kubernetes.io/arch", "kubernetes.io/arch", "", {1, 14}},
+    {"beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", "", {1, 17}},
+    {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone", "", {1, 17}},
+    {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region", "", {1, 17}},
+    {"kubernetes.io/accelerator", "nvidia.com/gpu.product", "1.11", {1, 8}, false},
 }};
 
+// A toleration of a taint that is not there yet does no harm.
 constexpr std::array<LabelRow, 3> kTaints = {{
-    {"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "1.25"},
-    {"node.alpha.kubernetes.io/notReady", "node.kubernetes.io/not-ready", "1.13"},
-    {"node.alpha.kubernetes.io/unreachable", "node.kubernetes.io/unreachable", "1.13"},
+    {"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "1.25", {1, 0}},
+    {"node.alpha.kubernetes.io/notReady", "node.kubernetes.io/not-ready", "1.13", {1, 0}},
+    {"node.alpha.kubernetes.io/unreachable", "node.kubernetes.io/unreachable", "1.13", {1, 0}},
 }};
 
 template <size_t n>
@@ -55,6 +58,7 @@ Finding Describe(std::string_view id, const LabelRow& row, std::string_view what
   finding.path = std::move(path);
   finding.value = row.old_key;
   finding.gone_by = row.gone_by;
+  finding.mend_from = row.from;
   finding.message = row.gone_by.empty()
                         ? fmt::format("this {} is deprecated", what)
                         : fmt::format("no node has this {} unless somebody sets it", what);
@@ -115,9 +119,39 @@ void CheckKey(std::string_view id, std::string_view what, const Container& item,
   findings.push_back(std::move(finding));
 }
 
+bool IsToleratedAs(const std::vector<Container>& tolerations, const json::value& old,
+                   std::string_view key) {
+  return std::ranges::any_of(tolerations, [&old, key](const Container& toleration) {
+    return TextOf(toleration.value, "key") == key &&
+           TextOf(toleration.value, "effect") == TextOf(&old, "effect");
+  });
+}
+
+// While nodes may still have the old taint both are tolerated.
+void CheckToleration(const Container& toleration, const std::vector<Container>& all,
+                     const PodSpec& pod, const KubernetesVersion& target, Findings& findings) {
+  const LabelRow* row = FindRow(kTaints, TextOf(toleration.value, "key"));
+  const auto gone_by = KubernetesVersion::Parse(row == nullptr ? "1.0" : row->gone_by);
+  if (row == nullptr || !gone_by.ok() || *gone_by <= target) {
+    CheckKey("taint-gone", "taint", toleration, row, findings);
+    return;
+  }
+  if (IsToleratedAs(all, *toleration.value, row->key)) {
+    return;
+  }
+  Finding finding = Describe("taint-gone", *row, "taint", toleration.path.Key("key"));
+  finding.mend = fmt::format("{} beside it, until {}", row->key, row->gone_by);
+  json::array both = *FieldOf(pod.spec, "tolerations")->if_array();
+  json::object added = toleration.value->get_object();
+  added["key"] = json::string_view(row->key.data(), row->key.size());
+  both.push_back(std::move(added));
+  finding.fix.push_back({Change::Kind::kSet, pod.path.Key("tolerations"), std::move(both), ""});
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
-void CheckPlacement(const PodSpec& pod, Findings& findings) {
+void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Findings& findings) {
   CheckSelector(pod, findings);
   for (const Container& term : TermsOf(pod)) {
     for (const Container& rule : ItemsOf(term.value, term.path, "matchExpressions")) {
@@ -125,9 +159,9 @@ void CheckPlacement(const PodSpec& pod, Findings& findings) {
                findings);
     }
   }
-  for (const Container& toleration : ItemsOf(pod.spec, pod.path, "tolerations")) {
-    CheckKey("taint-gone", "taint", toleration, FindRow(kTaints, TextOf(toleration.value, "key")),
-             findings);
+  const std::vector<Container> tolerations = ItemsOf(pod.spec, pod.path, "tolerations");
+  for (const Container& toleration : tolerations) {
+    CheckToleration(toleration, tolerations, pod, target, findings);
   }
 }
 

@@ -61,6 +61,7 @@ class Checker {
     finding.path = path_.Key(list).Key(kOldKey);
     finding.value = Shown(*value);
     finding.gone_by = "1.11";
+    finding.mend_from = KubernetesVersion{1, 8};
     finding.message = "no node has this resource any more: the pod stays pending";
     finding.mend = fmt::format("{}: {}", kKey, finding.value);
     const bool has_both = Get(list, kKey) != nullptr;
@@ -146,6 +147,52 @@ bool IsGpuKey(std::string_view key) {
 void CheckResources(const PodSpec& pod, Findings& findings) {
   for (const Container& container : ContainersOf(pod)) {
     Checker(*container.value, container.path, findings).Check();
+  }
+}
+
+namespace {
+
+// "requests.alpha.kubernetes.io/nvidia-gpu" of a quota, the bare key of a range.
+void CheckCountKeys(const json::value* map, const Path& at, Findings& findings) {
+  const json::object* fields = map == nullptr ? nullptr : map->if_object();
+  for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
+    const auto& field = *(fields->begin() + i);
+    const std::string_view key(field.key().data(), field.key().size());
+    if (!key.ends_with(kOldKey)) {
+      continue;
+    }
+    // A quota of extended resources is one of requests: there are no others.
+    const std::string modern =
+        key == kOldKey ? std::string(kKey) : fmt::format("requests.{}", kKey);
+    Finding finding;
+    finding.id = "resource-key-gone";
+    finding.path = at.Key(key);
+    finding.value = Shown(field.value());
+    finding.gone_by = "1.11";
+    finding.mend_from = KubernetesVersion{1, 9};
+    finding.message = "no node has this resource any more: the rule bounds nothing";
+    finding.mend = fmt::format("{}: {}", modern, finding.value);
+    const bool has_both = FieldOf(map, modern) != nullptr;
+    finding.fix.push_back(
+        {has_both ? Change::Kind::kRemove : Change::Kind::kRename, finding.path, {}, modern});
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+void CheckCounts(const json::value& object, const Path& at, Findings& findings) {
+  const std::string_view kind = TextOf(&object, "kind");
+  const json::value* spec = FieldOf(&object, "spec");
+  if (kind == "ResourceQuota") {
+    CheckCountKeys(FieldOf(spec, "hard"), at.Key("spec").Key("hard"), findings);
+  } else if (kind == "LimitRange") {
+    for (const Container& limit : ItemsOf(spec, at.Key("spec"), "limits")) {
+      for (const std::string_view key :
+           {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
+        CheckCountKeys(FieldOf(limit.value, key), limit.path.Key(key), findings);
+      }
+    }
   }
 }
 

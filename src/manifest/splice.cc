@@ -125,7 +125,7 @@ class Lines {
 using Block = Lines::Block;
 
 // Where a scalar or a key that begins at `at` ends.
-size_t TokenEnd(std::string_view line, size_t at) {
+size_t TokenEnd(std::string_view line, size_t at, bool is_within_brackets) {
   if (at >= line.size()) {
     return at;
   }
@@ -143,8 +143,9 @@ size_t TokenEnd(std::string_view line, size_t at) {
   size_t end = at;
   while (end < line.size()) {
     const std::string_view rest = line.substr(end);
-    if (rest.starts_with(": ") || rest == ":" || rest.starts_with(" #") || rest.starts_with(',') ||
-        rest.starts_with('}') || rest.starts_with(']') || rest.starts_with("\r")) {
+    const bool is_bracket = rest.starts_with(',') || rest.starts_with('}') || rest.starts_with(']');
+    if (rest.starts_with(": ") || rest == ":" || rest.starts_with(" #") || rest.starts_with("\r") ||
+        (is_bracket && is_within_brackets)) {
       break;
     }
     ++end;
@@ -181,7 +182,8 @@ std::vector<std::string> FieldText(std::string_view key, const json::value& valu
 
 class Splicer {
  public:
-  Splicer(std::string_view text, const doc::Located& located) : lines_(text), located_(located) {}
+  Splicer(std::string_view text, const doc::Located& located, bool is_within_brackets)
+      : lines_(text), located_(located), is_within_brackets_(is_within_brackets) {}
 
   std::optional<std::string> Make(const Change& change) {
     if (change.path.empty() || !Do(change)) {
@@ -226,7 +228,7 @@ class Splicer {
     if (at >= line.size()) {
       return false;
     }
-    line.replace(at, TokenEnd(line, at) - at, token);
+    line.replace(at, TokenEnd(line, at, is_within_brackets_) - at, token);
     return true;
   }
 
@@ -299,13 +301,14 @@ class Splicer {
 
   Lines lines_;
   const doc::Located& located_;
+  bool is_within_brackets_;
 };
 
 }  // namespace
 
 std::optional<std::string> Splice(std::string_view text, const doc::Located& located,
-                                  const Change& change) {
-  return Splicer(text, located).Make(change);
+                                  const Change& change, bool is_within_brackets) {
+  return Splicer(text, located, is_within_brackets).Make(change);
 }
 
 }  // namespace kgpu::manifest

@@ -11,8 +11,9 @@
 namespace kgpu::manifest {
 
 // The text with `change` made, or nothing where it can not be done so. What comes back may be
-// wrong: it counts only where it parses to the right tree.
+// wrong: it counts only where it parses to the right tree. `is_within_brackets`: whether a scalar
+// that is changed ends at the next comma or bracket.
 std::optional<std::string> Splice(std::string_view text, const doc::Located& located,
-                                  const Change& change);
+                                  const Change& change, bool is_within_brackets);
 
 }  // namespace kgpu::manifest

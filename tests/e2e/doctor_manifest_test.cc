@@ -44,6 +44,10 @@ TEST(DoctorManifestTest, TheModernOneTakesItsPlaceAndKubectlReadsIt) {
   EXPECT_EQ(dir.ReadFile("m.yaml.before-kgpu"), OldManifest());
   result = RunProgram({"kgpu", "doctor", "manifest", dir.At("m.yaml")}, kPatience);
   EXPECT_EQ(result.code, 0) << result.out;
+  dir.WriteFile("m.yaml", OldManifest() + "# again\n");
+  result = RunProgram({"kgpu", "doctor", "manifest", "--in-place", dir.At("m.yaml")}, kPatience);
+  EXPECT_EQ(dir.ReadFile("m.yaml.before-kgpu"), OldManifest()) << "the first text stays";
+  EXPECT_EQ(dir.ReadFile("m.yaml.before-kgpu.2"), OldManifest() + "# again\n");
   if (!HasKubectl()) {
     GTEST_SKIP() << "there is no kubectl here: the rest was not seen";
   }
