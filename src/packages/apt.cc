@@ -33,6 +33,10 @@ bool HasUnfinished(const PackageList& list, const std::vector<std::string>& exce
   });
 }
 
+bool AsksForVersion(const std::string& name) {
+  return name.find('=') != std::string::npos;
+}
+
 // Whether the package that `name` asks for is wholly there: in the version asked for, or in any.
 bool IsThere(const PackageList& list, std::string_view name) {
   const size_t equals = name.find('=');
@@ -115,12 +119,17 @@ Status AptManager::Install(const std::vector<std::string>& names) {
     RETURN_IF_ERROR(Configure());
     ASSIGN_OR_RETURN(before, List());
   }
-  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "install"};
-  std::ranges::copy_if(names, std::back_inserter(arguments),
+  std::vector<std::string> missing;
+  std::ranges::copy_if(names, std::back_inserter(missing),
                        [&before](const std::string& name) { return !IsThere(before, name); });
-  if (arguments.size() == 3 && !HasUnfinished(before)) {
+  if (missing.empty() && !HasUnfinished(before)) {
     return OkStatus();
   }
+  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "install"};
+  if (std::ranges::any_of(missing, AsksForVersion)) {
+    arguments.emplace_back("--allow-downgrades");  // the way back to what was there
+  }
+  std::ranges::move(missing, std::back_inserter(arguments));
   const StatusOr<sys::RunResult> result = AptGet(std::move(arguments), kChangeDeadline);
   if (!result.ok()) {
     return TakeBack(before, result.status());

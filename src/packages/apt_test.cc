@@ -78,7 +78,8 @@ TEST_F(AptTest, LeavesWhatIsThereAsItIs) {
 
 TEST_F(AptTest, InstallsTheVersionAskedFor) {
   ASSERT_OK(apt_->Install({"library=535.1"}));
-  EXPECT_THAT(debian_.Changes(), ElementsAre(Contains("library=535.1")));
+  EXPECT_THAT(debian_.Changes(),
+              ElementsAre(AllOf(Contains("library=535.1"), Contains("--allow-downgrades"))));
   ASSERT_OK(apt_->Install({"library=535.1"}));
   EXPECT_EQ(debian_.Changes().size(), 1U);
 }

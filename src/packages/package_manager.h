@@ -26,10 +26,11 @@ class PackageManager {
   virtual StatusOr<std::map<std::string, std::string>> Installed() = 0;
 
   // Installs all of `names` (names, "name=version", paths of the host, URLs) and what they need;
-  // those that are there stay as they are. What a killed run left half-done is finished first.
-  // When it goes wrong, what came is taken off again; what could not be, the error names.
-  // Errors: FailedPrecondition (the manager's own reason), Unavailable (another one has its lock),
-  // DeadlineExceeded, InvalidArgument (a name that the manager would take for an option).
+  // those that are there stay as they are, but for one whose version is named. What a killed run
+  // left half-done is finished first. When it goes wrong, what came is taken off again; what could
+  // not be, the error names. Errors: FailedPrecondition (the manager's own reason), Unavailable
+  // (another one has its lock), DeadlineExceeded, InvalidArgument (a name that the manager would
+  // take for an option).
   virtual Status Install(const std::vector<std::string>& names) = 0;
 
   // Removes exactly these, with their configuration; those that are not there are passed over.

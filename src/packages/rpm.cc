@@ -69,7 +69,9 @@ bool PassedOver(Front front, const sys::RunResult& result) {
 
 std::vector<std::string> InstallArguments(Front front) {
   if (front == Front::kZypper) {
-    return {"--non-interactive", "install", "--auto-agree-with-licenses"};
+    // --oldpackage: the way back to what was there. A name without a version gets the newest
+    // anyway.
+    return {"--non-interactive", "install", "--auto-agree-with-licenses", "--oldpackage"};
   }
   return {"-y", "install"};
 }

@@ -113,7 +113,7 @@ TEST_F(RpmTest, ZypperInstallsWithoutAsking) {
   ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver"}));
   EXPECT_THAT(host_.argvs,
               ElementsAre(ElementsAre("/usr/bin/zypper", "--non-interactive", "install",
-                                      "--auto-agree-with-licenses", "driver")));
+                                      "--auto-agree-with-licenses", "--oldpackage", "driver")));
 }
 
 TEST_F(RpmTest, LeavesWhatIsThereAsItIs) {
