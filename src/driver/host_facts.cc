@@ -47,11 +47,6 @@ constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
                                                         "yum",
                                                         "zypper"};
 
-// Units that keep the kernel module in use.
-constexpr std::array<std::string_view, 5> kUsers = {
-    "display-manager.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
-    "nvidia-dcgm.service", "nvidia-powerd.service"};
-
 // Digits compare as numbers, so that 6.1.0-9 comes before 6.1.0-18.
 bool ComesBefore(const std::string& left, const std::string& right) {
   size_t i = 0;
@@ -216,15 +211,20 @@ void ReadTools(const sys::Root& host, HostFacts& facts) {
     facts.bootloader = "systemd-boot";
   }
   facts.has_systemd = engine::HasSystemd(host);
-  for (const std::string_view unit : kUsers) {
-    for (const std::string_view folder :
-         {"etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"}) {
-      if (host.LinkStat(fmt::format("{}/{}", folder, unit)).ok()) {
-        facts.users.emplace_back(unit);
-        break;
-      }
+}
+
+void ReadUsers(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
+  const std::string systemctl = facts.Program("systemctl");
+  if (facts.has_systemd && !systemctl.empty()) {
+    StatusOr<std::vector<std::string>> users = FindGpuUnits(host, systemctl, runner);
+    if (users.ok()) {
+      facts.users = *std::move(users);
+    } else {
+      facts.problems.push_back(
+          fmt::format("which units hold the GPUs: {}", Message(users.status())));
     }
   }
+  facts.holders = FindGpuHolders(host);
 }
 
 StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path) {
@@ -240,9 +240,12 @@ StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& pa
 
 void ReadSpace(const sys::Root& host, HostFacts& facts) {
   using Space = struct statvfs;
-  Space info = {};
-  if (statvfs(host.At("usr").c_str(), &info) == 0) {
-    facts.free_bytes = uint64_t{info.f_bavail} * info.f_frsize;
+  for (const char* folder : {"/usr", "/var", "/boot"}) {
+    Space info = {};
+    const auto path = host.Resolve(folder);
+    if (path.ok() && statvfs(host.At(*path).c_str(), &info) == 0) {
+      facts.space.push_back({folder, uint64_t{info.f_bavail} * info.f_frsize});
+    }
   }
 }
 
@@ -277,6 +280,7 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
   }
   facts.nvswitches = static_cast<unsigned>(facts.doctor.pci.nvswitches.size());
   ReadTools(host, facts);
+  ReadUsers(host, runner, facts);
   ReadPackages(host, runner, facts);
   facts.apt = ReadAptSources(host);
   facts.repositories = ReadRpmRepositories(host);

@@ -13,6 +13,7 @@
 #include "src/doctor/facts.h"
 #include "src/driver/apt_sources.h"
 #include "src/driver/generation.h"
+#include "src/driver/gpu_holders.h"
 #include "src/driver/packages.h"
 #include "src/driver/repo_files.h"
 #include "src/driver/run_file.h"
@@ -71,6 +72,12 @@ struct GpuId {
   Generation generation = Generation::kUnknown;
 };
 
+// What is left on the file system of a folder.
+struct FreeSpace {
+  std::string folder;  // "/usr"
+  uint64_t bytes = 0;
+};
+
 struct HostFacts {
   doctor::Facts doctor;
   Distribution distribution;
@@ -84,14 +91,15 @@ struct HostFacts {
   Existing existing = Existing::kNone;
   std::string existing_version;
   bool has_systemd = false;  // it runs this host, so units can be stopped and started
-  std::vector<std::string>
-      users;               // units that hold the GPUs and are here: "display-manager.service"
-  std::string initramfs;   // "update-initramfs", "dracut", "mkinitcpio"; empty: none
-  std::string bootloader;  // "grub", "grubby", "systemd-boot"; empty: not told
-  std::optional<DriverFile> file;      // --source FILE
-  std::optional<uint64_t> free_bytes;  // where packages go: /usr
-  std::set<std::string> programs;      // of those that planners ask for, their full paths
-  std::vector<std::string> problems;   // what could not be found out, a sentence each
+  // Units that hold the GPUs and run now: "display-manager.service".
+  std::vector<std::string> users;
+  std::vector<GpuHolder> holders;
+  std::string initramfs;              // "update-initramfs", "dracut", "mkinitcpio"; empty: none
+  std::string bootloader;             // "grub", "grubby", "systemd-boot"; empty: not told
+  std::optional<DriverFile> file;     // --source FILE
+  std::vector<FreeSpace> space;       // of the folders that a plan fills
+  std::set<std::string> programs;     // of those that planners ask for, their full paths
+  std::vector<std::string> problems;  // what could not be found out, a sentence each
 
   bool HasPackage(const std::string& name) const { return packages.contains(name); }
   // The full path of a program that is here: "/usr/bin/dnf"; empty: it is not.
@@ -103,9 +111,9 @@ struct FactsOptions {
   std::string file;    // --source FILE, as the host names it; empty: none
 };
 
-// Reads the host and asks rpm, where that is its database. What can not be found out is in
-// `problems`. Errors: NotFound (no os-release, no kernel, no such
-// file), InvalidArgument (a file that is no installer).
+// Reads the host and asks rpm, where that is its database, and systemd which units run. What can
+// not be found out is in `problems`. Errors: NotFound (no os-release, no kernel, no such file),
+// InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
                                     const FactsOptions& options);
 

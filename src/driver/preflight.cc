@@ -10,8 +10,16 @@
 namespace kgpu::driver {
 namespace {
 
-// Packages, their unpacked files, the sources and objects of a module that DKMS builds.
-constexpr uint64_t kNeededSpace = uint64_t{3} << 30;
+struct Need {
+  std::string_view folder;
+  uint64_t bytes = 0;
+  std::string_view what;
+};
+constexpr std::array<Need, 3> kNeeds = {{
+    {"/usr", uint64_t{3} << 30, "packages and what DKMS builds"},
+    {"/var", uint64_t{2} << 30, "packages as they are loaded, the objects of a build"},
+    {"/boot", uint64_t{200} << 20, "an initial RAM disk beside the old one"},
+}};
 
 bool IsDriverPackage(std::string_view name) {
   constexpr std::array<std::string_view, 5> kWords = {"nvidia", "cuda-drivers", "libcuda", "libnv",
@@ -21,12 +29,15 @@ bool IsDriverPackage(std::string_view name) {
 }
 
 void CheckSpace(const HostFacts& facts, std::vector<Finding>& findings) {
-  if (facts.free_bytes && *facts.free_bytes < kNeededSpace) {
-    findings.push_back({.id = "space",
-                        .text = fmt::format("{} MiB are free below /usr, {} are needed to install "
-                                            "and build",
-                                            *facts.free_bytes >> 20, kNeededSpace >> 20),
-                        .mend = "make room: old kernels and caches of packages first"});
+  for (const FreeSpace& space : facts.space) {
+    const auto* need = std::ranges::find(kNeeds, space.folder, &Need::folder);
+    if (need != kNeeds.end() && space.bytes < need->bytes) {
+      findings.push_back(
+          {.id = "space",
+           .text = fmt::format("{} MiB are free below {}, {} are needed: {}", space.bytes >> 20,
+                               space.folder, need->bytes >> 20, need->what),
+           .mend = "make room: old kernels and caches of packages first"});
+    }
   }
 }
 
@@ -72,22 +83,60 @@ void CheckHeld(const HostFacts& facts, std::vector<Finding>& findings) {
   }
 }
 
-// What runs and has the module open: stopped by the plan only where it is a unit.
-void CheckUsers(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
-  const bool unloads = std::ranges::any_of(plan.steps, [](const Step& step) {
+bool Unloads(const Plan& plan) {
+  return std::ranges::any_of(plan.steps, [](const Step& step) {
     return std::holds_alternative<UnloadModules>(step.deed);
   });
+}
+
+// A display ends with its manager, which the plan stops.
+void CheckDisplays(const HostFacts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> names;
   for (const engine::Daemon& daemon : facts.doctor.system.displays) {
     names.push_back(fmt::format("{} ({})", daemon.name, daemon.pid));
   }
-  if (unloads && !names.empty()) {
+  if (!names.empty()) {
     findings.push_back({.id = "display",
                         .is_blocker = false,
                         .text = fmt::format("a display is drawn by {}: it ends for the time of the "
                                             "installation",
                                             Join(names, ", ")),
                         .mend = "save what is open there"});
+  }
+}
+
+// Who has a device open that no unit of ours is stopped for: the modules would stay in use.
+void CheckHolders(const HostFacts& facts, std::vector<Finding>& findings) {
+  std::vector<std::string> names;
+  bool is_in_pod = false;
+  for (const GpuHolder& holder : facts.holders) {
+    const bool draws = std::ranges::any_of(
+        facts.doctor.system.displays,
+        [&holder](const engine::Daemon& daemon) { return daemon.pid == holder.pid; });
+    if (draws || holder.IsOf(facts.users)) {
+      continue;
+    }
+    is_in_pod |= holder.is_in_pod();
+    names.push_back(fmt::format("{} ({})", holder.name, holder.pid));
+  }
+  if (!names.empty()) {
+    const size_t count = names.size();
+    names.resize(std::min<size_t>(count, 8));
+    findings.push_back(
+        {.id = "users",
+         .text =
+             fmt::format("{} processes hold GPUs, so that the modules can not be unloaded: {}{}",
+                         count, Join(names, ", "), count > names.size() ? ", …" : ""),
+         .mend = is_in_pod ? "empty the node first (kubectl drain NODE --ignore-daemonsets), and "
+                             "take device plugins and monitors of GPUs off it"
+                           : "end them, or the containers they are in"});
+  }
+}
+
+void CheckUsers(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
+  if (Unloads(plan) && facts.doctor.driver.is_nvidia_loaded) {
+    CheckDisplays(facts, findings);
+    CheckHolders(facts, findings);
   }
 }
 

@@ -23,8 +23,9 @@ struct Finding {
 std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan);
 
 // Asks the host's package manager, without changing what it knows, whether the packages could be
-// had; apt reads the lists of sources that the plan is yet to add, too. Packages of a repository
-// that a step adds can not be asked for: the finding is no blocker then and says so.
+// had; apt reads the lists of sources that the plan is yet to add, too. What a step adds a
+// repository or chooses a stream for can not be asked for: the distribution's own packages
+// (headers, compilers) are, and a finding that is no blocker says what is left.
 std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
                                    sys::ProgramRunner& runner);
 

@@ -53,18 +53,41 @@ std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::Progr
   return reason.empty() ? sys::Describe(*result) : reason;
 }
 
-bool AddsRepository(const Plan& plan) {
-  return std::ranges::any_of(plan.steps, [](const Step& step) { return step.id == "repository"; });
+// Steps from which on other packages can be had than now.
+bool ChangesSources(const Step& step) {
+  constexpr std::array<std::string_view, 3> kIds = {"repository", "epel", "stream"};
+  return std::ranges::find(kIds, step.id) != kIds.end();
 }
 
-std::vector<std::string> AllPackages(const Plan& plan) {
+// Steps whose packages are the distribution's own, whatever else is added.
+bool IsOwn(const Step& step) {
+  constexpr std::array<std::string_view, 6> kIds = {
+      "headers",         "compilers",           "signing-tool",
+      "repository-tool", "repository-settings", "lock-tool"};
+  return std::ranges::find(kIds, step.id) != kIds.end();
+}
+
+struct Asked {
   std::vector<std::string> names;
+  bool is_all = true;  // nothing of the plan had to be left out
+};
+
+Asked PackagesToAsk(const Plan& plan) {
+  Asked asked;
+  bool is_changed = false;
   for (const Step& step : plan.steps) {
-    if (const auto* install = std::get_if<InstallPackages>(&step.deed)) {
-      names.insert(names.end(), install->names.begin(), install->names.end());
+    is_changed |= ChangesSources(step);
+    const auto* install = std::get_if<InstallPackages>(&step.deed);
+    if (install == nullptr) {
+      continue;
     }
+    if (is_changed && !IsOwn(step)) {
+      asked.is_all = false;
+      continue;
+    }
+    asked.names.insert(asked.names.end(), install->names.begin(), install->names.end());
   }
-  return names;
+  return asked;
 }
 
 void NoteUnresolved(const std::string& what, std::string reason, std::vector<Finding>& findings) {
@@ -156,8 +179,8 @@ std::vector<std::string> AptCommand(const std::string& apt, const std::string& s
   return argv;
 }
 
-void CheckApt(const HostFacts& facts, const Plan& plan, const sys::Root& host,
-              sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
+              const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
   const std::string apt = facts.Program("apt-get");
   if (apt.empty()) {
     findings.push_back(
@@ -190,21 +213,19 @@ void CheckApt(const HostFacts& facts, const Plan& plan, const sys::Root& host,
          .mend = "mend the network, the proxy or the file of sources that is named"});
     return;
   }
-  const std::vector<std::string> names = AllPackages(plan);
   std::vector<std::string> argv =
       AptCommand(apt, inside, {"--simulate", "--no-install-recommends", "install"});
   argv.insert(argv.end(), names.begin(), names.end());
   NoteUnresolved(Join(names, ", "), Try(std::move(argv), host, runner, findings), findings);
 }
 
-void CheckDnf(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+void CheckDnf(const HostFacts& facts, const std::vector<std::string>& names, const sys::Root& host,
               sys::ProgramRunner& runner, std::vector<Finding>& findings) {
   const std::string dnf = facts.Program("dnf");
   if (dnf.empty()) {
     return;
   }
   std::vector<std::string> argv = {dnf, "--assumeno", "install"};
-  const std::vector<std::string> names = AllPackages(plan);
   argv.insert(argv.end(), names.begin(), names.end());
   const StatusOr<sys::RunResult> result = runner.Run(RequestFor(argv, host));
   // "No" is its answer to its own question, an error: only what it says tells the two apart.
@@ -214,15 +235,15 @@ void CheckDnf(const HostFacts& facts, const Plan& plan, const sys::Root& host,
   }
 }
 
-void CheckZypper(const HostFacts& facts, const Plan& plan, const sys::Root& host,
-                 sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+void CheckZypper(const HostFacts& facts, const std::vector<std::string>& names,
+                 const sys::Root& host, sys::ProgramRunner& runner,
+                 std::vector<Finding>& findings) {
   const std::string zypper = facts.Program("zypper");
   if (zypper.empty()) {
     return;
   }
   std::vector<std::string> argv = {zypper, "--non-interactive", "install", "--dry-run",
                                    "--auto-agree-with-licenses"};
-  const std::vector<std::string> names = AllPackages(plan);
   argv.insert(argv.end(), names.begin(), names.end());
   NoteUnresolved(Join(names, ", "), Try(argv, host, runner, findings), findings);
 }
@@ -258,27 +279,30 @@ std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, con
                                    sys::ProgramRunner& runner) {
   std::vector<Finding> findings;
   CheckDkms(facts, plan, host, runner, findings);
-  if (AddsRepository(plan)) {
+  const Asked asked = PackagesToAsk(plan);
+  if (!asked.is_all) {
     findings.push_back(
         {.id = "packages",
          .is_blocker = false,
-         .text = "whether the packages can be installed is not known before NVIDIA's repository is "
-                 "added",
-         .mend = "none needed: when they can not, the repository is taken off again"});
+         .text = "whether the driver's packages can be installed is not known before a repository "
+                 "is added or a branch chosen, which the plan does",
+         .mend = "none needed: when they can not, all is taken back"});
+  }
+  if (asked.names.empty()) {
     return findings;
   }
   switch (facts.distribution.family) {
     case Family::kDebian:
     case Family::kUbuntu:
-      CheckApt(facts, plan, host, runner, findings);
+      CheckApt(facts, plan, asked.names, host, runner, findings);
       break;
     case Family::kRhel:
     case Family::kFedora:
     case Family::kAmazon:
-      CheckDnf(facts, plan, host, runner, findings);
+      CheckDnf(facts, asked.names, host, runner, findings);
       break;
     case Family::kSuse:
-      CheckZypper(facts, plan, host, runner, findings);
+      CheckZypper(facts, asked.names, host, runner, findings);
       break;
     case Family::kOther:
       break;

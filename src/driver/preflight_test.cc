@@ -59,10 +59,10 @@ TEST(CheckFactsTest, FindsNothingOnAPlainHost) {
 
 TEST(CheckFactsTest, RefusesAFullDisk) {
   HostFacts facts;
-  facts.free_bytes = uint64_t{100} << 20;
+  facts.space = {{"/usr", uint64_t{10} << 30}, {"/boot", uint64_t{100} << 20}};
   EXPECT_THAT(CheckFacts(facts, {}),
               ElementsAre(AllOf(Field(&Finding::id, "space"), Field(&Finding::is_blocker, true),
-                                Field(&Finding::text, HasSubstr("100 MiB")))));
+                                Field(&Finding::text, HasSubstr("100 MiB are free below /boot")))));
 }
 
 TEST(CheckFactsTest, RefusesPackagesOverAnInstallersDriver) {
@@ -77,6 +77,56 @@ TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
   facts.packages = {{"nvidia-utils-535", {"535.1", true}}, {"vim", {"9", true}}};
   EXPECT_THAT(CheckFacts(facts, {}),
               ElementsAre(Field(&Finding::mend, "apt-mark unhold nvidia-utils-535")));
+}
+
+// A host whose driver is to be exchanged.
+HostFacts Loaded() {
+  HostFacts facts;
+  facts.doctor.driver.is_nvidia_loaded = true;
+  facts.users = {"nvidia-persistenced.service"};
+  facts.holders = {{.pid = 90,
+                    .name = "nvidia-persiste",
+                    .cgroup = "/system.slice/nvidia-persistenced.service"}};
+  return facts;
+}
+
+Plan Unloading() {
+  Plan plan;
+  plan.steps.push_back(
+      {.id = "unload", .title = "", .source = "", .deed = UnloadModules{{"nvidia"}}});
+  return plan;
+}
+
+TEST(CheckFactsTest, LetsThePlanStopTheUnitsThatHoldTheGpus) {
+  EXPECT_THAT(CheckFacts(Loaded(), Unloading()), IsEmpty());
+}
+
+TEST(CheckFactsTest, RefusesToUnloadUnderProcessesThatHoldTheGpus) {
+  HostFacts facts = Loaded();
+  facts.holders.push_back({.pid = 4711, .name = "python3", .cgroup = "/user.slice"});
+  EXPECT_THAT(CheckFacts(facts, Unloading()),
+              ElementsAre(AllOf(Field(&Finding::id, "users"), Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("python3 (4711)")))));
+  EXPECT_THAT(CheckFacts(facts, {}), IsEmpty()) << "a plan that unloads nothing";
+}
+
+TEST(CheckFactsTest, SendsThoseOfPodsToTheCluster) {
+  HostFacts facts = Loaded();
+  facts.holders.push_back({.pid = 5, .name = "x", .cgroup = "/kubepods.slice/pod1/cri-1.scope"});
+  EXPECT_THAT(CheckFacts(facts, Unloading()),
+              ElementsAre(Field(&Finding::mend, HasSubstr("kubectl drain"))));
+}
+
+TEST(CheckFactsTest, WarnsOfADisplayAndDoesNotCountItTwice) {
+  HostFacts facts = Loaded();
+  engine::Daemon display;
+  display.pid = 7;
+  display.name = "Xorg";
+  facts.doctor.system.displays = {display};
+  facts.holders.push_back({.pid = 7, .name = "Xorg", .cgroup = "/user.slice/session-1.scope"});
+  EXPECT_THAT(
+      CheckFacts(facts, Unloading()),
+      ElementsAre(AllOf(Field(&Finding::id, "display"), Field(&Finding::is_blocker, false))));
 }
 
 TEST(CheckPackagesTest, AsksAptWithoutTouchingItsLists) {
@@ -138,6 +188,39 @@ TEST(CheckPackagesTest, TakesDnfsNoForAnAnswer) {
   refusing.Add(1, "No match for argument: x\nError: Unable to find a match: x\n");
   EXPECT_THAT(CheckPackages(facts, InstallOf("x"), *host, refusing),
               ElementsAre(Field(&Finding::text, HasSubstr("No match for argument: x"))));
+}
+
+// NVIDIA's repository is to be added, and EPEL before it.
+Plan RhelPlan() {
+  Plan plan;
+  const auto add = [&plan](std::string id, Deed deed) {
+    plan.steps.push_back({.id = std::move(id), .title = "", .source = "", .deed = std::move(deed)});
+  };
+  add("repository-tool", InstallPackages{{"dnf-plugins-core"}});
+  add("repository", RunCommand{});
+  add("epel", InstallPackages{{"epel-release"}});
+  add("headers", InstallPackages{{"kernel-devel-1"}});
+  add("stream", RunCommand{});
+  add("packages", InstallPackages{{"kmod-nvidia-open-dkms"}});
+  return plan;
+}
+
+TEST(CheckPackagesTest, AsksForTheDistributionsOwnWhereARepositoryIsYetToCome) {
+  const TempDir dir;
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts;
+  facts.distribution.family = Family::kRhel;
+  facts.programs = {"/usr/bin/dnf"};
+  ScriptedRunner runner;
+  runner.Add(1, "No match for argument: kernel-devel-1\n");
+  EXPECT_THAT(CheckPackages(facts, RhelPlan(), *host, runner),
+              ElementsAre(Field(&Finding::is_blocker, false),
+                          AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("kernel-devel-1")))));
+  ASSERT_EQ(runner.argvs.size(), 1U);
+  EXPECT_THAT(runner.argvs[0], ElementsAre("/usr/bin/dnf", "--assumeno", "install",
+                                           "dnf-plugins-core", "kernel-devel-1"));
 }
 
 TEST(ReasonTest, IsOneLineOfWhatMatters) {
