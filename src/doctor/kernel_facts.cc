@@ -17,8 +17,9 @@ constexpr std::string_view kSecureBoot =
     "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
 constexpr std::string_view kEnrolled =
     "sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23";
-constexpr std::array<std::string_view, 2> kKeys = {"var/lib/shim-signed/mok/MOK.der",
-                                                   "var/lib/dkms/mok.pub"};
+// The last one is what a plan of the driver makes where there is no DKMS.
+constexpr std::array<std::string_view, 3> kKeys = {
+    "var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub", "var/lib/kgpu/signing/module.der"};
 constexpr size_t kModulesDepLimit = size_t{16} << 20;
 
 // "gcc-12" of "Linux version 6.1.0 (…) (gcc-12 (Debian 12.2.0-14) 12.2.0, GNU ld …) #1 SMP".

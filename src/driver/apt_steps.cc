@@ -14,6 +14,9 @@ namespace kgpu::driver {
 namespace {
 
 constexpr std::string_view kSourcesFile = "/etc/apt/sources.list.d/kgpu-nvidia.sources";
+constexpr std::string_view kPreferencesFile = "/etc/apt/preferences.d/kgpu-nvidia";
+// From here on NVIDIA has packages that do nothing but hold a branch or a version.
+constexpr unsigned kFirstPinning = 570;
 constexpr std::string_view kKeyring = "cuda-keyring_1.1-1_all.deb";
 
 struct Repository {
@@ -81,6 +84,27 @@ void AddPackageLists(Planning& planning, std::string_view page) {
 void AddAptHeaders(Planning& planning, std::string_view page) {
   AddStep(planning.plan, "headers", "install the headers of the kernel", page,
           InstallPackages{{fmt::format("linux-headers-{}", planning.facts.kernel.release)}});
+}
+
+void AddAptBranch(Planning& planning) {
+  const std::string& version = planning.choice.version;
+  const bool is_local = planning.choice.source == SourceKind::kLocalRepo;
+  if (!is_local && planning.choice.branch() >= kFirstPinning) {
+    AddStep(planning.plan, "branch", "stay on this branch", pages::kVersionLock,
+            InstallPackages{{fmt::format("nvidia-driver-pinning-{}", version)}});
+    return;
+  }
+  // Names with the branch in them do for Ubuntu's, until it is one version that is wanted: what a
+  // package depends on apt takes as new as it finds it.
+  if (planning.choice.is_whole() || planning.facts.distribution.family != Family::kUbuntu) {
+    AddStep(planning.plan, "branch", "stay on this version", pages::kVersionLock,
+            WriteFile{.path = std::string(kPreferencesFile),
+                      .text = fmt::format("# Written by kgpu: the driver's packages stay at {0}.\n"
+                                          "Package: *nvidia* libnvsdm* cuda-drivers*\n"
+                                          "Pin: version {0}{1}*\n"
+                                          "Pin-Priority: 900\n",
+                                          version, planning.choice.is_whole() ? "-" : ".")});
+  }
 }
 
 void AddAptRepository(Planning& planning, std::string_view page) {

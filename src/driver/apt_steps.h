@@ -16,6 +16,9 @@ void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wa
 void AddPackageLists(Planning& planning, std::string_view page);
 // Headers of the plan's kernel.
 void AddAptHeaders(Planning& planning, std::string_view page);
+// apt kept on the plan's branch or version, where names of packages do not say it: of what the
+// fabric manager and the driver are called alike, both have to be of one version.
+void AddAptBranch(Planning& planning);
 // NVIDIA's repository for this distribution: its key and its file of sources, by a package.
 void AddAptRepository(Planning& planning, std::string_view page);
 

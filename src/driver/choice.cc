@@ -9,6 +9,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/driver/common_steps.h"
 #include "src/driver/needs.h"
 #include "src/driver/offers.h"
 
@@ -46,8 +47,8 @@ bool Fits(const Offer& offer, const Needs& needs, const std::optional<ModuleKind
 // those who ask for it.
 std::tuple<int, unsigned> RankOf(const Offer& offer) {
   const Branch* branch = FindBranch(offer.branch);
-  const int life = branch == nullptr ? -1 : static_cast<int>(branch->life);
-  return {life == static_cast<int>(Life::kNewFeature) ? -1 : life, offer.branch};
+  const bool is_there = branch != nullptr && branch->newest.find('.') != std::string_view::npos;
+  return {is_there ? static_cast<int>(branch->life) : -1, offer.branch};
 }
 
 std::optional<Offer> BestOf(const HostFacts& facts, SourceKind source, const Needs& needs,
@@ -144,8 +145,9 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
                            file.version);
   }
   if (needs.least && *version < *needs.least) {
-    return InvalidArgument("--cuda: driver {} is needed, {} has {}", needs.least->str(), file.path,
-                           file.version);
+    return InvalidArgument(
+        "--source: these GPUs and the CUDA asked for need driver {} or newer, {} has {}",
+        needs.least->str(), file.path, file.version);
   }
   const Branch* branch = FindBranch(version->branch());
   const Offer offer{.branch = version->branch(),
@@ -166,6 +168,32 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
   choice.notes = needs.notes;
   Explain(offer, needs, request, choice);
   return choice;
+}
+
+// Whose packages are asked for, the best first.
+StatusOr<std::vector<SourceKind>> SourcesOf(const HostFacts& facts, const Request& request,
+                                            const Needs& needs) {
+  const bool is_whole = request.version.find('.') != std::string::npos;
+  const bool has_whole =
+      request.source == SourceKind::kNvidia ||
+      (request.source == SourceKind::kPrecompiled && facts.distribution.family != Family::kUbuntu);
+  if (is_whole && request.source && !has_whole) {
+    return InvalidArgument(
+        "--version: a whole version ({}) can be chosen of NVIDIA's packages only: take --source "
+        "nvidia, or --branch {}",
+        request.version, needs.branch.value_or(0));
+  }
+  if (request.source) {
+    return std::vector{*request.source};
+  }
+  if (is_whole) {
+    return std::vector{SourceKind::kNvidia};
+  }
+  // SUSE itself sends those who compute to NVIDIA's repository, which its signed modules go with.
+  if (facts.distribution.family == Family::kSuse) {
+    return std::vector{SourceKind::kNvidia, SourceKind::kDistribution};
+  }
+  return std::vector{SourceKind::kDistribution, SourceKind::kNvidia};
 }
 
 }  // namespace
@@ -217,23 +245,18 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
   if (request.source == SourceKind::kRunFile || request.source == SourceKind::kLocalRepo) {
     return ChooseFile(facts, request, needs);
   }
-  std::vector<SourceKind> sources = {SourceKind::kDistribution, SourceKind::kNvidia};
-  if (request.source) {
-    sources = {*request.source};
-  }
-  if (request.version.find('.') != std::string::npos) {
-    if (request.source && request.source != SourceKind::kNvidia) {
-      return InvalidArgument(
-          "--version: a whole version ({}) can be chosen of NVIDIA's repository only: take "
-          "--source "
-          "nvidia, or --branch {}",
-          request.version, needs.branch.value_or(0));
-    }
-    sources = {SourceKind::kNvidia};
-  }
+  ASSIGN_OR_RETURN(const std::vector<SourceKind> sources, SourcesOf(facts, request, needs));
+  std::vector<std::string> passed_over;
   for (const SourceKind source : sources) {
     const std::optional<Offer> offer = BestOf(facts, source, needs, request.kind);
     if (!offer) {
+      continue;
+    }
+    if (std::string problem = FabricProblem(facts, source); !problem.empty()) {
+      if (request.source) {
+        return FailedPrecondition("--source {}: {}: take nvidia", ToString(source), problem);
+      }
+      passed_over.push_back(std::move(problem));
       continue;
     }
     Choice choice;
@@ -244,6 +267,7 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
     choice.is_signed = offer->is_signed && (facts.distribution.family != Family::kSuse ||
                                             choice.kind == ModuleKind::kOpen);
     choice.why = needs.why;
+    choice.why.insert(choice.why.end(), passed_over.begin(), passed_over.end());
     choice.notes = needs.notes;
     Explain(*offer, needs, request, choice);
     return choice;

@@ -40,6 +40,8 @@ struct Choice {
   std::vector<std::string> notes;
 
   unsigned branch() const;
+  // One version is asked for, not a branch.
+  bool is_whole() const { return version.find('.') != std::string::npos; }
 };
 
 // Errors: InvalidArgument (a flag, or flags that contradict each other or the GPUs),

@@ -60,6 +60,74 @@ TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionsDriverIsTooOldForCuda) {
   EXPECT_THAT(choice->why, Contains("CUDA 12.4 needs driver 550.54.14 or newer"));
 }
 
+TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionLacksWhatSwitchesNeed) {
+  const HostFacts boards = Ubuntu24({kB200, kB200});
+  const auto choice = Choose(boards, {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->source, SourceKind::kNvidia);
+  EXPECT_THAT(choice->why, Contains(HasSubstr("nvlsm")));
+  Request request;
+  request.source = SourceKind::kDistribution;
+  EXPECT_THAT(Choose(boards, request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("nvlsm")));
+  HostFacts switched = Debian12({kA100});
+  switched.nvswitches = 6;
+  const auto of_debian = Choose(switched, {});
+  ASSERT_OK(of_debian);
+  EXPECT_EQ(of_debian->source, SourceKind::kNvidia);
+}
+
+TEST(ChoiceTest, GoesToNvidiaForBranchesThatUbuntuOnlyHasNamesOf) {
+  Request request;
+  request.version = "535";
+  const auto choice = Choose(Ubuntu24({kA100}), request);
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->source, SourceKind::kNvidia);
+}
+
+TEST(ChoiceTest, SendsSuseToNvidiaWhoseModulesSuseSigns) {
+  const auto choice = Choose(Host("ID=sles\nVERSION_ID=15.6\nPRETTY_NAME=SLES\n", {kA100}), {});
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->source, SourceKind::kNvidia);
+  EXPECT_EQ(choice->version, "580");
+  EXPECT_TRUE(choice->is_signed);
+  const auto newer = Choose(Host("ID=sles\nVERSION_ID=16.0\nPRETTY_NAME=SLES\n", {kA100}), {});
+  ASSERT_OK(newer);
+  EXPECT_EQ(newer->version, "595");
+  EXPECT_THAT(Choose(Host("ID=sles\nVERSION_ID=16.0\nPRETTY_NAME=SLES\n", {kV100}), {}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("FILE.run")));
+}
+
+TEST(ChoiceTest, TakesABranchWithFixesBeforeAnEndedOne) {
+  Request request;
+  request.cuda = "13.3";
+  const auto choice = Choose(Ubuntu24({kA100}), request);
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->version, "615");
+}
+
+TEST(ChoiceTest, KnowsTheLeastVersionForHgxBoardsOfBlackwell) {
+  Request request;
+  request.version = "570.124.06";
+  EXPECT_THAT(Choose(Ubuntu24({kB200}), request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("570.133.20")));
+  request.version = "570.133.20";
+  EXPECT_OK(Choose(Ubuntu24({kB200}), request));
+}
+
+TEST(ChoiceTest, HasAWholeVersionOfPrecompiledModulesOnRhel) {
+  const HostFacts facts = Host("ID=rhel\nVERSION_ID=9.6\nPRETTY_NAME=RHEL\n", {kA100});
+  Request request;
+  request.source = SourceKind::kPrecompiled;
+  request.version = "580.95.05";
+  const auto choice = Choose(facts, request);
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->kind, ModuleKind::kProprietary);
+  EXPECT_EQ(choice->version, "580.95.05");
+  EXPECT_THAT(Choose(Host("ID=rhel\nVERSION_ID=9.6\nPRETTY_NAME=RHEL\n", {kB200}), request),
+              StatusIs(StatusCode::kFailedPrecondition));
+}
+
 TEST(ChoiceTest, PrefersLongSupportToTheNewest) {
   const auto choice = Choose(Ubuntu24({kA100}), {});
   ASSERT_OK(choice);

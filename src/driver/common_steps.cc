@@ -11,26 +11,16 @@ namespace kgpu::driver {
 namespace {
 
 constexpr std::string_view kNouveauFile = "/etc/modprobe.d/kgpu-nouveau.conf";
+// nova is nouveau's successor in newer kernels.
 constexpr std::string_view kNouveauText =
-    "# Written by kgpu: nouveau and NVIDIA's driver can not both have a GPU.\n"
+    "# Written by kgpu: nouveau or nova and NVIDIA's driver can not both have a GPU.\n"
     "blacklist nouveau\n"
-    "options nouveau modeset=0\n";
-constexpr std::string_view kNouveauArguments = "rd.driver.blacklist=nouveau";
-
-// The command that builds the initial RAM disk of the plan's kernel again; empty: there is none.
-std::vector<std::string> InitramfsCommand(const HostFacts& facts) {
-  const std::string program = facts.initramfs.empty() ? "" : facts.Program(facts.initramfs);
-  if (program.empty()) {
-    return {};
-  }
-  if (facts.initramfs == "update-initramfs") {
-    return {program, "-u", "-k", facts.kernel.release};
-  }
-  if (facts.initramfs == "dracut") {
-    return {program, "--force", "--kver", facts.kernel.release};
-  }
-  return {program, "-P"};
-}
+    "options nouveau modeset=0\n"
+    "blacklist nova_core\n"
+    "blacklist nova_drm\n";
+constexpr std::string_view kNouveauArguments = "rd.driver.blacklist=nouveau,nova_core";
+constexpr std::string_view kPersistence = "nvidia-persistenced.service";
+constexpr std::string_view kPersistenceFile = "/etc/systemd/system/nvidia-persistenced.service";
 
 void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
   if (std::vector<std::string> command = InitramfsCommand(facts); !command.empty()) {
@@ -38,9 +28,8 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
     AddCommand(plan, "initramfs-back", "build the initial RAM disk again when all is taken back",
                traits.page, {}, std::move(command));
   }
-  AddStep(plan, "nouveau-off", "keep nouveau from being loaded", traits.page,
-          WriteFile{.path = std::string(kNouveauFile), .text = std::string(kNouveauText)});
-  if (facts.bootloader == "grubby" && facts.doctor.driver.is_nouveau_loaded) {
+  AddNouveauFile(traits, plan);
+  if (facts.bootloader == "grubby" && IsRivalLoaded(facts)) {
     const std::string grubby = facts.Program("grubby");
     AddCommand(plan, "nouveau-off-at-boot", "keep the initial RAM disk from loading nouveau",
                traits.page,
@@ -49,81 +38,67 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
   }
 }
 
-// HGX boards with NVLink 5: the B200's and the B300's ids. Source: as GenerationOf.
-bool IsHgxBlackwell(uint16_t device_id) {
-  return (device_id >= 0x2900 && device_id <= 0x293f) ||
-         (device_id >= 0x3180 && device_id <= 0x31bf);
-}
-
-bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
-  return facts.kernel.is_running && facts.doctor.driver.is_nvidia_loaded &&
-         !IsVersion(facts.doctor.driver.module_version, plan.version);
-}
-
-bool NeedsReboot(const HostFacts& facts) {
-  return facts.kernel.is_running && facts.doctor.driver.is_nouveau_loaded;
-}
-
-bool NeedsEnrolment(const HostFacts& facts, const Traits& traits) {
-  const doctor::KernelFacts& kernel = facts.doctor.kernel;
-  return facts.kernel.is_running && !traits.is_signed && kernel.secure_boot.value_or(false) &&
-         !kernel.is_key_enrolled.value_or(false);
-}
-
-std::vector<std::string> LoadedModules(const HostFacts& facts) {
-  std::vector<std::string> names;
-  for (const char* name : {"nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia_peermem",
-                           "nvidia_fs", "gdrdrv", "nvidia"}) {
-    if (facts.doctor.kernel.loaded.contains(name)) {
-      names.emplace_back(name);
-    }
+// What was loaded of it, besides what computing needs, is wanted again.
+std::vector<std::string> ModulesToLoad(const HostFacts& facts) {
+  // nvidia-drm is for displays, and what a display holds can not be unloaded by an upgrade.
+  std::vector<std::string> names = {"nvidia", "nvidia-uvm", "nvidia-modeset"};
+  if (facts.doctor.kernel.loaded.contains("nvidia_drm")) {
+    names.emplace_back("nvidia-drm");
+  }
+  if (facts.doctor.kernel.loaded.contains("nvidia_peermem")) {
+    names.emplace_back("nvidia-peermem");
   }
   return names;
 }
 
-void AddSigning(const HostFacts& facts, const Traits& traits, Plan& plan) {
-  if (!NeedsEnrolment(facts, traits)) {
+void NoteOthersModules(const HostFacts& facts, Plan& plan) {
+  if (!NeedsUnload(facts, plan)) {
     return;
   }
-  const std::string key(traits.mok_key.empty() ? "/var/lib/dkms/mok.pub" : traits.mok_key);
-  AddStep(plan, "enrol-key", "let the firmware trust the key the module is signed with",
-          pages::kSecureBoot,
-          AskPerson{fmt::format(
-              "Secure Boot is on: only a module signed with a key that the firmware trusts is "
-              "loaded. Run `mokutil --import {}`, give it a password for one use, restart the "
-              "host, and at the blue screen (MokManager) choose \"Enroll MOK\" and give the "
-              "password again.",
-              key)});
+  for (const char* name : {"nvidia_fs", "gdrdrv"}) {
+    if (facts.doctor.kernel.loaded.contains(name)) {
+      plan.notes.push_back(
+          fmt::format("{0} is loaded and built against the driver of now: build it anew after this "
+                      "(dkms, or its own packages), then modprobe {0}",
+                      name));
+    }
+  }
 }
 
-void AddLoading(const HostFacts& facts, const Traits& traits, Plan& plan) {
+void AddLoading(const HostFacts& facts, Plan& plan) {
   if (!facts.kernel.is_running) {
     plan.notes.push_back(
         fmt::format("kernel {} does not run here now: the modules are loaded when it starts",
                     facts.kernel.release));
     return;
   }
-  if (NeedsReboot(facts) && !NeedsEnrolment(facts, traits)) {  // which restarts the host anyway
-    AddStep(plan, "reboot", "start the host without nouveau", traits.page,
-            Reboot{"nouveau has the GPUs and does not let go of them while it draws the console"});
-  }
-  // nvidia-drm is for displays, and what a display holds can not be unloaded by an upgrade.
-  AddStep(plan, "load", "load the modules", pages::kPostInstall,
-          LoadModules{{"nvidia", "nvidia-uvm", "nvidia-modeset"}});
+  AddStep(plan, "load", "load the modules", pages::kPostInstall, LoadModules{ModulesToLoad(facts)});
+  NoteOthersModules(facts, plan);
   AddCommand(plan, "device-nodes", "make the device nodes", pages::kPostInstall,
-             {ProgramOr(facts, "nvidia-modprobe", "/usr/bin/nvidia-modprobe"), "-c", "0", "-u"});
+             NodesCommand(facts, ProgramOr(facts, "nvidia-modprobe", "/usr/bin/nvidia-modprobe")));
 }
 
 void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
   if (!facts.has_systemd || !facts.kernel.is_running) {
     return;
   }
+  const bool has_unit =
+      traits.has_persistence || std::ranges::find(facts.users, kPersistence) != facts.users.end();
+  if (!has_unit) {
+    AddStep(plan, "persistence-unit", "tell systemd of nvidia-persistenced", pages::kPersistence,
+            WriteFile{.path = std::string(kPersistenceFile),
+                      .text = PersistenceUnit("/usr/bin/nvidia-persistenced")});
+  }
   AddStep(plan, "persistence", "keep the GPUs initialised while nothing uses them",
-          pages::kPersistence,
-          StartUnits{.units = {"nvidia-persistenced.service"}, .at_boot = true});
+          pages::kPersistence, StartUnits{.units = {std::string(kPersistence)}, .at_boot = true});
   if (traits.has_fabric_manager) {
-    AddStep(plan, "fabric-manager", "join the GPUs by their NVSwitches", pages::kFabricManager,
-            StartUnits{.units = {"nvidia-fabricmanager.service"}, .at_boot = true});
+    AddFabric(facts, plan);
+  }
+  if (HasRackLinks(facts)) {
+    plan.notes.emplace_back(
+        "GPUs of one rack share their memory over hosts by a daemon, nvidia-imex of NVIDIA's "
+        "repository: name the hosts in /etc/nvidia-imex/nodes_config.cfg and enable "
+        "nvidia-imex.service on each");
   }
 }
 
@@ -145,14 +120,18 @@ void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::st
   AddStep(plan, id, title, source, std::move(run));
 }
 
-bool HasNvLink5(const HostFacts& facts) {
-  const auto boards = std::ranges::count_if(
-      facts.gpus, [](const GpuId& gpu) { return IsHgxBlackwell(gpu.device_id); });
-  return boards >= 2;
-}
-
-bool HasFabric(const HostFacts& facts) {
-  return facts.nvswitches > 0 || HasNvLink5(facts);
+std::vector<std::string> InitramfsCommand(const HostFacts& facts) {
+  const std::string program = facts.initramfs.empty() ? "" : facts.Program(facts.initramfs);
+  if (program.empty()) {
+    return {};
+  }
+  if (facts.initramfs == "update-initramfs") {
+    return {program, "-u", "-k", facts.kernel.release};
+  }
+  if (facts.initramfs == "dracut") {
+    return {program, "--force", "--kver", facts.kernel.release};
+  }
+  return {program, "-P"};
 }
 
 std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string_view usual) {
@@ -160,16 +139,41 @@ std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string
   return found.empty() ? std::string(usual) : found;
 }
 
+std::vector<std::string> NodesCommand(const HostFacts& facts, std::string program) {
+  std::vector<std::string> argv = {std::move(program)};
+  for (size_t minor = 0; minor < std::max<size_t>(facts.gpus.size(), 1); ++minor) {
+    argv.insert(argv.end(), {"-c", fmt::format("{}", minor)});
+  }
+  argv.emplace_back("-u");
+  return argv;
+}
+
+std::string PersistenceUnit(std::string_view program, std::string_view lines,
+                            std::string_view after) {
+  const std::string order =
+      after.empty() ? std::string() : fmt::format("Requires={0}\nAfter={0}\n", after);
+  return fmt::format(
+      "# Written by kgpu.\n"
+      "[Unit]\n"
+      "Description=NVIDIA's GPUs stay initialised while nothing uses them\n"
+      "{}\n"
+      "[Service]\n"
+      "Type=forking\n"
+      "{}"
+      "ExecStart={}\n"
+      "ExecStopPost=/bin/rm -rf /run/nvidia-persistenced\n\n"
+      "[Install]\n"
+      "WantedBy=multi-user.target\n",
+      order, lines, program);
+}
+
+void AddNouveauFile(const Traits& traits, Plan& plan) {
+  AddStep(plan, "nouveau-off", "keep nouveau from being loaded", traits.page,
+          WriteFile{.path = std::string(kNouveauFile), .text = std::string(kNouveauText)});
+}
+
 void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan) {
   AddNouveauOff(facts, traits, plan);
-  if (!NeedsUnload(facts, plan)) {
-    return;
-  }
-  if (facts.has_systemd && !facts.users.empty()) {
-    AddStep(plan, "stop-users", "stop what holds the GPUs", pages::kGuide, StopUnits{facts.users});
-  }
-  AddStep(plan, "unload", "unload the modules of the other version", pages::kGuide,
-          UnloadModules{LoadedModules(facts)});
 }
 
 void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan) {
@@ -178,12 +182,10 @@ void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan) {
         plan, "build", "build the modules for the kernel", traits.page,
         {ProgramOr(facts, "dkms", "/usr/sbin/dkms"), "autoinstall", "-k", facts.kernel.release});
   }
-  if (std::vector<std::string> command = InitramfsCommand(facts); !command.empty()) {
-    AddCommand(plan, "initramfs", "build the initial RAM disk again, without nouveau", traits.page,
-               std::move(command));
+  if (!traits.is_cleared) {
+    AddClearing(facts, traits, plan);
   }
-  AddSigning(facts, traits, plan);
-  AddLoading(facts, traits, plan);
+  AddLoading(facts, plan);
   AddDaemons(facts, traits, plan);
   if (NeedsUnload(facts, plan) && facts.has_systemd && !facts.users.empty()) {
     AddStep(plan, "start-users", "start what was stopped", pages::kGuide, StartUnits{facts.users});

@@ -22,8 +22,10 @@ struct Traits {
   std::string_view page;            // of its installation
   bool is_dkms = true;              // the module is built by DKMS, not brought built
   bool is_signed = false;           // with a key that firmware trusts already
-  std::string mok_key;              // the certificate it is signed with, else
+  std::string mok_key;              // the certificate it is signed with, else; empty: DKMS's own
   bool has_fabric_manager = false;  // its packages are among those installed
+  bool has_persistence = true;      // nvidia-persistenced comes with a unit
+  bool is_cleared = false;          // AddClearing was called already
 };
 
 // Whether this host's GPUs are joined by switches that need a fabric manager: NVSwitches on the PCI
@@ -31,15 +33,43 @@ struct Traits {
 bool HasFabric(const HostFacts& facts);
 // The second kind, which needs a subnet manager too.
 bool HasNvLink5(const HostFacts& facts);
+// GPUs of one rack, beside Grace CPUs, share their memory over hosts: that takes a daemon.
+bool HasRackLinks(const HostFacts& facts);
+// What is wrong with this source for such a host; empty: it has what the switches need.
+std::string FabricProblem(const HostFacts& facts, SourceKind source);
+
+// nouveau or its successor has the GPUs now.
+bool IsRivalLoaded(const HostFacts& facts);
+// Another version of NVIDIA's modules is loaded, or the other kind of them.
+bool NeedsUnload(const HostFacts& facts, const Plan& plan);
+// Secure Boot is on, and the key of the modules is none that it trusts.
+bool NeedsEnrolment(const HostFacts& facts, const Traits& traits);
 
 // The path of a host's program, or where it usually is when a step before brings it.
 std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string_view usual);
 
-// nouveau off, units that hold the GPUs stopped, a module of another version unloaded.
+// The command that builds the initial RAM disk of the plan's kernel again; empty: there is none.
+std::vector<std::string> InitramfsCommand(const HostFacts& facts);
+
+// nouveau is kept from being loaded at the next start.
 void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan);
-// The module built and signed for the kernel, the initial RAM disk, a reboot where one is needed,
-// modules loaded, nodes, daemons, verification.
+// The GPUs are made free: the initial RAM disk without nouveau, the key enrolled, a fresh start
+// where nouveau has the GPUs, units stopped and modules of another version unloaded. As late as can
+// be: until then the GPUs serve. NVIDIA's installers want it before they run.
+void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan);
+// The module built for the kernel, what AddClearing does, modules loaded, nodes, daemons,
+// verification.
 void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan);
+// Device nodes of all GPUs, by `program`, which is nvidia-modprobe.
+std::vector<std::string> NodesCommand(const HostFacts& facts, std::string program);
+// The text of a unit of ours for nvidia-persistenced; `lines` go into its [Service] section, and it
+// starts after the unit `after`.
+std::string PersistenceUnit(std::string_view program, std::string_view lines = "",
+                            std::string_view after = "");
+// The file that keeps nouveau from being loaded.
+void AddNouveauFile(const Traits& traits, Plan& plan);
+// The fabric manager started, and what it needs.
+void AddFabric(const HostFacts& facts, Plan& plan);
 
 // Planners, one file each. They append the steps that bring the packages; the rest is AddBefore's
 // and AddAfter's. Errors: Unimplemented, FailedPrecondition, with what to do instead.
@@ -48,7 +78,10 @@ struct Planning {
   const Choice& choice;
   Plan& plan;
   Traits& traits;
+  bool has_display = false;  // Request::has_display
 };
+// SUSE's headers of the plan's kernel, of its very version, together with `more`.
+void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
 // Packages and configuration of a display, after those of any family.
 void AddDisplaySteps(Planning& planning);
 Status AddDebianSteps(Planning& planning);

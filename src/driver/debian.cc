@@ -37,11 +37,6 @@ Status AddOwnPackages(Planning& planning) {
   AddAptHeaders(planning, pages::kDebianWiki);
   AddStep(planning.plan, "packages", "install the driver", pages::kDebianWiki,
           InstallPackages{ArchivePackages(planning.choice.kind)});
-  if (HasFabric(planning.facts)) {
-    planning.plan.notes.emplace_back(
-        "Debian has no fabric manager, without which GPUs joined by NVSwitches do not compute: "
-        "take --source nvidia");
-  }
   return OkStatus();
 }
 
@@ -54,9 +49,7 @@ Status AddNvidiaPackages(Planning& planning) {
   AddAptRepository(planning, pages::kDebian);
   AddCommand(planning.plan, "repository-lists", "read the list of NVIDIA's packages",
              pages::kDebian, {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
-  // A package that does nothing but keep apt from leaving the branch.
-  AddStep(planning.plan, "branch", "stay on this branch", pages::kDebian,
-          InstallPackages{{fmt::format("nvidia-driver-pinning-{}", planning.choice.version)}});
+  AddAptBranch(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kDebian,
           InstallPackages{AptPackages(planning)});
   return OkStatus();

@@ -1,4 +1,6 @@
 // What a display needs besides computing: asked for, never the default.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "src/driver/common_steps.h"
@@ -18,27 +20,34 @@ constexpr std::string_view kXText =
     "EndSection\n";
 constexpr std::string_view kModesetFile = "/etc/modprobe.d/kgpu-nvidia-drm.conf";
 
+std::vector<std::string> UbuntuPackages(const Choice& choice) {
+  const unsigned branch = choice.branch();
+  std::string after = fmt::format("-{}", branch);
+  if (choice.source == SourceKind::kDistribution) {
+    after += "-server";
+  } else if (branch >= 590) {  // NVIDIA's names have no branch any more
+    after.clear();
+  }
+  return {fmt::format("xserver-xorg-video-nvidia{}", after), fmt::format("libnvidia-gl{}", after)};
+}
+
 std::vector<std::string> DisplayPackages(const Planning& planning) {
-  const bool is_own = planning.choice.source == SourceKind::kDistribution;
-  const unsigned branch = planning.choice.branch();
+  const Choice& choice = planning.choice;
+  const bool is_own = choice.source == SourceKind::kDistribution;
   switch (planning.facts.distribution.family) {
     case Family::kDebian:
       return is_own ? std::vector<std::string>{"xserver-xorg-video-nvidia", "nvidia-driver-libs"}
                     : std::vector<std::string>{"nvidia-driver"};
     case Family::kUbuntu:
-      return is_own ? std::vector<std::string>{fmt::format("xserver-xorg-video-nvidia-{}-server",
-                                                           branch),
-                                               fmt::format("libnvidia-gl-{}-server", branch)}
-                    : std::vector<std::string>{fmt::format("xserver-xorg-video-nvidia-{}", branch),
-                                               fmt::format("libnvidia-gl-{}", branch)};
+      return UbuntuPackages(choice);
     case Family::kRhel:
     case Family::kFedora:
     case Family::kAmazon:
-      return {"nvidia-driver"};
+      return {choice.is_whole() ? fmt::format("nvidia-driver-{}", choice.version)
+                                : "nvidia-driver"};
     case Family::kSuse:
-      return {"nvidia-video-G06", "nvidia-gl-G06"};
     case Family::kOther:
-      break;
+      break;  // SUSE's come with the user space, of whose version they have to be
   }
   return {};
 }
@@ -46,9 +55,10 @@ std::vector<std::string> DisplayPackages(const Planning& planning) {
 }  // namespace
 
 void AddDisplaySteps(Planning& planning) {
-  if (planning.choice.source != SourceKind::kRunFile) {
+  const bool is_file = planning.choice.source == SourceKind::kRunFile;
+  if (std::vector<std::string> names = DisplayPackages(planning); !is_file && !names.empty()) {
     AddStep(planning.plan, "display-packages", "install what draws on a display",
-            planning.traits.page, InstallPackages{DisplayPackages(planning)});
+            planning.traits.page, InstallPackages{std::move(names)});
   }
   AddStep(planning.plan, "display-modeset", "let the kernel set the display's mode",
           pages::kPostInstall,

@@ -73,6 +73,25 @@ Immutable ImmutableOf(const std::string& id, const std::string& variant, bool ha
   return variant == "coreos" ? Immutable::kFedoraCoreOs : Immutable::kNone;
 }
 
+struct UbuntuRelease {
+  std::string_view codename;
+  std::string_view version;
+};
+// Source: https://wiki.ubuntu.com/Releases.
+constexpr std::array<UbuntuRelease, 5> kUbuntuReleases = {{{"focal", "20.04"},
+                                                           {"jammy", "22.04"},
+                                                           {"noble", "24.04"},
+                                                           {"questing", "25.10"},
+                                                           {"resolute", "26.04"}}};
+
+// Mint and others count for themselves, and their packages are those of a release of Ubuntu.
+void TakeUbuntuRelease(const std::string& codename, Distribution& distribution) {
+  const auto* release = std::ranges::find(kUbuntuReleases, codename, &UbuntuRelease::codename);
+  const bool is_known = release != kUbuntuReleases.end();
+  distribution.codename = is_known ? codename : "";
+  distribution.version = is_known ? release->version : "";
+}
+
 unsigned PartOf(std::string_view version, size_t index) {
   const std::vector<std::string_view> parts = Split(version, '.');
   return index < parts.size() ? static_cast<unsigned>(ParseUint(parts[index]).value_or(0)) : 0;
@@ -134,9 +153,12 @@ Distribution ParseDistribution(std::string_view os_release) {
   distribution.codename = release["VERSION_CODENAME"];
   distribution.name =
       Printable(release["PRETTY_NAME"].empty() ? distribution.id : release["PRETTY_NAME"], 80);
+  distribution.family = FamilyOf(distribution.id, release["ID_LIKE"]);
+  if (distribution.family == Family::kUbuntu && distribution.id != "ubuntu") {
+    TakeUbuntuRelease(release["UBUNTU_CODENAME"], distribution);
+  }
   distribution.major = PartOf(distribution.version, 0);
   distribution.minor = PartOf(distribution.version, 1);
-  distribution.family = FamilyOf(distribution.id, release["ID_LIKE"]);
   distribution.immutable =
       ImmutableOf(distribution.id, release["VARIANT_ID"], !release["OPENSHIFT_VERSION"].empty());
   return distribution;

@@ -14,7 +14,7 @@ Status AddFedoraSteps(Planning& planning) {
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
   AddDnfRepository(planning, pages::kFedora);
   AddDnfHeaders(planning, pages::kFedora);
-  AddVersionLock(planning, pages::kFedora);
+  AddVersionLock(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kFedora,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();

@@ -2,6 +2,7 @@
 // repository.
 #include <fmt/format.h>
 
+#include "src/base/status_macros.h"
 #include "src/driver/apt_steps.h"
 #include "src/driver/dnf_steps.h"
 #include "src/driver/nvidia_repository.h"
@@ -28,12 +29,7 @@ void AddCompilers(Planning& planning) {
               InstallPackages{{"gcc", "make", "elfutils-libelf-devel", "kmod"}});
       return;
     case Family::kSuse:
-      AddStep(
-          planning.plan, "compilers", "install what compiles the modules", pages::kRunFile,
-          InstallPackages{{"gcc", "make",
-                           fmt::format("kernel-{}-devel", planning.facts.kernel.flavour.empty()
-                                                              ? "default"
-                                                              : planning.facts.kernel.flavour)}});
+      AddSuseHeaders(planning, {"gcc", "make"});
       return;
     case Family::kOther:
       planning.plan.notes.push_back(
@@ -44,13 +40,44 @@ void AddCompilers(Planning& planning) {
   }
 }
 
+constexpr std::string_view kSigningFolder = "/var/lib/kgpu/signing";
+// Before this branch there is one kind of modules, and no flag to choose it by.
+constexpr unsigned kFirstOpen = 515;
+
+bool HasDkms(const Planning& planning) {
+  return !planning.facts.Program("dkms").empty();
+}
+
+// The installer signs what it builds itself, when it is given a key; DKMS has one of its own.
+bool NeedsSigning(const Planning& planning) {
+  return planning.facts.kernel.is_running && !HasDkms(planning) &&
+         planning.facts.doctor.kernel.secure_boot.value_or(false);
+}
+
+void AddSigningKey(Planning& planning) {
+  const std::string certificate = fmt::format("{}/module.der", kSigningFolder);
+  const std::string key = fmt::format("{}/module.key", kSigningFolder);
+  planning.traits.mok_key = certificate;
+  AddStep(planning.plan, "signing-tool", "install what makes keys", pages::kSecureBoot,
+          InstallPackages{{"openssl"}});
+  // A key that is here stays: the firmware may know it already.
+  AddCommand(
+      planning.plan, "signing-key", "make a key to sign the modules with", pages::kSecureBoot,
+      {"/bin/sh", "-c",
+       fmt::format("test -f {1} && exit 0; umask 077; mkdir -p {2} && exec openssl req -x509 "
+                   "-new -nodes -newkey rsa:2048 -sha256 -days 7300 -subj '/CN=kgpu, modules of "
+                   "this host/' -outform DER -keyout {0} -out {1}",
+                   key, certificate, kSigningFolder)});
+}
+
 // Which modules: a word from branch 560 on, a folder before. Source: `--advanced-options` of the
 // installer.
-std::string KindFlag(const Choice& choice) {
+void AddKind(const Choice& choice, std::vector<std::string>& argv) {
   if (choice.branch() >= 560) {
-    return fmt::format("--kernel-module-type={}", ToString(choice.kind));
+    argv.push_back(fmt::format("--kernel-module-type={}", ToString(choice.kind)));
+  } else if (choice.branch() >= kFirstOpen) {
+    argv.emplace_back(choice.kind == ModuleKind::kOpen ? "-m=kernel-open" : "-m=kernel");
   }
-  return choice.kind == ModuleKind::kOpen ? "-m=kernel-open" : "-m=kernel";
 }
 
 std::vector<std::string> DriverArguments(const Planning& planning, const std::string& path) {
@@ -58,27 +85,65 @@ std::vector<std::string> DriverArguments(const Planning& planning, const std::st
                                    path,
                                    "--silent",
                                    "--no-x-check",
-                                   "--no-drm",
                                    "--no-install-compat32-libs",
-                                   fmt::format("--kernel-name={}", planning.plan.kernel),
-                                   KindFlag(planning.choice)};
+                                   fmt::format("--kernel-name={}", planning.plan.kernel)};
+  if (!planning.has_display) {
+    argv.emplace_back("--no-drm");
+  }
+  AddKind(planning.choice, argv);
   if (planning.choice.branch() >= 550) {
     argv.emplace_back("--skip-module-load");
-  } else if (!planning.facts.kernel.is_running) {
-    argv.emplace_back("--no-kernel-module-source");
   }
-  if (!planning.facts.Program("dkms").empty()) {
+  if (HasDkms(planning)) {
     argv.emplace_back("--dkms");
+  } else if (NeedsSigning(planning)) {
+    argv.push_back(fmt::format("--module-signing-secret-key={}/module.key", kSigningFolder));
+    argv.push_back(fmt::format("--module-signing-public-key={}/module.der", kSigningFolder));
   }
   return argv;
 }
 
 std::vector<std::string> CudaArguments(const Planning& planning, const std::string& path) {
   std::vector<std::string> argv = {"/bin/sh", path, "--silent", "--driver"};
-  if (planning.choice.branch() >= 515) {
+  if (planning.choice.branch() >= kFirstOpen) {
     argv.push_back(planning.choice.kind == ModuleKind::kOpen ? "-m=kernel-open" : "-m=kernel");
   }
   return argv;
+}
+
+// An installer's driver of this version and kind runs already: it is not to be run over it.
+bool IsHere(const Planning& planning, const DriverFile& file) {
+  const HostFacts& facts = planning.facts;
+  return facts.existing == Existing::kRunFile && facts.existing_version == file.version &&
+         facts.doctor.driver.module_version == file.version && !NeedsUnload(facts, planning.plan);
+}
+
+Status CheckCudaFile(const Planning& planning, const DriverFile& file) {
+  if (!planning.facts.kernel.is_running) {
+    return Unimplemented(
+        "--source: {}: CUDA's installer builds for the running kernel only: take "
+        "the driver's own installer, or start kernel {}",
+        file.path, planning.facts.kernel.release);
+  }
+  if (planning.facts.doctor.kernel.secure_boot.value_or(false)) {
+    return FailedPrecondition(
+        "--source: {}: Secure Boot is on, and CUDA's installer can not be told of a key to sign "
+        "the modules with: take the driver's own installer",
+        file.path);
+  }
+  return OkStatus();
+}
+
+void AddInstaller(Planning& planning, const DriverFile& file) {
+  const bool is_cuda = file.kind == FileKind::kCudaRun;
+  RunCommand run;
+  run.command.argv =
+      is_cuda ? CudaArguments(planning, file.path) : DriverArguments(planning, file.path);
+  run.command.deadline = std::chrono::minutes{30};
+  run.undo.argv = {"/usr/bin/nvidia-uninstall", "--silent"};
+  AddStep(planning.plan, "installer",
+          is_cuda ? "install the driver of CUDA's installer" : "run NVIDIA's installer",
+          pages::kRunFile, std::move(run));
 }
 
 std::string NewestKeyring(const std::string& package) {
@@ -95,6 +160,7 @@ void AddLocalDeb(Planning& planning, const DriverFile& file) {
              {"/bin/sh", "-c", NewestKeyring(file.package)});
   AddCommand(planning.plan, "repository-lists", "read the list of its packages", pages::kLocalRepo,
              {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
+  AddAptBranch(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kLocalRepo,
           InstallPackages{AptPackages(planning)});
 }
@@ -103,6 +169,7 @@ void AddLocalRpm(Planning& planning, const DriverFile& file) {
   const std::string rpm = ProgramOr(planning.facts, "rpm", "/usr/bin/rpm");
   AddCommand(planning.plan, "repository", "unpack the repository", pages::kLocalRepo,
              {rpm, "--install", "--replacepkgs", file.path}, {rpm, "--erase", file.package});
+  AddDkmsSources(planning);
   AddDnfHeaders(planning, pages::kLocalRepo);
   const Distribution& distribution = planning.facts.distribution;
   const bool has_streams = distribution.family == Family::kAmazon ||
@@ -122,23 +189,26 @@ Status AddRunFileSteps(Planning& planning) {
   const DriverFile file = planning.facts.file.value_or(DriverFile{});
   planning.traits.page = pages::kRunFile;
   planning.traits.is_dkms = false;  // the installer itself asks DKMS, where it is
-  AddCompilers(planning);
-  const bool is_cuda = file.kind == FileKind::kCudaRun;
-  RunCommand run;
-  run.command.argv =
-      is_cuda ? CudaArguments(planning, file.path) : DriverArguments(planning, file.path);
-  run.command.deadline = std::chrono::minutes{30};
-  run.undo.argv = {"/usr/bin/nvidia-uninstall", "--silent"};
-  AddStep(planning.plan, "installer",
-          is_cuda ? "install the driver of CUDA's installer" : "run NVIDIA's installer",
-          pages::kRunFile, std::move(run));
-  if (is_cuda && !planning.facts.kernel.is_running) {
-    return Unimplemented(
-        "--source: {}: CUDA's installer builds for the running kernel only: take "
-        "the driver's own installer, or start kernel {}",
-        file.path, planning.facts.kernel.release);
+  planning.traits.has_persistence = false;
+  if (file.kind == FileKind::kCudaRun) {
+    RETURN_IF_ERROR(CheckCudaFile(planning, file));
   }
-  if (planning.facts.Program("dkms").empty()) {
+  if (IsHere(planning, file)) {
+    planning.plan.notes.push_back(
+        fmt::format("NVIDIA's installer put driver {} here already, and it runs: the installer is "
+                    "not run again",
+                    file.version));
+    return OkStatus();
+  }
+  AddCompilers(planning);
+  if (NeedsSigning(planning)) {
+    AddSigningKey(planning);
+  }
+  // The installer stops where nouveau or another version of the modules is loaded.
+  AddClearing(planning.facts, planning.traits, planning.plan);
+  planning.traits.is_cleared = true;
+  AddInstaller(planning, file);
+  if (!HasDkms(planning)) {
     planning.plan.notes.emplace_back(
         "without DKMS the modules are for this kernel only: install dkms first, and they are built "
         "for every new one");

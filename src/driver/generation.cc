@@ -45,7 +45,7 @@ constexpr std::array<Range, 33> kRanges = {{
     {0x2b00, 0x2bff, Generation::kBlackwell},  // GB202
     {0x2c00, 0x2cff, Generation::kBlackwell},  // GB203
     {0x2d00, 0x2dff, Generation::kBlackwell},  // GB206, GB207
-    {0x2e00, 0x2eff, Generation::kBlackwell},  // GB20B
+    {0x2e00, 0x2eff, Generation::kBlackwell},  // GB20B (GB10)
     {0x2f00, 0x2f7f, Generation::kBlackwell},  // GB205
     {0x2f80, 0x30ff, Generation::kRubin},      // GR100, GR102
     {0x3180, 0x31ff, Generation::kBlackwell},  // GB110
@@ -67,7 +67,7 @@ constexpr std::array<Range, 5> kGrace = {{
     {0x2342, 0x2343, Generation::kHopper},     // GH200
     {0x2345, 0x2348, Generation::kHopper},     // GH200
     {0x2940, 0x297f, Generation::kBlackwell},  // GB200
-    {0x2e00, 0x2eff, Generation::kBlackwell},  // GB10
+    {0x2e00, 0x2eff, Generation::kBlackwell},  // GB10, its chip is GB20B
     {0x31c0, 0x31ff, Generation::kBlackwell},  // GB300
 }};
 
@@ -128,7 +128,8 @@ Support SupportOf(Generation generation) {
     case Generation::kTuring:
       return {.first_branch = 418, .can_open = true};
     case Generation::kAmpere:
-      return {.first_branch = 450, .can_open = true};
+      // The A100 is known from 450 on, the chips that came after it from 455 on.
+      return {.first_branch = 455, .can_open = true};
     case Generation::kAda:
     case Generation::kHopper:
       return {.first_branch = 525, .can_open = true};
@@ -144,6 +145,21 @@ bool IsGrace(uint16_t device_id) {
   return std::ranges::any_of(kGrace, [device_id](const Range& one) {
     return one.first <= device_id && device_id <= one.last;
   });
+}
+
+bool IsHgxBlackwell(uint16_t device_id) {
+  constexpr std::array<Range, 3> kBoards = {{
+      {0x2900, 0x293f, Generation::kBlackwell},  // B200
+      {0x2980, 0x29ff, Generation::kBlackwell},  // B100
+      {0x3180, 0x31bf, Generation::kBlackwell},  // B300
+  }};
+  return std::ranges::any_of(kBoards, [device_id](const Range& one) {
+    return one.first <= device_id && device_id <= one.last;
+  });
+}
+
+bool IsGb10(uint16_t device_id) {
+  return device_id >= 0x2e00 && device_id <= 0x2eff;
 }
 
 }  // namespace kgpu::driver

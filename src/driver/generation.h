@@ -38,6 +38,11 @@ struct Support {
 };
 Support SupportOf(Generation generation);
 
+// GPUs of HGX boards with NVLink 5: the B100, the B200 and the B300.
+bool IsHgxBlackwell(uint16_t device_id);
+// The small one of a single chip, without links to others.
+bool IsGb10(uint16_t device_id);
+
 // Superchips with Grace have the open modules only, whatever the generation.
 bool IsGrace(uint16_t device_id);
 

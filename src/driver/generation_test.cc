@@ -53,6 +53,9 @@ TEST(GenerationTest, SaysWhichModulesDriveIt) {
   EXPECT_FALSE(SupportOf(Generation::kBlackwell).can_closed);
   EXPECT_TRUE(IsGrace(0x2342));
   EXPECT_FALSE(IsGrace(0x2330));
+  EXPECT_TRUE(IsHgxBlackwell(0x29bc)) << "B100";
+  EXPECT_TRUE(IsHgxBlackwell(0x2901));
+  EXPECT_FALSE(IsHgxBlackwell(0x2941)) << "GB200";
 }
 
 }  // namespace

@@ -21,6 +21,16 @@ TEST(DistributionTest, IsKnownByItsIdThenByWhatItIsLike) {
   EXPECT_EQ(ParseDistribution("ID=ubuntu\nVERSION_ID=\"24.04\"\n").minor, 4U);
 }
 
+TEST(DistributionTest, IsTheReleaseOfUbuntuThatItIsMadeOf) {
+  const Distribution mint = ParseDistribution(
+      "ID=linuxmint\nID_LIKE=\"ubuntu debian\"\nVERSION_ID=\"22.1\"\nVERSION_CODENAME=xia\n"
+      "UBUNTU_CODENAME=noble\n");
+  EXPECT_EQ(mint.major, 24U);
+  EXPECT_EQ(mint.minor, 4U);
+  EXPECT_EQ(mint.codename, "noble");
+  EXPECT_EQ(ParseDistribution("ID=x\nID_LIKE=ubuntu\nVERSION_ID=\"24.04\"\n").major, 0U);
+}
+
 TEST(DistributionTest, IsAnImageWhereItSaysSo) {
   EXPECT_EQ(ParseDistribution("ID=rhcos\n").immutable, Immutable::kRhcos);
   EXPECT_EQ(ParseDistribution("ID=rhel\nVARIANT_ID=coreos\nOPENSHIFT_VERSION=4.19\n").immutable,

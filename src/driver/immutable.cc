@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "src/driver/nvidia_repository.h"
 #include "src/driver/pages.h"
 
 namespace kgpu::driver {
 namespace {
+
+// Talos names its extensions by how long the driver lives, not by branch.
+constexpr unsigned kLongTermBranch = 580;
 
 std::string Advice(const HostFacts& facts, const Choice& choice) {
   const bool is_open = choice.kind == ModuleKind::kOpen;
@@ -24,12 +28,14 @@ std::string Advice(const HostFacts& facts, const Choice& choice) {
              "Page: https://coreos.github.io/rpm-ostree/";
     case Immutable::kTalos:
       return fmt::format(
-          "add the system extensions siderolabs/nvidia-{}-kernel-modules and "
-          "siderolabs/nvidia-container-toolkit to the image (Image Factory, or machine.install), "
-          "and "
-          "the kernel modules nvidia, nvidia_uvm, nvidia_modeset to machine.kernel.modules. Page: "
-          "https://www.talos.dev/latest/talos-guides/configuration/nvidia-gpu/",
-          is_open ? "open-gpu" : "nonfree");
+          "add the system extensions siderolabs/{0}-{1} and "
+          "siderolabs/nvidia-container-toolkit-{1} "
+          "to the image (Image Factory), both of one version of the driver, and the kernel modules "
+          "nvidia, nvidia_uvm, nvidia_modeset to machine.kernel.modules. Page: "
+          "https://docs.siderolabs.com/talos/v1.13/configure-your-talos-cluster/"
+          "hardware-and-drivers/nvidia-gpu{2}",
+          is_open ? "nvidia-open-gpu-kernel-modules" : "nonfree-kmod-nvidia",
+          choice.branch() > kLongTermBranch ? "production" : "lts", is_open ? "" : "-proprietary");
     case Immutable::kFlatcar:
       return "load the driver as a systemd system extension: the NVIDIA sysext of the Flatcar "
              "bakery, or set NVIDIA_DRIVER_VERSION in /etc/flatcar/nvidia-metadata for the unit "
@@ -50,8 +56,12 @@ std::string Advice(const HostFacts& facts, const Choice& choice) {
              "https://cloud.google.com/container-optimized-os/docs/how-to/run-gpus";
     case Immutable::kTransactional:
       return fmt::format(
-          "transactional-update pkg install nvidia-open-driver-G06-signed-kmp-{} "
-          "nvidia-compute-utils-G06, then reboot into the new snapshot. Page: {}",
+          "add NVIDIA's repository ({0}), transactional-update pkg install "
+          "nvidia-open-driver-{1}-signed-cuda-kmp-{2}, reboot, then transactional-update pkg "
+          "install "
+          "nvidia-compute-utils-{1} and nvidia-persistenced of the modules' very version (rpm -q), "
+          "and reboot again. Page: {3}",
+          RepositoryUrl(facts), choice.branch() >= 590 ? "G07" : "G06",
           facts.kernel.flavour.empty() ? "default" : facts.kernel.flavour, pages::kSuseOpen);
     case Immutable::kNone:
       break;

@@ -79,6 +79,18 @@ Status CheckGpus(const Needs& needs) {
   return OkStatus();
 }
 
+// HGX boards with NVLink 5 are known a little later than Blackwell's other GPUs. Source: the
+// release notes of driver 570 for data centres.
+void TakeBoards(const HostFacts& facts, Needs& needs) {
+  const auto is_board = [](const GpuId& gpu) { return IsHgxBlackwell(gpu.device_id); };
+  const cuda::DriverVersion least{.numbers = {570, 133, 20}};
+  if (std::ranges::any_of(facts.gpus, is_board) && (!needs.least || *needs.least < least)) {
+    needs.least = least;
+    needs.why.push_back(
+        fmt::format("HGX boards of Blackwell need driver {} or newer", least.str()));
+  }
+}
+
 Status TakeCuda(const std::string& text, Needs& needs) {
   if (text.empty()) {
     return OkStatus();
@@ -133,9 +145,13 @@ Status TakeVersion(const std::string& text, Needs& needs) {
     return FailedPrecondition("--version: these GPUs ({}) need branch {} or newer", needs.Names(),
                               needs.first_branch);
   }
-  if (needs.least && *needs.branch < needs.least->branch()) {
-    return InvalidArgument("--version: {} is older than {}, the least for the CUDA asked for", text,
-                           needs.least->str());
+  const bool is_whole = text.find('.') != std::string::npos;
+  if (needs.least &&
+      (*needs.branch < needs.least->branch() || (is_whole && *parsed < *needs.least))) {
+    return InvalidArgument(
+        "--version: {} is older than {}, the least for these GPUs and the CUDA "
+        "asked for",
+        text, needs.least->str());
   }
   needs.why.push_back(fmt::format("version {} is asked for", text));
   return OkStatus();
@@ -175,6 +191,9 @@ StatusOr<Needs> NeedsOf(const HostFacts& facts, const Request& request) {
     needs.why.push_back(fmt::format("GPUs: {}", needs.Names()));
   }
   RETURN_IF_ERROR(TakeCuda(request.cuda, needs));
+  if (!request.generation) {
+    TakeBoards(facts, needs);
+  }
   RETURN_IF_ERROR(TakeVersion(request.version, needs));
   RETURN_IF_ERROR(CheckKind(request.kind, needs));
   return needs;

@@ -25,7 +25,9 @@ std::vector<Offer> OfDebian(unsigned major) {
   }
 }
 
-// Source: packages.ubuntu.com, "linux-modules-nvidia-*-server-*" by release.
+// Those with modules of their own: names of the other branches lead to one of these, with another
+// version. Source: packages.ubuntu.com, "linux-modules-nvidia-*-server-*" and "libnvidia-extra"
+// by release.
 std::vector<Offer> OfUbuntu(const HostFacts& facts) {
   std::vector<unsigned> branches;
   switch (facts.distribution.major) {
@@ -33,14 +35,14 @@ std::vector<Offer> OfUbuntu(const HostFacts& facts) {
       branches = {470, 535};
       break;
     case 22:
-      branches = {470, 535, 570, 580};
+      branches = {470, 550, 580, 595};
       break;
     case 24:
-    case 25:
-      branches = {535, 570, 580, 590};
+      branches = {570, 580, 595};
       break;
+    case 25:
     case 26:
-      branches = {580, 590, 595};
+      branches = {580, 595};
       break;
     default:
       break;
@@ -63,8 +65,9 @@ std::vector<Offer> OfDistribution(const HostFacts& facts) {
     case Family::kUbuntu:
       return OfUbuntu(facts);
     case Family::kSuse:
-      // One driver for all its releases in support, open modules only.
-      return {{.branch = 580, .has_open = true, .has_closed = false, .is_signed = true}};
+      // The newest generation of packages only: of the one before it each release has another
+      // branch.
+      return {{.branch = 595, .has_open = true, .has_closed = false, .is_signed = true}};
     default:
       return {};
   }
@@ -79,18 +82,24 @@ struct FirstBranch {
 
 constexpr unsigned kAny = std::numeric_limits<unsigned>::max();
 
-// The oldest branch that NVIDIA's repository has for a distribution.
-// Source: https://developer.download.nvidia.com/compute/cuda/repos/
+// The oldest branch that NVIDIA's repository has for a distribution, in the packages that plans are
+// made of. Sources: https://developer.download.nvidia.com/compute/cuda/repos/, and for Debian the
+// guide's "Compute-only and Desktop Installation".
 constexpr std::array kFirstBranches = {
-    FirstBranch{Family::kDebian, 12, 12, 535},     FirstBranch{Family::kDebian, 13, 13, 580},
+    FirstBranch{Family::kDebian, 12, 12, 570},     FirstBranch{Family::kDebian, 13, 13, 580},
     FirstBranch{Family::kUbuntu, 22, 25, 535},     FirstBranch{Family::kUbuntu, 26, kAny, 595},
     FirstBranch{Family::kRhel, 8, 9, 535},         FirstBranch{Family::kRhel, 10, kAny, 575},
-    FirstBranch{Family::kFedora, 41, kAny, 570},   FirstBranch{Family::kSuse, 0, 15, 535},
-    FirstBranch{Family::kAmazon, 2023, kAny, 550}, FirstBranch{Family::kSuse, 16, kAny, 580},
+    FirstBranch{Family::kFedora, 41, kAny, 570},   FirstBranch{Family::kSuse, 0, 15, 580},
+    FirstBranch{Family::kAmazon, 2023, kAny, 550}, FirstBranch{Family::kSuse, 16, kAny, 595},
 };
 
 // 0: NVIDIA has no repository for it.
 unsigned FirstOfNvidia(const Distribution& distribution) {
+  // Of Ubuntu only the releases with long support.
+  if (distribution.family == Family::kUbuntu &&
+      (distribution.major % 2 != 0 || distribution.minor != 4)) {
+    return 0;
+  }
   for (const FirstBranch& row : kFirstBranches) {
     if (row.family == distribution.family && row.least <= distribution.major &&
         distribution.major <= row.most) {
@@ -115,18 +124,28 @@ std::vector<Offer> OfNvidia(const HostFacts& facts) {
 }
 
 std::vector<Offer> OfPrecompiled(const HostFacts& facts) {
-  if (facts.distribution.family == Family::kUbuntu && HasUbuntuModules(facts)) {
-    return OfUbuntu(facts);
+  switch (facts.distribution.family) {
+    case Family::kUbuntu:
+      return HasUbuntuModules(facts) ? OfUbuntu(facts) : std::vector<Offer>();
+    case Family::kSuse: {
+      std::vector<Offer> offers = OfNvidia(facts);
+      for (Offer& offer : offers) {  // the proprietary ones are built by DKMS
+        offer.has_closed = false;
+      }
+      return offers;
+    }
+    case Family::kRhel:
+      // Streams without "-open" or "-dkms": modules that NVIDIA builds for kernels of Red Hat's,
+      // the proprietary ones. Source: the README of NVIDIA/yum-packaging-precompiled-kmod.
+      if (facts.distribution.major == 8 || facts.distribution.major == 9) {
+        return {{.branch = 535, .has_closed = true},
+                {.branch = 570, .has_closed = true},
+                {.branch = 580, .has_closed = true}};
+      }
+      return {};
+    default:
+      return {};
   }
-  if (facts.distribution.family == Family::kSuse) {
-    return OfDistribution(facts);
-  }
-  // Module streams without "-dkms" in their names, whose modules NVIDIA builds for the kernels of
-  // Red Hat.
-  if (facts.distribution.family == Family::kRhel && facts.distribution.major >= 8) {
-    return {{.branch = 535, .has_closed = true}, {.branch = 580, .has_open = true}};
-  }
-  return {};
 }
 
 }  // namespace

@@ -31,6 +31,16 @@ inline constexpr std::string_view kPostInstall =
     "post-installation-actions.html";
 inline constexpr std::string_view kSecureBoot =
     "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/secure-boot.html";
+inline constexpr std::string_view kVersionLock =
+    "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html";
+inline constexpr std::string_view kPreInstall =
+    "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
+    "pre-installation-actions.html";
+inline constexpr std::string_view kKernelModules =
+    "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html";
+// Modules that NVIDIA builds for kernels of Red Hat's, and the key that they are signed with.
+inline constexpr std::string_view kPrecompiled =
+    "https://github.com/NVIDIA/yum-packaging-precompiled-kmod";
 inline constexpr std::string_view kPersistence =
     "https://docs.nvidia.com/deploy/driver-persistence/persistence-daemon.html";
 inline constexpr std::string_view kFabricManager =
@@ -43,8 +53,9 @@ inline constexpr std::string_view kUbuntuServer =
     "https://documentation.ubuntu.com/server/how-to/graphics/install-nvidia-drivers/";
 inline constexpr std::string_view kUbuntuSecureBoot =
     "https://wiki.ubuntu.com/UEFI/SecureBoot/DKMS";
+// By the packager of SUSE's modules: generations of packages, which repository, what must agree.
 inline constexpr std::string_view kSuseOpen =
-    "https://documentation.suse.com/sle-micro/6.0/html/Micro-NVIDIA-GPU/index.html";
+    "https://sndirsch.github.io/nvidia/2026/02/22/nvidia-drivers-G07.html";
 inline constexpr std::string_view kAmazonOwn =
     "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/install-nvidia-driver.html";
 inline constexpr std::string_view kDriverToolkit =

@@ -39,7 +39,9 @@ struct RemoveFile {
 // Packages by the host's own package manager. The journal notes which packages were there before,
 // so that the way back removes exactly what came with these.
 struct InstallPackages {
-  std::vector<std::string> names;  // "nvidia-kernel-dkms", "kmod-x=535.1-1"
+  // As the manager takes them: "nvidia-kernel-dkms"; of one version "x=535.1-1" (apt, zypper) and
+  // "x-535.1" (dnf); below a version "x<536" (zypper).
+  std::vector<std::string> names;
   bool operator==(const InstallPackages&) const = default;
 };
 

@@ -78,7 +78,11 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
   traits.page = pages::kGuide;
   // Made first, since what comes before it depends on how the packages are.
   Plan middle = plan;
-  Planning planning{.facts = facts, .choice = choice, .plan = middle, .traits = traits};
+  Planning planning{.facts = facts,
+                    .choice = choice,
+                    .plan = middle,
+                    .traits = traits,
+                    .has_display = request.has_display};
   RETURN_IF_ERROR(AddFamilySteps(planning));
   if (request.has_display) {
     AddDisplaySteps(planning);

@@ -10,8 +10,9 @@ namespace kgpu::driver {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Field;
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 class NoRunner final : public sys::ProgramRunner {
  public:
@@ -65,6 +66,196 @@ TEST(PlannerTest, ServesAChrootOfDebian12) {
   ASSERT_NE(install, nullptr);
   EXPECT_THAT(install->names, IsSupersetOf({"nvidia-kernel-dkms", "libcuda1", "nvidia-smi"}));
   EXPECT_EQ(Find(*plan, "load"), nullptr) << "the kernel of a chroot does not run";
+}
+
+// A host with NVIDIA's GPUs on which a driver runs.
+HostFacts HostWith(std::string_view version) {
+  HostFacts facts;
+  facts.distribution = ParseDistribution("ID=ubuntu\nVERSION_ID=\"24.04\"\nPRETTY_NAME=Ubuntu\n");
+  facts.arch = "x86_64";
+  facts.kernel.release = "6.8.0-85-generic";
+  facts.kernel.flavour = "generic";
+  facts.kernel.is_running = true;
+  facts.gpus = {{0x20b5, Generation::kAmpere}};
+  facts.has_systemd = true;
+  facts.users = {"nvidia-persistenced.service"};
+  facts.doctor.driver.is_nvidia_loaded = true;
+  facts.doctor.driver.is_open_module = true;
+  facts.doctor.driver.module_version = version;
+  facts.doctor.kernel.loaded = {"nvidia", "nvidia_drm", "nvidia_fs"};
+  return facts;
+}
+
+size_t IndexOf(const Plan& plan, std::string_view id) {
+  const Step* step = Find(plan, id);
+  EXPECT_NE(step, nullptr) << id;
+  return step == nullptr ? 0 : static_cast<size_t>(step - plan.steps.data());
+}
+
+TEST(PlannerTest, StopsAndUnloadsNothingWhereTheBranchRunsAlready) {
+  const auto plan = PlanDriver(HostWith("580.65.06"), {});
+  ASSERT_OK(plan);
+  for (const char* id : {"stop-users", "unload", "reboot", "start-users"}) {
+    EXPECT_EQ(Find(*plan, id), nullptr) << id;
+  }
+}
+
+TEST(PlannerTest, UnloadsTheOtherKindOfModules) {
+  HostFacts facts = HostWith("580.65.06");
+  facts.doctor.driver.is_open_module = false;
+  const auto plan = PlanDriver(facts, {});
+  ASSERT_OK(plan);
+  EXPECT_NE(Find(*plan, "unload"), nullptr);
+}
+
+TEST(PlannerTest, LetsTheGpusServeUntilTheNewModulesAreThere) {
+  const auto plan = PlanDriver(HostWith("535.274.02"), {});
+  ASSERT_OK(plan);
+  EXPECT_LT(IndexOf(*plan, "packages"), IndexOf(*plan, "stop-users"));
+  EXPECT_EQ(IndexOf(*plan, "unload") + 1, IndexOf(*plan, "load"));
+}
+
+TEST(PlannerTest, LoadsWhatWasLoadedAndTellsOfWhatIsNotItsOwn) {
+  const auto plan = PlanDriver(HostWith("535.274.02"), {});
+  ASSERT_OK(plan);
+  EXPECT_EQ(Find(*plan, "load")->deed,
+            Deed(LoadModules{{"nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm"}}));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("nvidia_fs")));
+}
+
+TEST(PlannerTest, RestartsForNovaAsForNouveau) {
+  HostFacts facts = HostWith("");
+  facts.doctor.driver = {};
+  facts.doctor.kernel.loaded = {"nova_core"};
+  const auto plan = PlanDriver(facts, {});
+  ASSERT_OK(plan);
+  EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "load"));
+}
+
+// An installer's file on a host with nouveau and Secure Boot.
+HostFacts HostWithFile(std::string version) {
+  HostFacts facts = HostWith("");
+  facts.doctor.driver = {};
+  facts.doctor.driver.is_nouveau_loaded = true;
+  facts.doctor.kernel.loaded = {"nouveau"};
+  facts.users = {};
+  facts.file =
+      DriverFile{.path = "/d.run", .version = std::move(version), .arch = "x86_64", .package = ""};
+  return facts;
+}
+
+Request RunFile() {
+  Request request;
+  request.source = SourceKind::kRunFile;
+  return request;
+}
+
+const std::vector<std::string>& InstallerOf(const Plan& plan) {
+  return std::get<RunCommand>(plan.steps[IndexOf(plan, "installer")].deed).command.argv;
+}
+
+TEST(RunFilePlanTest, ClearsTheWayBeforeTheInstallerRuns) {
+  const auto plan = PlanDriver(HostWithFile("580.95.05"), RunFile());
+  ASSERT_OK(plan);
+  EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "installer"));
+  EXPECT_LT(IndexOf(*plan, "persistence-unit"), IndexOf(*plan, "persistence"));
+}
+
+TEST(RunFilePlanTest, GivesTheInstallerAKeyOrLeavesSigningToDkms) {
+  HostFacts facts = HostWithFile("580.95.05");
+  facts.doctor.kernel.secure_boot = true;
+  const auto plan = PlanDriver(facts, RunFile());
+  ASSERT_OK(plan);
+  EXPECT_LT(IndexOf(*plan, "signing-key"), IndexOf(*plan, "enrol-key"));
+  EXPECT_LT(IndexOf(*plan, "enrol-key"), IndexOf(*plan, "installer"));
+  EXPECT_THAT(InstallerOf(*plan), Contains(HasSubstr("--module-signing-secret-key=")));
+  facts.programs = {"/usr/sbin/dkms"};
+  const auto with_dkms = PlanDriver(facts, RunFile());
+  ASSERT_OK(with_dkms);
+  EXPECT_THAT(InstallerOf(*with_dkms), Contains("--dkms"));
+  EXPECT_THAT(InstallerOf(*with_dkms), Not(Contains(HasSubstr("signing"))));
+}
+
+TEST(RunFilePlanTest, RefusesCudasInstallerUnderSecureBoot) {
+  HostFacts facts = HostWithFile("580.95.05");
+  facts.doctor.kernel.secure_boot = true;
+  facts.file->kind = FileKind::kCudaRun;
+  EXPECT_THAT(PlanDriver(facts, RunFile()),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver's own installer")));
+}
+
+TEST(RunFilePlanTest, NamesTheKindOfModulesAsItsBranchTakesIt) {
+  HostFacts facts = HostWithFile("390.157");
+  facts.gpus = {{0x06d1, Generation::kFermi}};
+  const auto old = PlanDriver(facts, RunFile());
+  ASSERT_OK(old);
+  EXPECT_THAT(InstallerOf(*old), Not(Contains(HasSubstr("kernel-module-type"))));
+  EXPECT_THAT(InstallerOf(*old), Not(Contains(HasSubstr("-m="))));
+  facts.gpus = {{0x20b5, Generation::kAmpere}};
+  facts.file->version = "535.309.01";
+  facts.kernel.is_running = false;
+  const auto middle = PlanDriver(facts, RunFile());
+  ASSERT_OK(middle);
+  EXPECT_THAT(InstallerOf(*middle), Contains("-m=kernel"));
+  EXPECT_THAT(InstallerOf(*middle), Not(Contains("--no-kernel-module-source")));
+}
+
+TEST(RhelPlanTest, KnowsTheHeadersOfItsKernels) {
+  HostFacts facts = HostWith("");
+  facts.doctor.driver = {};
+  facts.distribution = ParseDistribution("ID=rocky\nID_LIKE=rhel\nVERSION_ID=9.6\n");
+  const struct {
+    const char* release;
+    const char* package;
+  } kCases[] = {
+      {"5.14.0-570.el9_6.x86_64", "kernel-devel-5.14.0-570.el9_6.x86_64"},
+      {"5.14.0-570.el9_6.x86_64+rt", "kernel-rt-devel-5.14.0-570.el9_6.x86_64"},
+      {"4.18.0-553.rt7.342.el8_10.x86_64", "kernel-rt-devel-4.18.0-553.rt7.342.el8_10.x86_64"},
+      {"5.15.0-300.el9uek.x86_64", "kernel-uek-devel-5.15.0-300.el9uek.x86_64"},
+  };
+  for (const auto& one : kCases) {
+    facts.kernel.release = one.release;
+    const auto plan = PlanDriver(facts, {});
+    ASSERT_OK(plan);
+    const Step* headers = Find(*plan, "headers");
+    ASSERT_NE(headers, nullptr);
+    EXPECT_THAT(std::get<InstallPackages>(headers->deed).names, Contains(one.package));
+  }
+}
+
+TEST(RhelPlanTest, AddsEpelForALocalRepositoryToo) {
+  HostFacts facts = HostWith("");
+  facts.doctor.driver = {};
+  facts.distribution = ParseDistribution("ID=rocky\nID_LIKE=rhel\nVERSION_ID=9.6\n");
+  facts.file = DriverFile{.kind = FileKind::kLocalRpm,
+                          .path = "/r.rpm",
+                          .version = "580.95.05",
+                          .arch = "x86_64",
+                          .package = "r"};
+  Request request;
+  request.source = SourceKind::kLocalRepo;
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  EXPECT_LT(IndexOf(*plan, "epel"), IndexOf(*plan, "packages"));
+}
+
+TEST(RhelPlanTest, WantsAWholeVersionForModulesOfOneKernel) {
+  HostFacts facts = HostWith("");
+  facts.distribution = ParseDistribution("ID=rhel\nVERSION_ID=9.6\n");
+  Request request;
+  request.source = SourceKind::kPrecompiled;
+  EXPECT_THAT(PlanDriver(facts, request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--version 580.95.05")));
+}
+
+TEST(RhcosPlanTest, RefusesGpusWithSwitches) {
+  HostFacts facts = HostWithFile("580.95.05");
+  facts.distribution = ParseDistribution("ID=rhcos\nVERSION_ID=4.16\n");
+  facts.nvswitches = 6;
+  Request request = RunFile();
+  request.toolkit_image = "image";
+  EXPECT_THAT(PlanDriver(facts, request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("fabric manager")));
 }
 
 }  // namespace

@@ -9,62 +9,57 @@
 namespace kgpu::driver {
 namespace {
 
-// DKMS is not Red Hat's: it comes from EPEL, which itself wants a repository that is off by
-// default.
-void AddDkmsSources(Planning& planning) {
-  const HostFacts& facts = planning.facts;
-  const unsigned major = facts.distribution.major;
-  if (facts.HasPackage("epel-release")) {
+constexpr std::string_view kSigningKey = "/var/lib/kgpu/signing/nvidia-2019.der";
+
+// The key that NVIDIA signs its modules with lies in the repository, in no package.
+void AddSigningKey(Planning& planning) {
+  planning.traits.mok_key = kSigningKey;
+  if (!NeedsEnrolment(planning.facts, planning.traits)) {
     return;
   }
-  const std::string dnf = Dnf(facts);
-  if (facts.distribution.id == "rhel") {
-    const std::string id = fmt::format("codeready-builder-for-rhel-{}-{}-rpms", major, facts.arch);
-    const std::string manager =
-        ProgramOr(facts, "subscription-manager", "/usr/sbin/subscription-manager");
-    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
-               pages::kRhel, {manager, "repos", fmt::format("--enable={}", id)},
-               {manager, "repos", fmt::format("--disable={}", id)});
-    AddStep(
-        planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
-        InstallPackages{{fmt::format(
-            "https://dl.fedoraproject.org/pub/epel/epel-release-latest-{}.noarch.rpm", major)}});
-    planning.plan.notes.emplace_back(
-        "the host must be subscribed (subscription-manager status): its repositories have the "
-        "headers of the kernel");
-    return;
-  }
-  if (facts.distribution.id == "ol") {
-    const std::string id = fmt::format("ol{}_codeready_builder", major);
-    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
-               pages::kRhel, {dnf, "config-manager", "--set-enabled", id},
-               {dnf, "config-manager", "--set-disabled", id});
-    AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
-            InstallPackages{{fmt::format("oracle-epel-release-el{}", major)}});
-    return;
-  }
-  const std::string id = major == 8 ? "powertools" : "crb";
-  AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
-             pages::kRhel, {dnf, "config-manager", "--set-enabled", id},
-             {dnf, "config-manager", "--set-disabled", id});
-  AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
-          InstallPackages{{"epel-release"}});
+  AddCommand(planning.plan, "signing-folder", "make a folder for the key", pages::kPrecompiled,
+             {"/usr/bin/mkdir", "-p", "/var/lib/kgpu/signing"});
+  AddCommand(planning.plan, "signing-key", "fetch the key that NVIDIA's modules are signed with",
+             pages::kPrecompiled,
+             {ProgramOr(planning.facts, "curl", "/usr/bin/curl"), "--fail", "--silent",
+              "--show-error", "--location", "--output", std::string(kSigningKey),
+              fmt::format("{}/NVIDIA2019-public_key.der", RepositoryUrl(planning.facts))},
+             {"/usr/bin/rm", "-f", std::string(kSigningKey)});
 }
 
-void AddPrecompiled(Planning& planning) {
-  const bool is_open = planning.choice.kind == ModuleKind::kOpen;
+// Names of packages hold the driver's version and the kernel's, without distribution and
+// architecture: kmod-nvidia-580.95.05-5.14.0-570.55.1.
+std::string PrecompiledPackage(const Planning& planning) {
+  const std::string& release = planning.facts.kernel.release;
+  return fmt::format("kmod-nvidia-{}-{}", planning.choice.version,
+                     release.substr(0, release.find(".el")));
+}
+
+Status AddPrecompiled(Planning& planning) {
+  const Choice& choice = planning.choice;
+  if (planning.facts.distribution.major >= 10) {
+    return Unimplemented("--source precompiled is not served on {}: take nvidia",
+                         planning.facts.distribution.name);
+  }
+  if (!choice.is_whole()) {
+    return InvalidArgument(
+        "--source precompiled: packages of NVIDIA's modules for one kernel have the whole version "
+        "in their names: ask for it with --version, as in --version 580.95.05; which there are: "
+        "dnf list --available 'kmod-nvidia-{}*'",
+        choice.branch());
+  }
   planning.traits.is_dkms = false;
-  planning.traits.mok_key = "/usr/share/doc/kmod-nvidia/driver-module-signing-key.der";
-  AddModuleStream(planning, fmt::format("{}{}", planning.choice.branch(), is_open ? "-open" : ""),
-                  pages::kRhel);
+  AddModuleStream(planning, fmt::format("{}", choice.branch()), pages::kPrecompiled);
+  std::vector<std::string> names = {PrecompiledPackage(planning)};
+  AddDnfUserSpace(planning, names);
   AddStep(planning.plan, "packages", "install the driver and the modules built for this kernel",
-          pages::kRhel,
-          InstallPackages{{is_open ? "kmod-nvidia-open" : "kmod-nvidia", "nvidia-driver-cuda",
-                           "nvidia-modprobe", "nvidia-persistenced"}});
+          pages::kPrecompiled, InstallPackages{std::move(names)});
+  AddSigningKey(planning);
   planning.plan.notes.push_back(
-      fmt::format("NVIDIA builds modules for some kernels of Red Hat's only: the check before "
-                  "installing tells whether {} is among them",
+      fmt::format("NVIDIA builds modules for some kernels of Red Hat's only: where {} is not among "
+                  "them, take --source nvidia",
                   planning.facts.kernel.release));
+  return OkStatus();
 }
 
 }  // namespace
@@ -78,15 +73,10 @@ Status AddRhelSteps(Planning& planning) {
                          planning.facts.distribution.name);
   }
   AddDnfRepository(planning, pages::kRhel);
-  const bool has_streams = planning.facts.distribution.major < 10;
   if (choice.source == SourceKind::kPrecompiled) {
-    if (!has_streams) {
-      return Unimplemented("--source precompiled is not served on {}: take nvidia",
-                           planning.facts.distribution.name);
-    }
-    AddPrecompiled(planning);
-    return OkStatus();
+    return AddPrecompiled(planning);
   }
+  const bool has_streams = planning.facts.distribution.major < 10;
   AddDkmsSources(planning);
   AddDnfHeaders(planning, pages::kRhel);
   if (has_streams) {
@@ -95,7 +85,7 @@ Status AddRhelSteps(Planning& planning) {
         fmt::format("{}-{}", choice.branch(), choice.kind == ModuleKind::kOpen ? "open" : "dkms"),
         pages::kRhel);
   } else {
-    AddVersionLock(planning, pages::kRhel);
+    AddVersionLock(planning);
   }
   AddStep(planning.plan, "packages", "install the driver", pages::kRhel,
           InstallPackages{DnfPackages(planning)});

@@ -1,8 +1,11 @@
-// SUSE Linux Enterprise and openSUSE: modules that SUSE builds and signs, user space from NVIDIA.
+// SUSE Linux Enterprise and openSUSE: modules that SUSE builds and signs, or NVIDIA's for DKMS; the
+// user space from NVIDIA.
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
+#include "src/base/strings.h"
 #include "src/driver/nvidia_repository.h"
 #include "src/driver/pages.h"
 
@@ -16,7 +19,7 @@ struct Source {
 
 Source SourceOf(const HostFacts& facts, SourceKind kind) {
   const Distribution& distribution = facts.distribution;
-  if (kind == SourceKind::kNvidia) {
+  if (kind != SourceKind::kDistribution) {
     const std::string tag = RepositoryTag(distribution);
     return {fmt::format("cuda-{}-{}", tag, facts.arch), RepositoryUrl(facts)};
   }
@@ -27,9 +30,12 @@ Source SourceOf(const HostFacts& facts, SourceKind kind) {
     return {"nvidia",
             fmt::format("https://download.nvidia.com/opensuse/leap/{}", distribution.version)};
   }
-  const std::string release = distribution.major >= 16
-                                  ? fmt::format("{}", distribution.major)
-                                  : fmt::format("{}sp{}", distribution.major, distribution.minor);
+  std::string release = fmt::format("{}sp{}", distribution.major, distribution.minor);
+  if (distribution.major >= 16) {
+    release = distribution.minor == 0
+                  ? fmt::format("{}", distribution.major)
+                  : fmt::format("{}.{}", distribution.major, distribution.minor);
+  }
   return {fmt::format("nvidia-sle{}", release),
           fmt::format("https://download.nvidia.com/suse/sle{}", release)};
 }
@@ -47,52 +53,123 @@ void AddRepository(Planning& planning, const Source& source, const std::string& 
              {zypper, "--non-interactive", "--gpg-auto-import-keys", "refresh"});
 }
 
-}  // namespace
+// Packages of branches up to 580 have G06 in their names, those of later ones G07.
+std::string_view GenerationOf(unsigned branch) {
+  return branch >= 590 ? "G07" : "G06";
+}
 
-Status AddSuseSteps(Planning& planning) {
-  const HostFacts& facts = planning.facts;
-  const bool is_nvidia = planning.choice.source == SourceKind::kNvidia;
-  const bool is_open = planning.choice.kind == ModuleKind::kOpen;
-  const std::string flavour = facts.kernel.flavour.empty() ? "default" : facts.kernel.flavour;
-  const std::string zypper = ProgramOr(facts, "zypper", "/usr/bin/zypper");
-  planning.traits.page = is_nvidia ? pages::kSuse : pages::kSuseOpen;
-  planning.traits.is_dkms = false;
-  planning.traits.is_signed = is_open;
-  planning.traits.has_fabric_manager = is_nvidia && HasFabric(facts);
-  AddRepository(planning, SourceOf(facts, planning.choice.source), zypper);
-  std::string module = fmt::format("nvidia-open-driver-G06-signed-kmp-{}", flavour);
-  if (!is_open) {
-    // Its package builds the module when it is installed: that takes the headers.
-    AddStep(planning.plan, "headers", "install the headers of the kernel", pages::kSuse,
-            InstallPackages{{fmt::format("kernel-{}-devel", flavour)}});
-    planning.traits.mok_key = "/var/lib/nvidia-pubkeys/MOK-nvidia-driver-*.der";
-    module = fmt::format("nvidia-driver-G06-kmp-{}", flavour);
-  } else if (is_nvidia) {
-    module = fmt::format("nvidia-open-driver-G06-signed-cuda-kmp-{}", flavour);
+// Packages of the two exclude each other, and zypper is not to choose which ones go.
+void AddMigration(Planning& planning, std::string_view generation, const std::string& zypper) {
+  const std::string_view other = generation == "G07" ? "G06" : "G07";
+  const auto is_other = [other](const auto& package) {
+    return package.first.starts_with("nvidia") && package.first.find(other) != std::string::npos;
+  };
+  if (std::ranges::none_of(planning.facts.packages, is_other)) {
+    return;
   }
-  AddStep(planning.plan, "modules", "install the kernel modules", planning.traits.page,
-          InstallPackages{{module}});
-  // The user space must be of the modules' very version, which is known from here on only.
+  std::vector<std::string> remove = {zypper, "--non-interactive", "remove"};
+  std::vector<std::string> restore = {zypper, "--non-interactive", "install", "--oldpackage",
+                                      "--auto-agree-with-licenses"};
+  for (const auto& [name, package] : planning.facts.packages) {
+    const bool is_driver = name.starts_with("nvidia") || name.starts_with("libnvidia");
+    if (is_driver && name.find("container") == std::string::npos) {
+      remove.push_back(name);
+      restore.push_back(fmt::format("{}={}", name, package.version));
+    }
+  }
+  AddCommand(planning.plan, "other-generation", "take off packages that exclude the new ones",
+             pages::kSuseOpen, std::move(remove), std::move(restore));
+}
+
+// What comes after the version or the branch: packages of modules are of the newest below it.
+std::string Bound(const Choice& choice) {
+  if (!choice.is_whole()) {
+    return fmt::format("{}", choice.branch() + 1);
+  }
+  const size_t dot = choice.version.rfind('.');
+  return fmt::format("{}.{}", choice.version.substr(0, dot),
+                     ParseUint(choice.version.substr(dot + 1)).value_or(0) + 1);
+}
+
+std::string ModulePackage(const Planning& planning) {
+  const std::string_view generation = GenerationOf(planning.choice.branch());
+  if (planning.choice.kind == ModuleKind::kProprietary) {
+    return fmt::format("nvidia-driver-{}", generation);
+  }
+  const std::string& flavour = planning.facts.kernel.flavour;
+  return fmt::format("nvidia-open-driver-{}-signed{}-kmp-{}", generation,
+                     planning.choice.source == SourceKind::kDistribution ? "" : "-cuda",
+                     flavour.empty() ? "default" : flavour);
+}
+
+// The user space must be of the modules' very version, which is known from the modules on only.
+void AddUserSpace(Planning& planning, const std::string& module, const std::string& zypper,
+                  bool has_display) {
+  const std::string_view generation = GenerationOf(planning.choice.branch());
+  constexpr std::string_view kSame = " == $version";
+  std::vector<std::string> names = {fmt::format("nvidia-compute-utils-{}{}", generation, kSame),
+                                    fmt::format("nvidia-persistenced{}", kSame)};
+  if (has_display) {
+    names.push_back(fmt::format("nvidia-video-{}{}", generation, kSame));
+    names.push_back(fmt::format("nvidia-gl-{}{}", generation, kSame));
+  }
+  const std::vector<std::string> fabric = FabricPackages(planning, kSame);
+  names.insert(names.end(), fabric.begin(), fabric.end());
+  std::string quoted;
+  std::vector<std::string> undo = {zypper, "--non-interactive", "remove", "--clean-deps"};
+  for (const std::string& name : names) {
+    fmt::format_to(std::back_inserter(quoted), " \"{}\"", name);
+    std::string plain = name.substr(0, name.find(' '));
+    if (!planning.facts.HasPackage(plain)) {
+      undo.push_back(std::move(plain));
+    }
+  }
+  if (undo.size() == 4) {
+    undo.clear();
+  }
+  // Of modules for several kernels more than one version may be here: the last is the new one.
   AddCommand(planning.plan, "packages", "install the user space of the same version",
              planning.traits.page,
              {"/bin/sh", "-c",
-              fmt::format("version=$(rpm -q --queryformat '%{{VERSION}}' {} | cut -d_ -f1) && exec "
-                          "{} --non-interactive install --auto-agree-with-licenses "
-                          "\"nvidia-compute-utils-G06 == $version\" "
-                          "\"nvidia-persistenced == $version\"",
-                          module, zypper)},
-             {zypper, "--non-interactive", "remove", "--clean-deps", "nvidia-compute-utils-G06",
-              "nvidia-persistenced"});
-  if (HasFabric(facts)) {
-    if (is_nvidia) {
-      AddStep(planning.plan, "fabric", "install the fabric manager", pages::kFabricManager,
-              InstallPackages{{"nvidia-fabricmanager"}});
-    } else {
-      planning.plan.notes.emplace_back(
-          "the fabric manager that NVSwitches need comes from NVIDIA's repository: take "
-          "--source nvidia");
-    }
+              fmt::format("version=$(rpm -q --queryformat '%{{VERSION}}\\n' {} | cut -d_ -f1 | "
+                          "sort -uV | tail -n 1) && exec {} --non-interactive install "
+                          "--auto-agree-with-licenses{}",
+                          module, zypper, quoted)},
+             std::move(undo));
+}
+
+}  // namespace
+
+void AddSuseHeaders(Planning& planning, std::vector<std::string> more) {
+  const HostFacts& facts = planning.facts;
+  const std::string flavour = facts.kernel.flavour.empty() ? "default" : facts.kernel.flavour;
+  std::string release = facts.kernel.release;
+  if (const std::string end = fmt::format("-{}", flavour); release.ends_with(end)) {
+    release.resize(release.size() - end.size());
   }
+  more.push_back(fmt::format("kernel-{}-devel={}", flavour, release));
+  AddStep(planning.plan, "headers", "install the headers of the kernel", pages::kPreInstall,
+          InstallPackages{std::move(more)});
+}
+
+Status AddSuseSteps(Planning& planning) {
+  const bool is_open = planning.choice.kind == ModuleKind::kOpen;
+  const std::string zypper = ProgramOr(planning.facts, "zypper", "/usr/bin/zypper");
+  planning.traits.page =
+      planning.choice.source == SourceKind::kDistribution ? pages::kSuseOpen : pages::kSuse;
+  planning.traits.is_dkms = !is_open;
+  planning.traits.is_signed = is_open;
+  planning.traits.has_fabric_manager =
+      planning.choice.source != SourceKind::kDistribution && HasFabric(planning.facts);
+  AddRepository(planning, SourceOf(planning.facts, planning.choice.source), zypper);
+  AddMigration(planning, GenerationOf(planning.choice.branch()), zypper);
+  if (!is_open) {
+    AddSuseHeaders(planning, {});
+  }
+  const std::string module = ModulePackage(planning);
+  AddStep(planning.plan, "modules", "install the kernel modules", pages::kSuseOpen,
+          InstallPackages{{fmt::format("{}<{}", module, Bound(planning.choice))}});
+  AddUserSpace(planning, module, zypper, planning.has_display);
   return OkStatus();
 }
 

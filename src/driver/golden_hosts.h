@@ -1,0 +1,33 @@
+// The hosts that plans are kept of as golden files.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace kgpu::driver {
+
+// One host and what is asked for on it.
+struct GoldenHost {
+  const char* name = "";
+  const char* os_release = "";
+  const char* kernel = "";
+  uint16_t gpu = 0x20b5;  // an A100
+  unsigned count = 1;
+  bool has_secure_boot = false;
+  bool has_nouveau = false;
+  const char* driver = "";       // that is loaded, with open modules
+  bool is_by_installer = false;  // NVIDIA's installer put it there
+  const char* packages = "";     // that are installed, a word each: "name=version"
+  const char* file = "";         // --source
+  const char* cuda = "";
+  const char* version = "";
+  const char* source = "";
+  const char* module = "";
+  const char* toolkit = "";
+  bool has_display = false;
+  const char* arch = "x86_64";
+};
+
+std::vector<GoldenHost> GoldenHosts();
+
+}  // namespace kgpu::driver
