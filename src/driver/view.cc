@@ -167,6 +167,11 @@ std::string GpusText(const HostFacts& facts) {
   return Join(names, ", ");
 }
 
+// Of the driver's sources that DKMS has; empty: none.
+std::string_view DkmsVersion(const doctor::Facts& doctor) {
+  return doctor.kernel.dkms ? std::string_view(doctor.kernel.dkms->version) : std::string_view();
+}
+
 std::string_view YesOrNo(const std::optional<bool>& value) {
   if (!value) {
     return "unknown";
@@ -259,7 +264,7 @@ std::string StatusText(const HostFacts& facts) {
            ? ""
            : (doctor.driver.is_open_module ? "open" : "proprietary"));
   Line(text, "libraries", Join(doctor.driver.library_versions, ", "));
-  Line(text, "dkms", doctor.kernel.dkms_version);
+  Line(text, "dkms", DkmsVersion(doctor));
   Line(text, "nouveau", doctor.driver.is_nouveau_loaded ? "loaded" : "not loaded");
   Line(text, "secure boot", YesOrNo(doctor.kernel.secure_boot));
   for (const std::string& problem : facts.problems) {
@@ -289,7 +294,7 @@ json::object StatusJson(const HostFacts& facts) {
           {"loaded", View(doctor.driver.module_version)},
           {"openModule", doctor.driver.is_open_module},
           {"libraries", Texts(doctor.driver.library_versions)},
-          {"dkms", View(doctor.kernel.dkms_version)},
+          {"dkms", View(DkmsVersion(doctor))},
           {"nouveauLoaded", doctor.driver.is_nouveau_loaded},
           {"secureBoot", secure_boot},
           {"problems", Texts(facts.problems)}};
