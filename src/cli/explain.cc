@@ -187,7 +187,7 @@ void AddDump(VerbRegistrar& verbs, CLI::App& group) {
       "dump", "Print what explaining a pod takes, for kgpu explain pod --from");
   verb->footer(
       "Holds pods, nodes, events, quotas and resource claims as far as they are judged: no "
-      "secrets,\nno commands, and of the environment NVIDIA_… and CUDA_… alone.\n\n"
+      "secrets,\nno commands, and of the environment what says which GPUs and which CUDA.\n\n"
       "  kgpu explain dump team-a/train > train.json");
   verb->add_option("POD", options->pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
   AddLiveOptions(*verb, *options);

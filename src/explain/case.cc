@@ -1,5 +1,6 @@
 // A pod with all that it is held against.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,9 +17,29 @@ Case::Case(const Facts& all_facts, const Pod& the_pod)
     }
   }
   for (const Holder& holder : facts.holders) {
+    if (holder.is_nominated && holder.priority < pod.priority) {
+      continue;  // the scheduler does not keep room from a pod of higher priority
+    }
     NodeUse& use = uses[holder.node];
     AddTo(use.used, holder.requests);
     use.holders.push_back(&holder);
+  }
+  for (const Claim& claim : facts.claims) {
+    for (const ClaimResult& result : claim.results) {
+      if (!result.is_shared) {
+        taken.emplace(result.driver, result.pool, result.device);
+      }
+    }
+  }
+  std::map<std::pair<std::string_view, std::string_view>, int64_t> newest;
+  for (const Slice& slice : facts.slices) {
+    int64_t& generation = newest[{slice.driver, slice.pool}];
+    generation = std::max(generation, slice.generation);
+  }
+  for (const Slice& slice : facts.slices) {
+    if (slice.generation == newest[{slice.driver, slice.pool}]) {
+      slices[slice.node].push_back(&slice);
+    }
   }
   for (const ClaimUse& use : pod.claims) {
     for (const Claim& claim : facts.claims) {
@@ -49,6 +70,12 @@ const DeviceClass* Case::ClassOf(std::string_view resource) const {
     }
   }
   return nullptr;
+}
+
+// Source: Kubernetes' scheduler, the plugin of nodes' resources: only where the node's kubelet
+// gives out none.
+bool Case::IsLeftToDra(const Node& node, std::string_view resource) const {
+  return AmountOf(node.allocatable, resource).milli == 0 && ClassOf(resource) != nullptr;
 }
 
 bool HasGpus(const Node& node) {

@@ -1,10 +1,10 @@
 // Resource claims (DRA): what a pod's claims wait for, and which nodes have devices for them.
 // Selectors of devices are CEL, which is not judged: only drivers and numbers are.
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/explain/judge.h"
 #include "src/explain/placing.h"
@@ -26,16 +26,16 @@ void Unmade(const Case& c, const ClaimUse& use, Reasons& out) {
     out.push_back(
         {"claim-missing",
          fmt::format("claim {}: there is no ResourceClaimTemplate {}", use.name, use.made_from),
-         {fmt::format("kubectl get resourceclaimtemplates -n {}", c.pod.space)}});
+         {fmt::format("kubectl get resourceclaimtemplates -n {}", ShellWord(c.pod.space))}});
   } else if (use.claim.empty()) {
     out.push_back(
         {"claim-pending",
          fmt::format("claim {}: not made from its template {} yet", use.name, use.made_from),
-         {fmt::format("kubectl get resourceclaims -n {}", c.pod.space)}});
+         {fmt::format("kubectl get resourceclaims -n {}", ShellWord(c.pod.space))}});
   } else {
     out.push_back({"claim-missing",
                    fmt::format("claim {}: there is no ResourceClaim {}", use.name, use.claim),
-                   {fmt::format("kubectl get resourceclaims -n {}", c.pod.space)}});
+                   {fmt::format("kubectl get resourceclaims -n {}", ShellWord(c.pod.space))}});
   }
 }
 
@@ -61,35 +61,47 @@ void Unallocated(const Case& c, const Claim& claim, Reasons& out) {
     out.push_back(
         {"claim-pending",
          fmt::format("claim {} asks for {} and has no allocation", claim.name, Join(asks, ", ")),
-         {fmt::format("kubectl describe resourceclaim -n {} {}", claim.space, claim.name),
+         {fmt::format("kubectl describe resourceclaim -n {} {}", ShellWord(claim.space),
+                      ShellWord(claim.name)),
           "kubectl get resourceslices"}});
   }
 }
 
-// Devices that no claim has, of one driver, on one node.
-size_t FreeDevices(const Facts& facts, const std::string& driver, const std::string& node,
-                   size_t& all) {
-  std::set<std::pair<std::string_view, std::string_view>> taken;  // pool, device
-  for (const Claim& claim : facts.claims) {
-    for (const ClaimResult& result : claim.results) {
-      if (result.driver == driver) {
-        taken.emplace(result.pool, result.device);
+struct Supply {
+  size_t all = 0;
+  size_t free = 0;
+};
+
+bool IsKept(const Slice& slice, const std::string& device, const ClaimRequest& request) {
+  const auto taints = slice.taints.find(device);
+  return taints != slice.taints.end() &&
+         !std::ranges::all_of(taints->second, [&request](const Taint& taint) {
+           return Tolerates(request.tolerations, taint);
+         });
+}
+
+// Devices of one driver on one node, and those of them that no claim has for itself.
+Supply SupplyOf(const Case& c, const std::string& driver, const Node& node,
+                const ClaimRequest& request) {
+  Supply supply;
+  for (const std::string_view where : {std::string_view(node.name), std::string_view()}) {
+    const auto slices = c.slices.find(where);
+    if (slices == c.slices.end()) {
+      continue;
+    }
+    for (const Slice* slice : slices->second) {
+      if (slice->driver != driver) {
+        continue;
+      }
+      for (const std::string& device : slice->devices) {
+        const bool is_taken =
+            !slice->shared.contains(device) && c.taken.contains({driver, slice->pool, device});
+        supply.all += 1;
+        supply.free += is_taken || IsKept(*slice, device, request) ? 0 : 1;
       }
     }
   }
-  size_t free = 0;
-  all = 0;
-  for (const Slice& slice : facts.slices) {
-    if (slice.driver != driver || (slice.node != node && !slice.node.empty())) {
-      continue;
-    }
-    for (const std::string& device : slice.devices) {
-      ++all;
-      const bool is_free = !taken.contains({slice.pool, device}) && !slice.tainted.contains(device);
-      free += is_free ? 1 : 0;
-    }
-  }
-  return free;
+  return supply;
 }
 
 void RequestOn(const Case& c, const Claim& claim, const ClaimRequest& request, const Node& node,
@@ -97,24 +109,29 @@ void RequestOn(const Case& c, const Claim& claim, const ClaimRequest& request, c
   // Of several classes any will do, and a driver that its class does not name is not known.
   const DeviceClass* found =
       request.classes.size() == 1 ? FindClass(c.facts, request.classes.front()) : nullptr;
-  if (found == nullptr || found->driver.empty() || !c.facts.Has("ResourceSlice")) {
+  if (found == nullptr || found->driver.empty() || request.is_admin ||
+      !c.facts.Has("ResourceSlice")) {
     return;
   }
-  size_t all = 0;
-  const size_t free = FreeDevices(c.facts, found->driver, node.name, all);
-  const size_t want =
-      request.wants_all ? 1 : static_cast<size_t>(std::max<int64_t>(request.count, 0));
-  if (free >= want) {
+  const Supply supply = SupplyOf(c, found->driver, node, request);
+  size_t want = static_cast<size_t>(std::max<int64_t>(request.count, 0));
+  if (request.wants_all) {
+    // Which ones selectors take is not known: one at least.
+    const bool takes_each = found->is_of_driver && !request.has_selectors;
+    want = takes_each ? std::max<size_t>(supply.all, 1) : 1;
+  }
+  if (supply.free >= want) {
     return;
   }
-  out.push_back({"claim-no-device",
-                 fmt::format("claim {} wants {} of {} (driver {}), {} free of {}", claim.name,
-                             request.wants_all ? "all" : fmt::format("{}", want), found->name,
-                             found->driver, free, all),
-                 {all == 0 ? fmt::format("kubectl get resourceslices --field-selector spec.nodeName"
-                                         "={}   # none: does the driver run there?",
-                                         node.name)
-                           : "kubectl get resourceclaims -A   # who has them"}});
+  out.push_back(
+      {"claim-no-device",
+       fmt::format("claim {} wants {} of {} (driver {}), {} free of {}", claim.name,
+                   request.wants_all ? "all" : fmt::format("{}", want), found->name, found->driver,
+                   supply.free, supply.all),
+       {supply.all == 0 ? fmt::format("kubectl get resourceslices --field-selector spec.nodeName"
+                                      "={}   # none: does the driver run there?",
+                                      ShellWord(node.name))
+                        : "kubectl get resourceclaims -A   # who has them"}});
 }
 
 }  // namespace
@@ -143,8 +160,8 @@ std::vector<Reason> NodeClaimReasons(const Case& c, const Node& node) {
       if (claim->nodes && !MatchesAny(*claim->nodes, node)) {
         out.push_back({"claim-elsewhere",
                        fmt::format("claim {} has devices of another node", claim->name),
-                       {fmt::format("kubectl get resourceclaim -n {} {} -o yaml", claim->space,
-                                    claim->name)}});
+                       {fmt::format("kubectl get resourceclaim -n {} {} -o yaml",
+                                    ShellWord(claim->space), ShellWord(claim->name))}});
       }
       continue;
     }

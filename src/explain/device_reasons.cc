@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/explain/judge.h"
 #include "src/health/rule_table.h"
@@ -25,7 +26,8 @@ bool OffersOfDomain(const Node& node, std::string_view resource) {
 }
 
 std::vector<std::string> PluginMend(const Node& node) {
-  return {fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={}", node.name),
+  return {fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={}",
+                      ShellWord(node.name)),
           "kgpu status   # on the node: what stands between the GPUs and the kubelet",
           "kgpu doctor   # on the node: driver, runtime, kubelet"};
 }
@@ -95,13 +97,14 @@ std::string WhoHas(const Case& c, const Node& node, std::string_view resource) {
 
 Reason InUse(const Case& c, const Node& node, std::string_view resource, Amount want) {
   const std::string who = WhoHas(c, node, resource);
-  return {"gpu-in-use",
-          fmt::format("wants {} {}; {} free of {}{}", AmountText("", want), resource,
-                      AmountText("", c.FreeOn(node, resource)),
-                      AmountText("", AmountOf(node.allocatable, resource)),
-                      who.empty() ? "" : fmt::format(": {}", who)),
-          {fmt::format("kubectl get pods -A --field-selector spec.nodeName={}", node.name),
-           "# wait until one of them ends, end one, or add a node"}};
+  return {
+      "gpu-in-use",
+      fmt::format("wants {} {}; {} free of {}{}", AmountText("", want), resource,
+                  AmountText("", c.FreeOn(node, resource)),
+                  AmountText("", AmountOf(node.allocatable, resource)),
+                  who.empty() ? "" : fmt::format(": {}", who)),
+      {fmt::format("kubectl get pods -A --field-selector spec.nodeName={}", ShellWord(node.name)),
+       "# wait until one of them ends, end one, or add a node"}};
 }
 
 void Devices(const Case& c, const Node& node, std::string_view resource, Reasons& out) {
@@ -109,8 +112,8 @@ void Devices(const Case& c, const Node& node, std::string_view resource, Reasons
   const Amount capacity = CapacityOf(node, resource);
   const Amount allocatable = AmountOf(node.allocatable, resource);
   const Amount free = c.FreeOn(node, resource);
-  if (free >= want || c.ClassOf(resource) != nullptr) {
-    return;  // what DRA serves is told among the claims
+  if (free >= want || c.IsLeftToDra(node, resource)) {
+    return;  // what DRA may serve is told as not judged
   }
   if (capacity.milli == 0) {
     out.push_back(NotOffered(node, resource));

@@ -38,8 +38,12 @@ StatusOr<Dump> ReadDump(std::string_view text, std::string_view file);
 
 boost::json::value DumpJson(Dump dump);
 
-// Takes out of an object whatever is not judged: of a pod's environment all but NVIDIA_… and
-// CUDA_…, volumes, commands, annotations, managed fields. `kind` is set where a list left it out.
+// Whether a variable of a container's environment is judged, and so is kept: a list of names, for
+// NVIDIA_API_KEY and its like are secrets.
+bool IsJudgedVariable(std::string_view name);
+
+// Takes out of an object whatever is not judged: of a pod's environment all but IsJudgedVariable,
+// volumes, commands, annotations, managed fields. `kind` is set where a list left it out.
 // False: nobody would look at such an object, and it is not kept; a Secret, say.
 bool Slim(boost::json::value& object, std::string_view kind);
 // The same of a pod that only matters for what it has: less is kept.

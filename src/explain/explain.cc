@@ -43,11 +43,7 @@ bool Concerns(const Case& c, const Node& node) {
   const bool has_gpu_resource = std::ranges::any_of(node.allocatable, [](const auto& entry) {
     return entry.first.starts_with("nvidia.com/") && entry.second.milli > 0;
   });
-  const bool has_slice =
-      !c.claims.empty() && std::ranges::any_of(c.facts.slices, [&](const Slice& slice) {
-        return slice.node == node.name;
-      });
-  return has_gpu_resource || has_slice;
+  return has_gpu_resource || (!c.pod.claims.empty() && c.slices.contains(node.name));
 }
 
 std::vector<Stock> StocksOf(const Case& c, const Node& node) {
@@ -162,21 +158,44 @@ void FillNotJudged(const Case& c, Report& report) {
   }
   if (!c.pod.claims.empty()) {
     out.emplace_back(c.facts.Has("ResourceClaim")
-                         ? "which devices the claims' selectors (CEL) and constraints take"
+                         ? "which devices the claims' selectors (CEL), constraints and taint rules "
+                           "take"
                          : "resource claims: none were listed");
   }
   for (const std::string& resource : c.devices) {
     if (const DeviceClass* found = c.ClassOf(resource)) {
-      out.push_back(fmt::format("{}: DRA's class {} serves it", resource, found->name));
+      out.push_back(fmt::format(
+          "{}: DRA's class {} serves it where the gate DRAExtendedResource is on and the "
+          "kubelet gives out none",
+          resource, found->name));
     }
   }
+  out.emplace_back("pods without a node that the scheduler keeps room for (nominated)");
   out.emplace_back("what the image itself requires of CUDA and driver");
+}
+
+// A mend is one line, whatever names are in it: a script may take it for one.
+void KeepToOneLine(std::vector<Reason>& reasons) {
+  const auto is_control = [](char c) { return c >= 0 && c < ' '; };
+  for (Reason& reason : reasons) {
+    for (std::string& line : reason.mend) {
+      std::ranges::replace_if(line, is_control, '?');
+    }
+  }
+}
+
+void KeepToLines(Report& report) {
+  KeepToOneLine(report.reasons);
+  for (NodeVerdict& node : report.nodes) {
+    KeepToOneLine(node.reasons);
+  }
 }
 
 Report ExplainAbsent(const Facts& facts) {
   Report report{.pod = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name)};
   report.unseen = facts.unseen;
   report.reasons = AbsentReasons(facts);
+  KeepToLines(report);
   report.verdict = VerdictOf(report);
   return report;
 }
@@ -220,6 +239,7 @@ Report Explain(const Facts& facts) {
     JudgeOwnNode(c, report);
   }
   FillNotJudged(c, report);
+  KeepToLines(report);
   report.verdict = VerdictOf(report);
   return report;
 }

@@ -167,7 +167,8 @@ TEST(ExplainTest, WhatIsNotJudgedIsTold) {
   EXPECT_THAT(report.not_judged,
               ElementsAre("topology spread constraints", "pod anti-affinity",
                           "where its volumes can be attached", HasSubstr("no pods were listed"),
-                          "whether there is a RuntimeClass x", HasSubstr("the image itself")));
+                          "whether there is a RuntimeClass x", HasSubstr("nominated"),
+                          HasSubstr("the image itself")));
 }
 
 TEST(ExplainTest, WhatDraServesIsNotCalledUnknown) {
@@ -181,7 +182,8 @@ TEST(ExplainTest, WhatDraServesIsNotCalledUnknown) {
                    "{example.com/big: 1}}}]}"}})
           .Explain();
   EXPECT_THAT(IdsOf(report), Not(Contains("resource-unknown")));
-  EXPECT_THAT(report.not_judged, Contains("example.com/big: DRA's class big serves it"));
+  EXPECT_THAT(report.not_judged,
+              Contains(HasSubstr("example.com/big: DRA's class big serves it where")));
 }
 
 TEST(ExplainTest, InitContainersAndSidecarsCountAsTheSchedulerCountsThem) {
@@ -207,7 +209,7 @@ TEST(ExplainTest, TheTextShowsTheNearestNodesAndCountsTheRest) {
   EXPECT_THAT(ReportText(world.Explain(), 2),
               AllOf(StartsWith("team-a/train: pending: no node fits"),
                     HasSubstr("asks for: cpu 4, nvidia.com/gpu 2\n"),
-                    HasSubstr("      kubectl uncordon cold-0\n"),
+                    HasSubstr("      # once it may take pods again: kubectl uncordon cold-0\n"),
                     HasSubstr("… and 4 more nodes, by what stands first: 1 gpu-in-use, 3 "
                               "node-cordoned"),
                     HasSubstr("1 node without GPUs is not shown")));

@@ -38,7 +38,7 @@ struct Taint {
 
 struct Toleration {
   std::string key{};
-  std::string op{};  // Equal, Exists; empty: Equal
+  std::string op{};  // Equal, Exists, Gt, Lt; empty: Equal
   std::string value{};
   std::string effect{};  // empty: every one
 };
@@ -62,7 +62,7 @@ struct ContainerSpec {
   Amounts requests{};
   Amounts limits{};
   std::vector<std::string> wrong{};        // "requests.nvidia.com/gpu: x": what is no quantity
-  std::vector<std::string> environment{};  // NVIDIA_…, CUDA_… only: "NAME=value"
+  std::vector<std::string> environment{};  // what IsJudgedVariable says: "NAME=value"
   bool is_init = false;
   bool is_sidecar = false;  // an init container that stays
 };
@@ -141,6 +141,7 @@ struct Holder {
   std::string since{};
   int64_t priority = 0;
   bool is_deleted = false;
+  bool is_nominated = false;  // not there yet: the scheduler keeps the room for it
   Amounts requests{};
 };
 
@@ -157,6 +158,7 @@ struct Event {
 struct Quota {
   std::string space{};
   std::string name{};
+  std::vector<Requirement> scopes{};  // that a pod must be in to count; the key is the scope
   Amounts hard{};
   Amounts used{};
 };
@@ -175,12 +177,16 @@ struct ClaimRequest {
   std::vector<std::string> classes{};  // several: the first that is there
   int64_t count = 1;
   bool wants_all = false;
+  bool is_admin = false;       // looks on: a device that others have will do
+  bool has_selectors = false;  // of its own
+  std::vector<Toleration> tolerations{};
 };
 
 struct ClaimResult {
   std::string driver{};
   std::string pool{};
   std::string device{};
+  bool is_shared = false;  // others can have the device, too: by an administrator, or a share of it
 };
 
 struct Claim {
@@ -194,16 +200,19 @@ struct Claim {
 
 struct DeviceClass {
   std::string name{};
-  std::string driver{};    // that its selectors name; empty: not to be told
-  std::string resource{};  // extendedResourceName
+  std::string driver{};       // that its selectors name; empty: not to be told
+  bool is_of_driver = false;  // and they say no more
+  std::string resource{};     // extendedResourceName
 };
 
 struct Slice {
   std::string driver{};
   std::string pool{};
-  std::string node{};  // empty: not of one node
+  std::string node{};      // empty: not of one node
+  int64_t generation = 0;  // of the pool: older slices do not count
   std::vector<std::string> devices{};
-  std::set<std::string> tainted{};  // of them; NoSchedule and NoExecute
+  std::set<std::string> shared{};                      // of them: many may have one
+  std::map<std::string, std::vector<Taint>> taints{};  // of them; NoSchedule and NoExecute
 };
 
 // A device that the kubelet of the node says the pod has.

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "src/base/status_macros.h"
+#include "src/explain/judge.h"
 #include "src/explain/readers.h"
 #include "src/kube/json.h"
 #include "src/kube/query.h"
@@ -33,10 +35,8 @@ constexpr kube::Resource kCoreEvents{"", "v1", "events"};
 constexpr kube::Resource kQuotas{"", "v1", "resourcequotas"};
 constexpr kube::Resource kLimits{"", "v1", "limitranges"};
 constexpr kube::Resource kRuntimeClasses{"node.k8s.io", "v1", "runtimeclasses"};
-constexpr kube::Resource kClaims{"resource.k8s.io", "v1", "resourceclaims"};
-constexpr kube::Resource kTemplates{"resource.k8s.io", "v1", "resourceclaimtemplates"};
-constexpr kube::Resource kClasses{"resource.k8s.io", "v1", "deviceclasses"};
-constexpr kube::Resource kSlices{"resource.k8s.io", "v1", "resourceslices"};
+// Versions of DRA's API, the newest first: Kubernetes 1.34 and later, 1.33, 1.32.
+constexpr std::array<std::string_view, 3> kDraVersions = {"v1", "v1beta2", "v1beta1"};
 
 using Take = std::function<void(json::value&&)>;
 
@@ -90,13 +90,26 @@ class Gatherer {
 
   void ReadClaims() {
     if (!pod_.claims.empty()) {
-      List("ResourceClaim", kClaims.Collection(), "");
-      List("ResourceClaimTemplate", kTemplates.Collection(space_), "");
-      List("ResourceSlice", kSlices.Collection(), "");
+      ListOfDra("ResourceClaim", "resourceclaims", "");
+      ListOfDra("ResourceClaimTemplate", "resourceclaimtemplates", space_);
+      ListOfDra("ResourceSlice", "resourceslices", "");
     }
     // From Kubernetes 1.36 on DRA may serve extended resources; older servers may lack the API.
     if (!is_absent_ && pod_.node.empty()) {
-      List("DeviceClass", kClasses.Collection(), "", !pod_.claims.empty());
+      ListOfDra("DeviceClass", "deviceclasses", "", !pod_.claims.empty());
+    }
+  }
+
+  // In the newest version that the server has.
+  void ListOfDra(std::string_view kind, std::string_view plural, const std::string& space,
+                 bool is_expected = true) {
+    for (const std::string_view version : kDraVersions) {
+      const kube::Resource resource{"resource.k8s.io", version, plural};
+      const StatusCode code =
+          List(kind, resource.Collection(space), "", is_expected && version == kDraVersions.back());
+      if (code != StatusCode::kNotFound) {
+        return;
+      }
     }
   }
 
@@ -127,7 +140,8 @@ class Gatherer {
            std::set<std::string>(nodes.begin(), nodes.end()));
       return;
     }
-    bool is_whole = true;
+    // Of a pod with claims any node may have to do.
+    bool is_whole = !nodes.empty() || pod_.claims.empty();
     for (const std::string& node : nodes) {
       dump_.listed.erase("Pod");
       List("Pod", kube::kPods.Collection(), fmt::format("spec.nodeName={},{}", node, kActive));
@@ -140,8 +154,15 @@ class Gatherer {
     }
   }
 
+  // Those that are judged: with devices by their kubelets, by labels, or by DRA.
   std::vector<std::string> NodesOfInterest() const {
     std::vector<std::string> nodes;
+    std::set<std::string> with_slices;
+    for (const json::value& item : dump_.items) {
+      if (kube::TextField(item, {"kind"}) == "ResourceSlice") {
+        with_slices.insert(Text(item, {"spec", "nodeName"}));
+      }
+    }
     for (const json::value& item : dump_.items) {
       if (kube::TextField(item, {"kind"}) != "Node") {
         continue;
@@ -149,7 +170,7 @@ class Gatherer {
       const Node node = ReadNode(item);
       const bool has_devices = std::ranges::any_of(
           node.allocatable, [](const auto& entry) { return IsExtended(entry.first); });
-      if (has_devices) {
+      if (has_devices || HasGpus(node) || with_slices.contains(node.name)) {
         nodes.push_back(node.name);
       }
     }
@@ -157,8 +178,9 @@ class Gatherer {
   }
 
   // All of a collection, in chunks. `is_expected`: that it can not be read is worth telling.
-  void List(std::string_view kind, const std::string& path, const std::string& selector,
-            bool is_expected = true, const std::set<std::string>& nodes = {}) {
+  // Returns how the last request went.
+  StatusCode List(std::string_view kind, const std::string& path, const std::string& selector,
+                  bool is_expected = true, const std::set<std::string>& nodes = {}) {
     std::string next;
     size_t count = 0;
     do {
@@ -171,10 +193,10 @@ class Gatherer {
       }
       StatusOr<json::value> answer = ask_(std::move(request));
       if (!answer.ok()) {
-        if (is_expected) {
+        if (is_expected || answer.status().code() != StatusCode::kNotFound) {
           NotSeen(kind, answer.status());
         }
-        return;
+        return answer.status().code();
       }
       count += KeepItems(kind, *answer, nodes);
       next = Text(*answer, {"metadata", "continue"});
@@ -184,6 +206,7 @@ class Gatherer {
     } else {
       dump_.unseen.push_back(fmt::format("{}: more than {} objects", kind, kMostObjects));
     }
+    return StatusCode::kOk;
   }
 
   size_t KeepItems(std::string_view kind, json::value& list, const std::set<std::string>& nodes) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,10 +38,13 @@ using ::testing::StartsWith;
 class GatherTest : public ::testing::Test {
  protected:
   GatherTest() {
-    ask_ = [this](kube::ApiRequest request) {
+    ask_ = [this](kube::ApiRequest request) -> StatusOr<json::value> {
       asked_.push_back(request.path);
       for (const auto& [key, value] : request.query) {
         asked_.back() += fmt::format(" {}={}", key, value);
+      }
+      if (const auto canned = canned_.find(request.path); canned != canned_.end()) {
+        return canned->second;
       }
       return Fetch(std::move(request));
     };
@@ -109,6 +113,7 @@ class GatherTest : public ::testing::Test {
   kube::HttpClient client_{loop_, transport_, authenticator_, random_};
   Ask ask_;
   std::vector<std::string> asked_;
+  std::map<std::string, json::value> canned_;  // what a server with DRA answers, by path
 };
 
 TEST_F(GatherTest, ASmallClusterIsAskedNodeByNode) {
@@ -187,6 +192,72 @@ TEST_F(GatherTest, APodThatMayNotBeReadIsAnError) {
   api_.faults().Add(
       {.kind = apiserver::FaultKind::kAnswer, .verb = "get", .resource = "pods", .code = 403});
   EXPECT_THAT(Gather(ask_, "team-a", "train").status(), StatusIs(StatusCode::kPermissionDenied));
+}
+
+json::value ListOf(const char* item) {
+  return json::object{{"items", json::array{json::parse(item)}}};
+}
+
+class DraGatherTest : public GatherTest {
+ protected:
+  // A pod with a claim, and node-0 with a slice; the API in one version.
+  void MakeClaims(const std::string& version) {
+    const std::string head = fmt::format("/apis/resource.k8s.io/{}/", version);
+    canned_[head + "resourceclaims"] = ListOf(
+        R"({"metadata": {"name": "one", "namespace": "team-a"}, "spec": {"devices": {"requests": [
+            {"name": "r", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}})");
+    canned_[head + "deviceclasses"] = ListOf(
+        R"({"metadata": {"name": "gpu.nvidia.com"}, "spec": {"selectors": [
+            {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}})");
+    canned_[head + "resourceslices"] = ListOf(
+        R"({"metadata": {"name": "s"}, "spec": {"driver": "gpu.nvidia.com", "nodeName": "node-0",
+            "pool": {"name": "node-0"}, "devices": [{"name": "gpu-0"}]}})");
+    canned_[head + "namespaces/team-a/resourceclaimtemplates"] =
+        json::object{{"items", json::array()}};
+    Make("namespaces/team-a/pods",
+         json::parse(R"({"metadata": {"name": "train"}, "status": {"phase": "Pending"}, "spec": {
+             "containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "8"}}}],
+             "resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]}})"));
+  }
+};
+
+TEST_F(DraGatherTest, PodsOfNodesWithSlicesAreCounted) {
+  MakeNode("node-0", 0);
+  MakeClaims("v1");
+  Make("namespaces/team-b/pods",
+       json::parse(R"({"metadata": {"name": "full"}, "status": {"phase": "Running"}, "spec": {
+           "nodeName": "node-0", "containers": [{"name": "m", "image": "i",
+           "resources": {"requests": {"cpu": "60"}}}]}})"));
+  const Dump dump = Gathered();
+  const Report report = Explain(FactsOf(dump, "team-a", "train"));
+  ASSERT_EQ(report.nodes.size(), 1U);
+  EXPECT_FALSE(report.nodes[0].fits()) << "its CPUs are taken";
+  EXPECT_EQ(AskedFor("fieldSelector=spec.nodeName=node-0"), 1U);
+}
+
+TEST_F(DraGatherTest, WithoutNodesOfInterestNoPodsWereListed) {
+  MakeNode("node-1", 0);
+  MakeClaims("v1");
+  canned_["/apis/resource.k8s.io/v1/resourceslices"] = json::object{{"items", json::array()}};
+  const Dump dump = Gathered();
+  EXPECT_FALSE(dump.Has("Pod"));
+  EXPECT_THAT(Explain(FactsOf(dump, "team-a", "train")).not_judged,
+              Contains(HasSubstr("no pods were listed")));
+}
+
+TEST_F(DraGatherTest, AnOlderServerIsAskedInItsOwnVersion) {
+  for (const char* version : {"v1beta2", "v1beta1"}) {
+    canned_.clear();
+    asked_.clear();
+    MakeNode(fmt::format("node-{}", version), 0);
+    if (version == std::string_view("v1beta2")) {
+      MakeClaims(version);
+    } else {
+      const std::string head = "/apis/resource.k8s.io/v1beta1/";
+      canned_[head + "resourceslices"] = ListOf(R"({"metadata": {"name": "s"}})");
+    }
+    EXPECT_TRUE(Gathered().Has("ResourceSlice")) << version;
+  }
 }
 
 }  // namespace

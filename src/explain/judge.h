@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "src/explain/facts.h"
@@ -28,12 +30,18 @@ struct Case {
   std::vector<std::string> devices{};  // extended resources among `wants`
   std::map<std::string_view, NodeUse> uses{};
   std::vector<const Claim*> claims{};  // those of the pod that are there
+  // Devices that claims have for themselves: driver, pool, device.
+  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> taken{};
+  // Of the newest generation of their pools, by node; empty: of no one node.
+  std::map<std::string_view, std::vector<const Slice*>> slices{};
 
   const NodeUse& UseOf(const Node& node) const;
   // Allocatable, less what is used; never below zero.
   Amount FreeOn(const Node& node, std::string_view resource) const;
   // The class that serves `resource` by DRA; null: none.
   const DeviceClass* ClassOf(std::string_view resource) const;
+  // Whether the scheduler would leave `resource` on `node` to DRA, where it does that at all.
+  bool IsLeftToDra(const Node& node, std::string_view resource) const;
 };
 
 // Why `node` does not fit; empty: as far as is judged here it does.

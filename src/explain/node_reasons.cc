@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/cuda/requirement.h"
 #include "src/explain/judge.h"
@@ -26,14 +28,17 @@ void Readiness(const Case& c, const Node& node, Reasons& out) {
     out.push_back(
         {"node-not-ready",
          TextOf(*ready),
-         {fmt::format("kubectl describe node {}", node.name),
+         {fmt::format("kubectl describe node {}", ShellWord(node.name)),
           "systemctl status kubelet   # on the node", "journalctl -u kubelet --since -10min"}});
   }
   const Taint cordon{std::string(kUnschedulable), "", "NoSchedule"};
   if (node.is_unschedulable && !Tolerates(c.pod.tolerations, cordon)) {
     out.push_back({"node-cordoned",
                    "spec.unschedulable is true",
-                   {fmt::format("kubectl uncordon {}", node.name)}});
+                   {fmt::format("kubectl describe node {}   # who cordoned it, and what for",
+                                ShellWord(node.name)),
+                    fmt::format("# once it may take pods again: kubectl uncordon {}",
+                                ShellWord(node.name))}});
   }
 }
 
@@ -67,7 +72,7 @@ void Pressures(const Case& c, const Node& node, Reasons& out) {
     if (condition != nullptr && condition->status == "True" && !is_tolerated) {
       out.push_back({"node-pressure",
                      TextOf(*condition),
-                     {fmt::format("kubectl describe node {}", node.name),
+                     {fmt::format("kubectl describe node {}", ShellWord(node.name)),
                       "df -h /var/lib/kubelet; free -h   # on the node"}});
     }
   }
@@ -86,21 +91,37 @@ Reason GateReason(const Node& node, const Taint& taint) {
           fmt::format("taint {}; {}", TaintText(taint),
                       ready == nullptr ? "no agent has told of the node yet (no GPUReady)"
                                        : TextOf(*ready)),
-          {fmt::format("kgpu node status --node {}", node.name),
+          {fmt::format("kgpu node status --node {}", ShellWord(node.name)),
            fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={} | grep kgpu",
-                       node.name)}};
+                       ShellWord(node.name))}};
+}
+
+// Taints that the cluster, its clouds and its autoscalers set and take away.
+bool IsOfOthers(std::string_view key) {
+  constexpr std::array<std::string_view, 5> kKeys = {
+      "node.kubernetes.io/", "cloudprovider", "cluster-autoscaler", "autoscaler", "karpenter"};
+  return key == "ToBeDeletedByClusterAutoscaler" || key == "DeletionCandidateOfClusterAutoscaler" ||
+         std::ranges::any_of(kKeys, [key](std::string_view part) {
+           return key.find(part) != std::string_view::npos;
+         });
 }
 
 Reason TaintReason(const Node& node, const Taint& taint) {
   std::string toleration = taint.value.empty()
                                ? fmt::format("key: {}, operator: Exists", taint.key)
                                : fmt::format("key: {}, value: \"{}\"", taint.key, taint.value);
-  return {"taint-not-tolerated",
-          TaintText(taint),
-          {fmt::format("# add to the pod's spec.tolerations: {{{}, effect: {}}}", toleration,
-                       taint.effect),
-           fmt::format("kubectl taint node {} {}:{}-   # or take the taint away", node.name,
-                       taint.key, taint.effect)}};
+  std::vector<std::string> mend = {
+      fmt::format("kubectl describe node {}   # who set the taint, and what for",
+                  ShellWord(node.name)),
+      fmt::format(
+          "# where the pod may run there all the same: spec.tolerations: {{{}, effect: {}}}",
+          toleration, taint.effect)};
+  if (!IsOfOthers(taint.key)) {
+    mend.push_back(fmt::format("# or, where the taint is yours: kubectl taint node {} {}-",
+                               ShellWord(node.name),
+                               ShellWord(fmt::format("{}:{}", taint.key, taint.effect))));
+  }
+  return {"taint-not-tolerated", TaintText(taint), std::move(mend)};
 }
 
 void Taints(const Case& c, const Node& node, Reasons& out) {
@@ -133,23 +154,29 @@ void Selectors(const Case& c, const Node& node, Reasons& out) {
     out.push_back(
         {"selector-differs",
          fmt::format("wants {}={}; {}", key, value, HasText(node, key)),
-         {IsFoundOut(key) ? fmt::format("# change spec.nodeSelector[\"{}\"]", key)
-                          : fmt::format("kubectl label node {} {}={}", node.name, key, value)}});
+         {IsFoundOut(key)
+              ? fmt::format("# change spec.nodeSelector[\"{}\"]", key)
+              : fmt::format("# where the node is so: kubectl label node {} {}",
+                            ShellWord(node.name), ShellWord(fmt::format("{}={}", key, value)))}});
   }
   if (!c.pod.affinity || MatchesAny(*c.pod.affinity, node)) {
     return;
   }
-  std::vector<std::string> unmet;
+  std::vector<std::string> terms;
   for (const SelectorTerm& term : *c.pod.affinity) {
+    std::vector<std::string> unmet;
     for (const Requirement& requirement : Unmet(term, node)) {
       unmet.push_back(fmt::format("{}; {}", RequirementText(requirement),
                                   requirement.key == "metadata.name"
                                       ? fmt::format("it is {}", node.name)
                                       : HasText(node, requirement.key)));
     }
+    if (!unmet.empty()) {
+      terms.push_back(Join(unmet, "; and "));
+    }
   }
   out.push_back({"affinity-differs",
-                 unmet.empty() ? "its terms are empty, and match nothing" : Join(unmet, "; or "),
+                 terms.empty() ? "its terms are empty, and match nothing" : Join(terms, "; or "),
                  {"# change spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuring"
                   "Execution"}});
 }
@@ -172,10 +199,11 @@ void HostResources(const Case& c, const Node& node, Reasons& out) {
     shorts.push_back(fmt::format("{} pods of {}", pods, AmountText("", room->second)));
   }
   if (!shorts.empty()) {
-    out.push_back({"host-resources-short",
-                   Join(shorts, "; "),
-                   {fmt::format("kubectl describe node {}   # Allocated resources", node.name),
-                    "# lower the pod's requests, or end what has them"}});
+    out.push_back(
+        {"host-resources-short",
+         Join(shorts, "; "),
+         {fmt::format("kubectl describe node {}   # Allocated resources", ShellWord(node.name)),
+          "# lower the pod's requests, or end what has them"}});
   }
 }
 

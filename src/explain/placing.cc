@@ -92,6 +92,10 @@ bool Tolerates(const std::vector<Toleration>& tolerations, const Taint& taint) {
     if (toleration.op == "Exists") {
       return toleration.key.empty() || toleration.key == taint.key;
     }
+    if (toleration.op == "Gt" || toleration.op == "Lt") {
+      return toleration.key == taint.key &&
+             Compares({toleration.key, toleration.op, {toleration.value}}, taint.value);
+    }
     return toleration.key == taint.key && toleration.value == taint.value;
   });
 }

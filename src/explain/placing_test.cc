@@ -62,5 +62,13 @@ TEST(PlacingTest, TheNearestValueOfALabelStandsFirst) {
   EXPECT_EQ(KeyLike(nodes, "something-else"), "");
 }
 
+TEST(PlacingTest, NumbersOfTaintsAreCompared) {
+  const Taint taint{"example.com/sla", "950", "NoSchedule"};
+  EXPECT_TRUE(Tolerates({{"example.com/sla", "Gt", "900", ""}}, taint));
+  EXPECT_FALSE(Tolerates({{"example.com/sla", "Gt", "950", ""}}, taint));
+  EXPECT_TRUE(Tolerates({{"example.com/sla", "Lt", "1000", ""}}, taint));
+  EXPECT_FALSE(Tolerates({{"example.com/sla", "Lt", "many", ""}}, taint));
+}
+
 }  // namespace
 }  // namespace kgpu::explain

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/explain/judge.h"
 #include "src/explain/placing.h"
@@ -21,11 +22,11 @@ std::string OwnerHint(const Pod& pod) {
 
 void Gates(const Case& c, Reasons& out) {
   if (!c.pod.gates.empty()) {
-    out.push_back(
-        {"scheduling-gated",
-         fmt::format("spec.schedulingGates: {}", Join(c.pod.gates, ", ")),
-         {"# whoever set a gate takes it away; a queue does when the pod's turn has come",
-          fmt::format("kubectl get workloads -n {}   # where Kueue is used", c.pod.space)}});
+    out.push_back({"scheduling-gated",
+                   fmt::format("spec.schedulingGates: {}", Join(c.pod.gates, ", ")),
+                   {"# whoever set a gate takes it away; a queue does when the pod's turn has come",
+                    fmt::format("kubectl get workloads -n {}   # where Kueue is used",
+                                ShellWord(c.pod.space))}});
   }
 }
 
@@ -138,7 +139,7 @@ void Devices(const Case& c, Reasons& out) {
   for (const std::string& resource : c.devices) {
     const Amount want = AmountOf(c.wants, resource);
     const Amount most = MostOfOne(c.facts, resource);
-    if (c.facts.nodes.empty() || c.ClassOf(resource) != nullptr) {
+    if (c.facts.nodes.empty() || (most.milli == 0 && c.ClassOf(resource) != nullptr)) {
       continue;
     }
     // Where labels tell of GPUs and no kubelet does, the plugin is what is missing.
@@ -159,6 +160,12 @@ void Devices(const Case& c, Reasons& out) {
   }
 }
 
+// As names of objects are: a word of YAML and of a shell.
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name.size() <= 253 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == name.npos;
+}
+
 void RuntimeClass(const Case& c, Reasons& out) {
   const std::string& wanted = c.pod.runtime_class;
   if (wanted.empty() || !c.facts.Has("RuntimeClass") || c.facts.runtime_classes.contains(wanted)) {
@@ -166,12 +173,15 @@ void RuntimeClass(const Case& c, Reasons& out) {
   }
   const std::vector<std::string> there(c.facts.runtime_classes.begin(),
                                        c.facts.runtime_classes.end());
-  out.push_back({"runtime-class-missing",
-                 fmt::format("spec.runtimeClassName is {}; there are: {}", wanted,
-                             there.empty() ? "none" : Join(there, ", ")),
-                 {fmt::format("printf 'apiVersion: node.k8s.io/v1\\nkind: RuntimeClass\\nmetadata: "
-                              "{{name: {0}}}\\nhandler: {0}\\n' | kubectl apply -f -",
-                              wanted)}});
+  out.push_back(
+      {"runtime-class-missing",
+       fmt::format("spec.runtimeClassName is {}; there are: {}", wanted,
+                   there.empty() ? "none" : Join(there, ", ")),
+       {IsPlainName(wanted)
+            ? fmt::format("printf 'apiVersion: node.k8s.io/v1\\nkind: RuntimeClass\\n"
+                          "metadata: {{name: {0}}}\\nhandler: {0}\\n' | kubectl apply -f -",
+                          wanted)
+            : "# no RuntimeClass can have that name: change spec.runtimeClassName"}});
 }
 
 // A line that no node of the cluster meets can not be met by waiting.
@@ -191,11 +201,12 @@ void NoNodeHas(const Case& c, const Requirement& requirement, Reasons& out) {
   } else {
     evidence += fmt::format("; nodes have {}", Join(values, ", "));
   }
-  out.push_back({"selector-matches-no-node",
-                 evidence,
-                 {values.empty() ? fmt::format("kubectl get nodes --show-labels")
-                                 : fmt::format("kubectl get nodes -L {}", requirement.key),
-                  OwnerHint(c.pod)}});
+  out.push_back(
+      {"selector-matches-no-node",
+       evidence,
+       {values.empty() ? fmt::format("kubectl get nodes --show-labels")
+                       : fmt::format("kubectl get nodes -L {}", ShellWord(requirement.key)),
+        OwnerHint(c.pod)}});
 }
 
 void Selectors(const Case& c, Reasons& out) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/strings.h"
 #include "src/explain/dump.h"
 #include "src/explain/readers.h"
 #include "src/kube/json.h"
@@ -26,6 +27,11 @@ ClaimRequest ReadRequest(const json::value& object) {
   }
   request.count = kube::IntField(from, {"count"}).value_or(1);
   request.wants_all = Text(from, {"allocationMode"}) == "All";
+  request.is_admin = Flag(from, {"adminAccess"});
+  request.tolerations = ReadTolerations(from, {"tolerations"});
+  const json::value* selectors = kube::FindField(from, {"selectors"});
+  request.has_selectors =
+      selectors != nullptr && selectors->is_array() && !selectors->get_array().empty();
   const auto add = [&](const json::value& item) {
     request.classes.push_back(Text(item, {"deviceClassName"}));
   };
@@ -46,6 +52,15 @@ std::string DriverIn(std::string_view expression) {
   return close == std::string_view::npos
              ? ""
              : std::string(expression.substr(open + 1, close - open - 1));
+}
+
+// Whether an expression compares the driver and nothing else.
+bool IsOfDriver(std::string_view expression) {
+  const size_t close = expression.find_last_of("\"'");
+  return close != std::string_view::npos && Trim(expression.substr(close + 1)).empty() &&
+         Trim(expression).starts_with("device.driver") &&
+         expression.find("&&") == std::string_view::npos &&
+         expression.find("||") == std::string_view::npos;
 }
 
 // Where a kind of object goes.
@@ -156,9 +171,28 @@ Event ReadEvent(const json::value& object) {
   return event;
 }
 
+namespace {
+
+std::vector<Requirement> ReadScopes(const json::value& object) {
+  std::vector<Requirement> scopes;
+  for (std::string& scope : TextList(object, {"spec", "scopes"})) {
+    scopes.push_back({.key = std::move(scope), .op = "Exists"});
+  }
+  const auto take = [&](const json::value& item) {
+    scopes.push_back({.key = Text(item, {"scopeName"}),
+                      .op = Text(item, {"operator"}),
+                      .values = TextList(item, {"values"})});
+  };
+  ForEach(object, {"spec", "scopeSelector", "matchExpressions"}, take);
+  return scopes;
+}
+
+}  // namespace
+
 Quota ReadQuota(const json::value& object) {
   return {.space = std::string(kube::NamespaceOf(object)),
           .name = std::string(kube::NameOf(object)),
+          .scopes = ReadScopes(object),
           .hard = ReadAmounts(object, {"status", "hard"}),
           .used = ReadAmounts(object, {"status", "used"})};
 }
@@ -187,7 +221,10 @@ Claim ReadClaim(const json::value& object) {
   const auto add_result = [&](const json::value& item) {
     claim.results.push_back({.driver = Text(item, {"driver"}),
                              .pool = Text(item, {"pool"}),
-                             .device = Text(item, {"device"})});
+                             .device = Text(item, {"device"}),
+                             .is_shared = Flag(item, {"adminAccess"}) ||
+                                          !Text(item, {"shareID"}).empty() ||
+                                          kube::FindField(item, {"consumedCapacity"}) != nullptr});
   };
   ForEach(object, {"status", "allocation", "devices", "results"}, add_result);
   if (kube::FindField(object, {"status", "allocation", "nodeSelector"}) != nullptr) {
@@ -200,10 +237,13 @@ DeviceClass ReadDeviceClass(const json::value& object) {
   DeviceClass found{.name = std::string(kube::NameOf(object)),
                     .driver = "",
                     .resource = Text(object, {"spec", "extendedResourceName"})};
+  size_t selectors = 0;
   const auto look = [&](const json::value& item) {
+    const std::string_view expression = kube::TextField(item, {"cel", "expression"});
     if (found.driver.empty()) {
-      found.driver = DriverIn(kube::TextField(item, {"cel", "expression"}));
+      found.driver = DriverIn(expression);
     }
+    found.is_of_driver = ++selectors == 1 && IsOfDriver(expression);
   };
   ForEach(object, {"spec", "selectors"}, look);
   return found;
@@ -212,15 +252,22 @@ DeviceClass ReadDeviceClass(const json::value& object) {
 Slice ReadSlice(const json::value& object) {
   Slice slice{.driver = Text(object, {"spec", "driver"}),
               .pool = Text(object, {"spec", "pool", "name"}),
-              .node = Text(object, {"spec", "nodeName"})};
+              .node = Text(object, {"spec", "nodeName"}),
+              .generation = kube::IntField(object, {"spec", "pool", "generation"}).value_or(0)};
   const auto add = [&](const json::value& item) {
     const std::string name = Text(item, {"name"});
     slice.devices.push_back(name);
     const auto look = [&](const json::value& taint) {
       if (Text(taint, {"effect"}) != "None") {
-        slice.tainted.insert(name);
+        slice.taints[name].push_back({.key = Text(taint, {"key"}),
+                                      .value = Text(taint, {"value"}),
+                                      .effect = Text(taint, {"effect"})});
       }
     };
+    if (Flag(item, {"allowMultipleAllocations"}) ||
+        Flag(item, {"basic", "allowMultipleAllocations"})) {
+      slice.shared.insert(name);
+    }
     ForEach(item, {"taints"}, look);
     // Before 1.34 what a device has stood one level deeper.
     ForEach(item, {"basic", "taints"}, look);

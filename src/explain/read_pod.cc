@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/explain/dump.h"
 #include "src/explain/readers.h"
 #include "src/kube/json.h"
 
@@ -19,7 +20,7 @@ std::vector<std::string> ReadEnvironment(const json::value& container) {
   std::vector<std::string> environment;
   const auto take = [&](const json::value& item) {
     const std::string name = Text(item, {"name"});
-    if (name.starts_with("NVIDIA_") || name.starts_with("CUDA_")) {
+    if (IsJudgedVariable(name)) {
       environment.push_back(fmt::format("{}={}", name, Text(item, {"value"})));
     }
   };
@@ -63,7 +64,9 @@ ContainerStatus ReadStatus(const json::value& object) {
   return status;
 }
 
-std::vector<Toleration> ReadTolerations(const json::value& object) {
+}  // namespace
+
+std::vector<Toleration> ReadTolerations(const json::value& object, Path path) {
   std::vector<Toleration> tolerations;
   const auto take = [&](const json::value& item) {
     tolerations.push_back({.key = Text(item, {"key"}),
@@ -71,9 +74,11 @@ std::vector<Toleration> ReadTolerations(const json::value& object) {
                            .value = Text(item, {"value"}),
                            .effect = Text(item, {"effect"})});
   };
-  ForEach(object, {"spec", "tolerations"}, take);
+  ForEach(object, path, take);
   return tolerations;
 }
+
+namespace {
 
 std::vector<ClaimUse> ReadClaimUses(const json::value& object) {
   std::vector<ClaimUse> uses;
@@ -212,7 +217,7 @@ void ReadSpec(const json::value& object, Pod& pod) {
     pod.affinity =
         ReadTerms(object, {"spec", "affinity", "nodeAffinity", kRequired, "nodeSelectorTerms"});
   }
-  pod.tolerations = ReadTolerations(object);
+  pod.tolerations = ReadTolerations(object, {"spec", "tolerations"});
   ReadContainers(object, pod.containers);
   pod.claims = ReadClaimUses(object);
   pod.overhead = ReadAmounts(object, {"spec", "overhead"});
@@ -246,7 +251,9 @@ Pod ReadPod(const json::value& object) {
 
 std::optional<Holder> ReadHolder(const json::value& object) {
   const std::string_view phase = kube::TextField(object, {"status", "phase"});
-  const std::string_view node = kube::TextField(object, {"spec", "nodeName"});
+  const std::string_view bound = kube::TextField(object, {"spec", "nodeName"});
+  const std::string_view node =
+      bound.empty() ? kube::TextField(object, {"status", "nominatedNodeName"}) : bound;
   if (node.empty() || phase == "Succeeded" || phase == "Failed") {
     return std::nullopt;
   }
@@ -256,7 +263,8 @@ std::optional<Holder> ReadHolder(const json::value& object) {
                 .node = std::string(node),
                 .since = StartOf(object),
                 .priority = kube::IntField(object, {"spec", "priority"}).value_or(0),
-                .is_deleted = !Text(object, {"metadata", "deletionTimestamp"}).empty()};
+                .is_deleted = !Text(object, {"metadata", "deletionTimestamp"}).empty(),
+                .is_nominated = bound.empty()};
   holder.requests =
       RequestsOf(containers, ReadWhole(object), ReadAmounts(object, {"spec", "overhead"}));
   return holder;

@@ -36,6 +36,7 @@ Texts ReadTexts(const boost::json::value& object, Path path);
 // `wrong` takes what is no quantity; may be null.
 Amounts ReadAmounts(const boost::json::value& object, Path path,
                     std::vector<std::string>* wrong = nullptr);
+std::vector<Toleration> ReadTolerations(const boost::json::value& object, Path path);
 std::vector<Condition> ReadConditions(const boost::json::value& object);
 // Of a list of terms, "nodeSelectorTerms".
 std::vector<SelectorTerm> ReadTerms(const boost::json::value& object, Path path);

@@ -68,6 +68,8 @@ constexpr std::array kKinds = {
                "the device plugin gives a pod one slot of a shared GPU"},
     ReasonKind{"kubelet-out-of-resource", kPod, true,
                "the kubelet had fewer devices left than the scheduler believed"},
+    ReasonKind{"topology-refused", kPod, true,
+               "the node's GPUs, CPUs and memory for the pod do not lie together"},
     ReasonKind{"kubelet-refused", kPod, true, "the kubelet refused or ended the pod"},
     ReasonKind{"cdi-device-unknown", kPod, true, "the runtime does not know the CDI device"},
     ReasonKind{"runtime-handler-unknown", kPod, true,

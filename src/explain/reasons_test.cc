@@ -22,11 +22,6 @@ struct Row {
   std::string evidence{};        // part of it
 };
 
-// The pod's container with another resources: field.
-Edit Resources(const std::string& yaml) {
-  return {"train", fmt::format("spec: {{containers: [{{name: main, resources: {}}}]}}", yaml)};
-}
-
 const char kFits[] = "{limits: {nvidia.com/gpu: \"2\"}}";
 
 std::vector<Row> NodeStateRows() {
@@ -160,18 +155,6 @@ std::vector<Row> DeviceRows() {
        "cuda>=12.6"},
   };
 }
-
-constexpr const char* kClaimPod =
-    "spec: {containers: [{name: main}], resourceClaims: [{name: gpu, resourceClaimName: one}]}";
-constexpr const char* kClaim =
-    "kind: ResourceClaim\nmetadata: {name: one, namespace: team-a}\nspec: {devices: {requests: "
-    "[{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 1}}]}}";
-constexpr const char* kClass =
-    "kind: DeviceClass\nmetadata: {name: gpu.nvidia.com}\nspec: {selectors: [{cel: {expression: "
-    "\"device.driver == 'gpu.nvidia.com'\"}}]}";
-constexpr const char* kSlice =
-    "kind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: gpu.nvidia.com, nodeName: node-a, "
-    "pool: {name: node-a}, devices: [{name: gpu-0}]}";
 
 std::vector<Row> ClaimRows() {
   return {
@@ -367,6 +350,11 @@ std::vector<Row> TroubleRows() {
              "size for shared resources is 1"),
        Runs()},
       {"kubelet-out-of-resource", Fails("OutOfnvidia.com/gpu", "requested: 2, used: 8"), Runs()},
+      {"topology-refused",
+       Fails("TopologyAffinityError", "Resources cannot be allocated with Topology locality"),
+       Runs(),
+       {},
+       "Topology locality"},
       {"kubelet-refused", Fails("Evicted", "The node was low on resource: memory"), Runs()},
       {"cdi-device-unknown",
        Waits("CreateContainerError", "CDI device injection failed: unresolvable CDI devices x"),
@@ -405,19 +393,6 @@ std::vector<Row> AllRows() {
   for (const auto& rows : {NodeStateRows(), LabelAndPluginRows(), DeviceRows(), ClaimRows(),
                            ManifestRows(), WaitingRows(), TroubleRows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
-  }
-  return all;
-}
-
-std::string EvidenceOf(const Report& report, const std::string& id) {
-  std::string all;
-  for (const Reason& reason : report.reasons) {
-    all += reason.id == id ? reason.evidence + "\n" : "";
-  }
-  for (const NodeVerdict& node : report.nodes) {
-    for (const Reason& reason : node.reasons) {
-      all += reason.id == id ? reason.evidence + "\n" : "";
-    }
   }
   return all;
 }

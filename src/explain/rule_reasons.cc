@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/explain/judge.h"
+#include "src/explain/placing.h"
 
 namespace kgpu::explain {
 namespace {
@@ -16,12 +18,31 @@ using Reasons = std::vector<Reason>;
 Reason QuotaReason(const Quota& quota, std::string evidence) {
   return {"quota-exceeded",
           std::move(evidence),
-          {fmt::format("kubectl describe resourcequota -n {} {}", quota.space, quota.name),
+          {fmt::format("kubectl describe resourcequota -n {} {}", ShellWord(quota.space),
+                       ShellWord(quota.name)),
            "# end pods of the namespace that have them, or have the quota raised"}};
+}
+
+// Whether a pod counts for a quota of one scope. Others than these are not told by what is read.
+bool IsInScope(const Case& c, const Requirement& scope) {
+  if (scope.key == "PriorityClass") {
+    Texts labels;
+    if (!c.pod.priority_class.empty()) {
+      labels.emplace(scope.key, c.pod.priority_class);
+    }
+    return Holds(scope, labels);
+  }
+  // A pod that asks for devices has requests.
+  return scope.key == "NotBestEffort";
 }
 
 void Quotas(const Case& c, Reasons& out) {
   for (const Quota& quota : c.facts.quotas) {
+    const bool counts = std::ranges::all_of(
+        quota.scopes, [&c](const Requirement& scope) { return IsInScope(c, scope); });
+    if (!counts) {
+      continue;
+    }
     for (const auto& [key, hard] : quota.hard) {
       constexpr std::string_view kRequests = "requests.";
       const std::string_view resource =
@@ -40,12 +61,12 @@ void Quotas(const Case& c, Reasons& out) {
 
 void LimitOf(const Limit& limit, std::string_view whose, const Amounts& wants, Reasons& out) {
   const auto add = [&](std::string_view word, const std::string& resource, Amount bound) {
-    out.push_back(
-        {"limit-range",
-         fmt::format("{}: {} of a {} for {}: {}; {} wants {}", limit.range, word, limit.type,
-                     resource, AmountText(resource, bound), whose,
-                     AmountText(resource, AmountOf(wants, resource))),
-         {fmt::format("kubectl describe limitrange -n {} {}", limit.space, limit.range)}});
+    out.push_back({"limit-range",
+                   fmt::format("{}: {} of a {} for {}: {}; {} wants {}", limit.range, word,
+                               limit.type, resource, AmountText(resource, bound), whose,
+                               AmountText(resource, AmountOf(wants, resource))),
+                   {fmt::format("kubectl describe limitrange -n {} {}", ShellWord(limit.space),
+                                ShellWord(limit.range))}});
   };
   for (const auto& [resource, most] : limit.most) {
     if (AmountOf(wants, resource) > most) {
@@ -97,12 +118,13 @@ std::string_view IdOf(std::string_view message) {
 
 std::vector<std::string> MendOf(std::string_view id, const Event& event) {
   const std::string owner =
-      fmt::format("kubectl describe {} -n {} {}", ToLower(event.kind), event.space, event.name);
+      fmt::format("kubectl describe {} -n {} {}", ShellWord(ToLower(event.kind)),
+                  ShellWord(event.space), ShellWord(event.name));
   if (id == "quota-exceeded") {
-    return {fmt::format("kubectl describe resourcequota -n {}", event.space), owner};
+    return {fmt::format("kubectl describe resourcequota -n {}", ShellWord(event.space)), owner};
   }
   if (id == "limit-range") {
-    return {fmt::format("kubectl describe limitrange -n {}", event.space), owner};
+    return {fmt::format("kubectl describe limitrange -n {}", ShellWord(event.space)), owner};
   }
   if (id == "runtime-class-missing") {
     return {"kubectl get runtimeclasses", owner};
@@ -138,7 +160,7 @@ std::vector<Reason> AbsentReasons(const Facts& facts) {
   out.push_back({"pod-absent",
                  fmt::format("{} is not there{}", wanted,
                              near ? fmt::format("; {} is", *near) : std::string()),
-                 {fmt::format("kubectl get pods -n {}", facts.wanted_space)}});
+                 {fmt::format("kubectl get pods -n {}", ShellWord(facts.wanted_space))}});
   for (auto event = facts.events.rbegin(); event != facts.events.rend(); ++event) {
     if (event->space != facts.wanted_space || !Makes(*event, facts.wanted_name)) {
       continue;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/explain/judge.h"
 
@@ -41,31 +42,35 @@ void Preemption(const Case& c, Reasons& out) {
                                "there",
                                c.pod.nominated_node),
                    {fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={}",
-                                c.pod.nominated_node)}});
+                                ShellWord(c.pod.nominated_node))}});
     return;
-  }
-  const auto has_enough = [&](const Node& node) {
-    return std::ranges::all_of(c.devices, [&](const std::string& resource) {
-      return c.FreeOn(node, resource) >= AmountOf(c.wants, resource);
-    });
-  };
-  if (std::ranges::any_of(c.facts.nodes, has_enough)) {
-    return;  // it is not for want of devices that the pod waits
   }
   std::vector<std::string> victims;
+  const Node* chosen = nullptr;
+  std::vector<std::string> those;
   for (const Node& node : c.facts.nodes) {
-    if (!CouldPreempt(c, node, victims)) {
-      continue;
+    std::vector<Reason> reasons = NodeReasons(c, node);
+    std::erase_if(reasons, [](const Reason& reason) { return !reason.is_blocking(); });
+    if (reasons.empty()) {
+      return;  // it is not for want of devices that the pod waits
     }
-    const bool is_never = c.pod.preemption_policy == "Never";
-    out.push_back({"preemption-possible",
-                   fmt::format("on {}: {} (priority below {}); {}", node.name, Join(victims, ", "),
-                               c.pod.priority,
-                               is_never ? "preemptionPolicy is Never, so they stay"
-                                        : "the scheduler ends them where no budget forbids it"),
-                   {fmt::format("kubectl get pdb -A")}});
+    const bool is_only_in_use = std::ranges::all_of(
+        reasons, [](const Reason& reason) { return reason.id == "gpu-in-use"; });
+    if (chosen == nullptr && is_only_in_use && CouldPreempt(c, node, victims)) {
+      chosen = &node;
+      those = victims;
+    }
+  }
+  if (chosen == nullptr) {
     return;
   }
+  const bool is_never = c.pod.preemption_policy == "Never";
+  out.push_back({"preemption-possible",
+                 fmt::format("on {}: {} (priority below {}); {}", chosen->name, Join(those, ", "),
+                             c.pod.priority,
+                             is_never ? "preemptionPolicy is Never, so they stay"
+                                      : "the scheduler ends them where no budget forbids it"),
+                 {"kubectl get pdb -A"}});
 }
 
 void Scheduler(const Case& c, Reasons& out) {
@@ -73,7 +78,7 @@ void Scheduler(const Case& c, Reasons& out) {
   if (!name.empty() && name != "default-scheduler") {
     out.push_back({"scheduler-other",
                    fmt::format("spec.schedulerName is {}: its rules are not judged here", name),
-                   {fmt::format("kubectl get pods -A | grep {}", name)}});
+                   {fmt::format("kubectl get pods -A | grep -e {}", ShellWord(name))}});
   }
   const Event* event = LastEvent(c, {"FailedScheduling"});
   const Condition* placed = FindCondition(c.pod.conditions, "PodScheduled");
@@ -87,7 +92,7 @@ void Scheduler(const Case& c, Reasons& out) {
                    "no condition PodScheduled, no event FailedScheduling",
                    {"kubectl get pods -n kube-system -l component=kube-scheduler",
                     fmt::format("kubectl get events -n {} --field-selector involvedObject.name={}",
-                                c.pod.space, c.pod.name)}});
+                                ShellWord(c.pod.space), ShellWord(c.pod.name))}});
   }
 }
 

@@ -74,7 +74,7 @@ constexpr std::array<std::string_view, 48> kPod = {
     "metadata.deletionTimestamp",
     "metadata.ownerReferences",
 };
-constexpr std::array<std::string_view, 11> kHolder = {
+constexpr std::array<std::string_view, 12> kHolder = {
     "metadata.deletionTimestamp",
     "spec.containers.*.resources",
     "spec.initContainers.*.resources",
@@ -83,6 +83,7 @@ constexpr std::array<std::string_view, 11> kHolder = {
     "spec.overhead",
     "spec.priority",
     "spec.resources",
+    "status.nominatedNodeName",
     "status.phase",
     "status.startTime",
     "metadata.creationTimestamp",
@@ -100,17 +101,21 @@ constexpr std::array<std::string_view, 10> kEvent = {"metadata.creationTimestamp
                                                      "reason",
                                                      "series.lastObservedTime",
                                                      "regarding"};
-constexpr std::array<std::string_view, 2> kQuota = {"status.hard", "status.used"};
+constexpr std::array<std::string_view, 4> kQuota = {"spec.scopeSelector", "spec.scopes",
+                                                    "status.hard", "status.used"};
 constexpr std::array<std::string_view, 1> kLimits = {"spec.limits"};
 constexpr std::array<std::string_view, 1> kRuntime = {"handler"};
 constexpr std::array<std::string_view, 3> kClaim = {
     "spec.devices.requests", "status.allocation.devices.results", "status.allocation.nodeSelector"};
 constexpr std::array<std::string_view, 2> kClass = {"spec.extendedResourceName", "spec.selectors"};
-constexpr std::array<std::string_view, 6> kSlice = {"spec.devices.*.basic.taints",
+constexpr std::array<std::string_view, 9> kSlice = {"spec.devices.*.allowMultipleAllocations",
+                                                    "spec.devices.*.basic.allowMultipleAllocations",
+                                                    "spec.devices.*.basic.taints",
                                                     "spec.devices.*.name",
                                                     "spec.devices.*.taints",
                                                     "spec.driver",
                                                     "spec.nodeName",
+                                                    "spec.pool.generation",
                                                     "spec.pool.name"};
 
 constexpr std::array kKinds = {
@@ -188,7 +193,7 @@ void KeepOurEnvironment(json::object& container) {
   json::array kept;
   for (json::value& item : list->get_array()) {
     const std::string_view name = kube::TextField(item, {"name"});
-    if (name.starts_with("NVIDIA_") || name.starts_with("CUDA_")) {
+    if (IsJudgedVariable(name)) {
       kept.push_back(std::move(item));
     }
   }
@@ -245,6 +250,13 @@ json::value PickObject(json::value& object, std::string_view kind,
 }
 
 }  // namespace
+
+bool IsJudgedVariable(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames = {
+      "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_DISABLE_REQUIRE",
+      "CUDA_VERSION", "CUDA_VISIBLE_DEVICES"};
+  return name.starts_with("NVIDIA_REQUIRE_") || std::ranges::find(kNames, name) != kNames.end();
+}
 
 bool Slim(json::value& object, std::string_view kind) {
   const std::string named(kind.empty() ? kube::TextField(object, {"kind"}) : kind);

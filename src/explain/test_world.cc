@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 
+#include <fmt/format.h>
+
 #include "src/doc/doc.h"
 #include "src/kube/json.h"
 
@@ -154,6 +156,23 @@ std::multiset<std::string> IdsOf(const Report& report) {
     }
   }
   return ids;
+}
+
+Edit Resources(const std::string& yaml) {
+  return {"train", fmt::format("spec: {{containers: [{{name: main, resources: {}}}]}}", yaml)};
+}
+
+std::string EvidenceOf(const Report& report, const std::string& id) {
+  std::string all;
+  for (const Reason& reason : report.reasons) {
+    all += reason.id == id ? reason.evidence + "\n" : "";
+  }
+  for (const NodeVerdict& node : report.nodes) {
+    for (const Reason& reason : node.reasons) {
+      all += reason.id == id ? reason.evidence + "\n" : "";
+    }
+  }
+  return all;
 }
 
 }  // namespace kgpu::explain

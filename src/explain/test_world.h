@@ -38,6 +38,24 @@ class World {
   std::set<std::string, std::less<>> listed_;
 };
 
+// A pod with a claim, the claim, its class and a slice with one device of node-a.
+inline constexpr const char* kClaimPod =
+    "spec: {containers: [{name: main}], resourceClaims: [{name: gpu, resourceClaimName: one}]}";
+inline constexpr const char* kClaim =
+    "kind: ResourceClaim\nmetadata: {name: one, namespace: team-a}\nspec: {devices: {requests: "
+    "[{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 1}}]}}";
+inline constexpr const char* kClass =
+    "kind: DeviceClass\nmetadata: {name: gpu.nvidia.com}\nspec: {selectors: [{cel: {expression: "
+    "\"device.driver == 'gpu.nvidia.com'\"}}]}";
+inline constexpr const char* kSlice =
+    "kind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: gpu.nvidia.com, nodeName: node-a, "
+    "pool: {name: node-a}, devices: [{name: gpu-0}]}";
+
+// The pod's container with another resources: field.
+Edit Resources(const std::string& yaml);
+
+// What is said with a reason, a line each.
+std::string EvidenceOf(const Report& report, const std::string& id);
 // Of the pod and of all nodes.
 std::multiset<std::string> IdsOf(const Report& report);
 

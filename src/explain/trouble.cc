@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/shell.h"
 #include "src/base/strings.h"
 #include "src/explain/judge.h"
 
@@ -48,9 +49,10 @@ std::string_view IdOf(std::string_view message, std::string_view otherwise) {
 }
 
 std::vector<std::string> MendOf(std::string_view id, const Pod& pod) {
-  const std::string describe = fmt::format("kubectl describe pod -n {} {}", pod.space, pod.name);
+  const std::string which = fmt::format("-n {} {}", ShellWord(pod.space), ShellWord(pod.name));
+  const std::string describe = fmt::format("kubectl describe pod {}", which);
   const std::string anew =
-      fmt::format("kubectl delete pod -n {} {}   # {}", pod.space, pod.name,
+      fmt::format("kubectl delete pod {}   # {}", which,
                   pod.owner.empty() ? "and create it anew: such a pod is not tried again"
                                     : fmt::format("{} makes another", pod.owner));
   if (id == "cdi-device-unknown") {
@@ -75,6 +77,13 @@ std::vector<std::string> MendOf(std::string_view id, const Pod& pod) {
   if (id == "shared-too-many") {
     return {"# ask for 1: more slots of a shared GPU give no more of it", anew};
   }
+  if (id == "topology-refused") {
+    return {
+        "# the kubelet's topologyManagerPolicy keeps the pod's CPUs, memory and GPUs together: "
+        "best-effort places it all the same",
+        "# or ask for no more GPUs and CPUs than one NUMA node has",
+        "kgpu devices --output json | jq '.gpus[] | {index, numaNode}'   # on the node", anew};
+  }
   if (id == "kubelet-refused") {
     return {describe, anew};
   }
@@ -82,7 +91,7 @@ std::vector<std::string> MendOf(std::string_view id, const Pod& pod) {
     return {describe, "kubectl get resourceslices", "# look at the log of the DRA driver's pod"};
   }
   if (id == "container-ended") {
-    return {fmt::format("kubectl logs -n {} {} --all-containers --previous", pod.space, pod.name)};
+    return {fmt::format("kubectl logs {} --all-containers --previous", which)};
   }
   if (id == "gpu-sick") {
     return {"kgpu health history   # on the node", describe};
@@ -106,6 +115,8 @@ void Whole(const Case& c, Reasons& out) {
   std::string_view id = "kubelet-refused";
   if (pod.reason == "UnexpectedAdmissionError") {
     id = IdOf(pod.message, "admission-refused");
+  } else if (pod.reason == "TopologyAffinityError") {
+    id = "topology-refused";
   } else if (pod.reason.starts_with("OutOf")) {
     id = "kubelet-out-of-resource";
   }
