@@ -22,7 +22,7 @@ std::vector<std::string> Environment() {
           "APT_LISTCHANGES_FRONTEND=none", "UCF_FORCE_CONFFOLD=1", "NEEDRESTART_SUSPEND=1"};
 }
 
-std::string OrUsual(std::string found, std::string_view usual) {
+std::string OrUsual(const std::string& found, std::string_view usual) {
   return found.empty() ? std::string(usual) : found;
 }
 
@@ -176,9 +176,15 @@ Status AptManager::CheckRemoval(const std::vector<std::string>& names, bool has_
   arguments.insert(arguments.end(), names.begin(), names.end());
   ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
   if (!result.IsSuccess()) {
-    // Of what is broken apt-get knows nothing to say; dpkg refuses by itself what others need.
-    return has_unfinished ? OkStatus()
-                          : FailureOf(apt_get_, fmt::format("remove {}", Join(names, " ")), result);
+    if (!has_unfinished) {
+      return FailureOf(apt_get_, fmt::format("remove {}", Join(names, " ")), result);
+    }
+    // Of what is broken apt-get knows nothing to say, dpkg does.
+    std::vector<std::string> argv = {dpkg_, "--no-act", "--force-remove-reinstreq", "--purge"};
+    argv.insert(argv.end(), names.begin(), names.end());
+    ASSIGN_OR_RETURN(const sys::RunResult trial, calls_.Run(std::move(argv), kQueryDeadline));
+    return trial.IsSuccess() ? OkStatus()
+                             : FailureOf(dpkg_, fmt::format("remove {}", Join(names, " ")), trial);
   }
   const Simulated simulated = ParseAptSimulation(result.out);
   std::vector<std::string> others = simulated.installed;

@@ -153,6 +153,23 @@ TEST_F(AptTest, RefusesRemovalThatTakesOthersAlong) {
   EXPECT_THAT(debian_.installed, Contains(Key("library")));
 }
 
+TEST_F(AptTest, RefusesToRemoveWhatIsBrokenAndNeeded) {
+  debian_.installed["driver"] = {'i', "535.1"};
+  debian_.installed["library"] = {'H', "535.1"};
+  debian_.installed["alternative"] = {'i', "1.2"};
+  debian_.stubborn = {"library"};
+  EXPECT_THAT(apt_->Remove({"alternative", "library"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver depends on it")));
+  EXPECT_THAT(debian_.installed, AllOf(Contains(Key("alternative")), Contains(Key("library"))));
+}
+
+TEST_F(AptTest, RemovesWhatAptCallsBroken) {
+  debian_.installed["library"] = {'H', "535.1"};
+  debian_.stubborn = {"library"};
+  ASSERT_OK(apt_->Remove({"library"}));
+  EXPECT_THAT(debian_.installed, Not(Contains(Key("library"))));
+}
+
 TEST_F(AptTest, RemovalBuildsNothingFirst) {
   debian_.installed["driver"] = {'F', "535.1"};
   ASSERT_OK(apt_->Remove({"driver"}));

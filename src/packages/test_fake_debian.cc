@@ -49,7 +49,7 @@ StatusOr<sys::RunResult> FakeDebian::Run(const sys::RunRequest& request) {
 std::vector<std::vector<std::string>> FakeDebian::Changes() const {
   std::vector<std::vector<std::string>> changes;
   std::ranges::copy_if(argvs, std::back_inserter(changes), [](const auto& argv) {
-    return argv[0] != "/usr/bin/dpkg-query" && !Has(argv, "--simulate");
+    return argv[0] != "/usr/bin/dpkg-query" && !Has(argv, "--simulate") && !Has(argv, "--no-act");
   });
   return changes;
 }
@@ -142,8 +142,19 @@ sys::RunResult FakeDebian::Dpkg(const std::vector<std::string>& argv) {
   if (Has(argv, "--configure")) {
     return Configure();
   }
-  for (const std::string& name : NamesAfter(argv, "--purge")) {
-    installed.erase(name);
+  const std::vector<std::string> doomed = NamesAfter(argv, "--purge");
+  for (const auto& [name, entry] : installed) {
+    const bool stays = !Has(doomed, name) && archive.contains(name);
+    if (stays && std::ranges::any_of(archive[name].depends, [&doomed](const std::string& other) {
+          return Has(doomed, other);
+        })) {
+      return Ended(1, "", fmt::format("dpkg: dependency problems: {} depends on it\n", name));
+    }
+  }
+  for (const std::string& name : doomed) {
+    if (!Has(argv, "--no-act")) {
+      installed.erase(name);
+    }
   }
   return Ended(0, "");
 }
