@@ -7,9 +7,12 @@
 #include <string>
 
 #include "src/base/status_macros.h"
+#include "src/cli/driver_install.h"
 #include "src/cli/driver_request.h"
+#include "src/cli/driver_view.h"
 #include "src/cli/output.h"
 #include "src/driver/view.h"
+#include "src/driver_install/journal.h"
 
 namespace kgpu::cli {
 namespace {
@@ -25,17 +28,7 @@ StatusOr<ExitCode> RunPlan(const Options& options) {
                    host::OpenDriverRoot(options.driver.host_root, "", ""));
   sys::RealRunner runner;
   ASSIGN_OR_RETURN(const DriverPlan made, MakeDriverPlan(options.driver, root, runner));
-  if (format == OutputFormat::kTable) {
-    RETURN_IF_ERROR(PrintOut(driver::PlanText(made.plan)));
-    if (!made.findings.empty()) {
-      PrintNote(driver::FindingsText(made.findings));
-    }
-  } else {
-    boost::json::object json = driver::PlanJson(made.plan);
-    json["findings"] = driver::FindingsJson(made.findings);
-    RETURN_IF_ERROR(PrintOut(Render(json, format)));
-  }
-  return made.IsBlocked() ? ExitCode::kUnhealthy : ExitCode::kOk;
+  return PrintDriverPlan(made, format);
 }
 
 StatusOr<ExitCode> RunStatus(const Options& options) {
@@ -44,9 +37,20 @@ StatusOr<ExitCode> RunStatus(const Options& options) {
                    host::OpenDriverRoot(options.driver.host_root, "", ""));
   sys::RealRunner runner;
   ASSIGN_OR_RETURN(const driver::HostFacts facts, DriverFactsOf(options.driver, root, runner));
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? driver::StatusText(facts)
-                               : Render(driver::StatusJson(facts), format)));
+  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(root.host));
+  if (format == OutputFormat::kTable) {
+    RETURN_IF_ERROR(PrintOut(driver::StatusText(facts)));
+    if (journal) {
+      RETURN_IF_ERROR(PrintOut(fmt::format("{:<14}{}\n", "installation", JournalText(*journal))));
+    }
+  } else {
+    boost::json::object json = driver::StatusJson(facts);
+    json["installation"] = journal ? boost::json::value(JournalJson(*journal)) : nullptr;
+    RETURN_IF_ERROR(PrintOut(Render(json, format)));
+  }
+  if (journal && journal->phase != driver_install::Phase::kInstalled) {
+    return ExitCode::kUnhealthy;
+  }
   return facts.existing == driver::Existing::kNone ? ExitCode::kNotFound : ExitCode::kOk;
 }
 
@@ -74,7 +78,7 @@ void AddStatusVerb(CLI::App& group, VerbRegistrar& verbs) {
   CLI::App* verb = group.add_subcommand(
       "status", "The driver that is here: version, where from, what is loaded, and for which GPUs");
   verb->footer(
-      "Exits 3 when there is no driver.\n\n"
+      "Exits 3 when there is no driver, 7 when an installation is not finished.\n\n"
       "  kgpu driver status\n"
       "  kgpu driver status --output json");
   AddDriverHostFlags(*verb, options->driver);
@@ -90,6 +94,7 @@ void AddDriverVerbs(VerbRegistrar& verbs) {
   group->require_subcommand(1);
   AddPlanVerb(*group, verbs);
   AddStatusVerb(*group, verbs);
+  AddDriverInstallVerbs(*group, verbs);
 }
 
 }  // namespace kgpu::cli

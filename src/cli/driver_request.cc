@@ -2,10 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 #include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/driver/view.h"
 
 namespace kgpu::cli {
 
@@ -105,6 +108,20 @@ StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::Dr
   }
   std::ranges::stable_sort(made.findings, std::ranges::greater(), &driver::Finding::is_blocker);
   return made;
+}
+
+StatusOr<ExitCode> PrintDriverPlan(const DriverPlan& made, OutputFormat format) {
+  if (format == OutputFormat::kTable) {
+    RETURN_IF_ERROR(PrintOut(driver::PlanText(made.plan)));
+    if (!made.findings.empty()) {
+      PrintNote(driver::FindingsText(made.findings));
+    }
+  } else {
+    boost::json::object json = driver::PlanJson(made.plan);
+    json["findings"] = driver::FindingsJson(made.findings);
+    RETURN_IF_ERROR(PrintOut(Render(json, format)));
+  }
+  return made.IsBlocked() ? ExitCode::kUnhealthy : ExitCode::kOk;
 }
 
 }  // namespace kgpu::cli

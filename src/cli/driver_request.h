@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/output.h"
 #include "src/driver/host_facts.h"
 #include "src/driver/planner.h"
 #include "src/driver/preflight.h"
@@ -54,5 +56,9 @@ struct DriverPlan {
 // driver::PlanDriver.
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner);
+
+// The plan on standard output, findings on standard error, or both as JSON. Gives kUnhealthy when
+// a finding blocks it.
+StatusOr<ExitCode> PrintDriverPlan(const DriverPlan& made, OutputFormat format);
 
 }  // namespace kgpu::cli

@@ -1,0 +1,54 @@
+#include "src/cli/driver_host.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/driver/verify.h"
+
+namespace kgpu::cli {
+
+StatusOr<sys::RunResult> TellingRunner::Run(const sys::RunRequest& request) {
+  if (request.on_line) {
+    return runner_.Run(request);
+  }
+  sys::RunRequest telling = request;
+  telling.on_line = [this](std::string_view line) { progress_.OnLine(line); };
+  return runner_.Run(telling);
+}
+
+DriverHost::DriverHost(host::DriverRoot root)
+    : root_(std::move(root)),
+      progress_(DriverProgress::OnStandardError()),
+      runner_(progress_),
+      disk_(root_.host) {
+  if (auto found = packages::FindPackageManager(root_.host, runner_); found.ok()) {
+    packages_ = *std::move(found);
+  }
+}
+
+StatusOr<std::unique_ptr<DriverHost>> DriverHost::Open(const DriverOptions& options) {
+  ASSIGN_OR_RETURN(host::DriverRoot root, host::OpenDriverRoot(options.host_root, "", ""));
+  return std::unique_ptr<DriverHost>(new DriverHost(std::move(root)));
+}
+
+driver_install::Hands DriverHost::hands() {
+  const auto verify = [this](const driver::Verify& wish) {
+    return driver::VerifyDriver(wish, root_, plain_runner_);
+  };
+  return {root_.host, disk_, runner_, packages_.get(), clock_, progress_, verify};
+}
+
+bool DriverHost::IsRunningSystem() const {
+  // As systemd tells a chroot: the root of the first process is the system's.
+  struct stat of_init = {};
+  struct stat of_host = {};
+  if (stat("/proc/1/root/", &of_init) != 0) {
+    return root_.host.path() == "/";  // not permitted to us, who then change little
+  }
+  return stat(root_.host.path().c_str(), &of_host) == 0 && of_host.st_dev == of_init.st_dev &&
+         of_host.st_ino == of_init.st_ino;
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,59 @@
+// The host whose driver a verb installs or takes back, and what the work is done with.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/cli/driver_progress.h"
+#include "src/cli/driver_request.h"
+#include "src/driver_install/carry_out.h"
+#include "src/engine/disk.h"
+#include "src/host/driver_root.h"
+#include "src/packages/package_manager.h"
+#include "src/sys/run.h"
+
+namespace kgpu::cli {
+
+// Tells the lines of every program that runs, also of those that a package manager starts.
+class TellingRunner final : public sys::ProgramRunner {
+ public:
+  explicit TellingRunner(driver_install::Progress& progress) : progress_(progress) {}
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override;
+
+ private:
+  driver_install::Progress& progress_;
+  sys::RealRunner runner_;
+};
+
+// Owns all parts; not to be moved once made, since they refer to each other.
+class DriverHost {
+ public:
+  // Errors: those of opening the root.
+  static StatusOr<std::unique_ptr<DriverHost>> Open(const DriverOptions& options);
+
+  DriverHost(const DriverHost&) = delete;
+  DriverHost& operator=(const DriverHost&) = delete;
+
+  const host::DriverRoot& root() const { return root_; }
+  sys::ProgramRunner& runner() { return plain_runner_; }
+  DriverProgress& progress() { return progress_; }
+  driver_install::Hands hands();
+  // Whether its root is that of the system that runs, and not an image or a chroot.
+  bool IsRunningSystem() const;
+
+ private:
+  explicit DriverHost(host::DriverRoot root);
+
+  host::DriverRoot root_;
+  RealClock clock_;
+  DriverProgress progress_;
+  sys::RealRunner plain_runner_;
+  TellingRunner runner_;
+  engine::HostDisk disk_;
+  std::unique_ptr<packages::PackageManager> packages_;  // null: it has none that we know
+};
+
+}  // namespace kgpu::cli

@@ -1,0 +1,310 @@
+#include "src/cli/driver_install.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/cli/driver_host.h"
+#include "src/cli/driver_request.h"
+#include "src/cli/driver_view.h"
+#include "src/cli/host_options.h"
+#include "src/cli/output.h"
+#include "src/driver/verify.h"
+#include "src/driver/view.h"
+#include "src/engine/find.h"
+
+namespace kgpu::cli {
+namespace {
+
+using driver_install::Journal;
+using driver_install::Outcome;
+using driver_install::Phase;
+using driver_install::Result;
+
+struct InstallOptions {
+  DriverOptions driver;
+  std::string output = "table";
+  bool is_dry_run = false;
+  bool is_yes = false;
+  bool keeps = false;
+  bool restarts = false;      // --reboot
+  bool only_resumes = false;  // --resume, of the unit that goes on after a restart
+};
+
+// Asks on the terminal. Errors: InvalidArgument where nobody can be asked, FailedPrecondition (the
+// answer was no).
+Status Confirm(const InstallOptions& options, std::string_view question) {
+  if (options.is_yes) {
+    return OkStatus();
+  }
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) {
+    return InvalidArgument("{} Nobody can be asked here: give --yes", question);
+  }
+  PrintNote(fmt::format("{} [y/N]", question));
+  std::array<char, 64> answer{};
+  const ssize_t length = read(STDIN_FILENO, answer.data(), answer.size());
+  if (length > 0 && (answer[0] == 'y' || answer[0] == 'Y')) {
+    return OkStatus();
+  }
+  return FailedPrecondition("nothing was changed");
+}
+
+StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
+                                              const DriverHost& host) {
+  driver_install::Options work;
+  work.keeps = options.keeps;
+  work.is_running_system = host.IsRunningSystem();
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  work.resume_command = {folder + "/kgpu", "driver", "install", "--resume", "--yes"};
+  return work;
+}
+
+// What the run came to, for people and scripts.
+StatusOr<ExitCode> Tell(const Outcome& outcome, const std::string& version, OutputFormat format) {
+  if (format == OutputFormat::kTable) {
+    for (const std::string& note : outcome.notes) {
+      PrintNote(fmt::format("note: {}", note));
+    }
+    RETURN_IF_ERROR(PrintOut(OutcomeText(outcome, version)));
+  } else {
+    RETURN_IF_ERROR(PrintOut(Render(OutcomeJson(outcome, version), format)));
+  }
+  const bool waits =
+      outcome.result == Result::kNeedsReboot || outcome.result == Result::kNeedsPerson;
+  return waits ? ExitCode::kWaits : ExitCode::kOk;
+}
+
+// Restarts the host where that was asked for.
+Status Restart(DriverHost& host) {
+  sys::RunRequest request;
+  request.argv = {engine::FindProgram(host.root().host, "systemctl"), "reboot"};
+  request.root = host.root().host.path();
+  ASSIGN_OR_RETURN(const sys::RunResult result, host.runner().Run(request));
+  return result.IsSuccess() ? OkStatus()
+                            : FailedPrecondition("systemctl reboot: {}", sys::Describe(result));
+}
+
+StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& version,
+                       const InstallOptions& options, OutputFormat format, DriverHost& host) {
+  host.progress().Clear();
+  RETURN_IF_ERROR(outcome.status());
+  ASSIGN_OR_RETURN(const ExitCode code, Tell(*outcome, version, format));
+  if (outcome->result == Result::kNeedsReboot && options.restarts) {
+    RETURN_IF_ERROR(Restart(host));
+  }
+  return code;
+}
+
+// Another driver than the one that is installed is not brought over it.
+Status CheckSameWish(const InstallOptions& options, const Journal& journal) {
+  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options.driver));
+  const bool is_other = !request.version.empty() &&
+                        !driver::IsVersion(journal.plan.version, request.version) &&
+                        !driver::IsVersion(request.version, journal.plan.version);
+  if (!is_other) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "driver {} is here, {} by kgpu: take it back before another one comes: kgpu driver remove",
+      journal.plan.version, driver_install::ToString(journal.phase));
+}
+
+StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, OutputFormat format,
+                        DriverHost& host) {
+  RETURN_IF_ERROR(CheckSameWish(options, journal));
+  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  if (journal.phase == Phase::kInstalling) {
+    PrintNote(JournalText(journal));
+    RETURN_IF_ERROR(Confirm(options, "Go on with it?"));
+  }
+  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
+  return End(outcome, journal.plan.version, options, format, host);
+}
+
+StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, DriverHost& host) {
+  ASSIGN_OR_RETURN(const DriverPlan made,
+                   MakeDriverPlan(options.driver, host.root(), host.runner()));
+  if (!made.findings.empty()) {
+    PrintNote(driver::FindingsText(made.findings));
+  }
+  if (made.IsBlocked()) {
+    return ExitCode::kUnhealthy;
+  }
+  if (!options.is_yes) {
+    PrintNote(driver::PlanText(made.plan));
+  }
+  RETURN_IF_ERROR(Confirm(options, fmt::format("Install driver {}?", made.plan.version)));
+  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.hands());
+  return End(outcome, made.plan.version, options, format, host);
+}
+
+StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, DriverHost& host) {
+  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host.root().host));
+  if (journal) {
+    PrintNote(JournalText(*journal));
+    return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
+  }
+  ASSIGN_OR_RETURN(const DriverPlan made,
+                   MakeDriverPlan(options.driver, host.root(), host.runner()));
+  return PrintDriverPlan(made, format);
+}
+
+StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
+  if (options.is_dry_run) {
+    return DryRun(options, format, *host);
+  }
+  const driver_install::Hands hands = host->hands();
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
+  if (journal && journal->phase == Phase::kGoingBack) {
+    // What was half taken back comes first: what is planned then sees the host as it was.
+    ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, *host));
+    const StatusOr<Outcome> outcome = driver_install::Resume(work, hands);
+    host->progress().Clear();
+    RETURN_IF_ERROR(outcome.status());
+    PrintNote(fmt::format("what an earlier run had begun is taken back: {}", journal->failure));
+  } else if (journal) {
+    return GoOn(*journal, options, format, *host);
+  }
+  if (options.only_resumes) {
+    return ExitCode::kOk;  // taken back or finished meanwhile
+  }
+  return Begin(options, format, *host);
+}
+
+StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinished) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
+  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
+  if (!journal) {
+    return NotFound("{}: is not there: kgpu has installed no driver here, and takes none away",
+                    host->root().host.At(driver_install::kJournalFile));
+  }
+  if (only_unfinished && journal->phase == Phase::kInstalled) {
+    return FailedPrecondition("driver {} is installed to the end: kgpu driver remove takes it back",
+                              journal->plan.version);
+  }
+  if (options.is_dry_run) {
+    PrintNote(JournalText(*journal));
+    PrintNote("these steps are taken back, the last one first:");
+    return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
+  }
+  RETURN_IF_ERROR(Confirm(options, fmt::format("Take driver {} back?", journal->plan.version)));
+  const driver_install::Hands hands = host->hands();
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, *host));
+  const StatusOr<Outcome> outcome = driver_install::TakeBack(work, hands);
+  return End(outcome, journal->plan.version, options, format, *host);
+}
+
+StatusOr<ExitCode> RunVerify(const InstallOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
+  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
+  driver::Verify wish{.version = options.driver.version, .kernel = options.driver.kernel};
+  if (journal && wish.version.empty()) {
+    wish.version = journal->plan.version;
+  }
+  if (journal && wish.kernel.empty()) {
+    wish.kernel = journal->plan.kernel;
+  }
+  const driver::Verified seen = driver::VerifyDriver(wish, host->root(), host->runner());
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? VerifiedText(seen)
+                                                          : Render(VerifiedJson(seen), format)));
+  return seen.failed.empty() ? ExitCode::kOk : ExitCode::kUnhealthy;
+}
+
+void AddRunFlags(CLI::App& verb, InstallOptions& options) {
+  verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps, change nothing");
+  verb.add_flag("-y,--yes", options.is_yes, "Do not ask");
+  AddOutputOption(verb, options.output);
+}
+
+void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
+  auto options = std::make_shared<InstallOptions>();
+  CLI::App* verb = group.add_subcommand(
+      "install", "Carry the plan out; goes on where an earlier run ended, however that was");
+  verb->footer(
+      "A step that fails takes all back, from the last to the first. What is done is kept in\n"
+      "/var/lib/kgpu/driver.json. Exits 8 when the host must be restarted, or a person must do\n"
+      "something, before it goes on; 7 when something speaks against the plan; 6 when a step\n"
+      "failed.\n\n"
+      "  kgpu driver install --dry-run\n"
+      "  kgpu driver install --yes --reboot               restart where a step needs it, go on "
+      "then\n"
+      "  kgpu driver install --branch 580 --source nvidia\n"
+      "  kgpu driver install --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere --yes");
+  AddDriverHostFlags(*verb, options->driver);
+  AddDriverWishFlags(*verb, options->driver);
+  AddRunFlags(*verb, *options);
+  verb->add_flag("--keep", options->keeps, "Leave what was done when a step fails");
+  verb->add_flag("--reboot", options->restarts, "Restart the host by itself where a step needs it");
+  verb->add_flag("--resume", options->only_resumes,
+                 "Only go on with what was begun; as the unit does that runs after a restart");
+  verbs.OnRun(*verb, [options] { return RunInstall(*options); });
+}
+
+void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
+  auto options = std::make_shared<InstallOptions>();
+  CLI::App* verb =
+      group.add_subcommand("remove", "Take back what install did: packages, files, units, modules");
+  verb->footer(
+      "Removes exactly the packages that came with it, and puts back the files that stood there\n"
+      "before. What somebody else changed since stays. Exits 3 when kgpu installed no driver.\n\n"
+      "  kgpu driver remove --dry-run\n"
+      "  kgpu driver remove --yes");
+  AddDriverHostFlags(*verb, options->driver);
+  AddRunFlags(*verb, *options);
+  verbs.OnRun(*verb, [options] { return RunTakeBack(*options, false); });
+}
+
+void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
+  auto options = std::make_shared<InstallOptions>();
+  CLI::App* verb = group.add_subcommand(
+      "rollback", "Take back an installation that is not finished, failed or was killed");
+  verb->footer(
+      "Exits 3 when there is none, 6 when it is finished (remove takes it back) or a step can not\n"
+      "be undone now.\n\n"
+      "  kgpu driver rollback --yes");
+  AddDriverHostFlags(*verb, options->driver);
+  AddRunFlags(*verb, *options);
+  verbs.OnRun(*verb, [options] { return RunTakeBack(*options, true); });
+}
+
+void AddVerifyVerb(CLI::App& group, VerbRegistrar& verbs) {
+  auto options = std::make_shared<InstallOptions>();
+  CLI::App* verb = group.add_subcommand(
+      "verify", "Look whether the driver is there whole: module, libraries, nodes, versions");
+  verb->footer(
+      "Without flags what kgpu installed, else any version for the running kernel. Exits 7 when\n"
+      "something is wrong.\n\n"
+      "  kgpu driver verify\n"
+      "  kgpu driver verify --version 580 --kernel 6.1.0-56-amd64 --output json");
+  AddDriverHostFlags(*verb, options->driver);
+  verb->add_option("--version", options->driver.version, "A version or branch that it must be")
+      ->type_name("VERSION");
+  AddOutputOption(*verb, options->output);
+  verbs.OnRun(*verb, [options] { return RunVerify(*options); });
+}
+
+}  // namespace
+
+void AddDriverInstallVerbs(CLI::App& group, VerbRegistrar& verbs) {
+  AddInstallVerb(group, verbs);
+  AddVerifyVerb(group, verbs);
+  AddRemoveVerb(group, verbs);
+  AddRollbackVerb(group, verbs);
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,161 @@
+#include "src/cli/driver_view.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace kgpu::cli {
+namespace {
+
+namespace json = boost::json;
+
+using driver_install::Journal;
+using driver_install::Outcome;
+using driver_install::Phase;
+using driver_install::Result;
+using driver_install::StepState;
+
+json::string_view View(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+json::array Texts(const std::vector<std::string>& texts) {
+  json::array list;
+  for (const std::string& text : texts) {
+    list.push_back(View(text));
+  }
+  return list;
+}
+
+std::string_view ToString(Result result) {
+  switch (result) {
+    case Result::kDone:
+      return "installed";
+    case Result::kNeedsReboot:
+      return "needs-restart";
+    case Result::kNeedsPerson:
+      return "needs-person";
+    case Result::kTakenBack:
+      return "taken-back";
+  }
+  return "?";
+}
+
+void Lines(std::string& text, std::string_view mark, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    fmt::format_to(std::back_inserter(text), "{:<8}{}\n", mark, line);
+  }
+}
+
+// The step that is not done, or not undone; the number of steps where there is none.
+size_t OpenStep(const Journal& journal) {
+  for (size_t i = 0; i < journal.steps.size(); ++i) {
+    const bool is_back = journal.phase == Phase::kGoingBack;
+    const size_t index = is_back ? journal.steps.size() - 1 - i : i;
+    const StepState state = journal.steps[index].state;
+    const bool is_open = is_back ? state == StepState::kDone || state == StepState::kDoing ||
+                                       state == StepState::kUndoing
+                                 : state == StepState::kPending || state == StepState::kDoing;
+    if (is_open) {
+      return index;
+    }
+  }
+  return journal.steps.size();
+}
+
+std::string WhereItIs(const Journal& journal) {
+  const size_t step = OpenStep(journal);
+  std::string text;
+  if (step < journal.steps.size()) {
+    text = fmt::format("step {} of {}, {}: {}", step + 1, journal.steps.size(),
+                       journal.plan.steps[step].id,
+                       driver_install::ToString(journal.steps[step].state));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string OutcomeText(const Outcome& outcome, std::string_view version) {
+  std::string text;
+  Lines(text, "ok", outcome.passed);
+  const auto put = std::back_inserter(text);
+  switch (outcome.result) {
+    case Result::kDone:
+      fmt::format_to(put, "driver {} is installed\n", version);
+      break;
+    case Result::kNeedsReboot:
+      fmt::format_to(put, "not done yet: {}\nIt goes on by itself then.\n", outcome.text);
+      break;
+    case Result::kNeedsPerson:
+      fmt::format_to(put, "not done yet: {}\nThen: kgpu driver install\n", outcome.text);
+      break;
+    case Result::kTakenBack:
+      fmt::format_to(put, "driver {} is taken back: all is as it was before\n", version);
+      break;
+  }
+  return text;
+}
+
+json::object OutcomeJson(const Outcome& outcome, std::string_view version) {
+  return {{"result", View(ToString(outcome.result))},
+          {"version", View(version)},
+          {"text", View(outcome.text)},
+          {"passed", Texts(outcome.passed)},
+          {"notes", Texts(outcome.notes)}};
+}
+
+std::string JournalText(const Journal& journal) {
+  switch (journal.phase) {
+    case Phase::kInstalled:
+      return fmt::format("driver {} by kgpu; kgpu driver remove takes it back",
+                         journal.plan.version);
+    case Phase::kInstalling:
+      return fmt::format(
+          "driver {} is unfinished: {}{}{}; kgpu driver install goes on with it, kgpu "
+          "driver rollback takes it back",
+          journal.plan.version, WhereItIs(journal),
+          journal.failure.empty() ? "" : "; it failed: ", journal.failure);
+    case Phase::kGoingBack:
+      return fmt::format(
+          "driver {} is half taken back: {}{}{}; kgpu driver rollback goes on with it",
+          journal.plan.version, WhereItIs(journal),
+          journal.failure.empty() ? "" : "; it failed: ", journal.failure);
+  }
+  return "";
+}
+
+json::object JournalJson(const Journal& journal) {
+  const size_t step = OpenStep(journal);
+  json::object object = {{"phase", View(driver_install::ToString(journal.phase))},
+                         {"version", View(journal.plan.version)},
+                         {"kernel", View(journal.plan.kernel)},
+                         {"began", journal.began},
+                         {"failure", View(journal.failure)},
+                         {"steps", journal.steps.size()},
+                         {"step", nullptr}};
+  if (step < journal.steps.size()) {
+    object["step"] = View(journal.plan.steps[step].id);
+  }
+  return object;
+}
+
+std::string VerifiedText(const driver::Verified& seen) {
+  std::string text;
+  Lines(text, "ok", seen.passed);
+  Lines(text, "unseen", seen.unseen);
+  Lines(text, "FAILED", seen.failed);
+  return text;
+}
+
+json::object VerifiedJson(const driver::Verified& seen) {
+  return {{"passed", Texts(seen.passed)},
+          {"unseen", Texts(seen.unseen)},
+          {"failed", Texts(seen.failed)}};
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,25 @@
+// What became of a driver's installation, for people and for programs.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+
+#include "src/driver/verify.h"
+#include "src/driver_install/carry_out.h"
+#include "src/driver_install/journal.h"
+
+namespace kgpu::cli {
+
+// "driver 535 is installed", what was seen, what is to be done.
+std::string OutcomeText(const driver_install::Outcome& outcome, std::string_view version);
+boost::json::object OutcomeJson(const driver_install::Outcome& outcome, std::string_view version);
+
+// "unfinished: step 7 of 16, build: doing; kgpu driver install goes on with it, …".
+std::string JournalText(const driver_install::Journal& journal);
+boost::json::object JournalJson(const driver_install::Journal& journal);
+
+std::string VerifiedText(const driver::Verified& seen);
+boost::json::object VerifiedJson(const driver::Verified& seen);
+
+}  // namespace kgpu::cli

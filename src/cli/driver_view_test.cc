@@ -1,0 +1,82 @@
+#include "src/cli/driver_view.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kgpu::cli {
+namespace {
+
+using driver_install::Journal;
+using driver_install::Outcome;
+using driver_install::Phase;
+using driver_install::Result;
+using driver_install::StepState;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Journal JournalOf(Phase phase, const std::vector<StepState>& states) {
+  Journal journal;
+  journal.phase = phase;
+  journal.plan.version = "535";
+  for (size_t i = 0; i < states.size(); ++i) {
+    driver::Step step;
+    step.id = fmt::format("step-{}", i + 1);
+    journal.plan.steps.push_back(step);
+    journal.steps.emplace_back().state = states[i];
+  }
+  return journal;
+}
+
+TEST(DriverViewTest, TellsWhereAnUnfinishedInstallationIs) {
+  Journal journal = JournalOf(Phase::kInstalling, {StepState::kDone, StepState::kPassedOver,
+                                                   StepState::kDoing, StepState::kPending});
+  journal.failure = "no space";
+
+  EXPECT_THAT(JournalText(journal), AllOf(HasSubstr("unfinished: step 3 of 4, step-3: doing"),
+                                          HasSubstr("it failed: no space"),
+                                          HasSubstr("kgpu driver rollback takes it back")));
+  EXPECT_EQ(JournalJson(journal)["step"], "step-3");
+}
+
+TEST(DriverViewTest, TellsWhatIsLeftToUndo) {
+  const Journal journal =
+      JournalOf(Phase::kGoingBack, {StepState::kDone, StepState::kUndoing, StepState::kUndone});
+
+  EXPECT_THAT(
+      JournalText(journal),
+      AllOf(HasSubstr("half taken back: step 2 of 3, step-2: undoing"), Not(HasSubstr("failed"))));
+}
+
+TEST(DriverViewTest, TellsOfAnInstalledDriver) {
+  const Journal journal = JournalOf(Phase::kInstalled, {StepState::kDone});
+
+  EXPECT_THAT(JournalText(journal), HasSubstr("driver 535 by kgpu"));
+  EXPECT_TRUE(JournalJson(journal)["step"].is_null());
+}
+
+TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {
+  Outcome restart;
+  restart.result = Result::kNeedsReboot;
+  restart.text = "restart the host: nouveau";
+  Outcome person;
+  person.result = Result::kNeedsPerson;
+  person.text = "enrol the key";
+
+  EXPECT_EQ(OutcomeText(restart, "535"),
+            "not done yet: restart the host: nouveau\nIt goes on by itself then.\n");
+  EXPECT_EQ(OutcomeText(person, "535"), "not done yet: enrol the key\nThen: kgpu driver install\n");
+  EXPECT_EQ(OutcomeJson(person, "535")["result"], "needs-person");
+}
+
+TEST(DriverViewTest, SaysWhatWasSeen) {
+  const driver::Verified seen{.passed = {"module"}, .failed = {"library"}, .unseen = {"nodes"}};
+
+  EXPECT_EQ(VerifiedText(seen), "ok      module\nunseen  nodes\nFAILED  library\n");
+}
+
+}  // namespace
+}  // namespace kgpu::cli

@@ -1,0 +1,171 @@
+// kgpu driver install and its kin on a host that is a folder: what is written there, what comes
+// back, and how the program exits. Packages are for tests of their own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/doc/doc.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A plan of one file, as an earlier run left it: before its step, its step done, or half undone.
+constexpr std::string_view kJournal = R"({"format": 1, "phase": "PHASE", "began": 1700000000,
+  "failure": "", "steps": [{"state": "STATE", "wasDone": false, "note": "",
+    "file": FILE, "folders": [], "packagesBefore": {}, "came": {}, "replaced": {}, "units": [],
+    "enabled": [], "modules": [], "bootId": ""}],
+  "plan": {"version": "535", "module": "open", "source": "distribution", "kernel": "6.1.0-56-amd64",
+    "why": [], "notes": [], "steps": [{"id": "one", "title": "write a file", "source": "page",
+      "deed": "write-file", "of": {"path": "/etc/one", "text": "ours\n", "mode": 420}}]}})";
+
+constexpr const char* kNothingBefore =
+    R"({"kind": "absent", "backup": "", "target": "", "mode": 420, "uid": 0, "gid": 0})";
+
+std::string Replaced(std::string text, std::string_view word, std::string_view by) {
+  return text.replace(text.find(word), word.size(), by);
+}
+
+// What debootstrap and the kernel's headers leave in a folder, without any program.
+class DriverTest : public ::testing::Test {
+ protected:
+  DriverTest() {
+    dir_.WriteFile("etc/os-release",
+                   "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n"
+                   "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+    dir_.WriteFile("etc/apt/sources.list", "deb http://mirror.example/debian bookworm main\n");
+    dir_.WriteFile("lib/modules/6.1.0-56-amd64/build/Makefile", "");
+    dir_.WriteFile("var/lib/dpkg/status", "");
+    dir_.MakeDir("usr");
+  }
+
+  Result Kgpu(const std::string& verb, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> argv = {"kgpu", "driver", verb, "--host-root", dir_.path()};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(std::move(argv));
+  }
+  Result Install(const std::vector<std::string>& more) const {
+    std::vector<std::string> argv = {"--offline", "--gpu", "turing"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return Kgpu("install", argv);
+  }
+  void WriteJournal(std::string_view phase, std::string_view state, std::string_view file) const {
+    std::string text = Replaced(std::string(kJournal), "PHASE", phase);
+    text = Replaced(std::move(text), "STATE", state);
+    dir_.WriteFile("var/lib/kgpu/driver.json", Replaced(std::move(text), "FILE", file));
+  }
+  std::map<std::string, std::string> Tree() const {
+    std::map<std::string, std::string> tree;
+    for (const auto& entry : fs::recursive_directory_iterator(dir_.path())) {
+      const std::string path = fs::relative(entry.path(), dir_.path());
+      tree[path] = entry.is_regular_file() ? dir_.ReadFile(path) : "";
+    }
+    return tree;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(DriverTest, ADryRunPrintsThePlanAndTouchesNothing) {
+  const auto before = Tree();
+  const Result dry = Install({"--dry-run"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_EQ(dry.out, Kgpu("plan", {"--offline", "--gpu", "turing"}).out);
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, NothingIsInstalledUnasked) {
+  const auto before = Tree();
+  const Result result = Install({});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("Install driver 535? Nobody can be asked here: give --yes"));
+  fs::remove(dir_.At("var/lib/kgpu"));  // the lock's
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, AStepThatFailsTakesAllBack) {
+  const auto before = Tree();
+  const Result result = Install({"--yes"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1/7 keep nouveau from being loaded\n"),
+                                HasSubstr("take back: keep nouveau"),
+                                HasSubstr("step 3 of 7, package-lists: /usr/bin/apt-get"),
+                                HasSubstr("all that was done is taken back")));
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, WhatIsKeptIsToldAndRolledBack) {
+  const auto before = Tree();
+  EXPECT_THAT(Install({"--yes", "--keep"}).err, HasSubstr("what was done stays"));
+  EXPECT_THAT(dir_.ReadFile("etc/modprobe.d/kgpu-nouveau.conf"), HasSubstr("blacklist nouveau"));
+  const Result status = Kgpu("status", {"--output", "json"});
+  EXPECT_EQ(status.code, 7);
+  const auto json = doc::Parse(status.out, doc::Format::kJson, "status");
+  ASSERT_OK(json);
+  EXPECT_EQ(json->at("installation").at("step"), "package-lists");
+
+  EXPECT_EQ(Kgpu("rollback").code, 2) << "unasked";
+  const Result back = Kgpu("rollback", {"--yes"});
+
+  EXPECT_EQ(back.code, 0) << back.err;
+  EXPECT_THAT(back.out, HasSubstr("driver 535 is taken back"));
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, GoesOnWithWhatAnEarlierRunBegan) {
+  const auto before = Tree();
+  WriteJournal("installing", "doing", kNothingBefore);
+
+  const Result on = Kgpu("install", {"--resume", "--yes"});
+
+  EXPECT_EQ(on.code, 0) << on.err;
+  EXPECT_EQ(on.out, "driver 535 is installed\n");
+  EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
+  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "it is finished";
+  const Result other = Install({"--yes", "--branch", "470"});
+  EXPECT_EQ(other.code, 6);
+  EXPECT_THAT(other.err, HasSubstr("kgpu driver remove"));
+  EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 0);
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, FinishesTakingBackBeforeItInstalls) {
+  const auto before = Tree();
+  dir_.WriteFile("etc/one", "ours\n");
+  WriteJournal("going-back", "undoing", kNothingBefore);
+
+  const Result on = Kgpu("install", {"--resume", "--yes"});
+
+  EXPECT_EQ(on.code, 0) << on.err;
+  EXPECT_THAT(on.err, HasSubstr("is taken back"));
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, HasNothingToTakeBackOnAFreshHost) {
+  EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 3);
+  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 3);
+}
+
+TEST_F(DriverTest, VerifyTellsWhatIsMissing) {
+  const Result result = Kgpu("verify", {"--output", "json"});
+  EXPECT_EQ(result.code, 7);
+  const auto json = doc::Parse(result.out, doc::Format::kJson, "verify");
+  ASSERT_OK(json);
+  EXPECT_FALSE(json->at("failed").as_array().empty());
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
