@@ -20,6 +20,7 @@ Status AddAmazonSteps(Planning& planning) {
                   fmt::format("{}-{}", planning.choice.branch(),
                               planning.choice.kind == ModuleKind::kOpen ? "open" : "dkms"),
                   pages::kAmazon);
+  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kAmazon,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();

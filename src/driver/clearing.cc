@@ -58,7 +58,10 @@ bool IsRivalLoaded(const HostFacts& facts) {
 
 bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
   const host::DriverFacts& driver = facts.doctor.driver;
-  const bool is_same = IsVersion(driver.module_version, plan.version) &&
+  // Libraries that are newer than the loaded module: an upgrade that nobody finished.
+  const bool agrees =
+      driver.library_versions.empty() || driver.library_versions.back() == driver.module_version;
+  const bool is_same = agrees && IsVersion(driver.module_version, plan.version) &&
                        driver.is_open_module == (plan.kind == ModuleKind::kOpen);
   return facts.kernel.is_running && driver.is_nvidia_loaded && !is_same;
 }

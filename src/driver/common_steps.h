@@ -80,6 +80,9 @@ struct Planning {
   Traits& traits;
   bool has_display = false;  // Request::has_display
 };
+// For apt and dnf: packages of another version of the driver, or of the other kind of modules, are
+// taken off, and come back on the way back.
+void AddMigration(Planning& planning);
 // SUSE's headers of the plan's kernel, of its very version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
 // Packages and configuration of a display, after those of any family.

@@ -35,6 +35,7 @@ Status AddOwnPackages(Planning& planning) {
                        pages::kDebianSources);
   AddPackageLists(planning, pages::kDebianWiki);
   AddAptHeaders(planning, pages::kDebianWiki);
+  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kDebianWiki,
           InstallPackages{ArchivePackages(planning.choice.kind)});
   return OkStatus();
@@ -49,6 +50,7 @@ Status AddNvidiaPackages(Planning& planning) {
   AddAptRepository(planning, pages::kDebian);
   AddCommand(planning.plan, "repository-lists", "read the list of NVIDIA's packages",
              pages::kDebian, {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
+  AddMigration(planning);
   AddAptBranch(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kDebian,
           InstallPackages{AptPackages(planning)});

@@ -15,6 +15,7 @@ Status AddFedoraSteps(Planning& planning) {
   AddDnfRepository(planning, pages::kFedora);
   AddDnfHeaders(planning, pages::kFedora);
   AddVersionLock(planning);
+  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kFedora,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();

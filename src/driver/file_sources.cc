@@ -160,6 +160,7 @@ void AddLocalDeb(Planning& planning, const DriverFile& file) {
              {"/bin/sh", "-c", NewestKeyring(file.package)});
   AddCommand(planning.plan, "repository-lists", "read the list of its packages", pages::kLocalRepo,
              {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
+  AddMigration(planning);
   AddAptBranch(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kLocalRepo,
           InstallPackages{AptPackages(planning)});
@@ -179,6 +180,7 @@ void AddLocalRpm(Planning& planning, const DriverFile& file) {
                     planning.choice.kind == ModuleKind::kOpen ? "open-dkms" : "latest-dkms",
                     pages::kLocalRepo);
   }
+  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kLocalRepo,
           InstallPackages{DnfPackages(planning)});
 }

@@ -163,7 +163,7 @@ void ReadPackages(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& 
 bool IsModulePackage(std::string_view name) {
   constexpr std::array<std::string_view, 11> kStarts = {
       "nvidia-kernel-dkms",   "nvidia-open-kernel-dkms", "nvidia-kernel-open-dkms",
-      "nvidia-dkms-",         "linux-modules-nvidia-",   "kmod-nvidia",
+      "nvidia-dkms",          "linux-modules-nvidia-",   "kmod-nvidia",
       "nvidia-open-driver-G", "nvidia-driver-G",         "nvidia-gfxG",
       "akmod-nvidia",         "nvidia-open-kmod"};
   return std::ranges::any_of(kStarts,

@@ -36,8 +36,6 @@ inline constexpr std::string_view kVersionLock =
 inline constexpr std::string_view kPreInstall =
     "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
     "pre-installation-actions.html";
-inline constexpr std::string_view kKernelModules =
-    "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html";
 // Modules that NVIDIA builds for kernels of Red Hat's, and the key that they are signed with.
 inline constexpr std::string_view kPrecompiled =
     "https://github.com/NVIDIA/yum-packaging-precompiled-kmod";

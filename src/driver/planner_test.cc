@@ -10,6 +10,7 @@ namespace kgpu::driver {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
@@ -100,6 +101,14 @@ TEST(PlannerTest, StopsAndUnloadsNothingWhereTheBranchRunsAlready) {
   }
 }
 
+TEST(PlannerTest, UnloadsAModuleThatItsLibrariesHaveLeftBehind) {
+  HostFacts facts = HostWith("580.65.06");
+  facts.doctor.driver.library_versions = {"580.95.05"};
+  const auto plan = PlanDriver(facts, {});
+  ASSERT_OK(plan);
+  EXPECT_NE(Find(*plan, "unload"), nullptr);
+}
+
 TEST(PlannerTest, UnloadsTheOtherKindOfModules) {
   HostFacts facts = HostWith("580.65.06");
   facts.doctor.driver.is_open_module = false;
@@ -113,6 +122,28 @@ TEST(PlannerTest, LetsTheGpusServeUntilTheNewModulesAreThere) {
   ASSERT_OK(plan);
   EXPECT_LT(IndexOf(*plan, "packages"), IndexOf(*plan, "stop-users"));
   EXPECT_EQ(IndexOf(*plan, "unload") + 1, IndexOf(*plan, "load"));
+}
+
+TEST(PlannerTest, TakesOffPackagesOfTheOtherVersionOnly) {
+  HostFacts facts = HostWith("570.195.03");
+  facts.distribution = ParseDistribution("ID=fedora\nVERSION_ID=42\n");
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "570.195.03";
+  facts.packages = {{"nvidia-driver-cuda", {"570.195.03-1.fc42", false}},
+                    {"nvidia-container-toolkit", {"570.195.03-1", false}},
+                    {"dkms", {"3.2.1-1", false}}};
+  const auto plan = PlanDriver(facts, {});
+  ASSERT_OK(plan);
+  const Step* step = Find(*plan, "other-version");
+  ASSERT_NE(step, nullptr);
+  EXPECT_THAT(std::get<RunCommand>(step->deed).command.argv,
+              ElementsAre("/usr/bin/dnf", "-y", "remove", "nvidia-driver-cuda"));
+  EXPECT_LT(IndexOf(*plan, "other-version"), IndexOf(*plan, "packages"));
+  facts.existing_version = "580.95.05";
+  facts.packages["nvidia-driver-cuda"].version = "580.95.05-1.fc42";
+  const auto same = PlanDriver(facts, {});
+  ASSERT_OK(same);
+  EXPECT_EQ(Find(*same, "other-version"), nullptr);
 }
 
 TEST(PlannerTest, LoadsWhatWasLoadedAndTellsOfWhatIsNotItsOwn) {

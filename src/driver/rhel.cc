@@ -52,6 +52,7 @@ Status AddPrecompiled(Planning& planning) {
   AddModuleStream(planning, fmt::format("{}", choice.branch()), pages::kPrecompiled);
   std::vector<std::string> names = {PrecompiledPackage(planning)};
   AddDnfUserSpace(planning, names);
+  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver and the modules built for this kernel",
           pages::kPrecompiled, InstallPackages{std::move(names)});
   AddSigningKey(planning);
@@ -87,6 +88,7 @@ Status AddRhelSteps(Planning& planning) {
   } else {
     AddVersionLock(planning);
   }
+  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kRhel,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();

@@ -59,7 +59,7 @@ std::string_view GenerationOf(unsigned branch) {
 }
 
 // Packages of the two exclude each other, and zypper is not to choose which ones go.
-void AddMigration(Planning& planning, std::string_view generation, const std::string& zypper) {
+void AddGeneration(Planning& planning, std::string_view generation, const std::string& zypper) {
   const std::string_view other = generation == "G07" ? "G06" : "G07";
   const auto is_other = [other](const auto& package) {
     return package.first.starts_with("nvidia") && package.first.find(other) != std::string::npos;
@@ -162,7 +162,7 @@ Status AddSuseSteps(Planning& planning) {
   planning.traits.has_fabric_manager =
       planning.choice.source != SourceKind::kDistribution && HasFabric(planning.facts);
   AddRepository(planning, SourceOf(planning.facts, planning.choice.source), zypper);
-  AddMigration(planning, GenerationOf(planning.choice.branch()), zypper);
+  AddGeneration(planning, GenerationOf(planning.choice.branch()), zypper);
   if (!is_open) {
     AddSuseHeaders(planning, {});
   }

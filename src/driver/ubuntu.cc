@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
-#include "src/base/strings.h"
 #include "src/driver/apt_steps.h"
 #include "src/driver/nvidia_repository.h"
 #include "src/driver/offers.h"
@@ -53,54 +50,6 @@ std::vector<std::string> UserPackages(const Planning& planning) {
   return names;
 }
 
-// What follows the branch in a name: "" of "libnvidia-compute-580", "-server-open" of
-// "linux-modules-nvidia-535-server-open-generic" and the like. Nothing: no branch is in it.
-struct BranchInName {
-  unsigned branch = 0;
-  bool is_server = false;
-};
-
-std::optional<BranchInName> BranchIn(std::string_view name) {
-  if (name.find("nvidia") == std::string_view::npos ||
-      name.find("pinning") != std::string_view::npos) {
-    return std::nullopt;
-  }
-  const std::vector<std::string_view> words = Split(name, '-');
-  for (size_t i = 1; i < words.size(); ++i) {
-    const auto number = ParseUint(words[i]);
-    if (number && words[i].size() == 3) {
-      return BranchInName{.branch = static_cast<unsigned>(*number),
-                          .is_server = i + 1 < words.size() && words[i + 1] == "server"};
-    }
-  }
-  return std::nullopt;
-}
-
-// Packages of two branches exclude each other, and those of Ubuntu's and NVIDIA's of one branch.
-void AddMigration(Planning& planning) {
-  const HostFacts& facts = planning.facts;
-  const bool is_own = planning.choice.source != SourceKind::kNvidia;
-  const std::string apt = ProgramOr(facts, "apt-get", "/usr/bin/apt-get");
-  std::vector<std::string> remove = {apt, "-y", "remove"};
-  std::vector<std::string> restore = {apt, "-y", "--no-install-recommends", "install"};
-  const size_t fixed = remove.size();
-  for (const auto& [name, package] : facts.packages) {
-    const std::optional<BranchInName> found = BranchIn(name);
-    // Fabric manager and others that serve both have no "server" in their names.
-    const bool is_shared = name.starts_with("nvidia-fabricmanager") ||
-                           name.starts_with("libnvidia-nscq") || name.starts_with("nvidia-imex");
-    if (found &&
-        (found->branch != planning.choice.branch() || (found->is_server != is_own && !is_shared))) {
-      remove.push_back(name);
-      restore.push_back(fmt::format("{}={}", name, package.version));
-    }
-  }
-  if (remove.size() > fixed) {
-    AddCommand(planning.plan, "other-branch", "take off packages that exclude the new ones",
-               planning.traits.page, std::move(remove), std::move(restore));
-  }
-}
-
 Status AddOwnPackages(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const bool is_built = HasUbuntuModules(facts);
@@ -133,8 +82,8 @@ Status AddNvidiaPackages(Planning& planning) {
   AddAptRepository(planning, pages::kUbuntu);
   AddCommand(planning.plan, "repository-lists", "read the list of NVIDIA's packages",
              pages::kUbuntu, {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
-  AddAptBranch(planning);
   AddMigration(planning);
+  AddAptBranch(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kUbuntu,
           InstallPackages{AptPackages(planning)});
   return OkStatus();

@@ -1,0 +1,120 @@
+// A driver that came by packages gives way to another version, or to the other kind of modules.
+// Package managers are not asked to find out what has to go for that: with names that say no branch
+// they would take the old packages for what is wanted, and with others they exclude each other.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/strings.h"
+#include "src/driver/dnf_steps.h"
+#include "src/driver/packages.h"
+
+namespace kgpu::driver {
+namespace {
+
+// What Ubuntu's names of packages say: "linux-modules-nvidia-535-server-open-generic".
+struct UbuntuName {
+  unsigned branch = 0;
+  bool is_server = false;
+};
+
+std::optional<UbuntuName> ParseUbuntuName(std::string_view name) {
+  const std::vector<std::string_view> words = Split(name, '-');
+  for (size_t i = 1; i < words.size(); ++i) {
+    const auto number = ParseUint(words[i]);
+    if (number && words[i].size() == 3) {
+      return UbuntuName{.branch = static_cast<unsigned>(*number),
+                        .is_server = i + 1 < words.size() && words[i + 1] == "server"};
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsDriverName(std::string_view name) {
+  const bool is_driver = name.find("nvidia") != std::string_view::npos ||
+                         name.starts_with("libcuda") || name.starts_with("libnv") ||
+                         name.starts_with("libnvcuvid");
+  return is_driver && name.find("container") == std::string_view::npos;
+}
+
+// Packages that hold modules, or ask for those of one kind.
+bool IsOfOtherKind(std::string_view name, ModuleKind kind) {
+  constexpr std::array<std::string_view, 10> kStarts = {
+      "kmod-nvidia-latest-dkms", "kmod-nvidia-open",     "nvidia-kernel-dkms",
+      "nvidia-kernel-open-dkms", "nvidia-open-kernel",   "nvidia-dkms",
+      "nvidia-headless",         "linux-modules-nvidia", "linux-objects-nvidia",
+      "nvidia-kernel-source"};
+  const bool has_kind = std::ranges::any_of(
+      kStarts, [name](std::string_view start) { return name.starts_with(start); });
+  const bool is_open = name.find("-open") != std::string_view::npos;
+  return has_kind && is_open != (kind == ModuleKind::kOpen);
+}
+
+// Of Ubuntu's and NVIDIA's packages of one branch the names differ, and one excludes the other.
+bool IsOfOtherBranch(const Planning& planning, std::string_view name) {
+  if (planning.facts.distribution.family != Family::kUbuntu) {
+    return false;
+  }
+  const std::optional<UbuntuName> found = ParseUbuntuName(name);
+  const bool is_own = planning.choice.source == SourceKind::kDistribution ||
+                      planning.choice.source == SourceKind::kPrecompiled;
+  // These serve both, and have no "server" in their names.
+  const bool is_shared = name.starts_with("nvidia-fabricmanager") ||
+                         name.starts_with("libnvidia-nscq") || name.starts_with("nvidia-imex");
+  return found &&
+         (found->branch != planning.choice.branch() || (found->is_server != is_own && !is_shared));
+}
+
+bool IsOtherPinning(const Planning& planning, std::string_view name) {
+  constexpr std::string_view kStart = "nvidia-driver-pinning-";
+  return name.starts_with(kStart) && name.substr(kStart.size()) != planning.choice.version;
+}
+
+std::vector<std::string> OldPackages(const Planning& planning) {
+  const HostFacts& facts = planning.facts;
+  const std::string& old = facts.existing_version;
+  bool is_other = !old.empty() && !IsVersion(old, planning.choice.version);
+  for (const auto& [name, package] : facts.packages) {
+    is_other |= IsOfOtherKind(name, planning.choice.kind);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, package] : facts.packages) {
+    // All that is of the driver has its version.
+    const bool is_of_old = is_other && !old.empty() && UpstreamVersion(package.version) == old;
+    if (IsDriverName(name) && (is_of_old || IsOfOtherKind(name, planning.choice.kind) ||
+                               IsOfOtherBranch(planning, name) || IsOtherPinning(planning, name))) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void AddMigration(Planning& planning) {
+  const std::vector<std::string> names = OldPackages(planning);
+  if (names.empty() || planning.facts.existing != Existing::kPackages) {
+    return;
+  }
+  const Family family = planning.facts.distribution.family;
+  const bool is_apt = family == Family::kDebian || family == Family::kUbuntu;
+  const std::string program =
+      is_apt ? ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get") : Dnf(planning.facts);
+  std::vector<std::string> remove = {program, "-y", "remove"};
+  // What was of another stream can be had again only when streams hide nothing.
+  std::vector<std::string> restore = {program, "-y"};
+  restore.emplace_back(is_apt ? "--no-install-recommends" : "--setopt=*.module_hotfixes=1");
+  restore.emplace_back("install");
+  for (const std::string& name : names) {
+    remove.push_back(name);
+    restore.push_back(
+        fmt::format("{}{}{}", name, is_apt ? "=" : "-", planning.facts.packages.at(name).version));
+  }
+  AddCommand(planning.plan, "other-version", "take off the packages of the other version or kind",
+             planning.traits.page, std::move(remove), std::move(restore));
+}
+
+}  // namespace kgpu::driver
