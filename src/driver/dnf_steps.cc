@@ -36,6 +36,16 @@ KernelPackage KernelPackageOf(const HostFacts& facts) {
   return {"kernel", release};
 }
 
+// Once, whoever asks for it first.
+void AddRepositoryTool(Planning& planning, std::string_view page) {
+  constexpr std::string_view kId = "repository-tool";
+  const std::vector<Step>& steps = planning.plan.steps;
+  if (std::ranges::find(steps, kId, &Step::id) == steps.end()) {
+    AddStep(planning.plan, kId, "install what adds repositories", page,
+            InstallPackages{{"dnf-plugins-core"}});
+  }
+}
+
 void AddEpelOfSubscribers(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const unsigned major = facts.distribution.major;
@@ -78,8 +88,7 @@ void AddDnfRepository(Planning& planning, std::string_view page) {
   if (HasDnf5(facts)) {
     argv = {Dnf(facts), "config-manager", "addrepo", fmt::format("--from-repofile={}", url)};
   } else {
-    AddStep(planning.plan, "repository-tool", "install what adds repositories", page,
-            InstallPackages{{"dnf-plugins-core"}});
+    AddRepositoryTool(planning, page);
   }
   AddCommand(planning.plan, "repository", "add NVIDIA's repository", page, std::move(argv),
              {"/usr/bin/rm", "-f", fmt::format("/etc/yum.repos.d/cuda-{}.repo", tag)});
@@ -104,8 +113,7 @@ void AddDkmsSources(Planning& planning) {
     id = fmt::format("ol{}_codeready_builder", major);
     package = fmt::format("oracle-epel-release-el{}", major);
   }
-  AddStep(planning.plan, "repository-settings", "install what changes repositories", pages::kRhel,
-          InstallPackages{{"dnf-plugins-core"}});
+  AddRepositoryTool(planning, pages::kRhel);
   AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
              pages::kRhel, {dnf, "config-manager", "--set-enabled", id},
              {dnf, "config-manager", "--set-disabled", id});

@@ -61,9 +61,8 @@ bool ChangesSources(const Step& step) {
 
 // Steps whose packages are the distribution's own, whatever else is added.
 bool IsOwn(const Step& step) {
-  constexpr std::array<std::string_view, 6> kIds = {
-      "headers",         "compilers",           "signing-tool",
-      "repository-tool", "repository-settings", "lock-tool"};
+  constexpr std::array<std::string_view, 5> kIds = {"headers", "compilers", "signing-tool",
+                                                    "repository-tool", "lock-tool"};
   return std::ranges::find(kIds, step.id) != kIds.end();
 }
 
