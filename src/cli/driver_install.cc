@@ -1,9 +1,6 @@
 #include "src/cli/driver_install.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <array>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <memory>
@@ -12,6 +9,7 @@
 #include <utility>
 
 #include "src/base/status_macros.h"
+#include "src/cli/confirm.h"
 #include "src/cli/driver_host.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/driver_view.h"
@@ -39,22 +37,8 @@ struct InstallOptions {
   bool only_resumes = false;  // --resume, of the unit that goes on after a restart
 };
 
-// Asks on the terminal. Errors: InvalidArgument where nobody can be asked, FailedPrecondition (the
-// answer was no).
-Status Confirm(const InstallOptions& options, std::string_view question) {
-  if (options.is_yes) {
-    return OkStatus();
-  }
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) {
-    return InvalidArgument("{} Nobody can be asked here: give --yes", question);
-  }
-  PrintNote(fmt::format("{} [y/N]", question));
-  std::array<char, 64> answer{};
-  const ssize_t length = read(STDIN_FILENO, answer.data(), answer.size());
-  if (length > 0 && (answer[0] == 'y' || answer[0] == 'Y')) {
-    return OkStatus();
-  }
-  return FailedPrecondition("nothing was changed");
+Status Agree(const InstallOptions& options, std::string_view question) {
+  return options.is_yes ? OkStatus() : Confirm(question);
 }
 
 StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
@@ -123,7 +107,7 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
   if (journal.phase == Phase::kInstalling) {
     PrintNote(JournalText(journal));
-    RETURN_IF_ERROR(Confirm(options, "Go on with it?"));
+    RETURN_IF_ERROR(Agree(options, "Go on with it?"));
   }
   const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
   return End(outcome, journal.plan.version, options, format, host);
@@ -141,7 +125,7 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
   if (!options.is_yes) {
     PrintNote(driver::PlanText(made.plan));
   }
-  RETURN_IF_ERROR(Confirm(options, fmt::format("Install driver {}?", made.plan.version)));
+  RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", made.plan.version)));
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
   const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.hands());
   return End(outcome, made.plan.version, options, format, host);
@@ -200,7 +184,7 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinish
     PrintNote("these steps are taken back, the last one first:");
     return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
   }
-  RETURN_IF_ERROR(Confirm(options, fmt::format("Take driver {} back?", journal->plan.version)));
+  RETURN_IF_ERROR(Agree(options, fmt::format("Take driver {} back?", journal->plan.version)));
   const driver_install::Hands hands = host->hands();
   ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, *host));

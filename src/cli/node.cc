@@ -12,6 +12,7 @@
 #include "src/cli/ask_agent.h"
 #include "src/cli/node_api.h"
 #include "src/cli/node_change.h"
+#include "src/cli/node_up.h"
 #include "src/cli/output.h"
 #include "src/node/edits.h"
 #include "src/node/node_view.h"
@@ -201,8 +202,9 @@ void AddClear(VerbRegistrar& verbs, CLI::App& group) {
 
 void AddNodeVerbs(VerbRegistrar& verbs) {
   CLI::App* group = verbs.app().add_subcommand(
-      "node", "The Node object: status, label, taint, untaint, adopt, release, clear");
+      "node", "This host as a GPU node: up, down; its Node object: status, label, taint and so on");
   group->require_subcommand(1);
+  AddNodeUpVerbs(verbs, *group);
   AddStatus(verbs, *group);
   AddLabel(verbs, *group);
   AddTaint(verbs, *group);

@@ -10,6 +10,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/cli/confirm.h"
 #include "src/cli/host_options.h"
 #include "src/cli/output.h"
 #include "src/cli/runtime_view.h"
@@ -71,18 +72,15 @@ StatusOr<Program> FindRuntime(const ConfigureOptions& options) {
 
 // Asks on the terminal, where there is one; "no" is what nobody answers.
 bool AskAcceptEnv() {
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) {
+  if (!HasTerminal()) {
     PrintNote(
         "containers may not ask for GPUs by NVIDIA_VISIBLE_DEVICES, which an image can set "
         "by itself; --accept-env=yes allows it");
     return false;
   }
-  PrintNote(
+  return AskYesNo(
       "May containers ask for GPUs by the variable NVIDIA_VISIBLE_DEVICES? An image can set it,\n"
-      "too, and then gets GPUs that nobody gave it. docker run --gpus works without. [y/N]");
-  std::array<char, 64> answer{};
-  const ssize_t length = read(STDIN_FILENO, answer.data(), answer.size());
-  return length > 0 && (answer[0] == 'y' || answer[0] == 'Y');
+      "too, and then gets GPUs that nobody gave it. docker run --gpus works without.");
 }
 
 // The text of /etc/kgpu/runtime.json; empty: what is there stays.

@@ -1,0 +1,153 @@
+#include "src/bringup/agent_stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/bringup/record.h"
+#include "src/engine/test_engine_host.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::bringup {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kProgram[] = "usr/local/bin/kgpu";
+
+class AgentStageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"kgpu", "kgpu-probe", "kgpu-cuda"}) {
+      ours_.WriteFile(name, std::string("new ") + name);
+    }
+    host_.folder().WriteFile("usr/bin/systemctl", "");
+    host_.folder().MakeDir("usr/local/bin");
+    host_.folder().MakeDir("etc/systemd/system");
+    host_.folder().MakeDir("run/systemd/system");
+    host_.runner().Answer("/usr/bin/systemctl", "");
+    host_.runner().Answer("/kgpu status", "", 4, "no agent runs\n");
+    ASSERT_OK(LockRecord(host_.root(), disk_).status());
+  }
+  std::unique_ptr<Stage> Make(engine::Disk& disk, bool is_installed = false) {
+    return MakeAgentStage({host_.root(), disk, host_.runner(), verbs_, ours_.path(), is_installed});
+  }
+  std::string Text(const std::string& path) { return host_.root().ReadFile(path).value_or(""); }
+
+  engine::EngineHost host_;
+  TempDir ours_;
+  engine::HostDisk disk_{host_.root()};
+  Verbs verbs_{"/kgpu", host_.runner(), [](std::string_view) {}};
+};
+
+TEST_F(AgentStageTest, PutsProgramsAndUnitAndStartsThem) {
+  const auto stage = Make(disk_);
+  EXPECT_EQ(stage->LookAt().condition, Condition::kNeeded);
+  ASSERT_OK(stage->Do());
+  EXPECT_EQ(Text(kProgram), "new kgpu");
+  EXPECT_EQ(Text(std::string(kAgentUnit)), AgentUnitText());
+  EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl restart kgpu-agent.service"), 1U);
+  EXPECT_EQ(stage->LookAt().condition, Condition::kNeeded) << "it does not answer yet";
+  host_.runner().Answer("/kgpu status", "", 7);
+  EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
+}
+
+TEST_F(AgentStageTest, AnAgentOfADaemonSetStaysTheOnlyOne) {
+  host_.runner().Answer("/kgpu status", "ready");
+  const Look look = Make(disk_)->LookAt();
+  EXPECT_EQ(look.condition, Condition::kReady);
+  EXPECT_THAT(look.text, HasSubstr("no service of this host"));
+}
+
+TEST_F(AgentStageTest, WithoutSystemdItSaysWhatElseThereIs) {
+  const TempDir plain;
+  const sys::Root host = sys::Root::Open(plain.path()).value();
+  const Look look =
+      MakeAgentStage({host, disk_, host_.runner(), verbs_, ours_.path(), false})->LookAt();
+  EXPECT_EQ(look.condition, Condition::kBlocked);
+  EXPECT_THAT(look.text, HasSubstr("DaemonSet"));
+}
+
+TEST_F(AgentStageTest, SomebodyElsesProgramIsNotReplaced) {
+  host_.folder().WriteFile(kProgram, "theirs");
+  const auto stage = Make(disk_);
+  EXPECT_EQ(stage->LookAt().condition, Condition::kBlocked);
+  EXPECT_THAT(stage->Do(), StatusIs(StatusCode::kAlreadyExists, HasSubstr("usr/local/bin/kgpu")));
+  EXPECT_EQ(Text(kProgram), "theirs");
+}
+
+TEST_F(AgentStageTest, ANewerVersionReplacesOurs) {
+  ASSERT_OK(Make(disk_)->Do());
+  host_.runner().Answer("/kgpu status", "");
+  ours_.WriteFile("kgpu", "newer kgpu");
+  EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded);
+  ASSERT_OK(Make(disk_)->Do());
+  EXPECT_EQ(Text(kProgram), "newer kgpu");
+  ASSERT_OK(Make(disk_)->Undo());
+  EXPECT_FALSE(host_.root().Exists(kProgram));
+}
+
+TEST_F(AgentStageTest, WhatPackagesInstalledIsUsedWhereItLies) {
+  const auto stage =
+      MakeAgentStage({host_.root(), disk_, host_.runner(), verbs_, "/usr/bin", true});
+  ASSERT_OK(stage->Do());
+  EXPECT_THAT(Text(std::string(kAgentUnit)), HasSubstr("ExecStart=/usr/bin/kgpu agent"));
+  EXPECT_FALSE(host_.root().Exists(kProgram));
+}
+
+TEST_F(AgentStageTest, UndoTakesAwayWhatItPut) {
+  ASSERT_OK(Make(disk_)->Do());
+  ASSERT_OK(Make(disk_)->Undo());
+  EXPECT_FALSE(host_.root().Exists(kProgram));
+  EXPECT_FALSE(host_.root().Exists(kAgentUnit));
+  EXPECT_THAT(ReadRecord(host_.root()), IsOkAndHolds(Record{}));
+  EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl disable --now kgpu-agent.service"), 1U);
+}
+
+TEST_F(AgentStageTest, WhatSomebodyEditedSinceStays) {
+  ASSERT_OK(Make(disk_)->Do());
+  host_.folder().WriteFile(std::string(kAgentUnit).substr(1), "edited");
+  ASSERT_OK(Make(disk_)->Undo());
+  EXPECT_EQ(Text(std::string(kAgentUnit)), "edited");
+}
+
+TEST_F(AgentStageTest, KilledAtAnyWriteItGoesOnAndComesOffWhole) {
+  for (int deeds = 0;; ++deeds) {
+    SCOPED_TRACE(deeds);
+    ours_.WriteFile("kgpu", "first");
+    ASSERT_OK(Make(disk_)->Do());
+    ours_.WriteFile("kgpu", "second");
+    engine::DyingDisk mortal(disk_, deeds);
+    const bool is_through = Make(mortal)->Do().ok();
+    ASSERT_OK(Make(disk_)->Do());
+    EXPECT_EQ(Text(kProgram), "second");
+    ASSERT_OK(Make(disk_)->Undo());
+    EXPECT_FALSE(host_.root().Exists(kProgram));
+    engine::DyingDisk again(disk_, deeds);
+    const bool is_new_through = Make(again)->Do().ok();
+    ASSERT_OK(Make(disk_)->Do());
+    ASSERT_OK(Make(disk_)->Undo());
+    EXPECT_FALSE(host_.root().Exists(kAgentUnit));
+    if (is_through && is_new_through) {
+      break;
+    }
+  }
+}
+
+TEST_F(AgentStageTest, KilledAtAnyWriteOfUndoItIsUndoneByTheNext) {
+  for (int deeds = 0;; ++deeds) {
+    SCOPED_TRACE(deeds);
+    ASSERT_OK(Make(disk_)->Do());
+    engine::DyingDisk mortal(disk_, deeds);
+    const bool is_through = Make(mortal)->Undo().ok();
+    ASSERT_OK(Make(disk_)->Undo());
+    EXPECT_FALSE(host_.root().Exists(kProgram));
+    EXPECT_FALSE(host_.root().Exists(kAgentUnit));
+    EXPECT_THAT(ReadRecord(host_.root()), IsOkAndHolds(Record{}));
+    if (is_through) {
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::bringup

@@ -1,0 +1,166 @@
+#include "src/bringup/bringup.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <ranges>
+
+#include "src/base/status_macros.h"
+#include "src/bringup/record.h"
+
+namespace kgpu::bringup {
+namespace {
+
+StageReport ReportOf(const Stage& stage) {
+  return {.id = std::string(stage.id()), .title = std::string(stage.title())};
+}
+
+// The record is written first: a stage that is killed half-way is undone as well.
+Status Note(const Stage& stage, const Host& host) {
+  if (!stage.LeavesTraces()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(Record record, ReadRecord(host.root));
+  if (std::ranges::find(record.stages, stage.id()) == record.stages.end()) {
+    record.stages.emplace_back(stage.id());
+    return WriteRecord(host.disk, record);
+  }
+  return OkStatus();
+}
+
+Status Forget(const Stage& stage, const Host& host) {
+  ASSIGN_OR_RETURN(Record record, ReadRecord(host.root));
+  std::erase(record.stages, stage.id());
+  return WriteRecord(host.disk, record);
+}
+
+void Take(const StatusOr<Outcome>& outcome, StageReport& report) {
+  if (!outcome.ok()) {
+    report.step = Step::kFailed;
+    report.text = Message(outcome.status());
+    return;
+  }
+  report.step = outcome->ending == Ending::kDone ? Step::kDone : Step::kWaits;
+  report.text = outcome->text;
+}
+
+void TakePreview(const StatusOr<std::string>& preview, StageReport& report) {
+  report.step = preview.ok() ? Step::kWould : Step::kFailed;
+  report.preview = preview.value_or("");
+  report.text = preview.ok() ? report.text : std::string(Message(preview.status()));
+}
+
+void RaiseStage(Stage& stage, const Host& host, const Options& options, StageReport& report) {
+  const Look look = stage.LookAt();
+  report.text = look.text;
+  if (look.condition == Condition::kReady) {
+    report.step = Step::kReady;
+    return;
+  }
+  if (look.condition == Condition::kBlocked) {
+    report.step = Step::kFailed;
+    return;
+  }
+  if (options.is_dry_run) {
+    return TakePreview(stage.Preview(), report);
+  }
+  const Status noted = Note(stage, host);
+  Take(noted.ok() ? stage.Do() : StatusOr<Outcome>(noted), report);
+}
+
+void TakeDown(Stage& stage, const Host& host, const Options& options, StageReport& report) {
+  if (options.is_dry_run) {
+    return TakePreview(stage.PreviewUndo(), report);
+  }
+  Take(stage.Undo(), report);
+  if (report.step != Step::kDone) {
+    return;
+  }
+  if (const Status forgotten = Forget(stage, host); !forgotten.ok()) {
+    report.step = Step::kFailed;
+    report.text = Message(forgotten);
+  }
+}
+
+bool IsEnd(const StageReport& report, const Options& options) {
+  return !options.is_dry_run && (report.step == Step::kFailed || report.step == Step::kWaits);
+}
+
+StatusOr<std::optional<UniqueFd>> Lock(const Host& host, const Options& options) {
+  std::optional<UniqueFd> lock;
+  if (!options.is_dry_run) {
+    ASSIGN_OR_RETURN(lock, LockRecord(host.root, host.disk));
+  }
+  return lock;
+}
+
+// The unit is there for as long as something waits, and not after that.
+Status KeepResumeUnit(const Report& report, const Host& host, const Options& options) {
+  if (options.is_dry_run) {
+    return OkStatus();
+  }
+  return report.Has(Step::kWaits) ? PutResumeUnit(host, options.resume) : RemoveResumeUnit(host);
+}
+
+}  // namespace
+
+std::string_view ToString(Condition condition) {
+  constexpr std::array<std::string_view, 3> kNames = {"ready", "needed", "blocked"};
+  return kNames[static_cast<size_t>(condition)];
+}
+
+std::string_view ToString(Step step) {
+  constexpr std::array<std::string_view, 7> kNames = {"ready",  "done",    "would do",   "waits",
+                                                      "failed", "skipped", "not reached"};
+  return kNames[static_cast<size_t>(step)];
+}
+
+bool Report::Has(Step step) const {
+  return std::ranges::any_of(stages,
+                             [step](const StageReport& stage) { return stage.step == step; });
+}
+
+StatusOr<Report> Up(const Stages& stages, const Host& host, const Options& options) {
+  ASSIGN_OR_RETURN(const std::optional<UniqueFd> lock, Lock(host, options));
+  RETURN_IF_ERROR(ReadRecord(host.root).status());
+  Report report;
+  bool is_over = false;
+  for (const std::unique_ptr<Stage>& stage : stages) {
+    StageReport& one = report.stages.emplace_back(ReportOf(*stage));
+    if (options.skipped.contains(one.id)) {
+      one.step = Step::kSkipped;
+    } else if (!is_over) {
+      options.on_stage(*stage);
+      RaiseStage(*stage, host, options, one);
+      is_over = IsEnd(one, options);
+    }
+  }
+  RETURN_IF_ERROR(KeepResumeUnit(report, host, options));
+  return report;
+}
+
+StatusOr<Report> Down(const Stages& stages, const Host& host, const Options& options) {
+  ASSIGN_OR_RETURN(const std::optional<UniqueFd> lock, Lock(host, options));
+  ASSIGN_OR_RETURN(const Record record, ReadRecord(host.root));
+  if (!options.is_dry_run) {
+    RETURN_IF_ERROR(RemoveResumeUnit(host));
+  }
+  Report report;
+  bool is_over = false;
+  for (const std::unique_ptr<Stage>& stage : std::views::reverse(stages)) {
+    if (std::ranges::find(record.stages, stage->id()) == record.stages.end()) {
+      continue;
+    }
+    StageReport& one = report.stages.emplace_back(ReportOf(*stage));
+    if (options.skipped.contains(one.id)) {
+      one.step = Step::kSkipped;
+    } else if (!is_over) {
+      options.on_stage(*stage);
+      TakeDown(*stage, host, options, one);
+      is_over = IsEnd(one, options);
+    }
+  }
+  return report;
+}
+
+}  // namespace kgpu::bringup

@@ -1,0 +1,161 @@
+#include "src/bringup/bringup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/bringup/record.h"
+#include "src/bringup/test_stage.h"
+#include "src/engine/test_engine_host.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::bringup {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class BringupTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* id : {"host", "driver", "agent"}) {
+      auto stage = std::make_unique<FakeStage>(id, calls_);
+      by_id_[id] = stage.get();
+      stages_.push_back(std::move(stage));
+    }
+    Get("host").leaves_traces = false;
+    Get("host").look = {Condition::kReady, ""};
+    host_.folder().WriteFile("usr/bin/systemctl", "");
+    host_.folder().MakeDir("etc/systemd/system");
+    host_.runner().Answer("/usr/bin/systemctl", "");
+  }
+  FakeStage& Get(const std::string& id) { return *by_id_.at(id); }
+  Host TheHost() { return {host_.root(), disk_, host_.runner()}; }
+  std::vector<std::string> Steps(const StatusOr<Report>& report) {
+    std::vector<std::string> steps;
+    if (report.ok()) {
+      for (const StageReport& stage : report->stages) {
+        steps.push_back(fmt::format("{} {}", stage.id, ToString(stage.step)));
+      }
+    }
+    return steps;
+  }
+
+  engine::EngineHost host_;
+  engine::HostDisk disk_{host_.root()};
+  std::vector<std::string> calls_;
+  std::map<std::string, FakeStage*> by_id_;
+  Stages stages_;
+  Options options_{.resume = {"/opt/kgpu", "node", "up"}};
+};
+
+TEST_F(BringupTest, DoesWhatIsNeededInOrder) {
+  Get("driver").look = {Condition::kReady, ""};
+  const auto report = Up(stages_, TheHost(), options_);
+  EXPECT_THAT(Steps(report), ElementsAre("host ready", "driver ready", "agent done"));
+  EXPECT_THAT(calls_, ElementsAre("do agent"));
+  EXPECT_THAT(ReadRecord(host_.root()), IsOkAndHolds(Record{{"agent"}, {}}));
+}
+
+TEST_F(BringupTest, StopsAtWhatFailsAndGoesOnFromThere) {
+  Get("driver").outcome = Unavailable("no network");
+  const auto failed = Up(stages_, TheHost(), options_);
+  EXPECT_THAT(Steps(failed), ElementsAre("host ready", "driver failed", "agent not reached"));
+  ASSERT_OK(failed);
+  EXPECT_EQ(failed->stages[1].text, "no network");
+  Get("driver").outcome = Outcome{};
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host ready", "driver done", "agent done"));
+}
+
+TEST_F(BringupTest, WhatIsBlockedIsNotTouched) {
+  Get("host").look = {Condition::kBlocked, "no GPU"};
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host failed", "driver not reached", "agent not reached"));
+  EXPECT_THAT(calls_, IsEmpty());
+}
+
+TEST_F(BringupTest, AUnitGoesOnAfterARebootAndIsGoneThen) {
+  Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host ready", "driver waits", "agent not reached"));
+  const auto unit = host_.root().ReadFile(kResumeUnit);
+  ASSERT_OK(unit);
+  EXPECT_THAT(*unit, HasSubstr(R"(ExecStart="/opt/kgpu" "node" "up")"));
+  EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl enable kgpu-node-up.service"), 1U);
+  Get("driver").look = {Condition::kReady, ""};
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host ready", "driver ready", "agent done"));
+  EXPECT_FALSE(host_.root().Exists(kResumeUnit));
+}
+
+TEST_F(BringupTest, WordsOfTheUnitAreQuoted) {
+  EXPECT_THAT(ResumeUnitText({"/opt/kgpu", "--source", R"(/a b%$"\)"}),
+              HasSubstr(R"(ExecStart="/opt/kgpu" "--source" "/a b%%$$\"\\")"));
+}
+
+TEST_F(BringupTest, ADryRunTellsEachStageAndWritesNothing) {
+  Get("driver").look = {Condition::kBlocked, "no source fits"};
+  options_.is_dry_run = true;
+  const auto report = Up(stages_, TheHost(), options_);
+  EXPECT_THAT(Steps(report), ElementsAre("host ready", "driver failed", "agent would do"));
+  ASSERT_OK(report);
+  EXPECT_EQ(report->stages[2].preview, "would do agent\n");
+  EXPECT_THAT(calls_, IsEmpty());
+  EXPECT_FALSE(host_.root().Exists("var/lib/kgpu"));
+}
+
+TEST_F(BringupTest, SkippedStagesAreLeftAlone) {
+  options_.skipped = {"driver"};
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host ready", "driver skipped", "agent done"));
+  EXPECT_THAT(calls_, ElementsAre("do agent"));
+}
+
+TEST_F(BringupTest, DownUndoesWhatUpBeganTheLastFirst) {
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  calls_.clear();
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done", "driver done"));
+  EXPECT_THAT(calls_, ElementsAre("undo agent", "undo driver"));
+  EXPECT_FALSE(host_.root().Exists(kRecordFile));
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), IsEmpty());
+}
+
+TEST_F(BringupTest, DownGoesOnFromWhatFailed) {
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").outcome = Unavailable("in use");
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)),
+              ElementsAre("agent done", "driver failed"));
+  Get("driver").outcome = Outcome{};
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("driver done"));
+}
+
+TEST_F(BringupTest, WhatWasThereBeforeIsNotTakenDown) {
+  Get("driver").look = {Condition::kReady, ""};
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done"));
+}
+
+TEST_F(BringupTest, KilledAtAnyWriteItGoesOn) {
+  for (int deeds = 0;; ++deeds) {
+    SCOPED_TRACE(deeds);
+    engine::DyingDisk mortal(disk_, deeds);
+    const auto killed = Up(stages_, {host_.root(), mortal, host_.runner()}, options_);
+    const bool is_through = !mortal.is_dead();
+    calls_.clear();
+    ASSERT_OK(Up(stages_, TheHost(), options_));
+    EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)),
+                ElementsAre("agent done", "driver done"));
+    if (is_through) {
+      EXPECT_GT(deeds, 1);
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::bringup

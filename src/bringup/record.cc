@@ -1,0 +1,100 @@
+#include "src/bringup/record.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/doc/doc.h"
+#include "src/doc/fields.h"
+
+namespace kgpu::bringup {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int64_t kFormat = 1;
+constexpr size_t kMostBytes = size_t{1} << 20;
+
+json::string Json(std::string_view text) {
+  return json::string(text.data(), text.size());
+}
+
+json::array Json(const std::vector<std::string>& texts) {
+  json::array list;
+  for (const std::string& text : texts) {
+    list.push_back(Json(text));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string PrintRecord(const Record& record) {
+  json::object files;
+  for (const auto& [path, prints] : record.files) {
+    files[Json(path)] = Json(prints);
+  }
+  return doc::Print(
+      json::object{
+          {"format", kFormat}, {"stages", Json(record.stages)}, {"files", std::move(files)}},
+      doc::Format::kJson);
+}
+
+StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(const json::value tree,
+                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+  doc::Fields fields(tree, std::string(file));
+  const int64_t format = fields.Number("format");
+  RETURN_IF_ERROR(fields.status());
+  if (format != kFormat) {
+    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
+                           format);
+  }
+  Record record;
+  record.stages = fields.Texts("stages");
+  const json::value& listed = fields.Get("files");
+  RETURN_IF_ERROR(fields.status());
+  doc::Fields files(listed, fmt::format("{}.files", file));
+  RETURN_IF_ERROR(files.status());
+  for (const auto& one : listed.get_object()) {
+    const std::string path(one.key().data(), one.key().size());
+    record.files[path] = files.Texts(path);
+  }
+  RETURN_IF_ERROR(files.status());
+  return record;
+}
+
+StatusOr<Record> ReadRecord(const sys::Root& host) {
+  const auto text = host.ReadFile(kRecordFile, kMostBytes);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return Record{};
+  }
+  RETURN_IF_ERROR(text.status());
+  return ParseRecord(*text, host.At(kRecordFile));
+}
+
+Status WriteRecord(engine::Disk& disk, const Record& record) {
+  const std::string path(kRecordFile);
+  constexpr mode_t kMode = 0600;
+  return record == Record{} ? disk.Remove(path) : disk.Write(path, PrintRecord(record), kMode);
+}
+
+StatusOr<UniqueFd> LockRecord(const sys::Root& host, engine::Disk& disk) {
+  for (const char* folder : {"/var", "/var/lib", "/var/lib/kgpu"}) {
+    RETURN_IF_ERROR(disk.MakeFolder(folder));
+  }
+  RETURN_IF_ERROR(disk.MakeFolder(std::string(kRecordFolder)));
+  ASSIGN_OR_RETURN(UniqueFd folder, host.OpenFile(kRecordFolder, O_RDONLY | O_DIRECTORY));
+  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Unavailable(
+        "{}: another kgpu node up or down works on this host: try again when it is done",
+        host.At(kRecordFolder));
+  }
+  return folder;
+}
+
+}  // namespace kgpu::bringup

@@ -1,0 +1,54 @@
+// The parts of a GPU node, in the order in which they are brought up. Each is another verb of kgpu
+// that works by hand as well.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/bringup/record.h"
+
+namespace kgpu::bringup {
+
+enum class Condition : uint8_t {
+  kReady,    // nothing to do
+  kNeeded,   // what Do does is wanted
+  kBlocked,  // only a person can go on; the text says how
+};
+std::string_view ToString(Condition condition);  // "ready", "needed", "blocked"
+
+struct Look {
+  Condition condition = Condition::kReady;
+  std::string text;  // for people, one line
+};
+
+enum class Ending : uint8_t {
+  kDone,
+  kWaits,  // for a fresh start of the host, or a person: the same call goes on afterwards
+};
+
+struct Outcome {
+  Ending ending = Ending::kDone;
+  std::string text;
+};
+
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  virtual std::string_view id() const = 0;     // "driver"
+  virtual std::string_view title() const = 0;  // "the driver"
+  // Whether Do is to be undone by `node down`.
+  virtual bool LeavesTraces() const = 0;
+  // Changes nothing.
+  virtual Look LookAt() = 0;
+  // What Do and Undo would do, for people; change nothing.
+  virtual StatusOr<std::string> Preview() = 0;
+  virtual StatusOr<std::string> PreviewUndo() = 0;
+  // May run again after a kill at any point, both of them.
+  virtual StatusOr<Outcome> Do() = 0;
+  virtual StatusOr<Outcome> Undo() = 0;
+};
+
+}  // namespace kgpu::bringup

@@ -1,0 +1,114 @@
+#include "src/bringup/verb_stage.h"
+
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <utility>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+
+namespace kgpu::bringup {
+namespace {
+
+// Modules are compiled and packages fetched within.
+constexpr std::chrono::hours kDeadline{3};
+// As cli::ExitCode::kUnhealthy: the answer itself is bad news.
+constexpr int kBadNews = 7;
+
+std::string_view FirstLine(std::string_view text) {
+  text = Trim(text);
+  return text.substr(0, text.find('\n'));
+}
+
+class ByVerbs final : public Stage {
+ public:
+  ByVerbs(VerbStage stage, const Verbs& verbs) : stage_(std::move(stage)), verbs_(verbs) {}
+
+  std::string_view id() const override { return stage_.id; }
+  std::string_view title() const override { return stage_.title; }
+  bool LeavesTraces() const override { return !stage_.undo.empty(); }
+  Look LookAt() override;
+  StatusOr<std::string> Preview() override { return Told(stage_.preview); }
+  StatusOr<std::string> PreviewUndo() override { return Told(stage_.preview_undo); }
+  StatusOr<Outcome> Do() override { return Act(stage_.act, 0); }
+  StatusOr<Outcome> Undo() override { return Act(stage_.undo, stage_.nothing); }
+
+ private:
+  StatusOr<std::string> Told(const Words& words) const;
+  StatusOr<Outcome> Act(const Words& words, int well) const;
+  std::string CommandOf(const Words& words) const { return "kgpu " + Join(words, " "); }
+
+  VerbStage stage_;
+  const Verbs& verbs_;
+};
+
+Look ByVerbs::LookAt() {
+  if (stage_.look.empty()) {
+    return {Condition::kNeeded, ""};
+  }
+  const auto result = verbs_.Run(stage_.look, false);
+  if (!result.ok()) {
+    return {Condition::kBlocked, std::string(Message(result.status()))};
+  }
+  if (result->IsSuccess()) {
+    return {Condition::kReady, ""};
+  }
+  if (result->exit.code != kBadNews) {
+    return {Condition::kBlocked,
+            fmt::format("{}: {}", CommandOf(stage_.look), sys::Describe(*result))};
+  }
+  if (!stage_.is_look_final) {
+    return {Condition::kNeeded, ""};
+  }
+  // Its first line is the first of what was found.
+  const std::vector<std::string_view> words = kgpu::Words(FirstLine(result->out));
+  return {Condition::kBlocked, fmt::format("{}; kgpu doctor tells the mend",
+                                           Printable(fmt::format("{}", fmt::join(words, " "))))};
+}
+
+StatusOr<std::string> ByVerbs::Told(const Words& words) const {
+  if (words.empty()) {
+    return std::string();
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, false));
+  if (!result.IsSuccess() && result.exit.code != kBadNews) {
+    return FailedPrecondition("{}: {}", CommandOf(words), sys::Describe(result));
+  }
+  return result.out + result.err;
+}
+
+// `well`: a second exit code that means success.
+StatusOr<Outcome> ByVerbs::Act(const Words& words, int well) const {
+  if (words.empty()) {
+    return Outcome{};
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, true));
+  if (result.IsSuccess() || (well != 0 && result.exit.code == well)) {
+    return Outcome{};
+  }
+  if (stage_.waits != 0 && result.exit.code == stage_.waits) {
+    return Outcome{Ending::kWaits, sys::Describe(result)};
+  }
+  return FailedPrecondition("{}: {}", CommandOf(words), sys::Describe(result));
+}
+
+}  // namespace
+
+StatusOr<sys::RunResult> Verbs::Run(const std::vector<std::string>& words, bool is_shown) const {
+  sys::RunRequest request;
+  request.argv = {program};
+  request.argv.insert(request.argv.end(), words.begin(), words.end());
+  request.environment = environment;
+  request.deadline = kDeadline;
+  if (is_shown) {
+    request.on_line = on_line;
+  }
+  return runner.Run(request);
+}
+
+std::unique_ptr<Stage> MakeStage(VerbStage stage, const Verbs& verbs) {
+  return std::make_unique<ByVerbs>(std::move(stage), verbs);
+}
+
+}  // namespace kgpu::bringup

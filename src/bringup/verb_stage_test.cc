@@ -1,0 +1,90 @@
+#include "src/bringup/verb_stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/engine/test_engine_host.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::bringup {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class VerbStageTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Stage> Make(bool is_look_final = false) {
+    return MakeStage({.id = "driver",
+                      .title = "the driver",
+                      .look = {"driver", "verify"},
+                      .is_look_final = is_look_final,
+                      .act = {"driver", "install"},
+                      .preview = {"driver", "plan"},
+                      .undo = {"driver", "remove"},
+                      .waits = 8,
+                      .nothing = 3},
+                     verbs_);
+  }
+
+  engine::ScriptedRunner runner_;
+  Verbs verbs_{"/kgpu", runner_, [](std::string_view) {}};
+};
+
+TEST_F(VerbStageTest, IsNeededWhenTheLookIsBadNews) {
+  runner_.Answer("/kgpu driver verify", "fine");
+  EXPECT_EQ(Make()->LookAt().condition, Condition::kReady);
+  runner_.Answer("/kgpu driver verify", "", 7);
+  EXPECT_EQ(Make()->LookAt().condition, Condition::kNeeded);
+}
+
+TEST_F(VerbStageTest, ALookThatFailsBlocks) {
+  runner_.Answer("/kgpu driver verify", "", 1, "kgpu: no os-release\n");
+  const Look look = Make()->LookAt();
+  EXPECT_EQ(look.condition, Condition::kBlocked);
+  EXPECT_THAT(look.text, HasSubstr("no os-release"));
+}
+
+TEST_F(VerbStageTest, WhatNoStageMendsBlocks) {
+  runner_.Answer("/kgpu driver verify", "error pci-no-gpu: no GPU\n  more\n", 7);
+  const Look look = Make(true)->LookAt();
+  EXPECT_EQ(look.condition, Condition::kBlocked);
+  EXPECT_THAT(look.text, HasSubstr("pci-no-gpu"));
+}
+
+TEST_F(VerbStageTest, RunsTheVerb) {
+  runner_.Answer("/kgpu driver install", "");
+  const auto outcome = Make()->Do();
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->ending, Ending::kDone);
+  EXPECT_THAT(runner_.commands(), ElementsAre("/kgpu driver install"));
+}
+
+TEST_F(VerbStageTest, AnExitCodeMeansThatItWaits) {
+  runner_.Answer("/kgpu driver install", "", 8, "reboot to go on\n");
+  const auto outcome = Make()->Do();
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->ending, Ending::kWaits);
+  EXPECT_THAT(outcome->text, HasSubstr("reboot to go on"));
+}
+
+TEST_F(VerbStageTest, AVerbThatFailsIsNamedWithItsReason) {
+  runner_.Answer("/kgpu driver install", "", 1, "kgpu: apt-get: no network\n");
+  EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition,
+                                     HasSubstr("kgpu driver install: exit code 1: kgpu: apt-get")));
+}
+
+TEST_F(VerbStageTest, WhatIsGoneAlreadyIsUndone) {
+  runner_.Answer("/kgpu driver remove", "", 3, "kgpu: no driver by kgpu here\n");
+  EXPECT_OK(Make()->Undo());
+  runner_.Answer("/kgpu driver install", "", 3, "kgpu: no such GPU\n");
+  EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition));
+}
+
+TEST_F(VerbStageTest, APreviewIsWhatTheVerbPrints) {
+  runner_.Answer("/kgpu driver plan", "step 1\n");
+  EXPECT_THAT(Make()->Preview(), IsOkAndHolds("step 1\n"));
+}
+
+}  // namespace
+}  // namespace kgpu::bringup

@@ -1,0 +1,60 @@
+#include "src/bringup/view.h"
+
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+#include "src/base/strings.h"
+#include "src/report/table.h"
+
+namespace kgpu::bringup {
+namespace {
+
+namespace json = boost::json;
+
+json::string Json(std::string_view text) {
+  return json::string(text.data(), text.size());
+}
+
+json::array Lines(std::string_view text) {
+  json::array lines;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!line.empty()) {
+      lines.push_back(Json(line));
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string ReportText(const Report& report) {
+  if (report.stages.empty()) {
+    return "nothing to do\n";
+  }
+  report::Table table({"STAGE", "STATE", "WHAT"});
+  std::string previews;
+  for (const StageReport& stage : report.stages) {
+    table.AddRow({stage.id, std::string(ToString(stage.step)),
+                  stage.text.empty() ? stage.title : stage.text});
+    if (!stage.preview.empty()) {
+      previews += fmt::format("\n== {}\n{}", stage.title, stage.preview);
+    }
+  }
+  return table.Render() + previews;
+}
+
+json::value ReportJson(const Report& report) {
+  json::array stages;
+  for (const StageReport& stage : report.stages) {
+    json::object one{
+        {"id", Json(stage.id)}, {"state", Json(ToString(stage.step))}, {"text", Json(stage.text)}};
+    if (stage.step == Step::kWould) {
+      one["wouldDo"] = Lines(stage.preview);
+    }
+    stages.push_back(std::move(one));
+  }
+  return stages;
+}
+
+}  // namespace kgpu::bringup

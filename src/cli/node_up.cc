@@ -1,0 +1,249 @@
+#include "src/cli/node_up.h"
+
+#include <unistd.h>
+
+#include <boost/json/value.hpp>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/bringup/agent_stage.h"
+#include "src/bringup/bringup.h"
+#include "src/bringup/verb_stage.h"
+#include "src/bringup/view.h"
+#include "src/cli/confirm.h"
+#include "src/cli/driver_request.h"
+#include "src/cli/environment.h"
+#include "src/cli/host_options.h"
+#include "src/cli/output.h"
+#include "src/engine/disk.h"
+#include "src/sys/run.h"
+
+namespace kgpu::cli {
+namespace {
+
+using bringup::Words;
+
+constexpr std::array<std::string_view, 5> kStages = {"host", "driver", "engine", "agent",
+                                                     "validate"};
+// What no stage mends.
+constexpr char kHostChecks[] =
+    "pci-no-gpu,pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused,"
+    "engine-missing";
+
+struct UpOptions {
+  DriverOptions driver;
+  std::vector<std::string> skip;
+  std::string accept_env = "no";
+  std::string output = "table";
+  bool is_dry_run = false;
+  bool yes = false;
+};
+
+// The flags of `kgpu driver` as they were given to us.
+Words DriverWords(const DriverOptions& options) {
+  Words words;
+  const std::vector<std::pair<const char*, std::string>> flags = {
+      {"--kernel", options.kernel},
+      {"--cuda", options.cuda},
+      {"--version", options.version},
+      {"--branch", options.branch},
+      {"--module", options.module_kind == "auto" ? "" : options.module_kind},
+      {"--source", options.source == "auto" ? "" : options.source},
+      {"--gpu", options.gpu},
+      {"--driver-toolkit", options.toolkit_image}};
+  for (const auto& [flag, value] : flags) {
+    if (!value.empty()) {
+      words.insert(words.end(), {flag, value});
+    }
+  }
+  if (options.has_display) {
+    words.emplace_back("--display");
+  }
+  if (options.skips_packages) {
+    words.emplace_back("--offline");
+  }
+  return words;
+}
+
+Words Joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs,
+                           const bringup::AgentInput& agent) {
+  const Words root =
+      options.driver.host_root.empty() ? Words{} : Words{"--host-root", options.driver.host_root};
+  const Words wish = Joined(DriverWords(options.driver), root);
+  const Words configure =
+      Joined({"runtime", "configure", "--accept-env", options.accept_env}, root);
+  bringup::Stages stages;
+  stages.push_back(bringup::MakeStage({.id = "host",
+                                       .title = "what only people can mend",
+                                       .look = Joined({"doctor", "--only", kHostChecks}, root),
+                                       .is_look_final = true},
+                                      verbs));
+  stages.push_back(
+      bringup::MakeStage({.id = "driver",
+                          .title = "NVIDIA's driver",
+                          .look = Joined({"driver", "verify"}, root),
+                          .act = Joined({"driver", "install", "--yes"}, wish),
+                          .preview = Joined({"driver", "plan"}, wish),
+                          .undo = Joined({"driver", "remove", "--yes"}, root),
+                          .preview_undo = Joined({"driver", "remove", "--dry-run"}, root),
+                          .waits = static_cast<int>(ExitCode::kWaits),
+                          .nothing = static_cast<int>(ExitCode::kNotFound)},
+                         verbs));
+  stages.push_back(
+      bringup::MakeStage({.id = "engine",
+                          .title = "the container engines",
+                          .look = Joined({"runtime", "check"}, root),
+                          .act = Joined(configure, {"--restart"}),
+                          .preview = Joined(configure, {"--dry-run"}),
+                          .undo = Joined({"runtime", "revert", "--restart"}, root),
+                          .preview_undo = Joined({"runtime", "revert", "--dry-run"}, root)},
+                         verbs));
+  stages.push_back(bringup::MakeAgentStage(agent));
+  stages.push_back(bringup::MakeStage({.id = "validate",
+                                       .title = "the proof that the GPUs compute",
+                                       .act = Joined({"validate", "--all-gpus"}, root)},
+                                      verbs));
+  return stages;
+}
+
+// Which of the host's own folders of programs we lie in, if any.
+bool IsInstalled(const std::string& folder, const std::string& host_root) {
+  constexpr std::array<std::string_view, 2> kInstalled = {"/usr/bin", bringup::kProgramFolder};
+  return (host_root.empty() || host_root == "/") &&
+         std::ranges::find(kInstalled, folder) != kInstalled.end();
+}
+
+Status CheckSkipped(const std::vector<std::string>& skip) {
+  for (const std::string& id : skip) {
+    if (std::ranges::find(kStages, id) == kStages.end()) {
+      return InvalidArgument("--skip: \"{}\" is no stage: host, driver, engine, agent, validate",
+                             Printable(id, 40));
+    }
+  }
+  return OkStatus();
+}
+
+Words ResumeCommand(const UpOptions& options, const std::string& program) {
+  Words words = Joined({program, "node", "up", "--yes", "--accept-env", options.accept_env},
+                       DriverWords(options.driver));
+  if (!options.skip.empty()) {
+    words.insert(words.end(), {"--skip", Join(options.skip, ",")});
+  }
+  return words;
+}
+
+ExitCode CodeOf(const bringup::Report& report) {
+  if (report.Has(bringup::Step::kFailed)) {
+    return ExitCode::kFailed;
+  }
+  return report.Has(bringup::Step::kWaits) ? ExitCode::kWaits : ExitCode::kOk;
+}
+
+using Deed = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
+                                           const bringup::Options&);
+
+StatusOr<ExitCode> Run(const UpOptions& options, Deed deed, std::string_view question) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  RETURN_IF_ERROR(CheckSkipped(options.skip));
+  const std::string& host_root = options.driver.host_root;
+  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(host_root.empty() ? "/" : host_root));
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  if (!options.is_dry_run && !options.yes) {
+    RETURN_IF_ERROR(Confirm(question));
+  }
+  sys::RealRunner runner;
+  engine::HostDisk disk(root);
+  const bringup::Verbs verbs{folder + "/kgpu", runner,
+                             [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },
+                             Environment()};
+  const bringup::AgentInput agent{root,  disk,   runner,
+                                  verbs, folder, IsInstalled(folder, host_root)};
+  const bringup::Stages stages = MakeStages(options, verbs, agent);
+  bringup::Options how;
+  how.skipped = {options.skip.begin(), options.skip.end()};
+  how.is_dry_run = options.is_dry_run;
+  how.resume = ResumeCommand(options, verbs.program);
+  how.on_stage = [](const bringup::Stage& stage) {
+    PrintNote(fmt::format("{}: {}", stage.id(), stage.title()));
+  };
+  ASSIGN_OR_RETURN(const bringup::Report report, deed(stages, {root, disk, runner}, how));
+  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
+                               ? bringup::ReportText(report)
+                               : Render(bringup::ReportJson(report), format)));
+  return CodeOf(report);
+}
+
+void AddCommon(VerbRegistrar& verbs, CLI::App& verb, UpOptions& options) {
+  verb.add_option("--skip", options.skip, "Stages that are left alone: ID,ID")
+      ->delimiter(',')
+      ->type_name("STAGE");
+  verb.add_flag("-n,--dry-run", options.is_dry_run, "Say what would be done, change nothing");
+  verb.add_flag("-y,--yes", options.yes, "Do not ask");
+  AddOutputOption(verb, options.output);
+  verbs.OfferWords(verb, {.flag = "--skip", .words = {kStages.begin(), kStages.end()}});
+}
+
+void AddUp(VerbRegistrar& verbs, CLI::App& group) {
+  auto options = std::make_shared<UpOptions>();
+  CLI::App* verb = group.add_subcommand(
+      "up", "Make this host a GPU node: driver, engines, agent, and the proof that GPUs compute");
+  verb->footer(
+      "Looks at each stage and does what is missing; run it again after an error, a kill or a\n"
+      "reboot (a unit does that by itself). Each stage is a verb that also works by hand: kgpu\n"
+      "doctor, driver install, runtime configure, agent, validate. Engines are restarted where\n"
+      "their configuration changes.\n\n"
+      "Exits 0 when all is done, 8 when a reboot or a person is waited for, 1 when a stage "
+      "fails.\n\n"
+      "  kgpu node up --dry-run\n"
+      "  kgpu node up --cuda 12.4 --yes\n"
+      "  kgpu node up --skip driver             the driver is somebody else's");
+  AddDriverHostFlags(*verb, options->driver);
+  AddDriverWishFlags(*verb, options->driver);
+  verb->add_option("--accept-env", options->accept_env,
+                   "yes or no: whether NVIDIA_VISIBLE_DEVICES, which an image can set too, gets a "
+                   "container GPUs")
+      ->type_name("yes|no")
+      ->capture_default_str();
+  AddCommon(verbs, *verb, *options);
+  verbs.OnRun(*verb, [options] {
+    return Run(*options, &bringup::Up, "Bring this host up as a GPU node?");
+  });
+}
+
+void AddDown(VerbRegistrar& verbs, CLI::App& group) {
+  auto options = std::make_shared<UpOptions>();
+  CLI::App* verb =
+      group.add_subcommand("down", "Take back what kgpu node up did, and nothing else");
+  verb->footer(
+      "The last stage first: the agent's service and programs, the engines' configuration, the\n"
+      "driver where node up installed it.\n\n"
+      "  kgpu node down --dry-run\n"
+      "  kgpu node down --skip driver --yes");
+  AddDriverHostFlags(*verb, options->driver);
+  AddCommon(verbs, *verb, *options);
+  verbs.OnRun(*verb, [options] {
+    return Run(*options, &bringup::Down, "Take back what kgpu node up did here?");
+  });
+}
+
+}  // namespace
+
+void AddNodeUpVerbs(VerbRegistrar& verbs, CLI::App& group) {
+  AddUp(verbs, group);
+  AddDown(verbs, group);
+}
+
+}  // namespace kgpu::cli
