@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/cdi/names.h"
+#include "src/cdi/spec_version.h"
 
 namespace kgpu::cdi {
 namespace {
@@ -45,6 +47,20 @@ std::string_view MinimumVersion(const ContainerEdits& edits) {
   const bool has_mount_type =
       std::ranges::any_of(edits.mounts, [](const Mount& mount) { return !mount.type.empty(); });
   return has_mount_type ? "0.4.0" : kEarliest;
+}
+
+// "1.10.0" → 1, 10, 0; nothing for what is no version.
+std::optional<std::array<uint64_t, 3>> Numbers(std::string_view version) {
+  const std::vector<std::string_view> parts = Split(version, '.');
+  std::array<uint64_t, 3> numbers{};
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const std::optional<uint64_t> number = i < parts.size() ? ParseUint(parts[i]) : std::nullopt;
+    if (!number || parts.size() != numbers.size()) {
+      return std::nullopt;
+    }
+    numbers[i] = *number;
+  }
+  return numbers;
 }
 
 Status ValidateEnv(const std::vector<std::string>& env) {
@@ -173,6 +189,12 @@ Status Validate(const Spec& spec) {
     }
   }
   return OkStatus();
+}
+
+bool IsNewerThanKnown(std::string_view version) {
+  const auto numbers = Numbers(version);
+  const auto newest = Numbers(kVersions.back());
+  return numbers && newest && *numbers > *newest;
 }
 
 }  // namespace kgpu::cdi

@@ -6,6 +6,7 @@
 
 #include "src/base/strings.h"
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {
@@ -97,7 +98,8 @@ void Quantities(const Facts& facts, bool is_capacity, Findings& findings) {
     if (resource.starts_with("nvidia.com/") && wanted && ParseUint(text) != wanted) {
       findings.Add(fmt::format("node {} has {} {} {}, here are {}", node.name, text, resource,
                                is_capacity ? "as capacity" : "allocatable", *wanted),
-                   {"kgpu status", "systemctl restart kubelet   # where it stays so for a minute"});
+                   {"kgpu status", fmt::format("{}   # where it stays so for a minute",
+                                               RestartKubelet(facts.kubelet))});
     }
   }
 }

@@ -31,6 +31,22 @@ constexpr std::array<std::string_view, 7> kModules = {
     "nvidia_fs",      "gdrdrv",     "nvidia_peermem", "nvidia_drm",
     "nvidia_modeset", "nvidia_uvm", "nvidia"};
 
+// "kubelet", "k3s-agent", "rke2-server"; empty: it runs in no unit, as in a container of RKE's.
+std::string KubeletUnit(const KubeletFacts& kubelet) {
+  if (!kubelet.daemon) {
+    return "kubelet";
+  }
+  if (kubelet.daemon->unit) {
+    const std::string& unit = *kubelet.daemon->unit;
+    return unit.substr(0, unit.rfind(".service"));
+  }
+  const std::string& name = kubelet.daemon->name;
+  if (name == "kubelite") {
+    return "snap.microk8s.daemon-kubelite";
+  }
+  return name == "k3s-server" ? "k3s" : name;
+}
+
 // The services that keep the module in use and run here.
 std::string Keepers(const Facts& facts) {
   std::string units;
@@ -213,6 +229,24 @@ std::vector<std::string> ReloadCommands(const Facts& facts) {
     commands.push_back(fmt::format("systemctl start{}", keepers));
   }
   return commands;
+}
+
+std::string RestartKubelet(const KubeletFacts& kubelet) {
+  const std::string unit = KubeletUnit(kubelet);
+  return unit.empty() ? fmt::format("# restart the kubelet, pid {}: no unit of systemd runs it",
+                                    kubelet.daemon->pid)
+                      : fmt::format("systemctl restart {}", unit);
+}
+
+std::string ReloadKubelet(const KubeletFacts& kubelet) {
+  const std::string restart = RestartKubelet(kubelet);
+  return restart.starts_with('#') ? restart : fmt::format("systemctl daemon-reload && {}", restart);
+}
+
+std::string KubeletLog(const KubeletFacts& kubelet) {
+  const std::string unit = KubeletUnit(kubelet);
+  return unit.empty() ? "# look at the log of the container that the kubelet runs in"
+                      : fmt::format("journalctl -u {} -n 50", unit);
 }
 
 void DropSystemd(std::vector<std::string>& mend) {

@@ -39,6 +39,14 @@ std::vector<std::string> AddKernelParameter(const Facts& facts, std::string_view
 // Commands that take the loaded module out and load the one on the disk.
 std::vector<std::string> ReloadCommands(const Facts& facts);
 
+// The command that starts the kubelet of this host anew, whatever its unit is called; words for a
+// person where it has none.
+std::string RestartKubelet(const KubeletFacts& kubelet);
+// The same after its unit's files were changed.
+std::string ReloadKubelet(const KubeletFacts& kubelet);
+// The command that shows the kubelet's last words.
+std::string KubeletLog(const KubeletFacts& kubelet);
+
 // For a host without systemd: commands that ask for it become words for people.
 void DropSystemd(std::vector<std::string>& mend);
 

@@ -130,6 +130,42 @@ TEST(MendTest, AHostWithoutSystemdIsNotToldToUseIt) {
   EXPECT_THAT(MendOf(host, "engine-stopped"), Not(Contains(::testing::StartsWith("systemctl"))));
 }
 
+KubeletFacts KubeletOf(const std::string& name, const std::optional<std::string>& unit) {
+  KubeletFacts kubelet;
+  kubelet.daemon.emplace();
+  kubelet.daemon->pid = 7;
+  kubelet.daemon->name = name;
+  kubelet.daemon->unit = unit;
+  return kubelet;
+}
+
+TEST(RestartKubeletTest, IsThatOfItsUnit) {
+  EXPECT_EQ(RestartKubelet(KubeletFacts{}), "systemctl restart kubelet");
+  EXPECT_EQ(RestartKubelet(KubeletOf("kubelet", "rke2-agent.service")),
+            "systemctl restart rke2-agent");
+  EXPECT_EQ(RestartKubelet(KubeletOf("kubelet", "k0sworker.service")),
+            "systemctl restart k0sworker");
+  EXPECT_EQ(RestartKubelet(KubeletOf("k3s-server", std::nullopt)), "systemctl restart k3s");
+  EXPECT_EQ(ReloadKubelet(KubeletOf("kubelet", "kubelet.service")),
+            "systemctl daemon-reload && systemctl restart kubelet");
+}
+
+TEST(RestartKubeletTest, OfAContainerIsLeftToPeople) {
+  EXPECT_THAT(RestartKubelet(KubeletOf("kubelet", "")), HasSubstr("# restart the kubelet, pid 7"));
+  EXPECT_THAT(ReloadKubelet(KubeletOf("kubelet", "")), ::testing::StartsWith("#"));
+  EXPECT_THAT(KubeletLog(KubeletOf("kubelet", "")), ::testing::StartsWith("#"));
+}
+
+TEST(MendTest, TheLimitIsRaisedInTheUnitThatRuns) {
+  const WellHost host;
+  host.Write("sys/class/infiniband/mlx5_0/x", "");
+  host.Load({"nvidia", "nvidia_uvm", "nvidia_peermem"});
+  host.Write("proc/710/limits", "Max locked memory         65536     65536     bytes\n");
+  host.Write("proc/710/cgroup", "0::/system.slice/snap.microk8s.daemon-containerd.service\n");
+  EXPECT_THAT(MendOf(host, "limit-memlock"),
+              Contains(HasSubstr("/snap.microk8s.daemon-containerd.service.d")));
+}
+
 TEST(MendTest, SigningInstallsTheModuleThatItSigns) {
   const WellHost host;
   host.Unload();
@@ -197,6 +233,15 @@ TEST(MendTest, ACdiFileOfOthersIsNotTakenAway) {
   host.Remove("etc/cdi/network.json");
   host.Write("etc/cdi/nvidia.yaml", "{");
   EXPECT_THAT(MendOf(host, "cdi-broken"), Contains("rm /etc/cdi/nvidia.yaml"));
+}
+
+TEST(MendTest, ACdiFileOfALaterVersionIsGoodToKnow) {
+  const WellHost host;
+  host.Write("var/run/cdi/nvidia.yaml", "cdiVersion: 1.2.0\nkind: nvidia.com/gpu\ndevices: []\n");
+  const Diagnosis diagnosis = host.Look();
+  ASSERT_THAT(host.Ids(), ElementsAre("cdi-broken"));
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::kInfo);
+  EXPECT_THAT(diagnosis.findings[0].mend, ElementsAre(HasSubstr("update kgpu")));
 }
 
 TEST(MendTest, OfTwoCdiFilesTheStaleOneGoes) {

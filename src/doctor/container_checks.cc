@@ -116,7 +116,9 @@ bool IsOfGpus(std::string_view path) {
 
 void BrokenSpec(const Facts& facts, Findings& findings) {
   for (const SpecFinding& spec : facts.containers.broken_specs) {
-    if (IsOfGpus(spec.path)) {
+    if (spec.is_newer) {
+      findings.AddInfo(spec.text, {"# engines that know this version take the file: update kgpu"});
+    } else if (IsOfGpus(spec.path)) {
       findings.Add(spec.text, {fmt::format("rm {}", spec.path), std::string(kGenerate)});
     } else {
       findings.Add(spec.text, {fmt::format("# have it made anew by what wrote {}", spec.path)});
@@ -163,20 +165,27 @@ void DeclaredTwice(const Facts& facts, Findings& findings) {
   }
 }
 
+std::vector<std::string> RaiseLocked(const engine::Engine& engine) {
+  if (engine.unit.empty()) {
+    return {fmt::format("# raise the limit of what starts {} (pid {}): ulimit -l unlimited",
+                        engine.Name(), engine.daemon ? engine.daemon->pid : 0)};
+  }
+  const std::string folder = fmt::format("/etc/systemd/system/{}.d", engine.unit);
+  return {fmt::format("mkdir -p {0} && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > {0}/"
+                      "99-memlock.conf",
+                      folder),
+          fmt::format("systemctl daemon-reload && systemctl restart {}", engine.unit)};
+}
+
 void LittleLocked(const Facts& facts, Findings& findings) {
   for (const EngineFacts& one : facts.containers.engines) {
     if (!facts.has_gpus() || !facts.services.has_rdma || !one.memlock ||
         *one.memlock >= kEnoughLocked.count) {
       continue;
     }
-    const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
-    const std::string folder = fmt::format("/etc/systemd/system/{}.d", unit);
     findings.Add(fmt::format("containers of {} may lock {}", one.engine.Name(),
                              FormatBytes(Bytes{*one.memlock})),
-                 {fmt::format("mkdir -p {0} && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > {0}/"
-                              "99-memlock.conf",
-                              folder),
-                  fmt::format("systemctl daemon-reload && systemctl restart {}", unit)});
+                 RaiseLocked(one.engine));
   }
 }
 

@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <boost/json/value.hpp>
 
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
 #include "src/cdi/check.h"
+#include "src/cdi/spec_version.h"
+#include "src/doc/doc.h"
 #include "src/doctor/facts.h"
 #include "src/engine/find.h"
 #include "src/engine/state.h"
+#include "src/kube/json.h"
 
 namespace kgpu::doctor {
 namespace {
@@ -84,12 +88,18 @@ bool HasGpu(const cdi::Spec& spec) {
          });
 }
 
+bool IsNewer(Sight& sight, const std::string& path) {
+  const doc::Format format = path.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml;
+  const auto tree = doc::Parse(sight.Text(path).value_or(""), format, path);
+  return tree.ok() && cdi::IsNewerThanKnown(kube::TextField(*tree, {"cdiVersion"}));
+}
+
 void ReadSpecs(Sight& sight, ContainerFacts& facts) {
   const cdi::FolderContents contents = cdi::ReadFolders(
       sight.host(), {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)});
   for (const cdi::SpecFile& file : contents.files) {
     if (!file.problem.empty()) {
-      facts.broken_specs.push_back({file.path, file.problem});
+      facts.broken_specs.push_back({file.path, file.problem, IsNewer(sight, file.path)});
       continue;
     }
     facts.has_gpu_spec |= HasGpu(file.spec);

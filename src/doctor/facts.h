@@ -173,6 +173,7 @@ struct EngineFacts {
 struct SpecFinding {
   std::string path;  // of the CDI file
   std::string text;
+  bool is_newer = false;  // of a version of CDI that this kgpu does not know
 };
 
 // How containers get GPUs.

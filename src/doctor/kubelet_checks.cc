@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 #include "src/gates/history.h"
 
@@ -17,17 +18,6 @@ using gates::HistoryOf;
 
 constexpr std::string_view kCdiGate = "DevicePluginCDIDevices";
 constexpr unsigned kFirstWithCdiGate = 28;
-
-std::string Restart(const KubeletFacts& kubelet) {
-  const bool is_kubelet = !kubelet.daemon || kubelet.daemon->name == "kubelet";
-  if (is_kubelet) {
-    return "systemctl daemon-reload && systemctl restart kubelet";
-  }
-  return fmt::format("systemctl restart {}", kubelet.daemon->name == "k3s-agent" ? "k3s-agent"
-                                             : kubelet.daemon->name == "kubelite"
-                                                 ? "snap.microk8s.daemon-kubelite"
-                                                 : "k3s");
-}
 
 std::string WhereOf(const KubeletSetting& setting) {
   return setting.path.empty() ? "the kubelet's command line" : setting.path;
@@ -97,7 +87,7 @@ void AddSetting(const KubeletFacts& kubelet, const KubeletSetting& setting, std:
                 Findings& findings) {
   findings.Add(
       std::move(evidence),
-      {fmt::format("# take {} out of {}", setting.name, WhereOf(setting)), Restart(kubelet)},
+      {fmt::format("# take {} out of {}", setting.name, WhereOf(setting)), ReloadKubelet(kubelet)},
       EditOf(kubelet, setting));
 }
 
@@ -124,8 +114,8 @@ void Stopped(const Facts& facts, Findings& findings) {
 
 void BadConfig(const Facts& facts, Findings& findings) {
   if (!facts.kubelet.config_problem.empty()) {
-    findings.Add(facts.kubelet.config_problem,
-                 {fmt::format("# mend {}", facts.kubelet.config_path), Restart(facts.kubelet)});
+    findings.Add(facts.kubelet.config_problem, {fmt::format("# mend {}", facts.kubelet.config_path),
+                                                ReloadKubelet(facts.kubelet)});
   }
 }
 
@@ -228,7 +218,7 @@ void WithoutCdi(const Facts& facts, Findings& findings) {
     mend.push_back(fmt::format(
         "# or set {}: true below featureGates in {}", kCdiGate,
         kubelet.config_path.empty() ? "the kubelet's configuration" : kubelet.config_path));
-    mend.push_back(Restart(kubelet));
+    mend.push_back(ReloadKubelet(kubelet));
   }
   findings.Add(std::move(evidence), std::move(mend));
 }
@@ -255,7 +245,7 @@ void RestartPending(const Facts& facts, Findings& findings) {
   if (facts.kubelet.is_config_newer) {
     findings.Add(fmt::format("{} is newer than the kubelet's process (pid {})",
                              facts.kubelet.config_path, facts.kubelet.daemon->pid),
-                 {Restart(facts.kubelet)});
+                 {ReloadKubelet(facts.kubelet)});
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "src/base/strings.h"
 #include "src/doctor/check.h"
+#include "src/doctor/commands.h"
 #include "src/doctor/facts.h"
 
 namespace kgpu::doctor {
@@ -14,7 +15,6 @@ namespace {
 constexpr std::string_view kFolder = "/var/lib/kubelet/device-plugins";
 constexpr std::string_view kOurStart = "kgpu-nvidia.com_";
 constexpr std::string_view kTheirStart = "nvidia-";
-constexpr std::string_view kRestart = "systemctl restart kubelet";
 
 // The kubelet runs and could hand GPUs out.
 bool IsReady(const Facts& facts) {
@@ -27,14 +27,14 @@ bool CanRegister(const Facts& facts) {
 
 void SocketMissing(const Facts& facts, Findings& findings) {
   if (IsReady(facts) && facts.kubelet.registration == SocketState::kAbsent) {
-    findings.Add(fmt::format("no {}/kubelet.sock", kFolder), {std::string(kRestart)});
+    findings.Add(fmt::format("no {}/kubelet.sock", kFolder), {RestartKubelet(facts.kubelet)});
   }
 }
 
 void SocketSilent(const Facts& facts, Findings& findings) {
   if (IsReady(facts) && facts.kubelet.registration == SocketState::kSilent) {
     findings.Add(fmt::format("nobody answers on {}/kubelet.sock", kFolder),
-                 {std::string(kRestart), "journalctl -u kubelet -n 50"});
+                 {RestartKubelet(facts.kubelet), KubeletLog(facts.kubelet)});
   }
 }
 
@@ -44,14 +44,14 @@ void NoPodResources(const Facts& facts, Findings& findings) {
     findings.Add(
         fmt::format("{} {}/pod-resources/kubelet.sock",
                     state == SocketState::kAbsent ? "no" : "nobody answers on", facts.kubelet.root),
-        {std::string(kRestart)});
+        {RestartKubelet(facts.kubelet)});
   }
 }
 
 void NoRegistry(const Facts& facts, Findings& findings) {
   if (IsReady(facts) && !facts.kubelet.has_plugins_registry.value_or(true)) {
     findings.Add(fmt::format("no {}/plugins_registry", facts.kubelet.root),
-                 {std::string(kRestart)});
+                 {RestartKubelet(facts.kubelet)});
   }
 }
 
@@ -153,7 +153,7 @@ void NotRegistered(const Facts& facts, Findings& findings) {
     if (resource.state != "Registered") {
       findings.Add(fmt::format("{}: {}{}{}", resource.name, resource.state,
                                resource.reason.empty() ? "" : ": ", resource.reason),
-                   {"kgpu status", "journalctl -u kubelet -n 50 | grep -i plugin"});
+                   {"kgpu status", fmt::format("{} | grep -i plugin", KubeletLog(facts.kubelet))});
     }
   }
 }
@@ -164,7 +164,8 @@ void KubeletHasNone(const Facts& facts, Findings& findings) {
     findings.Add(
         fmt::format("a device plugin answers, and the kubelet's checkpoint in {} has no GPU",
                     kFolder),
-        {"kgpu status", std::string(kRestart), "journalctl -u kubelet -n 50 | grep -i plugin"});
+        {"kgpu status", RestartKubelet(facts.kubelet),
+         fmt::format("{} | grep -i plugin", KubeletLog(facts.kubelet))});
   }
 }
 

@@ -81,6 +81,8 @@ Daemon Read(const sys::Root& host, pid_t pid, std::string name, int64_t boot_tim
   daemon.argv = Arguments(host, folder);
   const auto program = host.ReadLink(folder + "/exe");
   daemon.program = program.ok() ? *program : "";
+  const auto cgroups = host.ReadFile(folder + "/cgroup");
+  daemon.unit = cgroups.ok() ? std::optional<std::string>(UnitOf(*cgroups)) : std::nullopt;
   const auto stat = host.ReadFile(folder + "/stat");
   const auto ticks = stat.ok() ? StartTicks(*stat) : std::nullopt;
   daemon.started = WallTime(
@@ -90,6 +92,29 @@ Daemon Read(const sys::Root& host, pid_t pid, std::string name, int64_t boot_tim
 }
 
 }  // namespace
+
+std::string UnitOf(std::string_view cgroups) {
+  std::string unit;
+  for (const std::string_view line : Split(cgroups, '\n')) {
+    // "0::/system.slice/x.service" of v2, "1:name=systemd:/system.slice/x.service" of v1.
+    const size_t at = line.find(":/");
+    const bool is_systemds = line.starts_with("0:") || line.find(":name=systemd:") != line.npos;
+    if (at == line.npos || !is_systemds || line.substr(at + 1).starts_with("/user.slice/")) {
+      continue;
+    }
+    for (const std::string_view part : Split(line.substr(at + 2), '/')) {
+      if (part.ends_with(".service")) {
+        unit = part;
+      } else if (part.ends_with(".scope")) {
+        unit.clear();  // of a container below it
+      }
+    }
+    if (!unit.empty()) {
+      return unit;
+    }
+  }
+  return unit;
+}
 
 std::vector<std::string> Daemon::Flags(std::initializer_list<std::string_view> names) const {
   std::vector<std::string> values;

@@ -47,6 +47,27 @@ TEST(DaemonsTest, OfOtherUsersAreNotOfTheSystem) {
   EXPECT_THAT(FindDaemons(host.root(), {"dockerd"}), SizeIs(2));
 }
 
+TEST(DaemonsTest, KnowTheirUnit) {
+  EngineHost host;
+  host.AddProcess(7, "kubelet", {"kubelet"});
+  EXPECT_FALSE(FindDaemons(host.root(), {"kubelet"}).at(0).unit.has_value());
+  host.folder().WriteFile("proc/7/cgroup", "0::/system.slice/rke2-server.service\n");
+  EXPECT_EQ(FindDaemons(host.root(), {"kubelet"}).at(0).unit, "rke2-server.service");
+}
+
+TEST(UnitOfTest, IsTheServiceOfTheSystem) {
+  EXPECT_EQ(UnitOf("0::/system.slice/snap.microk8s.daemon-kubelite.service\n"),
+            "snap.microk8s.daemon-kubelite.service");
+  EXPECT_EQ(UnitOf("12:cpu:/x\n1:name=systemd:/system.slice/kubelet.service\n0::/\n"),
+            "kubelet.service");
+  EXPECT_EQ(UnitOf("0::/system.slice/k3s.service/init\n"), "k3s.service");
+  EXPECT_EQ(UnitOf("0::/system.slice/docker-0123.scope\n"), "");
+  EXPECT_EQ(UnitOf("0::/system.slice/docker.service/docker-0123.scope\n"), "");
+  EXPECT_EQ(UnitOf("0::/user.slice/user-1.slice/user@1.service/app.slice/x.service\n"), "");
+  EXPECT_EQ(UnitOf("0::/\n"), "");
+  EXPECT_EQ(UnitOf(""), "");
+}
+
 TEST(DaemonsTest, TellTheirFlags) {
   Daemon daemon;
   daemon.argv = {"containerd", "--config", "/a", "--log-level=debug", "-a"};

@@ -255,7 +255,11 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   }
   engine.config_file = std::string(layout.config_file);
   engine.drop_in_folder = std::string(layout.drop_in_folder);
-  engine.unit = HasSystemd(host) ? FindUnit(host, layout.units) : "";
+  if (HasSystemd(host)) {
+    // What runs may belong to another unit than the usual one: a snap's, say.
+    const std::string running = daemon == nullptr ? "" : daemon->unit.value_or("");
+    engine.unit = running.empty() ? FindUnit(host, layout.units) : running;
+  }
   if (!engine.program.empty()) {
     AskVersion(host, runner, options.deadline, engine);
   }
