@@ -7,7 +7,7 @@ namespace kgpu {
 std::string ShellWord(std::string_view text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-";
-  const std::string shown = Printable(text, text.size());
+  std::string shown = Printable(text, text.size());
   if (!shown.empty() && shown.find_first_not_of(kPlain) == std::string::npos) {
     return shown;
   }

@@ -121,13 +121,23 @@ bool Draft::Apply(const Change& asked) {
   if (prints_more && HasOldYaml(text_, located_)) {
     return false;
   }
-  return ApplyInText(change, wanted) || PrintAnew(wanted);
+  return ApplyInText({&change, 1}, wanted) || PrintAnew(wanted);
+}
+
+bool Draft::ApplyWords(std::span<const Change> changes) {
+  json::value wanted = located_.root;
+  for (const Change& change : changes) {
+    if (!Do(wanted, change)) {
+      return false;
+    }
+  }
+  return !changes.empty() && ApplyInText(changes, wanted);
 }
 
 // A scalar ends elsewhere within brackets: which of the two it is, the result proves.
-bool Draft::ApplyInText(const Change& change, const json::value& wanted) {
+bool Draft::ApplyInText(std::span<const Change> changes, const json::value& wanted) {
   for (const bool is_within_brackets : {false, true}) {
-    std::optional<std::string> spliced = Splice(text_, located_, change, is_within_brackets);
+    std::optional<std::string> spliced = Splice(text_, located_, changes, is_within_brackets);
     if (!spliced) {
       continue;
     }

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,11 +42,15 @@ class Draft {
   // printed anew and kubectl, which reads an older YAML, would then read other values.
   bool Apply(const Change& asked);
 
+  // Changes of single words, each on a line of its own, at once: the text is read anew only once.
+  // False, and nothing is changed, where the result would not be right.
+  bool ApplyWords(std::span<const Change> changes);
+
  private:
   Draft(std::string text, doc::Located located, bool is_json)
       : text_(std::move(text)), located_(std::move(located)), is_json_(is_json) {}
 
-  bool ApplyInText(const Change& change, const boost::json::value& wanted);
+  bool ApplyInText(std::span<const Change> changes, const boost::json::value& wanted);
   bool PrintAnew(const boost::json::value& wanted);
 
   std::string text_;

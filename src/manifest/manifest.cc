@@ -12,6 +12,7 @@
 #include "src/manifest/documents.h"
 #include "src/manifest/draft.h"
 #include "src/manifest/rules.h"
+#include "src/manifest/words.h"
 
 namespace kgpu::manifest {
 namespace {
@@ -183,8 +184,10 @@ std::vector<FoundFinding> Locate(Findings findings, const doc::Located& located,
   return found;
 }
 
-// Applies what can be mended, one finding at a time: a mend may move what others speak of.
+// Applies what can be mended: words at once, then one finding at a time, for a mend may move what
+// others speak of.
 Findings MendAll(Draft& draft, const KubernetesVersion& target) {
+  (void)draft.ApplyWords(WordChanges(Walker(target).Walk(draft.located().root), draft.located()));
   const size_t most = std::clamp(kMostBytesRead / (draft.text().size() + 1), size_t{1}, kMostMends);
   for (size_t i = 0; i < most; ++i) {
     Findings findings = Walker(target).Walk(draft.located().root);

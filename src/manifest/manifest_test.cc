@@ -234,6 +234,14 @@ TEST(ManifestTest, InstallersAndMonitorsMayMountTheDriver) {
   }
 }
 
+TEST(ManifestTest, ChannelsBetweenNodesAndPipesOfMpsAreNotTheDrivers) {
+  for (const char* path : {"/dev/nvidia-caps-imex-channels", "/var/lib/nvidia-mps/pipe"}) {
+    const std::string volume =
+        fmt::format("  volumes:\n  - {{name: v, hostPath: {{path: {}}}}}\n", path);
+    EXPECT_THAT(Check(Pod(kLimit, volume)).findings, IsEmpty()) << path;
+  }
+}
+
 TEST(ManifestTest, AClaimAsksForAGpuToo) {
   EXPECT_THAT(Check(Pod("    resources: {claims: [{name: gpu}]}\n",
                         "  runtimeClassName: nvidia\n  resourceClaims: [{name: gpu, "
@@ -253,6 +261,19 @@ TEST(ManifestTest, OnlyWhatIsServedTakesThePlaceOfTheOld) {
   EXPECT_THAT(report.modern, HasSubstr("resource.k8s.io/v1\n"));
   const std::string job = "apiVersion: batch/v1beta1\nkind: CronJob\n";
   EXPECT_EQ(Check(job, {1, 20}).modern, job);
+}
+
+TEST(ManifestTest, ALargeListIsMendedWhole) {
+  std::string text = "apiVersion: v1\nkind: List\nitems:\n";
+  for (int i = 0; i < 400; ++i) {
+    text += fmt::format(
+        "- apiVersion: batch/v1beta1\n  kind: CronJob\n  metadata: {{name: n{}}}  # {}\n", i, i);
+  }
+  const Report report = Check(text);
+  EXPECT_EQ(report.findings.size(), 400U);
+  EXPECT_THAT(report.left, IsEmpty());
+  EXPECT_THAT(report.modern, HasSubstr("{name: n399}  # 399\n"));
+  EXPECT_THAT(report.reprinted, IsEmpty());
 }
 
 TEST(ManifestTest, AFlagStaysAsLongAsTheKubeletKnowsIt) {

@@ -31,7 +31,16 @@ constexpr std::array<std::string_view, 5> kNodePaths = {"/var/lib/kubelet", "/va
 // And one that has the whole of these.
 constexpr std::array<std::string_view, 2> kWholePaths = {"/", "/dev"};
 
+// Channels between nodes and the pipes of MPS lie beside the driver's files, and come with no GPU.
+bool IsForSharing(std::string_view path) {
+  return path.starts_with("/dev/nvidia-caps-imex-channels") ||
+         path.find("mps") != std::string_view::npos;
+}
+
 bool IsDriverPath(std::string_view path) {
+  if (IsForSharing(path)) {
+    return false;
+  }
   if (std::ranges::any_of(kDriverPaths,
                           [path](std::string_view head) { return path.starts_with(head); })) {
     return true;

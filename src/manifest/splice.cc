@@ -185,9 +185,11 @@ class Splicer {
   Splicer(std::string_view text, const doc::Located& located, bool is_within_brackets)
       : lines_(text), located_(located), is_within_brackets_(is_within_brackets) {}
 
-  std::optional<std::string> Make(const Change& change) {
-    if (change.path.empty() || !Do(change)) {
-      return std::nullopt;
+  std::optional<std::string> Make(std::span<const Change> changes) {
+    for (const Change& change : changes) {
+      if (change.path.empty() || !Do(change)) {
+        return std::nullopt;
+      }
     }
     return lines_.Joined();
   }
@@ -307,8 +309,8 @@ class Splicer {
 }  // namespace
 
 std::optional<std::string> Splice(std::string_view text, const doc::Located& located,
-                                  const Change& change, bool is_within_brackets) {
-  return Splicer(text, located, is_within_brackets).Make(change);
+                                  std::span<const Change> changes, bool is_within_brackets) {
+  return Splicer(text, located, is_within_brackets).Make(changes);
 }
 
 }  // namespace kgpu::manifest

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,10 +11,11 @@
 
 namespace kgpu::manifest {
 
-// The text with `change` made, or nothing where it can not be done so. What comes back may be
+// The text with `changes` made, of which several must be of single words on lines of their own; or
+// nothing where it can not be done so. What comes back may be
 // wrong: it counts only where it parses to the right tree. `is_within_brackets`: whether a scalar
 // that is changed ends at the next comma or bracket.
 std::optional<std::string> Splice(std::string_view text, const doc::Located& located,
-                                  const Change& change, bool is_within_brackets);
+                                  std::span<const Change> changes, bool is_within_brackets);
 
 }  // namespace kgpu::manifest
