@@ -110,6 +110,15 @@ TEST_F(AptTest, WhatAptCanNotTakeBackDpkgDoes) {
   EXPECT_THAT(debian_.installed, UnorderedElementsAre(Key("dkms"), Key("old")));
 }
 
+TEST_F(AptTest, TellsWhatWentWithWhatWasTakenBack) {
+  // Broken since an earlier run, it needs what comes only now, to be made whole.
+  debian_.installed["driver"] = {'F', "535.1"};
+  debian_.installed["library"] = {'i', "535.1"};
+  debian_.broken_scripts = {"driver"};
+  EXPECT_THAT(apt_->Install({"alternative"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("gone: driver, library")));
+}
+
 TEST_F(AptTest, RunPastItsDeadlineIsTakenBack) {
   debian_.is_killed = true;
   EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kDeadlineExceeded));

@@ -22,6 +22,16 @@ std::vector<std::string> ChangedSince(const PackageList& before, const PackageLi
   return changed;
 }
 
+std::vector<std::string> GoneSince(const PackageList& before, const PackageList& now) {
+  std::vector<std::string> gone;
+  for (const auto& [name, package] : before) {
+    if (IsPresent(before, name) && !IsPresent(now, name)) {
+      gone.push_back(name);
+    }
+  }
+  return gone;
+}
+
 std::string Remains(const PackageList& before, const StatusOr<PackageList>& now) {
   if (!now.ok()) {
     return fmt::format("what came with it may still be there: {}", Message(now.status()));
@@ -32,6 +42,9 @@ std::string Remains(const PackageList& before, const StatusOr<PackageList>& now)
                                   : fmt::format("still there: {}", Join(came, ", "));
   if (!changed.empty()) {
     text = fmt::format("{}; of another version now: {}", text, Join(changed, ", "));
+  }
+  if (const std::vector<std::string> gone = GoneSince(before, *now); !gone.empty()) {
+    text = fmt::format("{}; gone: {}", text, Join(gone, ", "));
   }
   return text;
 }
