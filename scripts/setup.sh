@@ -4,7 +4,8 @@
 #   scripts/setup.sh --test     and kubectl and the container engines of the tests; on a host with
 #                               systemd their packages start their services. Prometheus is only
 #                               unpacked, into build/prometheus: nobody wants its service
-#   scripts/setup.sh --ci       and what .ci/run needs besides: clang 19, shellcheck
+#   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
+#   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -28,11 +29,12 @@ engines=(containerd crun docker.io iproute2 uidmap)
 [ -x /usr/bin/kubectl ] || engines+=(kubernetes-client)
 case ${1:-} in
   '') ;;
+  --slow) packages+=(debootstrap) ;;
   --test) packages+=("${engines[@]}") ;;
   --ci)
     packages+=("${engines[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
     ;;
-  *) die "usage: scripts/setup.sh [--test | --ci]" ;;
+  *) die "usage: scripts/setup.sh [--test | --slow | --ci]" ;;
 esac
 
 # The archive's programs, without installing them: as an installed package it would run at once, and
@@ -56,7 +58,7 @@ unpack_prometheus() {
   rm -rf "$top"
   mv "$top.new" "$top"
 }
-[ $# = 0 ] || unpack_prometheus
+[ "${1:---slow}" = --slow ] || unpack_prometheus
 
 # Packages that dpkg does not know at all are not in its answer: they are missing too.
 # shellcheck disable=SC2016  # dpkg-query expands it, not the shell

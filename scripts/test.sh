@@ -2,11 +2,18 @@
 # Sets up, builds and runs every test. Ends with "N passed, N failed, N skipped"; exits non-zero
 # when a test failed or none ran.
 #   scripts/test.sh [ctest arguments …]     e.g. scripts/test.sh -R LdCache
+#   scripts/test.sh --slow                  those that take many minutes, and nothing else
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
 cd "$kgpu_top"
+if [ "${1:-}" = --slow ]; then
+  shift
+  scripts/setup.sh --slow
+  scripts/build.sh release
+  exec scripts/run_tests.sh release -C Slow -L driver-install "$@"
+fi
 scripts/setup.sh --test
 tests/engines/fetch_newer.sh || step "no newer container engines here: tests with them are skipped"
 scripts/build.sh release --all
