@@ -163,6 +163,14 @@ TEST(PlannerTest, RestartsForNovaAsForNouveau) {
   EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "load"));
 }
 
+DriverFile FileOf(std::string version, FileKind kind = FileKind::kDriverRun) {
+  return {.kind = kind,
+          .path = "/d.run",
+          .version = std::move(version),
+          .arch = "x86_64",
+          .package = ""};
+}
+
 // An installer's file on a host with nouveau and Secure Boot.
 HostFacts HostWithFile(std::string version) {
   HostFacts facts = HostWith("");
@@ -170,8 +178,7 @@ HostFacts HostWithFile(std::string version) {
   facts.doctor.driver.is_nouveau_loaded = true;
   facts.doctor.kernel.loaded = {"nouveau"};
   facts.users = {};
-  facts.file =
-      DriverFile{.path = "/d.run", .version = std::move(version), .arch = "x86_64", .package = ""};
+  facts.file = FileOf(std::move(version));
   return facts;
 }
 
@@ -210,7 +217,7 @@ TEST(RunFilePlanTest, GivesTheInstallerAKeyOrLeavesSigningToDkms) {
 TEST(RunFilePlanTest, RefusesCudasInstallerUnderSecureBoot) {
   HostFacts facts = HostWithFile("580.95.05");
   facts.doctor.kernel.secure_boot = true;
-  facts.file->kind = FileKind::kCudaRun;
+  facts.file = FileOf("580.95.05", FileKind::kCudaRun);
   EXPECT_THAT(PlanDriver(facts, RunFile()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver's own installer")));
 }
@@ -223,7 +230,7 @@ TEST(RunFilePlanTest, NamesTheKindOfModulesAsItsBranchTakesIt) {
   EXPECT_THAT(InstallerOf(*old), Not(Contains(HasSubstr("kernel-module-type"))));
   EXPECT_THAT(InstallerOf(*old), Not(Contains(HasSubstr("-m="))));
   facts.gpus = {{0x20b5, Generation::kAmpere}};
-  facts.file->version = "535.309.01";
+  facts.file = FileOf("535.309.01");
   facts.kernel.is_running = false;
   const auto middle = PlanDriver(facts, RunFile());
   ASSERT_OK(middle);

@@ -92,6 +92,7 @@ bool Unloads(const Plan& plan) {
 // A display ends with its manager, which the plan stops.
 void CheckDisplays(const HostFacts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> names;
+  names.reserve(facts.doctor.system.displays.size());
   for (const engine::Daemon& daemon : facts.doctor.system.displays) {
     names.push_back(fmt::format("{} ({})", daemon.name, daemon.pid));
   }

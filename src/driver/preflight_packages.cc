@@ -1,10 +1,9 @@
 // Asking the host's package manager whether the plan's packages could be had.
-#include <stdlib.h>  // mkdtemp is POSIX
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
