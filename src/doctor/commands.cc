@@ -233,9 +233,11 @@ std::vector<std::string> ReloadCommands(const Facts& facts) {
 
 std::string RestartKubelet(const KubeletFacts& kubelet) {
   const std::string unit = KubeletUnit(kubelet);
-  return unit.empty() ? fmt::format("# restart the kubelet, pid {}: no unit of systemd runs it",
-                                    kubelet.daemon->pid)
-                      : fmt::format("systemctl restart {}", unit);
+  if (!unit.empty()) {
+    return fmt::format("systemctl restart {}", unit);
+  }
+  return fmt::format("# restart the kubelet, pid {}: no unit of systemd runs it",
+                     kubelet.daemon ? kubelet.daemon->pid : 0);
 }
 
 std::string ReloadKubelet(const KubeletFacts& kubelet) {
