@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/report/table.h"
 
 namespace kgpu::cli {
@@ -13,13 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(json::value(text));
-  }
-  return list;
-}
+using doc::Texts;
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/report/table.h"
 
 namespace kgpu::cli {
@@ -15,16 +16,10 @@ namespace {
 
 namespace json = boost::json;
 
+using doc::Texts;
+
 json::value Text(std::string_view text) {
   return text.empty() ? json::value() : json::value(json::string(text.data(), text.size()));
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(json::string(text.data(), text.size()));
-  }
-  return list;
 }
 
 const engine::LiveFacts* Facts(const EngineStatus& status) {

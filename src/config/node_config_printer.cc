@@ -10,11 +10,14 @@
 #include "src/config/node_config.h"
 #include "src/config/selector_reader.h"
 #include "src/config/words.h"
+#include "src/doc/json_texts.h"
 
 namespace kgpu::config {
 namespace {
 
 namespace json = boost::json;
+
+using doc::Texts;
 
 template <typename Enum>
 json::value WordOf(std::span<const Word<Enum>> words, Enum value) {
@@ -55,14 +58,6 @@ json::value PluginTree(const PluginConfig& plugin) {
       {"registration", WordOf<Registration>(kRegistrationWords, plugin.registration)},
       {"cdiAnnotationPrefix", plugin.cdi_annotation_prefix},
       {"capabilities", plugin.capabilities}};
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) {
-    array.emplace_back(text);
-  }
-  return array;
 }
 
 json::value LabelsTree(const LabelsConfig& labels) {

@@ -9,23 +9,15 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 
 namespace kgpu::doctor {
 namespace {
 
 namespace json = boost::json;
 
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(View(text));
-  }
-  return list;
-}
+using doc::Texts;
+using doc::View;
 
 std::string_view TitleOf(std::string_view id) {
   for (const Check& check : AllChecks()) {

@@ -10,23 +10,15 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 
 namespace kgpu::driver {
 namespace {
 
 namespace json = boost::json;
 
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(View(text));
-  }
-  return list;
-}
+using doc::Texts;
+using doc::View;
 
 std::string Quoted(std::string_view word) {
   constexpr std::string_view kPlain =

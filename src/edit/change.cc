@@ -8,6 +8,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/edit/names.h"
 
 namespace kgpu::edit {
@@ -15,11 +16,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<std::string_view, 4> kKindWords = {"value", "item", "table", "comment"};
+using doc::View;
 
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
+constexpr std::array<std::string_view, 4> kKindWords = {"value", "item", "table", "comment"};
 
 json::value ToJson(const Change& change) {
   json::object object;

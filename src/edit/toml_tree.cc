@@ -13,6 +13,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/edit/names.h"
 
 namespace kgpu::edit {
@@ -20,9 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
+using doc::View;
 
 template <typename T>
 json::value Tagged(std::string_view tag, const T& value) {

@@ -10,12 +10,15 @@
 #include "src/base/strings.h"
 #include "src/base/utf8.h"
 #include "src/doc/doc.h"
+#include "src/doc/json_texts.h"
 #include "src/doc/utf8.h"
 
 namespace kgpu::health {
 namespace {
 
 namespace json = boost::json;
+
+using doc::View;
 using std::chrono::milliseconds;
 
 // Raised when a field changes its meaning; a new field does not.
@@ -32,10 +35,6 @@ std::string Cut(std::string_view text, size_t limit) {
   std::ranges::replace_if(
       cut, [is_text](unsigned char c) { return c < 0x20 || (c > 0x7e && !is_text); }, '?');
   return cut;
-}
-
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
 }
 
 void AddNews(const Happening& news, json::object& line) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/doc/doc.h"
+#include "src/doc/json_texts.h"
 #include "src/inject/book.h"
 
 namespace kgpu::inject {
@@ -12,14 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  list.reserve(texts.size());
-  for (const std::string& text : texts) {
-    list.push_back(json::value(text));
-  }
-  return list;
-}
+using doc::Texts;
 
 void PutText(json::object& out, std::string_view key, const std::string& text) {
   if (!text.empty()) {

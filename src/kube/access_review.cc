@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/kube/json.h"
 
 namespace kgpu::kube {
@@ -15,16 +16,10 @@ namespace {
 
 namespace json = boost::json;
 
+using doc::Texts;
+
 // Somebody waits for the answer.
 constexpr std::chrono::milliseconds kTimeout{5'000};
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) {
-    array.emplace_back(text);
-  }
-  return array;
-}
 
 std::vector<std::string> TextsOf(const json::value* value) {
   std::vector<std::string> texts;

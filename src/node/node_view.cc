@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/kube/time.h"
 #include "src/report/table.h"
 
@@ -14,6 +15,8 @@ namespace kgpu::node {
 namespace {
 
 namespace json = boost::json;
+
+using doc::Texts;
 
 std::string Text(std::string_view text) {
   return std::string(text);
@@ -46,14 +49,6 @@ const SeenCondition* ConditionOn(const NodeReport& report) {
   }
   const std::optional<SeenCondition>& condition = report.seen->gpu_ready;
   return condition ? &*condition : nullptr;
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) {
-    array.emplace_back(text);
-  }
-  return array;
 }
 
 json::array ChainJson(const NodeReport& report) {

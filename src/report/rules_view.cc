@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/duration.h"
+#include "src/doc/json_texts.h"
 #include "src/health/judge.h"
 #include "src/health/rule_table.h"
 #include "src/report/table.h"
@@ -15,6 +16,8 @@ namespace kgpu::report {
 namespace {
 
 namespace json = boost::json;
+
+using doc::View;
 using health::Rule;
 
 std::vector<Rule> JudgedRules(const health::Settings& settings) {
@@ -72,10 +75,6 @@ std::string_view Verdict(const Rule& rule) {
     return "counted";
   }
   return rule.is_standing ? "warning" : "told";
-}
-
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
 }
 
 }  // namespace

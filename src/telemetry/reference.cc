@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/report/table.h"
 #include "src/telemetry/render.h"
 #include "src/telemetry/series.h"
@@ -17,9 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
+using doc::View;
 
 std::string_view TypeWord(metrics::Type type) {
   switch (type) {

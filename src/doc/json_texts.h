@@ -1,0 +1,27 @@
+// Our texts as JSON's, for views and printers.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/string_view.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kgpu::doc {
+
+// What Boost.JSON takes for text; std::string_view does not become it by itself.
+inline boost::json::string_view View(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+inline boost::json::array Texts(const std::vector<std::string>& texts) {
+  boost::json::array list;
+  list.reserve(texts.size());
+  for (const std::string& text : texts) {
+    list.emplace_back(View(text));
+  }
+  return list;
+}
+
+}  // namespace kgpu::doc
