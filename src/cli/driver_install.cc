@@ -33,6 +33,7 @@ struct InstallOptions {
   bool is_dry_run = false;
   bool is_yes = false;
   bool keeps = false;
+  bool forces = false;        // --force
   bool restarts = false;      // --reboot
   bool only_resumes = false;  // --resume, of the unit that goes on after a restart
 };
@@ -46,8 +47,11 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
   driver_install::Options work;
   work.keeps = options.keeps;
   work.is_running_system = host.IsRunningSystem();
-  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-  work.resume_command = {folder + "/kgpu", "driver", "install", "--resume", "--yes"};
+  work.forces = options.forces;
+  if (host.root().host.path() == "/") {  // else our program's path is none of the host's
+    ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+    work.resume_command = {folder + "/kgpu", "driver", "install", "--resume", "--yes"};
+  }
   return work;
 }
 
@@ -200,8 +204,8 @@ StatusOr<ExitCode> RunVerify(const InstallOptions& options) {
   if (journal && wish.version.empty()) {
     wish.version = journal->plan.version;
   }
-  if (journal && wish.kernel.empty()) {
-    wish.kernel = journal->plan.kernel;
+  if (journal && wish.kernel.empty() && !host->IsRunningSystem()) {
+    wish.kernel = journal->plan.kernel;  // else the one that runs now, which may be a newer one
   }
   const driver::Verified seen = driver::VerifyDriver(wish, host->root(), host->runner());
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? VerifiedText(seen)
@@ -213,6 +217,11 @@ void AddRunFlags(CLI::App& verb, InstallOptions& options) {
   verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps, change nothing");
   verb.add_flag("-y,--yes", options.is_yes, "Do not ask");
   AddOutputOption(verb, options.output);
+}
+
+void AddForceFlag(CLI::App& verb, InstallOptions& options) {
+  verb.add_flag("--force", options.forces,
+                "Go past a step that can not be undone; it is told, and no longer remembered");
 }
 
 void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
@@ -250,6 +259,7 @@ void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver remove --yes");
   AddDriverHostFlags(*verb, options->driver);
   AddRunFlags(*verb, *options);
+  AddForceFlag(*verb, *options);
   verbs.OnRun(*verb, [options] { return RunTakeBack(*options, false); });
 }
 
@@ -263,6 +273,7 @@ void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver rollback --yes");
   AddDriverHostFlags(*verb, options->driver);
   AddRunFlags(*verb, *options);
+  AddForceFlag(*verb, *options);
   verbs.OnRun(*verb, [options] { return RunTakeBack(*options, true); });
 }
 

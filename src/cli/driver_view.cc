@@ -89,7 +89,9 @@ std::string OutcomeText(const Outcome& outcome, std::string_view version) {
       fmt::format_to(put, "driver {} is installed\n", version);
       break;
     case Result::kNeedsReboot:
-      fmt::format_to(put, "not done yet: {}\nIt goes on by itself then.\n", outcome.text);
+      fmt::format_to(
+          put, "not done yet: {}\n{}\n", outcome.text,
+          outcome.resumes_itself ? "It goes on by itself then." : "Then: kgpu driver install");
       break;
     case Result::kNeedsPerson:
       fmt::format_to(put, "not done yet: {}\nThen: kgpu driver install\n", outcome.text);
@@ -105,6 +107,7 @@ json::object OutcomeJson(const Outcome& outcome, std::string_view version) {
   return {{"result", View(ToString(outcome.result))},
           {"version", View(version)},
           {"text", View(outcome.text)},
+          {"resumesItself", outcome.resumes_itself},
           {"passed", Texts(outcome.passed)},
           {"notes", Texts(outcome.notes)}};
 }

@@ -62,11 +62,15 @@ TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {
   Outcome restart;
   restart.result = Result::kNeedsReboot;
   restart.text = "restart the host: nouveau";
+  Outcome resumed = restart;
+  resumed.resumes_itself = true;
   Outcome person;
   person.result = Result::kNeedsPerson;
   person.text = "enrol the key";
 
   EXPECT_EQ(OutcomeText(restart, "535"),
+            "not done yet: restart the host: nouveau\nThen: kgpu driver install\n");
+  EXPECT_EQ(OutcomeText(resumed, "535"),
             "not done yet: restart the host: nouveau\nIt goes on by itself then.\n");
   EXPECT_EQ(OutcomeText(person, "535"), "not done yet: enrol the key\nThen: kgpu driver install\n");
   EXPECT_EQ(OutcomeJson(person, "535")["result"], "needs-person");

@@ -129,10 +129,12 @@ Status Run::Fail(const Status& cause) {
   }
   const Status back = GoBack();
   if (!back.ok()) {
-    return MakeStatus(cause.code(),
-                      fmt::format("{}\ntaking it back went wrong, too: {}\nkgpu driver rollback "
-                                  "tries again; what is left to undo is in {}",
-                                  Message(cause), Message(back), hands_.host.At(kJournalFile)));
+    return MakeStatus(
+        cause.code(),
+        fmt::format("{}\ntaking it back went wrong, too: {}\nkgpu driver rollback "
+                    "tries again, with --force past that step; what is left to undo is "
+                    "in {}",
+                    Message(cause), Message(back), hands_.host.At(kJournalFile)));
   }
   std::string notes;
   for (const std::string& note : outcome_.notes) {
@@ -172,28 +174,29 @@ Status Run::UndoStep(size_t index) {
   }
   if (const Status undone = Undo(work); !undone.ok()) {
     record.note = Message(undone);
-    return Annotate(undone, "{}", NameOf(index));
+    if (!options_.forces) {
+      return Annotate(undone, "{}", NameOf(index));
+    }
+    work.Note(fmt::format("not undone: {}: {}", NameOf(index), Message(undone)));
   }
   record.state = StepState::kUndone;
   return Save();
 }
 
-// From the last to the first; one that can not be undone does not keep the others.
+// From the last to the first.
 Status Run::GoBack() {
   journal_.phase = Phase::kGoingBack;
   RETURN_IF_ERROR(Save());
-  Status first;
   for (size_t index = journal_.steps.size(); index-- > 0;) {
     const Status undone = UndoStep(index);
-    if (is_lost_) {
-      return undone;
+    if (undone.ok()) {
+      continue;
     }
-    first = first.ok() ? undone : first;
-  }
-  if (!first.ok()) {
-    journal_.failure = Message(first);
-    RETURN_IF_ERROR(Save());
-    return first;
+    if (!is_lost_) {
+      journal_.failure = Message(undone);
+      RETURN_IF_ERROR(Save());
+    }
+    return undone;
   }
   return Forget();
 }

@@ -43,11 +43,13 @@ struct Hands {
 };
 
 struct Options {
-  bool keeps = false;  // a step that fails leaves those before it as they are
+  bool keeps = false;   // a step that fails leaves those before it as they are
+  bool forces = false;  // a step that can not be undone is given up and told
   // Whether the root is that of the system that runs: of another one no units, modules or device
   // nodes are touched, and it is not restarted.
   bool is_running_system = true;
-  std::vector<std::string> resume_command;  // of the unit that goes on after a restart
+  // Of the unit that goes on after a restart; empty: there is none.
+  std::vector<std::string> resume_command;
 };
 
 enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };
@@ -56,6 +58,7 @@ enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };
 struct Outcome {
   Result result = Result::kDone;
   std::string text;                 // what is to be done before the next run; empty when done
+  bool resumes_itself = false;      // a unit goes on after the restart
   std::vector<std::string> passed;  // of the verification
   std::vector<std::string> notes;   // what was passed over or left alone
 };
@@ -72,9 +75,9 @@ StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, con
 // Goes on with the host's journal, also where it was being taken back. One that is finished is
 // verified again. Errors: NotFound (there is none), else as CarryOut.
 StatusOr<Outcome> Resume(const Options& options, const Hands& hands);
-// Takes back what the journal tells of; afterwards there is none. What can not be undone stays in
-// the journal, for the next call, and all else is undone. Errors: NotFound (there is no journal),
-// FailedPrecondition (the first step that could not be undone).
+// Takes back what the journal tells of; afterwards there is none. A step that can not be undone
+// ends it, since those before it may be needed for that, and the next call tries again. Errors:
+// NotFound (there is no journal), FailedPrecondition (the step that could not be undone).
 StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands);
 
 }  // namespace kgpu::driver_install

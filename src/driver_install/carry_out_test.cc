@@ -201,7 +201,9 @@ TEST(CarryOutTest, AUnitGoesOnAfterARestartAndGoesAway) {
   OneRun first(world);
   OneRun second(world);
   first.options().resume_command = {"/opt/a b/100%/kgpu", "driver", "install", "--resume"};
-  ASSERT_OK(first.Begin(PlanOf({driver::Reboot{"nouveau"}})));
+  const auto asked = first.Begin(PlanOf({driver::Reboot{"nouveau"}}));
+  ASSERT_OK(asked);
+  EXPECT_TRUE(asked->resumes_itself);
   const std::string unit =
       world.dir().ReadFile("host/etc/systemd/system/kgpu-driver-resume.service");
   EXPECT_THAT(
@@ -247,7 +249,7 @@ TEST(CarryOutTest, LeavesPackagesThatCameLater) {
   EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "later=1", "libc6=2.36"));
 }
 
-TEST(CarryOutTest, WhatCanNotBeUndoneKeepsNothingElseAndStaysInTheJournal) {
+TEST(CarryOutTest, EndsWhereAStepCanNotBeUndoneAndTriesAgain) {
   const World world;
   const auto before = world.Tree();
   Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
@@ -258,16 +260,45 @@ TEST(CarryOutTest, WhatCanNotBeUndoneKeepsNothingElseAndStaysInTheJournal) {
   EXPECT_THAT(first.Undo(), StatusIs(StatusCode::kFailedPrecondition,
                                      HasSubstr("step 2 of 2, s1: cuda would go with it")));
 
-  EXPECT_FALSE(world.host().Exists("/etc/a"));
+  EXPECT_TRUE(world.host().Exists("/etc/a")) << "what the packages may need";
   const auto journal = ReadJournal(world.host());
   ASSERT_OK(journal);
   ASSERT_TRUE(journal->has_value());
   EXPECT_EQ((*journal)->phase, Phase::kGoingBack);
   EXPECT_EQ((*journal)->steps[1].state, StepState::kUndoing);
-  EXPECT_EQ((*journal)->steps[0].state, StepState::kUndone);
+  EXPECT_THAT((*journal)->failure, HasSubstr("cuda"));
   OneRun second(world);
   ASSERT_OK(second.GoOn());
   EXPECT_EQ(world.Tree(), before);
+}
+
+TEST(CarryOutTest, GoesPastWhatCanNotBeUndoneWhenForcedTo) {
+  const World world;
+  Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
+                         driver::InstallPackages{{"nvidia-driver"}}}));
+  OneRun run(world);
+  run.options().forces = true;
+  run.packages().FailRemove(FailedPrecondition("cuda would go with it"));
+
+  const auto outcome = run.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("not undone: step 2 of 2, s1: cuda would go")));
+  EXPECT_FALSE(world.host().Exists("/etc/a"));
+  EXPECT_FALSE(world.host().Exists(kJournalFile));
+}
+
+TEST(CarryOutTest, WithoutSystemdNothingGoesOnByItself) {
+  const World world;
+  std::filesystem::remove(world.dir().At("host/run/systemd/system"));
+  OneRun run(world);
+
+  const auto outcome = run.Begin(PlanOf({driver::Reboot{"nouveau"}}));
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kNeedsReboot);
+  EXPECT_FALSE(outcome->resumes_itself);
+  EXPECT_FALSE(world.host().Exists("/etc/systemd"));
 }
 
 TEST(CarryOutTest, SaysThatTakingBackWentWrongToo) {

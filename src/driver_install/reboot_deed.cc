@@ -4,6 +4,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver_install/deeds.h"
+#include "src/engine/find.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -82,8 +83,9 @@ StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot) {
   if (BootId(work.host()) != work.record().boot_id) {
     return Next::kGoOn;
   }
-  if (!work.options().resume_command.empty()) {
+  if (!work.options().resume_command.empty() && engine::HasSystemd(work.host())) {
     RETURN_IF_ERROR(WriteResumeUnit(work));
+    work.outcome().resumes_itself = true;
   }
   work.outcome().text = fmt::format("restart the host: {}", reboot.reason);
   return Next::kReboot;

@@ -155,7 +155,7 @@ class World {
   std::map<std::string, std::string> Tree() const {
     std::map<std::string, std::string> tree;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
-      const std::string path = std::filesystem::relative(entry.path(), dir_.path());
+      const std::string path = entry.path().lexically_relative(dir_.path());
       struct stat status = {};
       const bool is_lock = path == "host/var/lib/kgpu" && std::filesystem::is_empty(entry.path());
       if (is_lock || path.starts_with("host/proc") || lstat(entry.path().c_str(), &status) != 0) {
