@@ -8,28 +8,20 @@
 
 #include <fmt/format.h>
 
+#include "src/doc/json_texts.h"
+
 namespace kgpu::cli {
 namespace {
 
 namespace json = boost::json;
 
+using doc::Texts;
+using doc::View;
 using driver_install::Journal;
 using driver_install::Outcome;
 using driver_install::Phase;
 using driver_install::Result;
 using driver_install::StepState;
-
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(View(text));
-  }
-  return list;
-}
 
 std::string_view ToString(Result result) {
   switch (result) {
