@@ -1,13 +1,13 @@
 #include "src/image/store.h"
 
 #include <absl/cleanup/cleanup.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
