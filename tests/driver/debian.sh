@@ -125,13 +125,16 @@ case $version in
   [0-9]*.[0-9]*) say "modinfo: nvidia-current $version for $kernel" ;;
   *) fail "modinfo tells no version: $version" ;;
 esac
+# Into files first: a grep that has seen enough would end the program before it with a signal.
 for module in nvidia-current nvidia-current-uvm nvidia-current-modeset; do
-  inside modinfo -k "$kernel" -F vermagic "$module" | grep -q "^$kernel " ||
-    fail "$module was not built for $kernel"
+  inside modinfo -k "$kernel" -F vermagic "$module" >"$work/vermagic" || fail "$module is not there"
+  grep -q "^$kernel " "$work/vermagic" || fail "$module was not built for $kernel"
 done
-inside dkms status -k "$kernel" | grep -q installed || fail "DKMS has not installed the modules"
+inside dkms status -k "$kernel" >"$work/dkms"
+grep -q installed "$work/dkms" || fail "DKMS has not installed the modules"
+inside ldconfig -p >"$work/linker"
 for library in libcuda.so.1 libnvidia-ml.so.1; do
-  inside ldconfig -p | grep -q "$library" || fail "the dynamic linker does not find $library"
+  grep -q "$library" "$work/linker" || fail "the dynamic linker does not find $library"
 done
 driver verify >"$work/verify" 2>&1 || { cat "$work/verify"; fail "kgpu driver verify"; }
 sed 's/^/        /' "$work/verify"
