@@ -36,7 +36,15 @@ struct Options {
 };
 
 ExitCode CodeOf(const doctor::Diagnosis& diagnosis) {
-  return doctor::IsWell(diagnosis) ? ExitCode::kOk : ExitCode::kUnhealthy;
+  switch (doctor::WorstOf(diagnosis)) {
+    case doctor::Severity::kInfo:
+      return ExitCode::kOk;
+    case doctor::Severity::kWarning:
+      return ExitCode::kWarned;
+    case doctor::Severity::kError:
+      break;
+  }
+  return ExitCode::kUnhealthy;
 }
 
 StatusOr<ExitCode> Explain(const std::string& id) {
@@ -123,8 +131,8 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
   CLI::App* verb = verbs.app().add_subcommand(
       "doctor", "Tell what is wrong with this host, from the hardware upwards, and what mends it");
   verb->footer(
-      "Exits 0 when there is neither an error nor a warning, else 7. Changes nothing without "
-      "--fix.\n\n"
+      "Exits 0 when there is neither an error nor a warning, 9 when there are warnings alone, 7 "
+      "when there is an error. Changes nothing without --fix.\n\n"
       "  kgpu doctor\n"
       "  kgpu doctor --fix --dry-run                 which files would be written, line by line\n"
       "  kgpu doctor --explain pci-acs-redirects\n"

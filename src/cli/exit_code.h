@@ -14,7 +14,8 @@ enum class ExitCode : int {
   kPermission = 5,    // run as root, or grant the privilege named
   kPrecondition = 6,  // the host must be changed first; the text says how
   kUnhealthy = 7,     // the answer itself is bad news: a sick GPU, a finding of a check
-  kWaits = 8,  // begun, and goes on when the host is restarted or a person has done something
+  kWaits = 8,   // begun, and goes on when the host is restarted or a person has done something
+  kWarned = 9,  // it works, and the answer has a warning: of doctor
 };
 
 ExitCode ExitCodeOf(const Status& status);

@@ -72,12 +72,14 @@ struct Check {
 
 // The groups, from the hardware upwards.
 std::span<const Check> PciChecks();
+std::span<const Check> PlaceChecks();
 std::span<const Check> KernelChecks();
 std::span<const Check> NouveauChecks();
 std::span<const Check> DriverChecks();
 std::span<const Check> DeviceChecks();
 std::span<const Check> ServiceChecks();
 std::span<const Check> ContainerChecks();
+std::span<const Check> CgroupDriverChecks();
 std::span<const Check> KubeletChecks();
 std::span<const Check> PluginChecks();
 std::span<const Check> ClusterChecks();

@@ -189,54 +189,6 @@ void LittleLocked(const Facts& facts, Findings& findings) {
   }
 }
 
-// A line of TOML that is no comment says so.
-bool Says(std::string_view text, std::string_view wanted) {
-  const std::vector<std::string_view> lines = Split(text, '\n');
-  return std::ranges::any_of(lines, [&](std::string_view line) { return Trim(line) == wanted; });
-}
-
-std::string WithSystemdCgroup(std::string_view text) {
-  std::string edited;
-  for (const std::string_view line : Split(text, '\n')) {
-    if (Trim(line) == "SystemdCgroup = false") {
-      edited += fmt::format("{}SystemdCgroup = true\n", line.substr(0, line.find('S')));
-    } else {
-      edited += fmt::format("{}\n", line);
-    }
-  }
-  edited.pop_back();
-  return edited;
-}
-
-void CgroupDrivers(const Facts& facts, Findings& findings) {
-  if (facts.kubelet.cgroup_driver != "systemd") {
-    return;
-  }
-  for (const EngineFacts& one : facts.containers.engines) {
-    // Where it says nothing the kubelet of newer versions asks it; only a plain no is a fault.
-    if (one.engine.kind == engine::Kind::kContainerd && !one.engine.is_template &&
-        Says(one.config, "SystemdCgroup = false") && !Says(one.config, "SystemdCgroup = true")) {
-      findings.Add(fmt::format("the kubelet says cgroupDriver: systemd, {} SystemdCgroup = false",
-                               one.engine.config_file),
-                   {fmt::format("sed -i 's/SystemdCgroup = false/SystemdCgroup = true/' {}",
-                                one.engine.config_file),
-                    fmt::format("systemctl restart {} kubelet", one.engine.Id())},
-                   FileEdit{one.engine.config_file, WithSystemdCgroup(one.config), one.config});
-    }
-  }
-}
-
-void CgroupfsOnSystemd(const Facts& facts, Findings& findings) {
-  if (facts.containers.has_systemd && facts.kubelet.cgroup_driver == "cgroupfs") {
-    findings.Add(
-        fmt::format("{} says cgroupDriver: cgroupfs", facts.kubelet.config_path),
-        {"# drain the node",
-         fmt::format("sed -i 's/^cgroupDriver:.*/cgroupDriver: systemd/' {}",
-                     facts.kubelet.config_path),
-         "# the same in the engine: SystemdCgroup = true", "systemctl restart containerd kubelet"});
-  }
-}
-
 // The host's default, unless somebody has asked for it.
 std::vector<std::string> LeaveCgroupV1(const Facts& facts) {
   std::vector<std::string> mend;
@@ -337,15 +289,6 @@ constexpr std::array kChecks = {
           "RDMA, and NCCL with it, locks the memory that cards read. Containers inherit the limit "
           "of their engine: ibv_reg_mr says \"Cannot allocate memory\".",
           LittleLocked},
-    Check{"cgroup-driver-differs", "Kubelet and engine use different cgroup drivers",
-          Severity::kError,
-          "Two managers of one tree: pods fail to start or lose their limits under load.",
-          CgroupDrivers},
-    Check{
-        "cgroup-driver-cgroupfs", "The kubelet goes past systemd for cgroups", Severity::kWarning,
-        "systemd owns the cgroups of such a host. With cgroupfs the kubelet writes to them beside "
-        "it; a reload of systemd takes back what it does not know, device rules included.",
-        CgroupfsOnSystemd},
     Check{"cgroup-v1", "The host runs cgroup v1", Severity::kWarning,
           "Kubernetes has put v1 on its way out: from 1.35 on a kubelet refuses to start on it. v1 "
           "is the default of RHEL 8, Amazon Linux 2, Ubuntu 20.04 and older SLES.",

@@ -1,9 +1,11 @@
 // The nodes in /dev by which programs reach the driver.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/device/mig.h"
 #include "src/doctor/check.h"
 #include "src/doctor/facts.h"
 
@@ -23,11 +25,20 @@ void NoControl(const Facts& facts, Findings& findings) {
   }
 }
 
+// The driver gives its GPUs the lowest numbers that are free. It says which in
+// /proc/driver/nvidia/gpus/*/information: to read that waits for its locks, for ever where a GPU
+// hangs, and wakes one that sleeps.
 void NoGpuNode(const Facts& facts, Findings& findings) {
-  for (const unsigned minor : facts.devices.gpu_minors) {
+  const size_t there =
+      static_cast<size_t>(std::ranges::count_if(facts.devices.names, [](const std::string& name) {
+        return host::NumberedNode(name, "nvidia").has_value();
+      }));
+  size_t missing = facts.devices.gpu_count - std::min(there, facts.devices.gpu_count);
+  for (size_t minor = 0; missing > 0 && minor < facts.devices.gpu_count; ++minor) {
     if (!IsThere(facts, fmt::format("nvidia{}", minor))) {
-      findings.Add(fmt::format("the driver has a GPU with minor {}, /dev/nvidia{} is not there",
-                               minor, minor),
+      --missing;
+      findings.Add(fmt::format("the driver has {} GPUs, /dev/nvidia{} is not there",
+                               facts.devices.gpu_count, minor),
                    {fmt::format("nvidia-modprobe -c {}", minor)});
     }
   }
@@ -73,7 +84,11 @@ void Closed(const Facts& facts, Findings& findings) {
 }
 
 void NoMigNodes(const Facts& facts, Findings& findings) {
-  if (facts.devices.mig_monitor &&
+  // The driver has that file for every GPU since 450, those without MIG too.
+  const bool has_mig = std::ranges::any_of(facts.pci.gpus, [](const GpuFacts& gpu) {
+    return !device::MigProfiles(gpu.pci.device_id).empty();
+  });
+  if (has_mig && facts.devices.mig_monitor &&
       facts.devices.nodes.FindCap(*facts.devices.mig_monitor) == nullptr) {
     findings.Add(fmt::format("the driver offers MIG, /dev/nvidia-caps/nvidia-cap{} is not there",
                              *facts.devices.mig_monitor),

@@ -26,6 +26,8 @@ struct Diagnosis {
 // Pure. `only`: ids of checks; empty: all. Errors: NotFound (no such check).
 StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>& only);
 
+// Of all findings; info where there are none.
+Severity WorstOf(const Diagnosis& diagnosis);
 // Whether nothing keeps GPUs from being used: no finding is an error or a warning.
 bool IsWell(const Diagnosis& diagnosis);
 

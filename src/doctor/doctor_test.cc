@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <fstream>
@@ -23,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 TEST(DoctorTest, TheDocumentationIsTheTable) {
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/doctor.md");
@@ -48,6 +50,7 @@ TEST(DoctorTest, OfAHostWithoutGpusOnlyThatIsSaid) {
   ASSERT_OK(diagnosis.status());
   ASSERT_THAT(diagnosis->findings, SizeIs(1));
   EXPECT_EQ(diagnosis->findings[0].id, "pci-no-gpu");
+  EXPECT_EQ(WorstOf(*diagnosis), Severity::kInfo);
 }
 
 TEST(DoctorTest, TellsWhatItMayNotSee) {
@@ -81,6 +84,88 @@ TEST(DoctorTest, ABusThatCanNotBeReadIsNotOneWithoutGpus) {
   host.Write("sys/bus/pci/devices", "");
   EXPECT_THAT(host.Ids(), Not(Contains("pci-no-gpu")));
   EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("sys/bus/pci/devices")));
+}
+
+TEST(DoctorTest, TheWorstFindingCounts) {
+  Diagnosis diagnosis;
+  EXPECT_TRUE(IsWell(diagnosis));
+  diagnosis.findings = {{.severity = Severity::kWarning}, {.severity = Severity::kInfo}};
+  EXPECT_EQ(WorstOf(diagnosis), Severity::kWarning);
+  diagnosis.findings.push_back({.severity = Severity::kError});
+  EXPECT_EQ(WorstOf(diagnosis), Severity::kError);
+  EXPECT_FALSE(IsWell(diagnosis));
+}
+
+TEST(DoctorTest, WithoutSysfsNothingIsSaidOfGpus) {
+  const WellHost host;
+  host.Remove("sys");
+  EXPECT_THAT(host.Ids(), Not(Contains("pci-no-gpu")));
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("no /sys/bus here")));
+}
+
+TEST(DoctorTest, AListOfKeysThatIsNotShownIsNotOneWithoutTheKey) {
+  const WellHost host;
+  host.Unload();
+  host.Remove("sys/firmware/efi/efivars/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23");
+  EXPECT_THAT(host.Ids(), Not(Contains("secureboot-key-unknown")));
+  EXPECT_THAT(host.Look().unseen, Contains(HasSubstr("whether the firmware knows")));
+}
+
+TEST(DoctorTest, ALongListOfKeysIsReadWhole) {
+  const WellHost host;
+  host.Unload();
+  const std::string list = "sys/firmware/efi/efivars/MokListRT";
+  host.Write(list + "-605dab50-e046-4300-abb6-3dd810dd8b23", "others");
+  EXPECT_THAT(host.Ids(), Contains("secureboot-key-unknown"));
+  host.Write(list + "1-605dab50-e046-4300-abb6-3dd810dd8b23", "a key of this host");
+  EXPECT_THAT(host.Ids(), Not(Contains("secureboot-key-unknown")));
+  host.Write("sys/firmware/efi/mok-variables/MokListRT", "others");
+  EXPECT_THAT(host.Ids(), Contains("secureboot-key-unknown"));
+}
+
+TEST(DoctorTest, FilesOfDistributionsSetGatesToo) {
+  const WellHost host;
+  host.Write("etc/rancher/k3s/config.yaml",
+             "kubelet-arg:\n  - feature-gates=Accelerators=true\n  - v=2\n");
+  host.Write("var/snap/microk8s/current/args/kubelet", "--feature-gates=\"HugePages=true\"\n");
+  host.AddProcess(720, "kubelet",
+                  {"/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml",
+                   "--config-dir=/etc/kubernetes/kubelet.conf.d"});
+  host.Write("etc/kubernetes/kubelet.conf.d/10.conf",
+             "cgroupDriver: systemd\nfeatureGates:\n  DevicePlugins: true\n");
+  std::vector<std::string> evidence;
+  for (const Finding& finding : host.Look().findings) {
+    EXPECT_EQ(finding.id, "kubelet-gate-gone");
+    evidence.push_back(finding.evidence);
+  }
+  EXPECT_THAT(evidence, UnorderedElementsAre(HasSubstr("k3s/config.yaml sets Accelerators"),
+                                             HasSubstr("args/kubelet sets HugePages"),
+                                             HasSubstr("10.conf sets DevicePlugins")));
+  host.Mend();
+  EXPECT_EQ(host.dir().ReadFile("etc/kubernetes/kubelet.conf.d/10.conf"),
+            "cgroupDriver: systemd\n");
+}
+
+TEST(DoctorTest, ALaterFileOfTheKubeletDecides) {
+  const WellHost host;
+  host.Write(kKubeletVersion, "Kubernetes v1.29.4\n");
+  host.AddProcess(720, "kubelet", {"/usr/bin/kubelet", "--config-dir=/etc/kubelet.conf.d"});
+  host.Write("var/lib/kubelet/config.yaml",
+             "cgroupDriver: systemd\nfeatureGates:\n  DevicePluginCDIDevices: false\n");
+  EXPECT_THAT(host.Ids(), Contains("kubelet-gate-off"));
+  host.Write("etc/kubelet.conf.d/10.conf", "featureGates:\n  DevicePluginCDIDevices: true\n");
+  EXPECT_THAT(host.Ids(), Not(Contains("kubelet-gate-off")));
+}
+
+TEST(DoctorTest, TheRootOfMicrok8sIsFound) {
+  const WellHost host;
+  host.AddProcess(720, "kubelite", {"/snap/microk8s/1/kubelite"});
+  host.Write("var/snap/microk8s/current/args/kubelet",
+             "--root-dir=${SNAP_COMMON}/var/lib/kubelet\n");
+  const Diagnosis diagnosis = host.Look();
+  const auto moved = std::ranges::find(diagnosis.findings, "kubelet-root-moved", &Finding::id);
+  ASSERT_NE(moved, diagnosis.findings.end());
+  EXPECT_THAT(moved->evidence, HasSubstr("/var/snap/microk8s/common/var/lib/kubelet"));
 }
 
 TEST(DoctorTest, MendsAreInTheWordsOfTheDistribution) {

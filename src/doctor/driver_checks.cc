@@ -47,7 +47,8 @@ void NoLibraries(const Facts& facts, Findings& findings) {
                                                     BranchOf(facts), UbuntuLine(facts)),
                               .rhel = "nvidia-driver-cuda",
                               .suse = "nvidia-compute-utils-G06"});
-    mend.emplace_back("# a driver that lies in a container: name its place with --driver-root");
+    mend.insert(mend.begin(),
+                "# a driver that lies in a container: name its place with --driver-root");
     findings.Add(fmt::format("module {} is loaded, no libcuda or libnvidia-ml below {}",
                              facts.driver.module_version, facts.driver.driver_root),
                  std::move(mend));

@@ -38,7 +38,33 @@ std::string UpstreamVersion(std::string_view version) {
   return host::IsDriverVersion(version) ? std::string(version) : std::string();
 }
 
-void NotePackage(std::string_view name, std::string_view text, InstallFacts& facts) {
+// The kernel looks there first: an operator's driver container sets it to a folder of its own.
+bool HasOwnFirmware(Sight& sight, const std::string& version) {
+  const std::string folder = sight.Line("sys/module/firmware_class/parameters/path");
+  return !folder.empty() && !version.empty() &&
+         sight.host().Exists(fmt::format("{}/nvidia/{}", folder, version));
+}
+
+// Modules that were built for one kernel stay beside it, of the driver's version of that day:
+// "kmod-nvidia-6.5.6-300.fc39.x86_64", "kmod-nvidia-535.104.05-5.14.0-362.8.1".
+bool IsForAnotherKernel(std::string_view name, std::string_view release) {
+  if (!name.starts_with("kmod-nvidia-") || release.empty()) {
+    return false;
+  }
+  bool has_kernel = false;
+  for (size_t at = name.find('-'); at != std::string_view::npos; at = name.find('-', at + 1)) {
+    const std::string_view rest = name.substr(at + 1);
+    if (!rest.empty() && release.starts_with(rest)) {
+      return false;
+    }
+    const size_t dot = rest.find_first_not_of("0123456789");
+    has_kernel |= dot != 0 && dot != std::string_view::npos && rest[dot] == '.';
+  }
+  return has_kernel;
+}
+
+void NotePackage(std::string_view name, std::string_view text, std::string_view release,
+                 InstallFacts& facts) {
   const std::string version = UpstreamVersion(Trim(text));
   if (version.empty()) {
     return;
@@ -53,7 +79,7 @@ void NotePackage(std::string_view name, std::string_view text, InstallFacts& fac
     return;
   }
   const auto starts = [name](std::string_view start) { return name.starts_with(start); };
-  if (std::ranges::any_of(kDriverPackages, starts)) {
+  if (std::ranges::any_of(kDriverPackages, starts) && !IsForAnotherKernel(name, release)) {
     facts.packages[std::string(name)] = version;
   }
 }
@@ -73,10 +99,11 @@ void AskRpm(Sight& sight, sys::ProgramRunner& runner, InstallFacts& facts) {
                           result.ok() ? sys::Describe(*result) : Message(result.status())));
     return;
   }
+  const std::string release = sight.Line("proc/sys/kernel/osrelease");
   for (const std::string_view line : Split(result->out, '\n')) {
     const std::vector<std::string_view> words = Words(line);
     if (words.size() == 2) {
-      NotePackage(words[0], words[1], facts);
+      NotePackage(words[0], words[1], release, facts);
     }
   }
 }
@@ -93,7 +120,7 @@ void ReadPackages(Sight& sight, InstallFacts& facts) {
     } else if (line.starts_with("Status: ")) {
       is_installed = line.ends_with(" ok installed");
     } else if (line.starts_with("Version: ") && is_installed) {
-      NotePackage(name, line.substr(9), facts);
+      NotePackage(name, line.substr(9), "", facts);
     }
   }
 }
@@ -109,17 +136,6 @@ std::optional<bool> IsCudaInCache(const sys::Root& driver) {
   }
   return std::ranges::any_of(
       *entries, [](const host::LdCacheEntry& entry) { return entry.name == "libcuda.so.1"; });
-}
-
-std::optional<unsigned> DeviceMinor(std::string_view information) {
-  for (const std::string_view line : Split(information, '\n')) {
-    constexpr std::string_view kKey = "Device Minor:";
-    if (line.starts_with(kKey)) {
-      const auto minor = ParseUint(Trim(line.substr(kKey.size())));
-      return minor ? std::optional<unsigned>(static_cast<unsigned>(*minor)) : std::nullopt;
-    }
-  }
-  return std::nullopt;
 }
 
 void NoteClosed(Sight& sight, const std::string& path, DeviceFacts& facts) {
@@ -144,6 +160,7 @@ InstallFacts ReadInstallFacts(Sight& sight, sys::ProgramRunner& runner, Family f
         !driver.module_version.empty() &&
         root.driver.Exists(fmt::format("{}/nvidia/{}", folder, driver.module_version));
   }
+  facts.has_firmware |= HasOwnFirmware(sight, driver.module_version);
   facts.is_cuda_in_cache = IsCudaInCache(root.driver);
   facts.has_fabric_manager = !engine::FindProgram(root.driver, "nv-fabricmanager").empty();
   return facts;
@@ -168,13 +185,7 @@ DeviceFacts ReadDeviceFacts(Sight& sight) {
       NoteClosed(sight, node->path, facts);
     }
   }
-  for (const std::string& name : sight.Names("proc/driver/nvidia/gpus")) {
-    const std::string text =
-        sight.Text(fmt::format("proc/driver/nvidia/gpus/{}/information", name)).value_or("");
-    if (const std::optional<unsigned> minor = DeviceMinor(text)) {
-      facts.gpu_minors.insert(*minor);
-    }
-  }
+  facts.gpu_count = sight.Names("proc/driver/nvidia/gpus").size();
   const auto monitor = sight.Text("proc/driver/nvidia/capabilities/mig/monitor");
   if (monitor) {
     const StatusOr<unsigned> minor = host::ParseCapMinor(*monitor);

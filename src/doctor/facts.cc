@@ -77,6 +77,22 @@ std::string DefaultTarget(Sight& sight) {
   return {};
 }
 
+// Where the driver's files lie when they are not among the host's: in the container of an operator,
+// or where GKE's installer puts them. Only where nobody has named a place.
+std::optional<host::DriverRoot> FindOtherRoot(const host::DriverRoot& root,
+                                              const host::DriverFacts& driver) {
+  if (!driver.library_versions.empty() || root.driver.path() != root.host.path()) {
+    return std::nullopt;
+  }
+  for (const char* folder : {"/run/nvidia/driver", "/home/kubernetes/bin/nvidia"}) {
+    StatusOr<host::DriverRoot> other = host::OpenDriverRoot(root.host.path(), folder, "");
+    if (other.ok() && !host::ReadDriverFacts(*other).library_versions.empty()) {
+      return *std::move(other);
+    }
+  }
+  return std::nullopt;
+}
+
 void NoteUnheard(Facts& facts) {
   for (const std::string& reason : facts.heard.unheard) {
     facts.unseen.push_back(reason);
@@ -141,12 +157,21 @@ SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci) {
 Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Heard heard) {
   Facts facts;
   Sight sight(root.host, facts.unseen);
+  facts.place = ReadPlace(sight);
   facts.pci = ReadPciFacts(sight);
   facts.kernel = ReadKernelFacts(sight, runner);
   MarkGuestGpus(facts.pci, facts.kernel);
   facts.system = ReadSystemFacts(sight, facts.pci);
   facts.driver = host::ReadDriverFacts(root);
-  facts.install = ReadInstallFacts(sight, runner, facts.system.family, root, facts.driver);
+  const std::optional<host::DriverRoot> other = FindOtherRoot(root, facts.driver);
+  if (other) {
+    facts.driver = host::ReadDriverFacts(*other);
+  }
+  facts.install =
+      ReadInstallFacts(sight, runner, facts.system.family, other ? *other : root, facts.driver);
+  if (other) {
+    facts.install.is_cuda_in_cache = std::nullopt;  // its cache is for its own container
+  }
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
   facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes);

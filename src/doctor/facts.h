@@ -147,7 +147,7 @@ InstallFacts ReadInstallFacts(Sight& sight, sys::ProgramRunner& runner, Family f
 struct DeviceFacts {
   host::DeviceNodes nodes;
   std::set<std::string> names;          // of all that begins with "nvidia" in /dev
-  std::set<unsigned> gpu_minors;        // that the driver has: N of /dev/nvidia<N>
+  size_t gpu_count = 0;                 // that the driver has
   std::vector<std::string> closed;      // nodes that not everybody may open: "/dev/nvidia0 (0660)"
   std::optional<unsigned> mig_monitor;  // the capability that MIG monitoring needs
 };
@@ -203,7 +203,16 @@ void MarkGuestGpus(PciFacts& pci, const KernelFacts& kernel);
 // "10de:20b5" of the kernel's command line and of an "options vfio-pci ids=…" line.
 std::set<std::string> GuestIds(std::string_view text);
 
+enum class Place : uint8_t {
+  kHost,
+  kWsl,
+  kJetson,
+  kContainer,  // one that sees no root but its own
+};
+Place ReadPlace(Sight& sight);
+
 struct Facts {
+  Place place = Place::kHost;
   PciFacts pci;
   KernelFacts kernel;
   SystemFacts system;

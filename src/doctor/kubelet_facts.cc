@@ -101,12 +101,54 @@ void ReadFlags(Sight& sight, KubeletFacts& facts) {
   for (const std::string_view path : kFlagFiles) {
     ReadFlagFile(sight, std::string(path), facts);
   }
+  for (const HandedFlags& handed : facts.handed) {
+    NoteFlags(handed.flags, handed.path, facts);
+  }
   std::set<std::string> names;  // a file of /etc hides one of the same name elsewhere
   for (const std::string_view folder : kDropIns) {
     for (const std::string& name : sight.Names(folder)) {
       if (name.ends_with(".conf") && names.insert(name).second) {
         ReadFlagFile(sight, fmt::format("{}/{}", folder, name), facts);
       }
+    }
+  }
+}
+
+void NoteConfig(const KubeletConfig& config, const std::string& path, KubeletFacts& facts) {
+  facts.cgroup_driver = config.cgroup_driver.empty() ? facts.cgroup_driver : config.cgroup_driver;
+  facts.engine_endpoint =
+      config.engine_endpoint.empty() ? facts.engine_endpoint : config.engine_endpoint;
+  if (config.fails_on_cgroup_v1) {
+    facts.fails_on_cgroup_v1 = config.fails_on_cgroup_v1;
+  }
+  for (const auto& [name, is_on] : config.gates) {
+    // A later file decides, an earlier one still names the gate.
+    for (KubeletSetting& gate : facts.gates) {
+      gate.is_on = gate.name == name ? is_on : gate.is_on;
+    }
+    facts.gates.push_back({.name = name, .is_on = is_on, .path = path});
+  }
+}
+
+// Parts of the configuration in --config-dir, in the order of their names. Source: KEP 3983.
+void ReadConfigDropIns(Sight& sight, KubeletFacts& facts) {
+  const std::string folder = facts.daemon ? facts.daemon->Flag({"--config-dir"}) : "";
+  if (folder.empty()) {
+    return;
+  }
+  for (const std::string& name : sight.Names(folder)) {
+    const std::string path = fmt::format("{}/{}", folder, name);
+    const std::optional<std::string> text =
+        name.ends_with(".conf") ? sight.Text(path) : std::nullopt;
+    if (!text) {
+      continue;
+    }
+    const StatusOr<KubeletConfig> config = ParseKubeletConfig(*text, path);
+    if (config.ok()) {
+      NoteConfig(*config, path, facts);
+      facts.files[path] = {.text = *text, .is_config = true};
+    } else {
+      facts.config_problem = std::string(Message(config.status()));
     }
   }
 }
@@ -124,11 +166,7 @@ void ReadConfig(Sight& sight, KubeletFacts& facts) {
     facts.config_problem = std::string(Message(config.status()));
     return;
   }
-  facts.cgroup_driver = config->cgroup_driver;
-  facts.fails_on_cgroup_v1 = config->fails_on_cgroup_v1;
-  for (const auto& [name, is_on] : config->gates) {
-    facts.gates.push_back({.name = name, .is_on = is_on, .path = path});
-  }
+  NoteConfig(*config, path, facts);
   const StatusOr<struct stat> info = sight.host().Stat(path);
   facts.is_config_newer =
       info.ok() && facts.daemon &&
@@ -200,6 +238,20 @@ void ReadCheckpoint(Sight& sight, KubeletFacts& facts) {
   }
 }
 
+// The value that counts of a flag: of the process, else of the file that is handed on to it.
+std::string LastFlag(const KubeletFacts& facts, std::string_view flag, const std::string& other) {
+  std::string value = other;
+  for (const HandedFlags& handed : facts.handed) {
+    const std::vector<std::string> values = FlagValues(handed.flags, flag);
+    value = values.empty() || values.back().empty() ? value : values.back();
+  }
+  if (facts.daemon) {
+    const std::vector<std::string> values = FlagValues(CommandLine(*facts.daemon), flag);
+    value = values.empty() || values.back().empty() ? value : values.back();
+  }
+  return value;
+}
+
 std::vector<engine::Daemon> FindAgents(Sight& sight) {
   std::vector<engine::Daemon> agents;
   for (engine::Daemon& daemon : engine::FindSystemDaemons(sight.host(), {"kgpu"})) {
@@ -216,12 +268,13 @@ KubeletFacts ReadKubeletFacts(Sight& sight, sys::ProgramRunner& runner) {
   KubeletFacts facts;
   ReadProcess(sight, runner, facts);
   facts.root = std::string(kRoot);
-  if (facts.daemon) {
-    const std::vector<std::string> roots = FlagValues(CommandLine(*facts.daemon), "--root-dir");
-    facts.root = roots.empty() || roots.back().empty() ? facts.root : roots.back();
-  }
+  facts.handed = facts.daemon ? ReadHandedFlags(sight) : std::vector<HandedFlags>();
+  facts.root = LastFlag(facts, "--root-dir", facts.root);
   ReadConfig(sight, facts);
+  ReadConfigDropIns(sight, facts);
   ReadFlags(sight, facts);
+  facts.cgroup_driver = LastFlag(facts, "--cgroup-driver", facts.cgroup_driver);
+  facts.engine_endpoint = LastFlag(facts, "--container-runtime-endpoint", facts.engine_endpoint);
   if (facts.daemon) {
     NoteFlags(CommandLine(*facts.daemon), "", facts);
   }

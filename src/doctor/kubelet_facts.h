@@ -45,6 +45,14 @@ struct KubeletFile {
   bool is_config = false;  // a KubeletConfiguration; else a file of flags
 };
 
+// Flags that a distribution's own file hands on to the kubelet inside it.
+struct HandedFlags {
+  std::string path;
+  std::string flags;  // as on a command line
+};
+// Of k3s, RKE2 and microk8s.
+std::vector<HandedFlags> ReadHandedFlags(Sight& sight);
+
 struct PluginSocket {
   std::string name;  // "nvidia-gpu.sock"
   SocketState state = SocketState::kUnseen;
@@ -59,11 +67,13 @@ struct KubeletFacts {
   std::string config_path;     // "/var/lib/kubelet/config.yaml", where it is there
   std::string config_problem;
   std::string cgroup_driver;               // empty: it does not say
+  std::string engine_endpoint;             // "unix:///run/containerd/containerd.sock"; or empty
   bool is_config_newer = false;            // than the process
   std::optional<bool> fails_on_cgroup_v1;  // as it is told; nothing: by its version
   std::vector<KubeletSetting> gates;
   std::vector<KubeletSetting> flags;  // those that some version no longer takes
   std::map<std::string, KubeletFile> files;
+  std::vector<HandedFlags> handed;
   SocketState registration = SocketState::kUnseen;
   SocketState pod_resources = SocketState::kUnseen;
   std::optional<bool> has_plugins_registry;  // nothing: may not be looked at

@@ -28,8 +28,23 @@ bool IsComment(std::string_view line) {
 struct FlagPlace {
   size_t start = 0;
   size_t value = 0;
-  size_t end = 0;
+  size_t end = 0;   // of the value
+  size_t last = 0;  // behind its quote, where it has one of its own
 };
+
+// Of the flag at `start` whose value begins at `value`, or behind a quote there:
+// --feature-gates="A=true".
+FlagPlace PlaceOf(std::string_view line, size_t start, size_t value) {
+  const char first = value < line.size() ? line[value] : ' ';
+  if (first == '"' || first == '\'') {
+    const size_t end = line.find_first_of(kEndsOfValue, value + 1);
+    if (end != std::string_view::npos && end > value + 1 && line[end] == first) {
+      return FlagPlace{.start = start, .value = value + 1, .end = end, .last = end + 1};
+    }
+  }
+  const size_t end = std::min(line.find_first_of(kEndsOfValue, value), line.size());
+  return FlagPlace{.start = start, .value = value, .end = end, .last = end};
+}
 
 // Where `flag` stands in a line, at or behind `from`; nothing: nowhere.
 std::optional<FlagPlace> FindFlag(std::string_view line, std::string_view flag, size_t from) {
@@ -47,11 +62,9 @@ std::optional<FlagPlace> FindFlag(std::string_view line, std::string_view flag, 
     const bool is_alone =
         ends && (line.substr(after, 1) != " " || line.substr(after + 1, 1) == "-");
     if (is_alone) {
-      return FlagPlace{.start = at, .value = after, .end = after};
+      return FlagPlace{.start = at, .value = after, .end = after, .last = after};
     }
-    const size_t end = line.find_first_of(kEndsOfValue, after + 1);
-    return FlagPlace{
-        .start = at, .value = after + 1, .end = end == std::string_view::npos ? line.size() : end};
+    return PlaceOf(line, at, after + 1);
   }
   return std::nullopt;
 }
@@ -68,7 +81,7 @@ std::string GatesWithout(std::string_view value, const std::set<std::string>& ga
 
 // One blank less, too, where the flag stood between two.
 void Cut(std::string& line, const FlagPlace& place) {
-  size_t end = place.end;
+  size_t end = place.last;
   if (end < line.size() && line[end] == ' ') {
     ++end;
   }
@@ -133,6 +146,7 @@ StatusOr<KubeletConfig> ParseKubeletConfig(std::string_view text, std::string_vi
   if (fails != nullptr && fails->is_bool()) {
     config.fails_on_cgroup_v1 = fails->get_bool();
   }
+  config.engine_endpoint = kube::TextField(tree, {"containerRuntimeEndpoint"});
   const json::value* gates = kube::FindField(tree, {"featureGates"});
   if (gates == nullptr || gates->is_null()) {
     return config;

@@ -17,7 +17,8 @@ using Gates = std::map<std::string, bool>;
 
 // Of a KubeletConfiguration. Source: kubernetes.io, "Kubelet Configuration (v1beta1)".
 struct KubeletConfig {
-  std::string cgroup_driver;  // empty: it does not say
+  std::string cgroup_driver;    // empty: it does not say
+  std::string engine_endpoint;  // the same
   std::optional<bool> fails_on_cgroup_v1;
   Gates gates;
   bool operator==(const KubeletConfig&) const = default;

@@ -84,6 +84,18 @@ TEST(FlagsWithoutTest, TakesGatesAndFlagsOut) {
       "ARGS=\"--feature-gates=B=true --v=2\"\n");
 }
 
+TEST(FlagValuesTest, AValueMayHaveQuotesOfItsOwn) {
+  EXPECT_THAT(FlagValues("--feature-gates=\"A=true,B=true\" --v='2'\n", "--feature-gates"),
+              ElementsAre("A=true,B=true"));
+  EXPECT_THAT(FlagValues("ARGS=\"--feature-gates=\"\n", "--feature-gates"), ElementsAre(""));
+}
+
+TEST(FlagsWithoutTest, TakesAValueOutWithItsQuotes) {
+  EXPECT_EQ(FlagsWithout("--feature-gates=\"A=true,B=true\" --x=\"1\" --v=2\n", {"A"}, {"--x"}),
+            "--feature-gates=\"B=true\" --v=2\n");
+  EXPECT_EQ(FlagsWithout("--feature-gates=\"A=true\" --v=2\n", {"A"}, {}), "--v=2\n");
+}
+
 TEST(FlagsWithoutTest, TakesASwitchOutAndNotTheFlagBehindIt) {
   EXPECT_EQ(FlagsWithout("ARGS=\"--allow-privileged --v=2 --allow-privileged\"\n", {},
                          {"--allow-privileged"}),

@@ -190,6 +190,112 @@ TEST_F(LikeHostTest, AFabricManagersPackageMattersWithSwitchesOnly) {
   EXPECT_THAT(host_.Ids(), IsEmpty());
 }
 
+TEST_F(LikeHostTest, ANodeWithoutGpusMayBeMeantSo) {
+  host_.Unload();
+  host_.Remove("sys/bus/pci/devices");
+  for (const std::string_view path :
+       {"usr/lib", "etc/ld.so.cache", "var/lib/dkms", "lib/modules"}) {
+    host_.Remove(path);
+  }
+  host_.Remove("sys/fs/cgroup/cgroup.controllers");
+  host_.Write("var/lib/kubelet/config.yaml", "featureGates:\n  DevicePlugins: true\n");
+  EXPECT_THAT(host_.Ids(), Contains("pci-no-gpu"));
+  EXPECT_THAT(host_.Troubles(), Not(Contains("pci-no-gpu")));
+  EXPECT_THAT(host_.Ids(), Not(Contains("kubelet-gate-gone")));
+}
+
+TEST_F(LikeHostTest, WslHasItsGpuFromWindows) {
+  host_.Unload();
+  host_.Remove("sys/bus/pci/devices");
+  host_.Write("dev/dxg", "");
+  EXPECT_THAT(host_.Ids(), ElementsAre("place-unusual"));
+  EXPECT_THAT(host_.Troubles(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, AContainerHasNoEngineAndNoKubelet) {
+  host_.Write(".dockerenv", "");
+  EXPECT_THAT(host_.Ids(), IsEmpty());  // with an init system it is a node of kind's
+  host_.Remove("run/systemd");
+  host_.Remove("usr/bin/containerd");
+  host_.Remove("proc");
+  host_.Remove("lib/modules");
+  EXPECT_THAT(host_.Ids(), ElementsAre("place-unusual"));
+}
+
+TEST_F(LikeHostTest, AJetsonHasItsGpuInTheChip) {
+  host_.Remove("sys/bus/pci/devices");
+  host_.Write("proc/device-tree/compatible",
+              std::string_view("nvidia,p3701\0nvidia,tegra234\0", 28));
+  EXPECT_THAT(host_.Ids(), ElementsAre("place-unusual"));
+}
+
+TEST_F(LikeHostTest, TheDriverOfAnOperatorLiesInItsContainer) {
+  host_.Write(
+      "proc/driver/nvidia/version",
+      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.104.05  Release Build\n");
+  for (const std::string_view path :
+       {"usr/lib/x86_64-linux-gnu", "usr/lib/firmware", "etc/ld.so.cache"}) {
+    host_.Remove(path);
+  }
+  EXPECT_THAT(host_.Troubles(), Contains("driver-libraries-missing"));
+  EXPECT_THAT(host_.Troubles(), Contains("driver-firmware-missing"));
+  const std::string folder = "run/nvidia/driver/";
+  host_.tree().AddLibrary(folder + "usr/lib/x86_64-linux-gnu", "libcuda");
+  host_.tree().AddLibrary(folder + "usr/lib/x86_64-linux-gnu", "libnvidia-ml");
+  host_.Write(folder + "lib/firmware/nvidia/535.104.05/gsp_ga10x.bin", "x");
+  EXPECT_THAT(host_.Troubles(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, TheKernelMayBeToldWhereFirmwareIs) {
+  host_.Write(
+      "proc/driver/nvidia/version",
+      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.104.05  Release Build\n");
+  host_.Remove("usr/lib/firmware");
+  EXPECT_THAT(host_.Troubles(), Contains("driver-firmware-missing"));
+  host_.Write("sys/module/firmware_class/parameters/path", "/opt/firmware\n");
+  host_.Write("opt/firmware/nvidia/535.104.05/gsp_ga10x.bin", "x");
+  EXPECT_THAT(host_.Ids(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, GpusWithoutMigHaveNoNodesOfIt) {
+  host_.Write("proc/driver/nvidia/capabilities/mig/monitor",
+              "DeviceFileMinor: 2\nDeviceFileMode: 292\nDeviceFileModify: 1\n");
+  EXPECT_THAT(host_.Troubles(), ElementsAre("dev-mig-missing"));
+  for (const std::string_view gpu : {kGpu, kSecondGpu}) {
+    host_.Write(fmt::format("{}/{}/device", PortFolder(gpu), gpu), "0x1eb8\n");
+  }
+  EXPECT_THAT(host_.Ids(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, AnEngineThatTheKubeletFollowsDoesNotDiffer) {
+  host_.Write("etc/containerd/config.toml", "version = 3\n");
+  EXPECT_THAT(host_.Ids(), ElementsAre("cgroup-driver-cgroupfs"));
+  host_.Write(kKubeletVersion, "Kubernetes v1.30.4\n");
+  EXPECT_THAT(host_.Ids(), ElementsAre("cgroup-driver-differs"));
+  host_.Write("etc/containerd/conf.d/50.toml", "SystemdCgroup=true # ours\n");
+  EXPECT_THAT(host_.Ids(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, AnotherEnginesContainerdDoesNotMatterToTheKubelet) {
+  host_.Write(kKubeletVersion, "Kubernetes v1.30.4\n");
+  host_.Write("etc/containerd/config.toml", "disabled_plugins = [\"cri\"]\n");
+  EXPECT_THAT(host_.Troubles(), Not(Contains("cgroup-driver-differs")));
+  host_.Write("etc/containerd/config.toml", "version = 3\n");
+  host_.AddProcess(720, "kubelet",
+                   {"/usr/bin/kubelet", "--container-runtime-endpoint=unix:///run/crio/crio.sock"});
+  EXPECT_THAT(host_.Troubles(), Not(Contains("cgroup-driver-differs")));
+}
+
+TEST(PackagesTest, ModulesOfOtherKernelsMayBeOlder) {
+  const WellHost host(Family::kRhel);
+  host.Write(kRpmPackages,
+             "kmod-nvidia-5.14.0-1.el9.x86_64 525.60.13\nkmod-nvidia-525.60.13-5.14.0-1 525.60.13\n"
+             "kmod-nvidia-6.1.0-18-amd64 535.104.05\nnvidia-driver-cuda 535.104.05\n");
+  EXPECT_THAT(host.Ids(), Not(Contains("driver-packages-differ")));
+  host.Write(kRpmPackages, "kmod-nvidia-6.1.0-18 525.60.13\nnvidia-driver-cuda 535.104.05\n");
+  EXPECT_THAT(host.Ids(), Contains("driver-packages-differ"));
+}
+
 TEST(StaleSpecTest, AFileIsToldOfOnce) {
   const WellHost host;
   host.Write("var/run/cdi/kgpu.dev-gpu.json",

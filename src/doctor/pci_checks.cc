@@ -28,10 +28,18 @@ std::vector<GpuFacts> Present(const Facts& facts) {
 }
 
 void NoGpu(const Facts& facts, Findings& findings) {
-  if (facts.pci.gpus.empty() && !facts.pci.is_unseen) {
-    findings.Add("no device of vendor 10de with class 0300 or 0302 on the PCI bus",
-                 {"lspci -nn -d 10de:", "echo 1 > /sys/bus/pci/rescan",
-                  "# seat the card again, or hand it to this virtual machine"});
+  if (!facts.pci.gpus.empty() || facts.pci.is_unseen || facts.place != Place::kHost) {
+    return;
+  }
+  constexpr std::string_view kEvidence =
+      "no device of vendor 10de with class 0300 or 0302 on the PCI bus";
+  std::vector<std::string> mend = {"lspci -nn -d 10de:", "echo 1 > /sys/bus/pci/rescan",
+                                   "# seat the card again, or hand it to this virtual machine"};
+  if (facts.has_driver()) {
+    findings.Add(fmt::format("{}, and NVIDIA's driver is installed", kEvidence), std::move(mend));
+  } else {
+    mend.insert(mend.begin(), "# nothing to do where this node is to have none");
+    findings.AddInfo(std::string(kEvidence), std::move(mend));
   }
 }
 
@@ -234,7 +242,8 @@ constexpr std::array kChecks = {
     Check{"pci-no-gpu", "No NVIDIA GPU on the PCI bus", Severity::kError,
           "Everything else needs a card that the kernel sees. A card that is not seated or has no "
           "power does not show, nor does one that its hypervisor did not hand over. In a container "
-          "mount the host's /sys and name its place with --host-root.",
+          "mount the host's /sys and name its place with --host-root. Where nothing of NVIDIA's "
+          "driver is installed it is a remark only.",
           NoGpu},
     Check{"pci-gpu-off-bus", "A GPU has fallen off the bus", Severity::kError,
           "Its configuration space reads as all ones: the card no longer answers at all. Only a "

@@ -127,8 +127,13 @@ PciFacts ReadPciFacts(Sight& sight) {
   PciFacts facts;
   const StatusOr<std::vector<host::PciDevice>> devices = host::ScanNvidiaPci(sight.host());
   if (!devices.ok()) {
-    facts.is_unseen = devices.status().code() != StatusCode::kNotFound;
+    // Without a bus at all, sysfs is not mounted here: that is not a bus without GPUs.
+    const bool has_bus = sight.host().Exists("sys/bus");
+    facts.is_unseen = devices.status().code() != StatusCode::kNotFound || !has_bus;
     sight.Note(devices.status());
+    if (!has_bus) {
+      sight.Say("GPUs on the PCI bus: there is no /sys/bus here");
+    }
   } else {
     for (const host::PciDevice& device : *devices) {
       if (device.is_gpu()) {

@@ -53,9 +53,10 @@ std::vector<Broken> BrokenCgroups() {
   return {
       {"cgroup-driver-differs",
        [](const WellHost& host) {
+         host.Write(kKubeletVersion, "Kubernetes v1.30.4\n");
          host.Write(kContainerd,
                     "version = 3\n# by hand\n[plugins.'io.containerd.cri.v1.runtime'.containerd."
-                    "runtimes.runc.options]\n  SystemdCgroup = false\n");
+                    "runtimes.runc.options]\n  SystemdCgroup=false  # as shipped\n");
        }},
       {"cgroup-driver-cgroupfs",
        [](const WellHost& host) { host.Write(kKubelet, "cgroupDriver: \"cgroupfs\"\n"); }},

@@ -21,6 +21,7 @@ std::string ConfigWithAcs(char control) {
 std::vector<Broken> BrokenHardware() {
   return {
       {"pci-no-gpu", [](const WellHost& host) { host.Remove("sys/bus/pci/devices"); }},
+      {"place-unusual", [](const WellHost& host) { host.Write("dev/dxg", ""); }},
       {"pci-gpu-off-bus",
        [](const WellHost& host) { host.WriteGpu("config", std::string(64, '\xff')); }},
       {"pci-gpu-held-by-other-driver",

@@ -86,6 +86,10 @@ void WellHost::AddDistribution(Family family) const {
   }
   if (family != Family::kUbuntu) {
     host_.AddProgram("usr/bin/rpm");
+    Write(kRpmPackages,
+          "kmod-nvidia-open-dkms 535.104.05\nnvidia-driver-cuda 535.104.05\n"
+          "nvidia-open-driver-G06-signed-kmp-default 535.104.05_k6.4.0\n"
+          "nvidia-container-toolkit 1.17.3\n");
   }
   Write(fmt::format("lib/modules/{}/{}", kRelease, file), "packed");
   Write(fmt::format("lib/modules/{}/modules.dep", kRelease),
@@ -217,10 +221,7 @@ Diagnosis WellHost::Look() const {
   runner.Answer("/usr/bin/containerd --version", "containerd github.com/containerd v2.0.1 x\n");
   runner.Answer("/usr/bin/dockerd --version", "Docker version 20.10.24, build x\n");
   runner.Answer("/usr/sbin/modinfo", "filename: nvidia.ko\nsigner: the distribution\n");
-  runner.Answer("/usr/bin/rpm -qa",
-                "kmod-nvidia-open-dkms 535.104.05\nnvidia-driver-cuda 535.104.05\n"
-                "nvidia-open-driver-G06-signed-kmp-default 535.104.05_k6.4.0\n"
-                "nvidia-container-toolkit 1.17.3\n");
+  runner.Answer("/usr/bin/rpm -qa", dir().ReadFile(kRpmPackages));
   runner.Answer("/usr/sbin/runc --version", dir().ReadFile(kRuncVersion));
   runner.Answer("/usr/bin/kubelet --version", dir().ReadFile(kKubeletVersion));
   auto diagnosis = Diagnose(GatherFacts(*root, runner, Hear()), {});

@@ -26,6 +26,7 @@ inline constexpr std::string_view kAgentStatus = "heard/agent.json";
 inline constexpr std::string_view kNode = "heard/node.json";
 inline constexpr std::string_view kPods = "heard/pods.json";
 inline constexpr std::string_view kAgentSets = "heard/sets.json";
+inline constexpr std::string_view kRpmPackages = "heard/rpm";
 inline constexpr std::string_view kRuncVersion = "heard/runc-version";
 inline constexpr std::string_view kKubeletVersion = "heard/kubelet-version";
 
