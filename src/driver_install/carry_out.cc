@@ -71,7 +71,7 @@ StatusOr<Next> Run::DoStep(size_t index) {
       RETURN_IF_ERROR(PassOver(work, why));
       return Next::kGoOn;
     }
-    if (const Status looked = LookBefore(work); !looked.ok()) {
+    if (Status looked = LookBefore(work); !looked.ok()) {
       record = StepRecord{};
       return looked;
     }
@@ -96,7 +96,7 @@ StatusOr<Next> Run::DoSteps() {
     if (state == StepState::kDone || state == StepState::kPassedOver) {
       continue;
     }
-    const StatusOr<Next> next = DoStep(index);
+    StatusOr<Next> next = DoStep(index);
     if (!next.ok()) {
       return Annotate(next.status(), "{}", NameOf(index));
     }
@@ -188,7 +188,7 @@ Status Run::GoBack() {
   journal_.phase = Phase::kGoingBack;
   RETURN_IF_ERROR(Save());
   for (size_t index = journal_.steps.size(); index-- > 0;) {
-    const Status undone = UndoStep(index);
+    Status undone = UndoStep(index);
     if (undone.ok()) {
       continue;
     }
