@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::hours kDeadline{3};
 // As cli::ExitCode::kUnhealthy: the answer itself is bad news.
 constexpr int kBadNews = 7;
+// As cli::ExitCode::kWarned: it works.
+constexpr int kWarned = 9;
 
 std::string_view FirstLine(std::string_view text) {
   text = Trim(text);
@@ -51,7 +53,7 @@ Look ByVerbs::LookAt() {
   if (!result.ok()) {
     return {Condition::kBlocked, std::string(Message(result.status()))};
   }
-  if (result->IsSuccess()) {
+  if (result->IsSuccess() || result->exit.code == kWarned) {
     return {Condition::kReady, ""};
   }
   if (result->exit.code != kBadNews) {

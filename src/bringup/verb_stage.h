@@ -30,7 +30,7 @@ using Words = std::vector<std::string>;
 struct VerbStage {
   std::string id{};
   std::string title{};
-  Words look{};  // exit code 0: ready; 7: needed; any other: blocked. Empty: always needed
+  Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
   bool is_look_final = false;  // what it finds no stage mends: 7 means blocked as well
   Words act{};                 // empty: nothing to do
   Words preview{};

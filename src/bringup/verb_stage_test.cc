@@ -38,6 +38,11 @@ TEST_F(VerbStageTest, IsNeededWhenTheLookIsBadNews) {
   EXPECT_EQ(Make()->LookAt().condition, Condition::kNeeded);
 }
 
+TEST_F(VerbStageTest, AWarningAloneKeepsNothingFromGoingOn) {
+  runner_.Answer("/kgpu driver verify", "warning\n", 9);
+  EXPECT_EQ(Make(true)->LookAt().condition, Condition::kReady);
+}
+
 TEST_F(VerbStageTest, ALookThatFailsBlocks) {
   runner_.Answer("/kgpu driver verify", "", 1, "kgpu: no os-release\n");
   const Look look = Make()->LookAt();
