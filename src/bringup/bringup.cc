@@ -7,6 +7,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/bringup/record.h"
+#include "src/bringup/resume_unit.h"
 
 namespace kgpu::bringup {
 namespace {
@@ -94,12 +95,18 @@ StatusOr<std::optional<UniqueFd>> Lock(const Host& host, const Options& options)
   return lock;
 }
 
-// The unit is there for as long as something waits, and not after that.
-Status KeepResumeUnit(const Report& report, const Host& host, const Options& options) {
-  if (options.is_dry_run) {
-    return OkStatus();
+// The unit is there for as long as something waits, and not after that. That it can not be written
+// takes nothing from what was done.
+void KeepResumeUnit(Report& report, const Host& host, const Options& options) {
+  const bool is_wanted = report.Has(Step::kWaits) && !options.resume.empty();
+  if (const Status kept = is_wanted ? PutResumeUnit(host.disk, host.root, options.resume)
+                                    : RemoveResumeUnit(host.disk);
+      !kept.ok()) {
+    report.notes.emplace_back(Message(kept));
   }
-  return report.Has(Step::kWaits) ? PutResumeUnit(host, options.resume) : RemoveResumeUnit(host);
+  if (report.Has(Step::kWaits) && !(is_wanted && report.notes.empty())) {
+    report.notes.emplace_back("then call kgpu node up again: no unit does that here");
+  }
 }
 
 }  // namespace
@@ -135,17 +142,21 @@ StatusOr<Report> Up(const Stages& stages, const Host& host, const Options& optio
       is_over = IsEnd(one, options);
     }
   }
-  RETURN_IF_ERROR(KeepResumeUnit(report, host, options));
+  if (!options.is_dry_run) {
+    KeepResumeUnit(report, host, options);
+  }
   return report;
 }
 
 StatusOr<Report> Down(const Stages& stages, const Host& host, const Options& options) {
   ASSIGN_OR_RETURN(const std::optional<UniqueFd> lock, Lock(host, options));
   ASSIGN_OR_RETURN(const Record record, ReadRecord(host.root));
-  if (!options.is_dry_run) {
-    RETURN_IF_ERROR(RemoveResumeUnit(host));
-  }
   Report report;
+  if (!options.is_dry_run) {
+    if (const Status removed = RemoveResumeUnit(host.disk); !removed.ok()) {
+      report.notes.emplace_back(Message(removed));
+    }
+  }
   bool is_over = false;
   for (const std::unique_ptr<Stage>& stage : std::views::reverse(stages)) {
     if (std::ranges::find(record.stages, stage->id()) == record.stages.end()) {

@@ -10,10 +10,16 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/bringup/resume_unit.h"
 #include "src/bringup/stage.h"
+#include "src/engine/disk.h"
+#include "src/sys/root.h"
 
 namespace kgpu::bringup {
+
+struct Host {
+  const sys::Root& root;
+  engine::Disk& disk;
+};
 
 enum class Step : uint8_t {
   kReady,       // there was nothing to do
@@ -37,6 +43,8 @@ struct StageReport {
 struct Report {
   std::vector<StageReport> stages;
 
+  std::vector<std::string> notes;  // for people
+
   bool Has(Step step) const;
 };
 
@@ -45,7 +53,8 @@ using Stages = std::vector<std::unique_ptr<Stage>>;
 struct Options {
   std::set<std::string> skipped{};  // ids of stages
   bool is_dry_run = false;
-  // What goes on after a reboot: the program's path on the host and its words.
+  // What goes on after a reboot: the program's path on the host and its words. Empty: a person
+  // does.
   std::vector<std::string> resume{};
   // Before a stage is worked on.
   std::function<void(const Stage&)> on_stage = [](const Stage&) {};

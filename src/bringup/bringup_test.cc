@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/bringup/record.h"
+#include "src/bringup/resume_unit.h"
 #include "src/bringup/test_stage.h"
 #include "src/engine/test_engine_host.h"
 #include "testing/status_matchers.h"
@@ -15,6 +16,7 @@
 namespace kgpu::bringup {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -29,12 +31,9 @@ class BringupTest : public ::testing::Test {
     }
     Get("host").leaves_traces = false;
     Get("host").look = {Condition::kReady, ""};
-    host_.folder().WriteFile("usr/bin/systemctl", "");
-    host_.folder().MakeDir("etc/systemd/system");
-    host_.runner().Answer("/usr/bin/systemctl", "");
   }
   FakeStage& Get(const std::string& id) { return *by_id_.at(id); }
-  Host TheHost() { return {host_.root(), disk_, host_.runner()}; }
+  Host TheHost() { return {host_.root(), disk_}; }
   std::vector<std::string> Steps(const StatusOr<Report>& report) {
     std::vector<std::string> steps;
     if (report.ok()) {
@@ -86,11 +85,30 @@ TEST_F(BringupTest, AUnitGoesOnAfterARebootAndIsGoneThen) {
   const auto unit = host_.root().ReadFile(kResumeUnit);
   ASSERT_OK(unit);
   EXPECT_THAT(*unit, HasSubstr(R"(ExecStart="/opt/kgpu" "node" "up")"));
-  EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl enable kgpu-node-up.service"), 1U);
+  EXPECT_TRUE(
+      host_.root().Exists("etc/systemd/system/multi-user.target.wants/kgpu-node-up.service"));
   Get("driver").look = {Condition::kReady, ""};
   EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
               ElementsAre("host ready", "driver ready", "agent done"));
   EXPECT_FALSE(host_.root().Exists(kResumeUnit));
+}
+
+TEST_F(BringupTest, WithoutAUnitAPersonIsToldToGoOn) {
+  Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
+  options_.resume.clear();
+  const auto report = Up(stages_, TheHost(), options_);
+  ASSERT_OK(report);
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("call kgpu node up again")));
+  EXPECT_FALSE(host_.root().Exists(kResumeUnit));
+}
+
+TEST_F(BringupTest, AUnitThatCanNotBeWrittenTakesNothingFromTheReport) {
+  Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
+  host_.folder().WriteFile("etc/systemd", "no folder");
+  const auto report = Up(stages_, TheHost(), options_);
+  EXPECT_THAT(Steps(report), ElementsAre("host ready", "driver waits", "agent not reached"));
+  ASSERT_OK(report);
+  EXPECT_THAT(report->notes, Contains(HasSubstr("call kgpu node up again")));
 }
 
 TEST_F(BringupTest, WordsOfTheUnitAreQuoted) {
@@ -144,7 +162,7 @@ TEST_F(BringupTest, KilledAtAnyWriteItGoesOn) {
   for (int deeds = 0;; ++deeds) {
     SCOPED_TRACE(deeds);
     engine::DyingDisk mortal(disk_, deeds);
-    const auto killed = Up(stages_, {host_.root(), mortal, host_.runner()}, options_);
+    const auto killed = Up(stages_, {host_.root(), mortal}, options_);
     const bool is_through = !mortal.is_dead();
     calls_.clear();
     ASSERT_OK(Up(stages_, TheHost(), options_));

@@ -4,34 +4,18 @@
 
 #include "src/base/status_macros.h"
 #include "src/bringup/record.h"
-#include "src/bringup/systemctl.h"
+#include "src/sys/unit_word.h"
 
 namespace kgpu::bringup {
 namespace {
 
-constexpr char kUnitName[] = "kgpu-node-up.service";
-
-// Source: systemd.service(5) "COMMAND LINES", systemd.unit(5) "SPECIFIERS".
-std::string Quoted(std::string_view word) {
-  std::string text = "\"";
-  for (const char c : word) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
-    } else if (c == '%' || c == '$') {
-      text += c;
-    }
-    text += c;
-  }
-  return text + '"';
-}
+constexpr std::string_view kWanted =
+    "/etc/systemd/system/multi-user.target.wants/kgpu-node-up.service";
+constexpr std::string_view kTarget = "../kgpu-node-up.service";
 
 }  // namespace
 
 std::string ResumeUnitText(const std::vector<std::string>& command) {
-  std::string words;
-  for (const std::string& word : command) {
-    words += (words.empty() ? "" : " ") + Quoted(word);
-  }
   return fmt::format(
       "# Written by kgpu node up, which removes it when it is done.\n"
       "[Unit]\n"
@@ -46,22 +30,25 @@ std::string ResumeUnitText(const std::vector<std::string>& command) {
       "\n"
       "[Install]\n"
       "WantedBy=multi-user.target\n",
-      kRecordFile, words);
+      kRecordFile, sys::UnitCommand(command));
 }
 
-Status PutResumeUnit(const Host& host, const std::vector<std::string>& command) {
-  RETURN_IF_ERROR(host.disk.Write(std::string(kResumeUnit), ResumeUnitText(command), 0644));
-  RETURN_IF_ERROR(Systemctl(host.root, host.runner, {"daemon-reload"}));
-  return Systemctl(host.root, host.runner, {"enable", kUnitName});
-}
-
-Status RemoveResumeUnit(const Host& host) {
-  if (!host.root.Exists(kResumeUnit)) {
-    return OkStatus();
+// systemd reads both at the next boot: it need not be told.
+Status PutResumeUnit(engine::Disk& disk, const sys::Root& host,
+                     const std::vector<std::string>& command) {
+  for (const char* folder : {"/etc", "/etc/systemd", "/etc/systemd/system",
+                             "/etc/systemd/system/multi-user.target.wants"}) {
+    RETURN_IF_ERROR(disk.MakeFolder(folder));
   }
-  RETURN_IF_ERROR(Systemctl(host.root, host.runner, {"disable", kUnitName}));
-  RETURN_IF_ERROR(host.disk.Remove(std::string(kResumeUnit)));
-  return Systemctl(host.root, host.runner, {"daemon-reload"});
+  RETURN_IF_ERROR(disk.Write(std::string(kResumeUnit), ResumeUnitText(command), 0644));
+  return host.LinkStat(kWanted).ok() ? OkStatus()
+                                     : disk.Link(std::string(kWanted), std::string(kTarget));
+}
+
+Status RemoveResumeUnit(engine::Disk& disk) {
+  RETURN_IF_ERROR(disk.Remove(std::string(kWanted)));
+  RETURN_IF_ERROR(disk.Remove(std::string(kResumeUnit)));
+  return disk.Tidy(std::string(kResumeUnit));
 }
 
 }  // namespace kgpu::bringup

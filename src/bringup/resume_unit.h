@@ -8,7 +8,6 @@
 #include "src/base/status.h"
 #include "src/engine/disk.h"
 #include "src/sys/root.h"
-#include "src/sys/run.h"
 
 namespace kgpu::bringup {
 
@@ -17,15 +16,10 @@ inline constexpr std::string_view kResumeUnit = "/etc/systemd/system/kgpu-node-u
 // `command`: the program's path on the host and its words.
 std::string ResumeUnitText(const std::vector<std::string>& command);
 
-struct Host {
-  const sys::Root& root;
-  engine::Disk& disk;
-  sys::ProgramRunner& runner;
-};
-
-// Errors: those of writing and of systemctl.
-Status PutResumeUnit(const Host& host, const std::vector<std::string>& command);
+// Errors: those of writing.
+Status PutResumeUnit(engine::Disk& disk, const sys::Root& host,
+                     const std::vector<std::string>& command);
 // One that is not there is no error.
-Status RemoveResumeUnit(const Host& host);
+Status RemoveResumeUnit(engine::Disk& disk);
 
 }  // namespace kgpu::bringup

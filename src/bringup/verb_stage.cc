@@ -31,13 +31,13 @@ class ByVerbs final : public Stage {
   std::string_view title() const override { return stage_.title; }
   bool LeavesTraces() const override { return !stage_.undo.empty(); }
   Look LookAt() override;
-  StatusOr<std::string> Preview() override { return Told(stage_.preview); }
-  StatusOr<std::string> PreviewUndo() override { return Told(stage_.preview_undo); }
-  StatusOr<Outcome> Do() override { return Act(stage_.act, 0); }
+  StatusOr<std::string> Preview() override { return Told(stage_.preview, 0); }
+  StatusOr<std::string> PreviewUndo() override { return Told(stage_.preview_undo, stage_.nothing); }
+  StatusOr<Outcome> Do() override;
   StatusOr<Outcome> Undo() override { return Act(stage_.undo, stage_.nothing); }
 
  private:
-  StatusOr<std::string> Told(const Words& words) const;
+  StatusOr<std::string> Told(const Words& words, int well) const;
   StatusOr<Outcome> Act(const Words& words, int well) const;
   std::string CommandOf(const Words& words) const { return "kgpu " + Join(words, " "); }
 
@@ -69,15 +69,27 @@ Look ByVerbs::LookAt() {
                                            Printable(fmt::format("{}", fmt::join(words, " "))))};
 }
 
-StatusOr<std::string> ByVerbs::Told(const Words& words) const {
+StatusOr<std::string> ByVerbs::Told(const Words& words, int well) const {
   if (words.empty()) {
     return std::string();
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, false));
-  if (!result.IsSuccess() && result.exit.code != kBadNews) {
+  const bool is_well =
+      result.IsSuccess() || result.exit.code == kBadNews || (well != 0 && result.exit.code == well);
+  if (!is_well) {
     return FailedPrecondition("{}: {}", CommandOf(words), sys::Describe(result));
   }
   return result.out + result.err;
+}
+
+StatusOr<Outcome> ByVerbs::Do() {
+  ASSIGN_OR_RETURN(Outcome outcome, Act(stage_.act, 0));
+  if (stage_.is_proven && outcome.ending == Ending::kDone &&
+      LookAt().condition != Condition::kReady) {
+    return FailedPrecondition("{}: ended well, and {} still finds something wrong",
+                              CommandOf(stage_.act), CommandOf(stage_.look));
+  }
+  return outcome;
 }
 
 // `well`: a second exit code that means success.

@@ -32,6 +32,7 @@ struct VerbStage {
   std::string title{};
   Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
   bool is_look_final = false;  // what it finds no stage mends: 7 means blocked as well
+  bool is_proven = false;      // after `act` the look must find it ready
   Words act{};                 // empty: nothing to do
   Words preview{};
   Words undo{};  // empty: leaves no traces

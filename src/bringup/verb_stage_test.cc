@@ -86,6 +86,20 @@ TEST_F(VerbStageTest, WhatIsGoneAlreadyIsUndone) {
   EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition));
 }
 
+TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
+  runner_.Answer("/kgpu driver install", "");
+  runner_.Answer("/kgpu driver verify", "", 7);
+  const auto stage = MakeStage({.id = "driver",
+                                .title = "the driver",
+                                .look = {"driver", "verify"},
+                                .is_proven = true,
+                                .act = {"driver", "install"}},
+                               verbs_);
+  EXPECT_THAT(stage->Do(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver verify")));
+  runner_.Answer("/kgpu driver verify", "fine");
+  EXPECT_OK(stage->Do());
+}
+
 TEST_F(VerbStageTest, APreviewIsWhatTheVerbPrints) {
   runner_.Answer("/kgpu driver plan", "step 1\n");
   EXPECT_THAT(Make()->Preview(), IsOkAndHolds("step 1\n"));

@@ -29,8 +29,12 @@ json::array Lines(std::string_view text) {
 }  // namespace
 
 std::string ReportText(const Report& report) {
+  std::string notes;
+  for (const std::string& note : report.notes) {
+    notes += fmt::format("note: {}\n", note);
+  }
   if (report.stages.empty()) {
-    return "nothing to do\n";
+    return "nothing to do\n" + notes;
   }
   report::Table table({"STAGE", "STATE", "WHAT"});
   std::string previews;
@@ -41,7 +45,7 @@ std::string ReportText(const Report& report) {
       previews += fmt::format("\n== {}\n{}", stage.title, stage.preview);
     }
   }
-  return table.Render() + previews;
+  return table.Render() + notes + previews;
 }
 
 json::value ReportJson(const Report& report) {

@@ -14,6 +14,7 @@
 #include "src/cli/driver_request.h"
 #include "src/cli/driver_view.h"
 #include "src/cli/host_options.h"
+#include "src/cli/lasting_program.h"
 #include "src/cli/output.h"
 #include "src/driver/verify.h"
 #include "src/driver/view.h"
@@ -50,7 +51,11 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
   work.forces = options.forces;
   if (host.root().host.path() == "/") {  // else our program's path is none of the host's
     ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-    work.resume_command = {folder + "/kgpu", "driver", "install", "--resume", "--yes"};
+    // A unit is not to run what somebody else may put there.
+    if (const std::string program = folder + "/kgpu"; IsLastingProgram(program)) {
+      work.resume_command = {program, "driver", "install", "--resume", "--yes"};
+    }
+    work.is_unattended = options.only_resumes;
   }
   return work;
 }
@@ -117,6 +122,20 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
   return End(outcome, journal.plan.version, options, format, host);
 }
 
+// What is put in place of another driver could not be taken back in every case: the packages of the
+// old one may be gone from their archive, and NVIDIA's installer keeps nothing of it.
+Status CheckNothingIsReplaced(const DriverPlan& made) {
+  const std::string old = driver::ReplacedVersion(made.facts, made.plan);
+  if (old.empty()) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "driver {} is here, and kgpu driver install puts no other one in its place: it could not "
+      "bring that one back in every case. Take it off first as it came (its packages, or "
+      "nvidia-uninstall), or carry the plan out by hand: kgpu driver plan",
+      old);
+}
+
 StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, DriverHost& host) {
   ASSIGN_OR_RETURN(const DriverPlan made,
                    MakeDriverPlan(options.driver, host.root(), host.runner()));
@@ -126,6 +145,7 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
   if (made.IsBlocked()) {
     return ExitCode::kUnhealthy;
   }
+  RETURN_IF_ERROR(CheckNothingIsReplaced(made));
   if (!options.is_yes) {
     PrintNote(driver::PlanText(made.plan));
   }
@@ -232,7 +252,7 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
       "A step that fails takes all back, from the last to the first. What is done is kept in\n"
       "/var/lib/kgpu/driver.json. Exits 8 when the host must be restarted, or a person must do\n"
       "something, before it goes on; 7 when something speaks against the plan; 6 when a step\n"
-      "failed.\n\n"
+      "failed, or another driver is here, which is not replaced.\n\n"
       "  kgpu driver install --dry-run\n"
       "  kgpu driver install --yes --reboot               restart where a step needs it, go on "
       "then\n"

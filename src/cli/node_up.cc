@@ -22,8 +22,10 @@
 #include "src/cli/driver_request.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
+#include "src/cli/lasting_program.h"
 #include "src/cli/output.h"
 #include "src/engine/disk.h"
+#include "src/engine/find.h"
 #include "src/sys/run.h"
 
 namespace kgpu::cli {
@@ -35,8 +37,7 @@ constexpr std::array<std::string_view, 5> kStages = {"host", "driver", "engine",
                                                      "validate"};
 // What no stage mends.
 constexpr char kHostChecks[] =
-    "pci-no-gpu,pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused,"
-    "engine-missing";
+    "pci-no-gpu,pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused";
 
 struct UpOptions {
   DriverOptions driver;
@@ -45,6 +46,7 @@ struct UpOptions {
   std::string output = "table";
   bool is_dry_run = false;
   bool yes = false;
+  bool only_resumes = false;  // --resume, of the unit that goes on after a restart
 };
 
 // The flags of `kgpu driver` as they were given to us.
@@ -83,19 +85,27 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
   const Words root =
       options.driver.host_root.empty() ? Words{} : Words{"--host-root", options.driver.host_root};
   const Words wish = Joined(DriverWords(options.driver), root);
+  const bool skips_engines = std::ranges::find(options.skip, "engine") != options.skip.end();
+  const std::string checks =
+      skips_engines ? kHostChecks : fmt::format("{},engine-missing", kHostChecks);
+  Words install = Joined({"driver", "install", "--yes"}, wish);
+  if (options.only_resumes) {
+    install.emplace_back("--resume");
+  }
   const Words configure =
       Joined({"runtime", "configure", "--accept-env", options.accept_env}, root);
   bringup::Stages stages;
   stages.push_back(bringup::MakeStage({.id = "host",
                                        .title = "what only people can mend",
-                                       .look = Joined({"doctor", "--only", kHostChecks}, root),
+                                       .look = Joined({"doctor", "--only", checks}, root),
                                        .is_look_final = true},
                                       verbs));
   stages.push_back(
       bringup::MakeStage({.id = "driver",
                           .title = "NVIDIA's driver",
                           .look = Joined({"driver", "verify"}, root),
-                          .act = Joined({"driver", "install", "--yes"}, wish),
+                          .is_proven = true,
+                          .act = install,
                           .preview = Joined({"driver", "plan"}, wish),
                           .undo = Joined({"driver", "remove", "--yes"}, root),
                           .preview_undo = Joined({"driver", "remove", "--dry-run"}, root),
@@ -136,9 +146,14 @@ Status CheckSkipped(const std::vector<std::string>& skip) {
   return OkStatus();
 }
 
-Words ResumeCommand(const UpOptions& options, const std::string& program) {
-  Words words = Joined({program, "node", "up", "--yes", "--accept-env", options.accept_env},
-                       DriverWords(options.driver));
+// Empty where no unit can go on: it would run what somebody else may have put there, or nothing.
+Words ResumeCommand(const UpOptions& options, const sys::Root& root, const std::string& program) {
+  if (root.path() != "/" || !engine::HasSystemd(root) || !IsLastingProgram(program)) {
+    return {};
+  }
+  Words words =
+      Joined({program, "node", "up", "--resume", "--yes", "--accept-env", options.accept_env},
+             DriverWords(options.driver));
   if (!options.skip.empty()) {
     words.insert(words.end(), {"--skip", Join(options.skip, ",")});
   }
@@ -175,11 +190,11 @@ StatusOr<ExitCode> Run(const UpOptions& options, Deed deed, std::string_view que
   bringup::Options how;
   how.skipped = {options.skip.begin(), options.skip.end()};
   how.is_dry_run = options.is_dry_run;
-  how.resume = ResumeCommand(options, verbs.program);
+  how.resume = ResumeCommand(options, root, verbs.program);
   how.on_stage = [](const bringup::Stage& stage) {
     PrintNote(fmt::format("{}: {}", stage.id(), stage.title()));
   };
-  ASSIGN_OR_RETURN(const bringup::Report report, deed(stages, {root, disk, runner}, how));
+  ASSIGN_OR_RETURN(const bringup::Report report, deed(stages, {root, disk}, how));
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
                                ? bringup::ReportText(report)
                                : Render(bringup::ReportJson(report), format)));
@@ -217,6 +232,8 @@ void AddUp(VerbRegistrar& verbs, CLI::App& group) {
                    "container GPUs")
       ->type_name("yes|no")
       ->capture_default_str();
+  verb->add_flag("--resume", options->only_resumes,
+                 "Only go on with a driver that was begun; as the unit does after a restart");
   AddCommon(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
     return Run(*options, &bringup::Up, "Bring this host up as a GPU node?");

@@ -1,5 +1,7 @@
 #include "src/driver/planner.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "src/base/status_macros.h"
@@ -92,6 +94,20 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
   plan.notes = middle.notes;
   AddAfter(facts, traits, plan);
   return plan;
+}
+
+std::string ReplacedVersion(const HostFacts& facts, const Plan& plan) {
+  if (facts.existing == Existing::kNone) {
+    return "";
+  }
+  const bool takes_off = std::ranges::any_of(
+      plan.steps, [](const Step& step) { return step.id.starts_with("other-"); });
+  const bool is_other =
+      !facts.existing_version.empty() && !IsVersion(facts.existing_version, plan.version);
+  if (!takes_off && !is_other) {
+    return "";
+  }
+  return facts.existing_version.empty() ? "of another version" : facts.existing_version;
 }
 
 }  // namespace kgpu::driver

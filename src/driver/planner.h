@@ -1,6 +1,8 @@
 // Makes the plan of a driver's installation.
 #pragma once
 
+#include <string>
+
 #include "src/driver/choice.h"
 #include "src/driver/host_facts.h"
 #include "src/driver/plan.h"
@@ -10,5 +12,9 @@ namespace kgpu::driver {
 // Chooses, then asks the distribution's planner for the steps. Pure. Errors: those of Choose, and
 // of the planner (Unimplemented, FailedPrecondition: the text says what to do instead).
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request);
+
+// The version of the driver that is here and that the plan puts another one in the place of, or the
+// other kind of modules; empty: none. Pure.
+std::string ReplacedVersion(const HostFacts& facts, const Plan& plan);
 
 }  // namespace kgpu::driver

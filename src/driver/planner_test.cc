@@ -49,6 +49,20 @@ TEST(VersionTest, IsOfTheBranchItBeginsWith) {
   EXPECT_FALSE(IsVersion("", "580"));
 }
 
+TEST(ReplacedVersionTest, IsThatOfAnotherDriver) {
+  HostFacts facts;
+  Plan plan;
+  plan.version = "580";
+  EXPECT_EQ(ReplacedVersion(facts, plan), "") << "nothing is here";
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "535.183.01";
+  EXPECT_EQ(ReplacedVersion(facts, plan), "535.183.01");
+  plan.version = "535";
+  EXPECT_EQ(ReplacedVersion(facts, plan), "") << "of that branch already";
+  plan.steps.push_back({.id = "other-version", .title = "", .source = "", .deed = Reboot{}});
+  EXPECT_EQ(ReplacedVersion(facts, plan), "535.183.01") << "the other kind of modules";
+}
+
 TEST(PlannerTest, ServesAChrootOfDebian12) {
   const TempDir dir;
   MakeChroot(dir);

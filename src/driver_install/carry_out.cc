@@ -78,8 +78,11 @@ StatusOr<Next> Run::DoStep(size_t index) {
     record.state = StepState::kDoing;
     RETURN_IF_ERROR(Save());
     ASSIGN_OR_RETURN(next, Do(work));
-  } else if (!std::holds_alternative<driver::AskPerson>(work.step().deed)) {
-    ASSIGN_OR_RETURN(next, Do(work));  // begun by a run before this one
+  } else if (options_.is_unattended ||
+             !std::holds_alternative<driver::AskPerson>(work.step().deed)) {
+    // Begun by a run before this one. A person who calls again has done what was asked for; that
+    // the host was restarted says nothing of it.
+    ASSIGN_OR_RETURN(next, Do(work));
   }
   if (next != Next::kGoOn) {
     return next;
@@ -113,35 +116,31 @@ Status Run::Finish() {
   return Save();
 }
 
-// What a failure of a step comes to.
+// What a failure of a step comes to. What the step's own error is called says nothing of the whole:
+// NotFound would mean that nothing is installed here.
 Status Run::Fail(const Status& cause) {
   constexpr std::string_view kWays =
       "kgpu driver install goes on with it, kgpu driver rollback takes it back";
   if (is_lost_) {
-    return MakeStatus(cause.code(),
-                      fmt::format("{}; nothing more was done: {}", Message(cause), kWays));
+    return FailedPrecondition("{}; nothing more was done: {}", Message(cause), kWays);
   }
   journal_.failure = Message(cause);
   if (options_.keeps) {
     RETURN_IF_ERROR(Save());
-    return MakeStatus(cause.code(),
-                      fmt::format("{}\nwhat was done stays: {}", Message(cause), kWays));
+    return FailedPrecondition("{}\nwhat was done stays: {}", Message(cause), kWays);
   }
   const Status back = GoBack();
   if (!back.ok()) {
-    return MakeStatus(
-        cause.code(),
-        fmt::format("{}\ntaking it back went wrong, too: {}\nkgpu driver rollback "
-                    "tries again, with --force past that step; what is left to undo is "
-                    "in {}",
-                    Message(cause), Message(back), hands_.host.At(kJournalFile)));
+    return FailedPrecondition(
+        "{}\ntaking it back went wrong, too: {}\nkgpu driver rollback tries again, with --force "
+        "past that step; what is left to undo is in {}",
+        Message(cause), Message(back), hands_.host.At(kJournalFile));
   }
   std::string notes;
   for (const std::string& note : outcome_.notes) {
     fmt::format_to(std::back_inserter(notes), "\nnote: {}", note);
   }
-  return MakeStatus(cause.code(),
-                    fmt::format("{}\nall that was done is taken back{}", Message(cause), notes));
+  return FailedPrecondition("{}\nall that was done is taken back{}", Message(cause), notes);
 }
 
 StatusOr<Outcome> Run::Forwards() {
@@ -212,12 +211,13 @@ Status Run::Forget() {
   }
   RETURN_IF_ERROR(disk.RemoveFolder(folder));
   RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
-  RETURN_IF_ERROR(disk.Remove(std::string(kJournalFile)));
-  return disk.RemoveFolder(std::string(kStateFolder));
+  return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
 }
 
 StatusOr<Outcome> Run::Back() {
-  RETURN_IF_ERROR(GoBack());
+  if (const Status back = GoBack(); !back.ok()) {
+    return FailedPrecondition("{}", Message(back));
+  }
   outcome_.result = Result::kTakenBack;
   return outcome_;
 }

@@ -50,6 +50,7 @@ struct Options {
   bool is_running_system = true;
   // Of the unit that goes on after a restart; empty: there is none.
   std::vector<std::string> resume_command;
+  bool is_unattended = false;  // nobody is there who may have done what a person was asked for
 };
 
 enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };

@@ -179,6 +179,49 @@ TEST(CarryOutTest, InstallsNothingOverAnInstalledPlan) {
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("kgpu driver remove")));
 }
 
+TEST(CarryOutTest, NobodyIsTakenToHaveDoneWhatAPersonWasAskedFor) {
+  const World world;
+  OneRun first(world);
+  OneRun second(world);
+  const driver::Plan plan =
+      PlanOf({driver::AskPerson{"enrol the key"}, driver::WriteFile{"/etc/a", "a", 0644}});
+  ASSERT_OK(first.Begin(plan));
+  second.options().is_unattended = true;
+
+  const auto outcome = second.GoOn();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kNeedsPerson);
+  EXPECT_EQ(outcome->text, "enrol the key");
+  EXPECT_FALSE(world.host().Exists("/etc/a"));
+}
+
+TEST(CarryOutTest, AUnitThatDoesNotStartAgainHoldsUpNothing) {
+  const World world;
+  world.dir().MakeDir("host/etc");
+  world.Add("active", "nvidia-persistenced.service");
+  Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
+                         driver::StopUnits{{"nvidia-persistenced.service"}}}));
+  OneRun back(world);
+  back.runner().Fail("/usr/bin/systemctl start", "no such device");
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, Contains(HasSubstr("does not start again")));
+  EXPECT_FALSE(world.host().Exists("/etc/a"));
+}
+
+TEST(CarryOutTest, AStepWhoseProgramIsNotThereIsAFailure) {
+  const World world;
+  OneRun run(world);
+  run.packages().FailInstall(NotFound("no such program"));
+
+  const auto outcome = run.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}}));
+
+  EXPECT_THAT(outcome, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no such program")));
+}
+
 TEST(CarryOutTest, ARestartThatWasNotDoneIsAskedForAgain) {
   const World world;
   const driver::Plan plan =

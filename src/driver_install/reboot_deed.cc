@@ -1,10 +1,9 @@
 // A restart of the host: asked for, never done here, and known to be done by the kernel's boot id.
-#include <iterator>
-
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver_install/deeds.h"
 #include "src/engine/find.h"
+#include "src/sys/unit_word.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -19,24 +18,7 @@ std::string BootId(const sys::Root& host) {
   return text.ok() ? std::string(Trim(*text)) : "";
 }
 
-// A word of ExecStart. Source: systemd.service(5), "Command lines".
-std::string UnitWord(std::string_view word) {
-  std::string text = "\"";
-  for (const char c : word) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
-    }
-    text += c == '%' ? "%%" : c == '$' ? "$$" : std::string(1, c);
-  }
-  text += '"';
-  return text;
-}
-
 std::string UnitText(const std::vector<std::string>& command) {
-  std::string exec;
-  for (const std::string& word : command) {
-    fmt::format_to(std::back_inserter(exec), "{}{}", exec.empty() ? "" : " ", UnitWord(word));
-  }
   return fmt::format(
       "# Written by kgpu; goes away by itself when the driver is installed or taken back.\n"
       "[Unit]\n"
@@ -51,7 +33,7 @@ std::string UnitText(const std::vector<std::string>& command) {
       "\n"
       "[Install]\n"
       "WantedBy=multi-user.target\n",
-      kJournalFile, exec);
+      kJournalFile, sys::UnitCommand(command));
 }
 
 Status WriteResumeUnit(Work& work) {

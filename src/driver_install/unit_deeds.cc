@@ -49,8 +49,15 @@ Status DoStop(Work& work) {
   return Systemctl(work, "stop", work.record().units);
 }
 
+// One that does not start again keeps nothing else from being taken back: what it needs may be what
+// comes back next.
 Status UndoStop(Work& work) {
-  return Systemctl(work, "start", work.record().units);
+  for (const std::string& unit : work.record().units) {
+    if (const Status started = Systemctl(work, "start", {unit}); !started.ok()) {
+      work.Note(fmt::format("{} does not start again: {}", unit, Message(started)));
+    }
+  }
+  return OkStatus();
 }
 
 Status LookBeforeStart(Work& work, const driver::StartUnits& start) {

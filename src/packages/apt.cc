@@ -137,7 +137,9 @@ Status AptManager::Install(const std::vector<std::string>& names) {
   if (result->IsSuccess()) {
     return OkStatus();
   }
-  return TakeBack(before, InstallFailure(calls_.host(), apt_get_, names, *result));
+  const Status failure = InstallFailure(calls_.host(), apt_get_, names, *result);
+  // Another manager was at work, and what came since is its.
+  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, failure);
 }
 
 Status AptManager::TakeBack(const PackageList& before, const Status& cause) const {

@@ -131,6 +131,12 @@ TEST_F(AptTest, LockOfAnotherIsWorthAnotherTry) {
               StatusIs(StatusCode::kUnavailable, HasSubstr("another package manager")));
 }
 
+TEST_F(AptTest, WhatAnotherManagerBringsMeanwhileIsNotTakenBack) {
+  debian_.is_locked = true;
+  EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(debian_.installed, Contains(Key("of-another")));
+}
+
 TEST_F(AptTest, FinishesWhatAKilledRunLeft) {
   debian_.installed["library"] = {'U', "535.1"};
   ASSERT_OK(apt_->Install({"dkms"}));

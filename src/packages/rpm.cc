@@ -137,7 +137,9 @@ Status RpmManager::Install(const std::vector<std::string>& names) {
   if (IsWell(front_, *result) && !PassedOver(front_, *result)) {
     return OkStatus();
   }
-  return TakeBack(before, InstallFailure(calls_.host(), program_, names, *result));
+  const Status failure = InstallFailure(calls_.host(), program_, names, *result);
+  // Another manager was at work, and what came since is its.
+  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, failure);
 }
 
 Status RpmManager::TakeBack(const PackageList& before, const Status& cause) const {

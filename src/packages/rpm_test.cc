@@ -162,6 +162,13 @@ TEST_F(RpmTest, LockOfAnotherZypperIsWorthAnotherTry) {
               StatusIs(StatusCode::kUnavailable));
 }
 
+TEST_F(RpmTest, WhatAnotherManagerBringsMeanwhileIsNotTakenBack) {
+  host_.install_code = 7;  // locked; what is there afterwards is of who holds the lock
+  EXPECT_THAT(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver"}),
+              StatusIs(StatusCode::kUnavailable));
+  EXPECT_GT(host_.installed.size(), 3U);
+}
+
 TEST_F(RpmTest, RemovesExactlyThese) {
   RpmManager manager = Manager();
   ASSERT_OK(manager.Install({"driver"}));

@@ -56,6 +56,7 @@ std::vector<std::vector<std::string>> FakeDebian::Changes() const {
 
 StatusOr<sys::RunResult> FakeDebian::AptGet(const std::vector<std::string>& argv) {
   if (is_locked) {
+    installed["of-another"] = {'i', "1"};  // who holds the lock
     return Ended(100, "", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by 7\n");
   }
   if (Has(argv, "install")) {
