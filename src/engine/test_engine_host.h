@@ -141,7 +141,7 @@ class FakeApi final : public EngineApi {
  public:
   StatusOr<LiveFacts> Ask(const Engine& engine, std::chrono::milliseconds, std::string_view wanted,
                           const std::function<bool(const LiveFacts&)>& is_good) override {
-    const StatusOr<LiveFacts> facts = answer_();
+    StatusOr<LiveFacts> facts = answer_();
     if (!facts.ok() || is_good(*facts)) {
       return facts;
     }
