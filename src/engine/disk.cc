@@ -15,7 +15,7 @@ namespace {
 
 Status WriteFile(const std::string& place, std::string_view bytes, const Attributes& attributes,
                  sys::Durability durability) {
-  struct stat there{};
+  struct stat there = {};
   if (stat(place.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
     return FailedPrecondition("{}: is no file: it is not replaced by one", place);
   }
@@ -47,7 +47,7 @@ StatusOr<std::string> HostDisk::Place(const std::string& path, bool follows) con
 
 Status HostDisk::Write(const std::string& path, std::string_view bytes, mode_t mode) {
   ASSIGN_OR_RETURN(const std::string place, Place(path, true));
-  struct stat there{};
+  struct stat there = {};
   if (stat(place.c_str(), &there) == 0) {
     return WriteFile(place, bytes, {there.st_mode & 07777, there.st_uid, there.st_gid},
                      durability_);

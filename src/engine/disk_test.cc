@@ -12,7 +12,7 @@ namespace kgpu::engine {
 namespace {
 
 mode_t ModeOf(const std::string& path) {
-  struct stat status{};
+  struct stat status = {};
   EXPECT_EQ(lstat(path.c_str(), &status), 0) << path;
   return status.st_mode;
 }
@@ -44,7 +44,7 @@ TEST(HostDiskTest, KeepsModeAndOwner) {
   ASSERT_OK(disk.Write("/f", "new", 0600));
 
   EXPECT_EQ(ModeOf(path) & 07777, 0640U);
-  struct stat status{};
+  struct stat status = {};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, is_root ? 7U : geteuid());
   EXPECT_EQ(status.st_gid, is_root ? 8U : getegid());
