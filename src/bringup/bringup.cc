@@ -111,11 +111,6 @@ void KeepResumeUnit(Report& report, const Host& host, const Options& options) {
 
 }  // namespace
 
-std::string_view ToString(Condition condition) {
-  constexpr std::array<std::string_view, 3> kNames = {"ready", "needed", "blocked"};
-  return kNames[static_cast<size_t>(condition)];
-}
-
 std::string_view ToString(Step step) {
   constexpr std::array<std::string_view, 7> kNames = {"ready",  "done",    "would do",   "waits",
                                                       "failed", "skipped", "not reached"};

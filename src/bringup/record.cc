@@ -10,6 +10,7 @@
 #include "src/base/status_macros.h"
 #include "src/doc/doc.h"
 #include "src/doc/fields.h"
+#include "src/doc/json_texts.h"
 
 namespace kgpu::bringup {
 namespace {
@@ -19,28 +20,16 @@ namespace json = boost::json;
 constexpr int64_t kFormat = 1;
 constexpr size_t kMostBytes = size_t{1} << 20;
 
-json::string Json(std::string_view text) {
-  return json::string(text.data(), text.size());
-}
-
-json::array Json(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(Json(text));
-  }
-  return list;
-}
-
 }  // namespace
 
 std::string PrintRecord(const Record& record) {
   json::object files;
   for (const auto& [path, prints] : record.files) {
-    files[Json(path)] = Json(prints);
+    files[doc::View(path)] = doc::Texts(prints);
   }
   return doc::Print(
       json::object{
-          {"format", kFormat}, {"stages", Json(record.stages)}, {"files", std::move(files)}},
+          {"format", kFormat}, {"stages", doc::Texts(record.stages)}, {"files", std::move(files)}},
       doc::Format::kJson);
 }
 

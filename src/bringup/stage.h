@@ -17,7 +17,6 @@ enum class Condition : uint8_t {
   kNeeded,   // what Do does is wanted
   kBlocked,  // only a person can go on; the text says how
 };
-std::string_view ToString(Condition condition);  // "ready", "needed", "blocked"
 
 struct Look {
   Condition condition = Condition::kReady;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/strings.h"
+#include "src/doc/json_texts.h"
 #include "src/report/table.h"
 
 namespace kgpu::bringup {
@@ -12,15 +13,11 @@ namespace {
 
 namespace json = boost::json;
 
-json::string Json(std::string_view text) {
-  return json::string(text.data(), text.size());
-}
-
 json::array Lines(std::string_view text) {
   json::array lines;
   for (const std::string_view line : Split(text, '\n')) {
     if (!line.empty()) {
-      lines.push_back(Json(line));
+      lines.push_back(doc::View(line));
     }
   }
   return lines;
@@ -51,8 +48,9 @@ std::string ReportText(const Report& report) {
 json::value ReportJson(const Report& report) {
   json::array stages;
   for (const StageReport& stage : report.stages) {
-    json::object one{
-        {"id", Json(stage.id)}, {"state", Json(ToString(stage.step))}, {"text", Json(stage.text)}};
+    json::object one{{"id", doc::View(stage.id)},
+                     {"state", doc::View(ToString(stage.step))},
+                     {"text", doc::View(stage.text)}};
     if (stage.step == Step::kWould) {
       one["wouldDo"] = Lines(stage.preview);
     }

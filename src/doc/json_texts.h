@@ -2,8 +2,10 @@
 #pragma once
 
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/string_view.hpp>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,14 @@ inline boost::json::array Texts(const std::vector<std::string>& texts) {
     list.emplace_back(View(text));
   }
   return list;
+}
+
+inline boost::json::object TextMap(const std::map<std::string, std::string>& texts) {
+  boost::json::object object;
+  for (const auto& [key, text] : texts) {
+    object[View(key)] = View(text);
+  }
+  return object;
 }
 
 }  // namespace kgpu::doc

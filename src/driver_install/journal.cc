@@ -8,8 +8,8 @@
 #include "src/base/status_macros.h"
 #include "src/doc/doc.h"
 #include "src/doc/fields.h"
+#include "src/doc/json_texts.h"
 #include "src/doc/utf8.h"
-#include "src/driver_install/json_values.h"
 #include "src/driver_install/plan_json.h"
 
 namespace kgpu::driver_install {
@@ -27,27 +27,27 @@ constexpr std::array<std::string_view, 3> kPhases = {"installing", "installed", 
 constexpr std::array<std::string_view, 3> kFileKinds = {"absent", "file", "link"};
 
 json::object FileJson(const FileBefore& file) {
-  return {{"kind", Json(kFileKinds[static_cast<size_t>(file.kind)])},
-          {"backup", Json(file.backup)},
-          {"target", Json(file.target)},
+  return {{"kind", doc::View(kFileKinds[static_cast<size_t>(file.kind)])},
+          {"backup", doc::View(file.backup)},
+          {"target", doc::View(file.target)},
           {"mode", static_cast<int64_t>(file.attributes.mode)},
           {"uid", static_cast<int64_t>(file.attributes.uid)},
           {"gid", static_cast<int64_t>(file.attributes.gid)}};
 }
 
 json::object RecordJson(const StepRecord& record) {
-  return {{"state", Json(kStates[static_cast<size_t>(record.state)])},
+  return {{"state", doc::View(kStates[static_cast<size_t>(record.state)])},
           {"wasDone", record.was_done},
-          {"note", Json(record.note)},
+          {"note", doc::View(record.note)},
           {"file", record.file ? json::value(FileJson(*record.file)) : json::value()},
-          {"folders", Json(record.folders)},
-          {"packagesBefore", Json(record.packages_before)},
-          {"came", Json(record.came)},
-          {"replaced", Json(record.replaced)},
-          {"units", Json(record.units)},
-          {"enabled", Json(record.enabled)},
-          {"modules", Json(record.modules)},
-          {"bootId", Json(record.boot_id)}};
+          {"folders", doc::Texts(record.folders)},
+          {"packagesBefore", doc::TextMap(record.packages_before)},
+          {"came", doc::TextMap(record.came)},
+          {"replaced", doc::TextMap(record.replaced)},
+          {"units", doc::Texts(record.units)},
+          {"enabled", doc::Texts(record.enabled)},
+          {"modules", doc::Texts(record.modules)},
+          {"bootId", doc::View(record.boot_id)}};
 }
 
 // A number of an unsigned type of 32 bits.
@@ -116,9 +116,9 @@ std::string PrintJournal(const Journal& journal) {
     steps.push_back(RecordJson(record));
   }
   return doc::Print(json::object{{"format", kFormat},
-                                 {"phase", Json(kPhases[static_cast<size_t>(journal.phase)])},
+                                 {"phase", doc::View(kPhases[static_cast<size_t>(journal.phase)])},
                                  {"began", journal.began},
-                                 {"failure", Json(journal.failure)},
+                                 {"failure", doc::View(journal.failure)},
                                  {"steps", std::move(steps)},
                                  {"plan", PlanToJson(journal.plan)}},
                     doc::Format::kJson);

@@ -7,7 +7,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/doc/fields.h"
-#include "src/driver_install/json_values.h"
+#include "src/doc/json_texts.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -36,8 +36,8 @@ constexpr std::array<std::string_view, 5> kSources = {"distribution", "nvidia", 
 constexpr int64_t kLongest = int64_t{365} * 24 * 3600;  // of a deadline
 
 json::object CommandJson(const Command& command) {
-  return {{"argv", Json(command.argv)},
-          {"environment", Json(command.environment)},
+  return {{"argv", doc::Texts(command.argv)},
+          {"environment", doc::Texts(command.environment)},
           {"deadline", command.deadline.count()}};
 }
 
@@ -63,26 +63,32 @@ struct ToJson {
     return {{"run", CommandJson(run.command)}, {"undo", CommandJson(run.undo)}};
   }
   json::object operator()(const WriteFile& file) const {
-    return {{"path", Json(file.path)},
-            {"text", Json(file.text)},
+    return {{"path", doc::View(file.path)},
+            {"text", doc::View(file.text)},
             {"mode", static_cast<int64_t>(file.mode)}};
   }
-  json::object operator()(const RemoveFile& file) const { return {{"path", Json(file.path)}}; }
+  json::object operator()(const RemoveFile& file) const { return {{"path", doc::View(file.path)}}; }
   json::object operator()(const InstallPackages& packages) const {
-    return {{"names", Json(packages.names)}};
+    return {{"names", doc::Texts(packages.names)}};
   }
-  json::object operator()(const StopUnits& stop) const { return {{"units", Json(stop.units)}}; }
+  json::object operator()(const StopUnits& stop) const {
+    return {{"units", doc::Texts(stop.units)}};
+  }
   json::object operator()(const StartUnits& start) const {
-    return {{"units", Json(start.units)}, {"atBoot", start.at_boot}};
+    return {{"units", doc::Texts(start.units)}, {"atBoot", start.at_boot}};
   }
   json::object operator()(const UnloadModules& unload) const {
-    return {{"names", Json(unload.names)}};
+    return {{"names", doc::Texts(unload.names)}};
   }
-  json::object operator()(const LoadModules& load) const { return {{"names", Json(load.names)}}; }
-  json::object operator()(const Reboot& reboot) const { return {{"reason", Json(reboot.reason)}}; }
-  json::object operator()(const AskPerson& ask) const { return {{"text", Json(ask.text)}}; }
+  json::object operator()(const LoadModules& load) const {
+    return {{"names", doc::Texts(load.names)}};
+  }
+  json::object operator()(const Reboot& reboot) const {
+    return {{"reason", doc::View(reboot.reason)}};
+  }
+  json::object operator()(const AskPerson& ask) const { return {{"text", doc::View(ask.text)}}; }
   json::object operator()(const Verify& verify) const {
-    return {{"version", Json(verify.version)}, {"kernel", Json(verify.kernel)}};
+    return {{"version", doc::View(verify.version)}, {"kernel", doc::View(verify.kernel)}};
   }
 };
 
@@ -136,10 +142,10 @@ constexpr std::array<Deed (*)(doc::Fields&), std::variant_size_v<Deed>> kReaders
     ReadUnload, ReadLoad,  ReadReboot, ReadAsk,     ReadVerify};
 
 json::object StepJson(const Step& step) {
-  return {{"id", Json(step.id)},
-          {"title", Json(step.title)},
-          {"source", Json(step.source)},
-          {"deed", Json(kDeeds[step.deed.index()])},
+  return {{"id", doc::View(step.id)},
+          {"title", doc::View(step.title)},
+          {"source", doc::View(step.source)},
+          {"deed", doc::View(kDeeds[step.deed.index()])},
           {"of", std::visit(ToJson(), step.deed)}};
 }
 
@@ -165,12 +171,12 @@ json::object PlanToJson(const Plan& plan) {
   for (const Step& step : plan.steps) {
     steps.push_back(StepJson(step));
   }
-  return {{"version", Json(plan.version)},
-          {"module", Json(kKinds[static_cast<size_t>(plan.kind)])},
-          {"source", Json(kSources[static_cast<size_t>(plan.source)])},
-          {"kernel", Json(plan.kernel)},
-          {"why", Json(plan.why)},
-          {"notes", Json(plan.notes)},
+  return {{"version", doc::View(plan.version)},
+          {"module", doc::View(kKinds[static_cast<size_t>(plan.kind)])},
+          {"source", doc::View(kSources[static_cast<size_t>(plan.source)])},
+          {"kernel", doc::View(plan.kernel)},
+          {"why", doc::Texts(plan.why)},
+          {"notes", doc::Texts(plan.notes)},
           {"steps", std::move(steps)}};
 }
 

@@ -9,6 +9,7 @@
 #include "src/base/strings.h"
 #include "src/doc/doc.h"
 #include "src/doc/fields.h"
+#include "src/doc/json_texts.h"
 #include "src/edit/change.h"
 
 namespace kgpu::engine {
@@ -23,24 +24,12 @@ constexpr std::array<std::string_view, 3> kPhases = {"applying", "applied", "rev
 constexpr std::array<std::string_view, 3> kReaches = {"nothing", "reload", "restart"};
 constexpr std::array<std::string_view, 4> kKinds = {"json", "toml", "toml-template", "whole"};
 
-json::string Json(std::string_view text) {
-  return json::string(text.data(), text.size());
-}
-
-json::array Json(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(Json(text));
-  }
-  return list;
-}
-
 json::value FileJson(const FileRecord& file) {
-  return json::object{{"path", Json(file.path)},
-                      {"backup", Json(file.backup)},
-                      {"kind", Json(kKinds[file.kind ? static_cast<size_t>(*file.kind) : 3])},
+  return json::object{{"path", doc::View(file.path)},
+                      {"backup", doc::View(file.backup)},
+                      {"kind", doc::View(kKinds[file.kind ? static_cast<size_t>(*file.kind) : 3])},
                       {"changes", edit::ChangesToJson(file.changes)},
-                      {"ours", Json(file.ours)}};
+                      {"ours", doc::Texts(file.ours)}};
 }
 
 json::value RecordJson(const Record& record) {
@@ -50,20 +39,20 @@ json::value RecordJson(const Record& record) {
   }
   json::object links;
   for (const auto& [path, target] : record.links) {
-    links[Json(path)] = Json(target);
+    links[doc::View(path)] = doc::View(target);
   }
   return json::object{
-      {"phase", Json(kPhases[static_cast<size_t>(record.phase)])},
+      {"phase", doc::View(kPhases[static_cast<size_t>(record.phase)])},
       {"files", std::move(files)},
       {"links", std::move(links)},
-      {"madeFolders", Json(record.made_folders)},
+      {"madeFolders", doc::Texts(record.made_folders)},
       {"usesRuntime", record.uses_runtime},
       {"unitChange", record.has_unit_change},
-      {"reach", Json(kReaches[static_cast<size_t>(record.reach)])},
-      {"reachReason", Json(record.reach_reason)},
-      {"pending", Json(kReaches[static_cast<size_t>(record.pending)])},
+      {"reach", doc::View(kReaches[static_cast<size_t>(record.reach)])},
+      {"reachReason", doc::View(record.reach_reason)},
+      {"pending", doc::View(kReaches[static_cast<size_t>(record.pending)])},
       {"changedAt", record.changed_at},
-      {"runtime", Json(record.expected.runtime)},
+      {"runtime", doc::View(record.expected.runtime)},
       {"default", record.expected.is_default},
       {"cdi", record.expected.cdi ? json::value(*record.expected.cdi) : json::value()}};
 }
@@ -125,7 +114,7 @@ std::string Fingerprint(std::string_view text) {
 std::string PrintState(const State& state) {
   json::object engines;
   for (const auto& [id, record] : state) {
-    engines[Json(id)] = RecordJson(record);
+    engines[doc::View(id)] = RecordJson(record);
   }
   return doc::Print(json::object{{"format", kFormat}, {"engines", std::move(engines)}},
                     doc::Format::kJson);
