@@ -1,10 +1,8 @@
 #include "src/bringup/resume_unit.h"
 
-#include <fmt/format.h>
-
 #include "src/base/status_macros.h"
 #include "src/bringup/record.h"
-#include "src/sys/unit_word.h"
+#include "src/sys/unit_text.h"
 
 namespace kgpu::bringup {
 namespace {
@@ -16,21 +14,11 @@ constexpr std::string_view kTarget = "../kgpu-node-up.service";
 }  // namespace
 
 std::string ResumeUnitText(const std::vector<std::string>& command) {
-  return fmt::format(
-      "# Written by kgpu node up, which removes it when it is done.\n"
-      "[Unit]\n"
-      "Description=kgpu: go on with bringing this GPU node up\n"
-      "Wants=network-online.target\n"
-      "After=network-online.target kgpu-driver-resume.service\n"
-      "ConditionPathExists={}\n"
-      "\n"
-      "[Service]\n"
-      "Type=oneshot\n"
-      "ExecStart={}\n"
-      "\n"
-      "[Install]\n"
-      "WantedBy=multi-user.target\n",
-      kRecordFile, sys::UnitCommand(command));
+  return sys::Print({.remark = "Written by kgpu node up, which removes it when it is done.",
+                     .description = "kgpu: go on with bringing this GPU node up",
+                     .after = "kgpu-driver-resume.service",
+                     .condition = std::string(kRecordFile),
+                     .command = command});
 }
 
 // systemd reads both at the next boot: it need not be told.

@@ -3,7 +3,7 @@
 #include "src/base/strings.h"
 #include "src/driver_install/deeds.h"
 #include "src/engine/find.h"
-#include "src/sys/unit_word.h"
+#include "src/sys/unit_text.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -19,21 +19,12 @@ std::string BootId(const sys::Root& host) {
 }
 
 std::string UnitText(const std::vector<std::string>& command) {
-  return fmt::format(
-      "# Written by kgpu; goes away by itself when the driver is installed or taken back.\n"
-      "[Unit]\n"
-      "Description=Go on with installing NVIDIA's driver\n"
-      "Wants=network-online.target\n"
-      "After=network-online.target\n"
-      "ConditionPathExists={}\n"
-      "\n"
-      "[Service]\n"
-      "Type=oneshot\n"
-      "ExecStart={}\n"
-      "\n"
-      "[Install]\n"
-      "WantedBy=multi-user.target\n",
-      kJournalFile, sys::UnitCommand(command));
+  return sys::Print(
+      {.remark = "Written by kgpu; goes away by itself when the driver is installed or taken back.",
+       .description = "Go on with installing NVIDIA's driver",
+       .after = "",
+       .condition = std::string(kJournalFile),
+       .command = command});
 }
 
 Status WriteResumeUnit(Work& work) {
