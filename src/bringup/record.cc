@@ -1,8 +1,5 @@
 #include "src/bringup/record.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <boost/json/value.hpp>
 
 #include <utility>
@@ -11,6 +8,7 @@
 #include "src/doc/doc.h"
 #include "src/doc/fields.h"
 #include "src/doc/json_texts.h"
+#include "src/engine/lock.h"
 
 namespace kgpu::bringup {
 namespace {
@@ -73,17 +71,7 @@ Status WriteRecord(engine::Disk& disk, const Record& record) {
 }
 
 StatusOr<UniqueFd> LockRecord(const sys::Root& host, engine::Disk& disk) {
-  for (const char* folder : {"/var", "/var/lib", "/var/lib/kgpu"}) {
-    RETURN_IF_ERROR(disk.MakeFolder(folder));
-  }
-  RETURN_IF_ERROR(disk.MakeFolder(std::string(kRecordFolder)));
-  ASSIGN_OR_RETURN(UniqueFd folder, host.OpenFile(kRecordFolder, O_RDONLY | O_DIRECTORY));
-  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Unavailable(
-        "{}: another kgpu node up or down works on this host: try again when it is done",
-        host.At(kRecordFolder));
-  }
-  return folder;
+  return engine::LockFolder(host, disk, kRecordFolder, "another kgpu node up or down");
 }
 
 }  // namespace kgpu::bringup

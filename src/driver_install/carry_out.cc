@@ -1,14 +1,12 @@
 #include "src/driver_install/carry_out.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <iterator>
 #include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/driver_install/deeds.h"
 #include "src/driver_install/work.h"
+#include "src/engine/lock.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -251,16 +249,10 @@ int64_t Seconds(const Clock& clock) {
 }  // namespace
 
 StatusOr<UniqueFd> LockHost(const Hands& hands) {
-  for (const char* folder : {"/var", "/var/lib", "/var/lib/kgpu"}) {
-    RETURN_IF_ERROR(hands.disk.MakeFolder(folder));
-  }
-  ASSIGN_OR_RETURN(UniqueFd folder, hands.host.OpenFile(kStateFolder, O_RDONLY | O_DIRECTORY));
-  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Unavailable("{}: another kgpu works on this host: try again when it is done",
-                       hands.host.At(kStateFolder));
-  }
+  ASSIGN_OR_RETURN(UniqueFd lock,
+                   engine::LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu"));
   RETURN_IF_ERROR(hands.disk.Tidy(std::string(kJournalFile)));
-  return folder;
+  return lock;
 }
 
 StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands) {

@@ -1,12 +1,11 @@
 #include "src/engine/apply.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <algorithm>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/engine/journal.h"
+#include "src/engine/lock.h"
 #include "src/engine/steps.h"
 
 namespace kgpu::engine {
@@ -121,16 +120,10 @@ void AddDeed(const Plan& plan, Reach reach, Outcome& outcome) {
 }  // namespace
 
 StatusOr<UniqueFd> LockEngines(const Hands& hands) {
-  for (const char* folder : {"/var", "/var/lib", "/var/lib/kgpu"}) {
-    RETURN_IF_ERROR(hands.disk.MakeFolder(folder));
-  }
-  ASSIGN_OR_RETURN(UniqueFd folder, hands.host.OpenFile(kStateFolder, O_RDONLY | O_DIRECTORY));
-  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Unavailable("{}: another kgpu runtime works on this host: try again when it is done",
-                       hands.host.At(kStateFolder));
-  }
+  ASSIGN_OR_RETURN(UniqueFd lock,
+                   LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu runtime"));
   RETURN_IF_ERROR(Journal::RemoveLeftovers(hands.host, hands.disk));
-  return folder;
+  return lock;
 }
 
 bool Shows(const LiveFacts& facts, const Expected& expected) {
