@@ -19,6 +19,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver_install/carry_out.h"
+#include "src/packages/kept_files.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -261,6 +262,11 @@ class WorldPackages final : public packages::PackageManager {
 
   void FailInstall(Status status) { failure_ = std::move(status); }
   void FailRemove(Status status) { remove_failure_ = std::move(status); }
+  void FailKeep(Status status) { keep_failure_ = std::move(status); }
+  void FailPutBack(Status status) { put_back_failure_ = std::move(status); }
+  void Need(std::string needer, std::string needed) {
+    needs_[std::move(needer)] = std::move(needed);
+  }
 
   StatusOr<Versions> Installed() override {
     RETURN_IF_ERROR(fate_.Live());
@@ -290,6 +296,36 @@ class WorldPackages final : public packages::PackageManager {
     }
     return fate_.Live();
   }
+  StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override {
+    RETURN_IF_ERROR(fate_.Live());
+    std::vector<std::string> others;
+    for (const auto& [needer, needed] : needs_) {
+      if (std::ranges::find(names, needed) != names.end() &&
+          std::ranges::find(names, needer) == names.end()) {
+        others.push_back(needer);
+      }
+    }
+    return others;
+  }
+  Status TakeOff(const std::vector<std::string>& names) override { return Remove(names); }
+  Status Keep(const std::vector<std::string>& names, const std::string& folder) override {
+    RETURN_IF_ERROR(keep_failure_);
+    for (const std::string& line : world_.Get("packages")) {
+      if (std::ranges::find(names, line.substr(0, line.find('='))) != names.end()) {
+        RETURN_IF_ERROR(fate_.Live());
+        world_.dir().WriteFile(fmt::format("host{}/x86_64/{}.rpm", folder, line), line);
+      }
+    }
+    return fate_.Live();
+  }
+  Status PutBack(const std::string& folder) override {
+    RETURN_IF_ERROR(put_back_failure_);
+    for (const std::string& path : packages::FilesBelow(world_.host(), folder, ".rpm")) {
+      RETURN_IF_ERROR(fate_.Live());
+      Put(world_.dir().ReadFile("host" + path));
+    }
+    return fate_.Live();
+  }
 
  private:
   void Take(const std::string& name) const {
@@ -309,6 +345,9 @@ class WorldPackages final : public packages::PackageManager {
   Fate& fate_;
   Status failure_;
   Status remove_failure_;
+  Status keep_failure_;
+  Status put_back_failure_;
+  std::map<std::string, std::string> needs_;
 };
 
 class ToldProgress final : public Progress {

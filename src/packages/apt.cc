@@ -10,6 +10,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/packages/changes.h"
+#include "src/packages/kept_files.h"
 #include "src/packages/service_policy.h"
 #include "src/sys/find_program.h"
 
@@ -31,6 +32,16 @@ bool HasUnfinished(const PackageList& list, const std::vector<std::string>& exce
     return entry.second.state == State::kUnfinished &&
            std::ranges::find(except, entry.first) == except.end();
   });
+}
+
+// What a simulation changes besides `names`.
+std::vector<std::string> OthersThan(const std::vector<std::string>& names,
+                                    const Simulated& simulated) {
+  std::vector<std::string> others = simulated.installed;
+  std::ranges::copy_if(
+      simulated.removed, std::back_inserter(others),
+      [&names](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+  return others;
 }
 
 bool AsksForVersion(const std::string& name) {
@@ -147,15 +158,15 @@ Status AptManager::TakeBack(const PackageList& before, const Status& cause) cons
   if (now.ok()) {
     if (const std::vector<std::string> came = CameSince(before, *now); !came.empty()) {
       // What it could not take off, the new list shows.
-      Purge(came).IgnoreError();
+      RemoveNow("purge", came).IgnoreError();
       now = List();
     }
   }
   return WithRemains(cause, before, now);
 }
 
-Status AptManager::Purge(const std::vector<std::string>& names) const {
-  std::vector<std::string> arguments = {"purge"};
+Status AptManager::RemoveNow(const std::string& verb, const std::vector<std::string>& names) const {
+  std::vector<std::string> arguments = {verb};
   arguments.insert(arguments.end(), names.begin(), names.end());
   ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kChangeDeadline));
   if (result.IsSuccess()) {
@@ -163,9 +174,10 @@ Status AptManager::Purge(const std::vector<std::string>& names) const {
   }
   // apt-get gives up where it sees what is broken; dpkg takes these, and only these.
   ASSIGN_OR_RETURN(const PackageList now, List());
-  std::vector<std::string> argv = {dpkg_, "--force-remove-reinstreq", "--purge"};
-  std::ranges::copy_if(names, std::back_inserter(argv),
-                       [&now](const std::string& name) { return now.contains(name); });
+  std::vector<std::string> argv = {dpkg_, "--force-remove-reinstreq", fmt::format("--{}", verb)};
+  std::ranges::copy_if(names, std::back_inserter(argv), [&](const std::string& name) {
+    return verb == "purge" ? now.contains(name) : IsPresent(now, name);
+  });
   if (argv.size() == 3) {
     return OkStatus();
   }
@@ -188,11 +200,7 @@ Status AptManager::CheckRemoval(const std::vector<std::string>& names, bool has_
     return trial.IsSuccess() ? OkStatus()
                              : FailureOf(dpkg_, fmt::format("remove {}", Join(names, " ")), trial);
   }
-  const Simulated simulated = ParseAptSimulation(result.out);
-  std::vector<std::string> others = simulated.installed;
-  std::ranges::copy_if(
-      simulated.removed, std::back_inserter(others),
-      [&names](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+  const std::vector<std::string> others = OthersThan(names, ParseAptSimulation(result.out));
   if (others.empty()) {
     return OkStatus();
   }
@@ -202,13 +210,24 @@ Status AptManager::CheckRemoval(const std::vector<std::string>& names, bool has_
 }
 
 Status AptManager::Remove(const std::vector<std::string>& names) {
+  return RemoveBy("purge", names);
+}
+
+Status AptManager::TakeOff(const std::vector<std::string>& names) {
+  return RemoveBy("remove", names);
+}
+
+Status AptManager::RemoveBy(const std::string& verb, const std::vector<std::string>& names) const {
+  const auto is_there = [&verb](const PackageList& list, const std::string& name) {
+    return verb == "purge" ? list.contains(name) : IsPresent(list, name);
+  };
   RETURN_IF_ERROR(CheckNames(names));
   RETURN_IF_ERROR(calls_.CheckRoot());
   ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
   ASSIGN_OR_RETURN(const PackageList before, List());
   std::vector<std::string> doomed;
   std::ranges::copy_if(names, std::back_inserter(doomed),
-                       [&before](const std::string& name) { return before.contains(name); });
+                       [&](const std::string& name) { return is_there(before, name); });
   if (doomed.empty()) {
     return OkStatus();
   }
@@ -219,14 +238,63 @@ Status AptManager::Remove(const std::vector<std::string>& names) {
     RETURN_IF_ERROR(calls_.Run({dpkg_, "--triggers-only", "-a"}, kChangeDeadline).status());
   }
   RETURN_IF_ERROR(CheckRemoval(doomed, HasUnfinished(before)));
-  const Status purged = Purge(doomed);
+  const Status removed = RemoveNow(verb, doomed);
   ASSIGN_OR_RETURN(const PackageList now, List());
-  std::erase_if(doomed, [&now](const std::string& name) { return !now.contains(name); });
+  std::erase_if(doomed, [&](const std::string& name) { return !is_there(now, name); });
   if (doomed.empty()) {
     return OkStatus();
   }
-  return purged.ok() ? FailedPrecondition("{}: {} stayed", apt_get_, Join(doomed, ", "))
-                     : Annotate(purged, "{} stayed", Join(doomed, ", "));
+  return removed.ok() ? FailedPrecondition("{}: {} stayed", apt_get_, Join(doomed, ", "))
+                      : Annotate(removed, "{} stayed", Join(doomed, ", "));
+}
+
+StatusOr<std::vector<std::string>> AptManager::GoWith(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::vector<std::string> arguments = {"--simulate", "remove"};
+  std::ranges::copy_if(names, std::back_inserter(arguments),
+                       [&list](const std::string& name) { return IsPresent(list, name); });
+  if (arguments.size() == 2) {
+    return std::vector<std::string>();
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
+  if (!result.IsSuccess()) {
+    return FailureOf(apt_get_, fmt::format("remove {}", Join(names, " ")), result);
+  }
+  return OthersThan(names, ParseAptSimulation(result.out));
+}
+
+Status AptManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  // apt-get leaves them where it is run; its own user need not be able to write there.
+  std::vector<std::string> argv = {
+      "/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh",      folder, apt_get_,
+      "-q",      "-o", "APT::Sandbox::User=root",           "download"};
+  for (const std::string& name : names) {
+    if (!IsPresent(list, name)) {
+      return FailedPrecondition("{}: is not installed, and can not be kept", name);
+    }
+    argv.push_back(fmt::format("{}={}", name, list.at(name).version));
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  return result.IsSuccess() ? CheckKept(calls_.host(), folder, ".deb", names.size())
+                            : FailureOf(apt_get_, "fetch packages as they are here", result);
+}
+
+Status AptManager::PutBack(const std::string& folder) {
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(const PackageList before, List());
+  if (WasInterrupted() || HasUnfinished(before)) {
+    RETURN_IF_ERROR(Configure());
+  }
+  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "--allow-downgrades",
+                                        "install"};
+  std::ranges::move(FilesBelow(calls_.host(), folder, ".deb"), std::back_inserter(arguments));
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kChangeDeadline));
+  return result.IsSuccess() ? OkStatus()
+                            : InstallFailure(calls_.host(), apt_get_, {folder}, result);
 }
 
 }  // namespace kgpu::packages

@@ -21,6 +21,10 @@ class AptManager final : public PackageManager {
   StatusOr<std::map<std::string, std::string>> Installed() override;
   Status Install(const std::vector<std::string>& names) override;
   Status Remove(const std::vector<std::string>& names) override;
+  StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override;
+  Status TakeOff(const std::vector<std::string>& names) override;
+  Status Keep(const std::vector<std::string>& names, const std::string& folder) override;
+  Status PutBack(const std::string& folder) override;
 
  private:
   StatusOr<PackageList> List() const;
@@ -32,8 +36,9 @@ class AptManager final : public PackageManager {
                                   std::chrono::seconds deadline) const;
   // Takes off what is there and was not in `before`, and says in `cause` what stayed.
   Status TakeBack(const PackageList& before, const Status& cause) const;
-  // Purges `names`, by apt-get, then what it leaves by dpkg.
-  Status Purge(const std::vector<std::string>& names) const;
+  // Removes `names`, by apt-get, then what it leaves by dpkg; `verb` is "purge" or "remove".
+  Status RemoveNow(const std::string& verb, const std::vector<std::string>& names) const;
+  Status RemoveBy(const std::string& verb, const std::vector<std::string>& names) const;
   // Errors: FailedPrecondition (others would go, or come, with them).
   Status CheckRemoval(const std::vector<std::string>& names, bool has_unfinished) const;
 

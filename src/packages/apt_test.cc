@@ -221,5 +221,58 @@ TEST_F(AptTest, LeavesAPolicyThatIsThere) {
   EXPECT_EQ(dir_.ReadFile(kPolicy), "#!/bin/sh\nexit 0\n");
 }
 
+TEST_F(AptTest, TellsWhatWouldGoWithARemoval) {
+  ASSERT_OK(apt_->Install({"driver"}));
+  const auto before = debian_.installed;
+
+  EXPECT_THAT(apt_->GoWith({"alternative"}),
+              IsOkAndHolds(UnorderedElementsAre("driver", "library")));
+  EXPECT_THAT(apt_->GoWith({"driver", "library"}), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(apt_->GoWith({"absent"}), IsOkAndHolds(IsEmpty()));
+  EXPECT_EQ(debian_.installed, before);
+}
+
+TEST_F(AptTest, TakingOffLeavesTheConfiguration) {
+  ASSERT_OK(apt_->Install({"driver"}));
+
+  EXPECT_THAT(apt_->TakeOff({"alternative"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("would change others")));
+  ASSERT_OK(apt_->TakeOff({"driver", "library", "old"}));
+
+  EXPECT_EQ(debian_.installed["driver"].state, 'c');
+  EXPECT_THAT(apt_->Installed(),
+              IsOkAndHolds(UnorderedElementsAre(Pair("dkms", "3"), Pair("alternative", "1.2"))));
+}
+
+TEST_F(AptTest, WhatIsKeptComesBackWhenTheArchiveHasReplacedIt) {
+  ASSERT_OK(apt_->Install({"driver"}));
+  const auto before = debian_.installed;
+  dir_.MakeDir("var/kept");
+  ASSERT_OK(apt_->Keep({"driver", "library"}, "/var/kept"));
+  ASSERT_OK(apt_->TakeOff({"driver", "library"}));
+  debian_.archive["driver"].version = "580.1";
+  debian_.archive["library"].version = "580.1";
+  ASSERT_OK(apt_->Install({"library"}));
+
+  ASSERT_OK(apt_->PutBack("/var/kept"));
+
+  EXPECT_EQ(debian_.installed, before);
+  EXPECT_THAT(debian_.Changes().back(),
+              AllOf(Contains("--allow-downgrades"), Contains("/var/kept/driver_535.1.deb"),
+                    Contains("/var/kept/library_535.1.deb")))
+      << "in one call";
+}
+
+TEST_F(AptTest, KeepsNothingThatTheArchiveHasReplaced) {
+  ASSERT_OK(apt_->Install({"driver"}));
+  debian_.archive["library"].version = "535.2";
+  dir_.MakeDir("var/kept");
+
+  EXPECT_THAT(apt_->Keep({"driver", "library"}, "/var/kept"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("library=535.1")));
+  EXPECT_THAT(apt_->Keep({"absent"}, "/var/kept"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("absent: is not installed")));
+}
+
 }  // namespace
 }  // namespace kgpu::packages

@@ -7,11 +7,6 @@
 namespace kgpu::packages {
 namespace {
 
-bool IsPresent(const PackageList& list, const std::string& name) {
-  const auto found = list.find(name);
-  return found != list.end() && found->second.state != State::kConfigOnly;
-}
-
 std::vector<std::string> ChangedSince(const PackageList& before, const PackageList& now) {
   std::vector<std::string> changed;
   for (const auto& [name, package] : now) {
@@ -50,6 +45,11 @@ std::string Remains(const PackageList& before, const StatusOr<PackageList>& now)
 }
 
 }  // namespace
+
+bool IsPresent(const PackageList& list, const std::string& name) {
+  const auto found = list.find(name);
+  return found != list.end() && found->second.state != State::kConfigOnly;
+}
 
 std::vector<std::string> CameSince(const PackageList& before, const PackageList& now) {
   std::vector<std::string> came;

@@ -9,6 +9,9 @@
 
 namespace kgpu::packages {
 
+// Installed, wholly or half: more than its configuration is there.
+bool IsPresent(const PackageList& list, const std::string& name);
+
 // What is there now, in any state but for its configuration, and was not before.
 std::vector<std::string> CameSince(const PackageList& before, const PackageList& now);
 

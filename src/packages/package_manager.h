@@ -37,6 +37,19 @@ class PackageManager {
   // Errors: as Install; FailedPrecondition also when others would go with them, naming them:
   // nothing is removed then.
   virtual Status Remove(const std::vector<std::string>& names) = 0;
+
+  // What else would go, or come, if these were removed; what is not there goes with nothing.
+  // Changes nothing. Errors: as Install.
+  virtual StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) = 0;
+  // As Remove, but their configuration stays, for when they come back.
+  virtual Status TakeOff(const std::vector<std::string>& names) = 0;
+  // Fetches the packages that these were installed from, in the versions they have, into `folder`,
+  // which is there and empty. Errors: FailedPrecondition (one is not installed, or not to be had in
+  // that version any more), as Install.
+  virtual Status Keep(const std::vector<std::string>& names, const std::string& folder) = 0;
+  // Installs what Keep brought into `folder`, all in one call, also in the place of newer versions.
+  // Errors: as Install; what came stays when it goes wrong.
+  virtual Status PutBack(const std::string& folder) = 0;
 };
 
 // The package manager of the host below `host`: apt, dnf, yum or zypper. Errors: NotFound (it has

@@ -10,6 +10,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/packages/changes.h"
+#include "src/packages/kept_files.h"
 #include "src/sys/find_program.h"
 
 namespace kgpu::packages {
@@ -52,6 +53,40 @@ std::string ZypperSpecOf(const std::string& key, const std::string& version) {
   return key.ends_with(end) ? fmt::format("{}={}", key.substr(0, key.size() - end.size()),
                                           std::string_view(end).substr(1))
                             : SpecOf(key);
+}
+
+// A package in its very version: "glibc-2:2.34-1.el9.i686" for dnf, "glibc.i686=2:2.34-1" for
+// zypper. A key that has its version in it already has it without the epoch.
+std::string WholeSpecOf(Front front, std::string key, const std::string& version) {
+  std::string arch;
+  if (const size_t colon = key.rfind(':'); colon != std::string::npos) {
+    arch = fmt::format(".{}", key.substr(colon + 1));
+    key.resize(colon);
+  }
+  const std::string end = fmt::format("-{}", version.substr(version.find(':') + 1));
+  if (key.ends_with(end)) {
+    key.resize(key.size() - end.size());
+  }
+  return front == Front::kZypper ? fmt::format("{}{}={}", key, arch, version)
+                                 : fmt::format("{}-{}{}", key, version, arch);
+}
+
+// The key of what rpm names "name-version-release.arch"; empty: the list has no such package.
+std::string KeyOf(const PackageList& list, std::string_view named) {
+  for (const auto& [key, package] : list) {
+    const std::string name = key.substr(0, key.rfind(':'));
+    const std::string_view version =
+        std::string_view(package.version).substr(package.version.find(':') + 1);
+    const std::string whole = name.ends_with(version) ? name : fmt::format("{}-{}", name, version);
+    const bool is_of_key =
+        named.starts_with(whole) ||
+        named.starts_with(fmt::format("{}-{}", name, std::string_view(package.version)));
+    const size_t colon = key.rfind(':');
+    if (is_of_key && (colon == std::string::npos || named.ends_with(key.substr(colon + 1)))) {
+      return key;
+    }
+  }
+  return "";
 }
 
 // zypper(8), "EXIT CODES": a restart is wished, or a repository was not reached that was not
@@ -182,17 +217,25 @@ Status RpmManager::RemoveNow(const std::vector<std::string>& keys, const Package
   return OkStatus();
 }
 
-Status RpmManager::CheckRemoval(const std::vector<std::string>& keys) const {
+StatusOr<std::vector<std::string>> RpmManager::NeederOf(
+    const std::vector<std::string>& keys) const {
   std::vector<std::string> argv = {rpm_, "--erase", "--test"};
   std::ranges::transform(keys, std::back_inserter(argv), SpecOf);
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kQueryDeadline));
   if (result.IsSuccess()) {
-    return OkStatus();
+    return std::vector<std::string>();
   }
-  const std::vector<std::string> others =
-      ParseRpmNeeds(fmt::format("{}\n{}", result.out, result.err));
+  std::vector<std::string> others = ParseRpmNeeds(fmt::format("{}\n{}", result.out, result.err));
   if (others.empty()) {
     return FailureOf(rpm_, fmt::format("remove {}", Join(keys, " ")), result);
+  }
+  return others;
+}
+
+Status RpmManager::CheckRemoval(const std::vector<std::string>& keys) const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> others, NeederOf(keys));
+  if (others.empty()) {
+    return OkStatus();
   }
   return FailedPrecondition(
       "{}: removing {} would change others, too: {}: remove those first, or keep these", rpm_,
@@ -226,6 +269,63 @@ Status RpmManager::Remove(const std::vector<std::string>& names) {
   return others.empty() ? OkStatus()
                         : FailedPrecondition("{}: with them went: {}: install those again",
                                              program_, Join(others, ", "));
+}
+
+StatusOr<std::vector<std::string>> RpmManager::GoWith(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::vector<std::string> doomed;
+  std::ranges::copy_if(names, std::back_inserter(doomed),
+                       [&list](const std::string& name) { return list.contains(name); });
+  std::vector<std::string> others;
+  // rpm names those that need one directly: what needs these goes as well.
+  for (bool has_more = !doomed.empty(); has_more;) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> needers, NeederOf(doomed));
+    has_more = false;
+    for (const std::string& needer : needers) {
+      std::string key = KeyOf(list, needer);
+      if (!key.empty() && std::ranges::find(doomed, key) == doomed.end()) {
+        doomed.push_back(key);
+        has_more = true;
+        others.push_back(std::move(key));
+      }
+    }
+  }
+  return others;
+}
+
+Status RpmManager::TakeOff(const std::vector<std::string>& names) {
+  return Remove(names);  // rpm itself keeps files of the configuration that were changed
+}
+
+Status RpmManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::vector<std::string> argv = {program_, "-y", "download", "--setopt=*.module_hotfixes=1",
+                                   fmt::format("--destdir={}", folder)};
+  if (front_ == Front::kZypper) {
+    argv = {program_, "--non-interactive", fmt::format("--pkg-cache-dir={}", folder), "download"};
+  }
+  for (const std::string& name : names) {
+    const auto found = list.find(name);
+    if (found == list.end()) {
+      return FailedPrecondition("{}: is not installed, and can not be kept", name);
+    }
+    argv.push_back(WholeSpecOf(front_, name, found->second.version));
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  return IsWell(front_, result) ? CheckKept(calls_.host(), folder, ".rpm", names.size())
+                                : FailureOf(program_, "fetch packages as they are here", result);
+}
+
+// By rpm itself: the fronts hide packages of streams that are not chosen, and what these need is
+// here, as only they were taken off.
+Status RpmManager::PutBack(const std::string& folder) {
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  std::vector<std::string> argv = {rpm_, "--upgrade", "--oldpackage", "--replacepkgs"};
+  std::ranges::move(FilesBelow(calls_.host(), folder, ".rpm"), std::back_inserter(argv));
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  return result.IsSuccess() ? OkStatus() : InstallFailure(calls_.host(), rpm_, {folder}, result);
 }
 
 }  // namespace kgpu::packages

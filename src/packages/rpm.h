@@ -26,6 +26,10 @@ class RpmManager final : public PackageManager {
   StatusOr<std::map<std::string, std::string>> Installed() override;
   Status Install(const std::vector<std::string>& names) override;
   Status Remove(const std::vector<std::string>& names) override;
+  StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override;
+  Status TakeOff(const std::vector<std::string>& names) override;
+  Status Keep(const std::vector<std::string>& names, const std::string& folder) override;
+  Status PutBack(const std::string& folder) override;
 
  private:
   StatusOr<PackageList> List() const;
@@ -33,6 +37,8 @@ class RpmManager final : public PackageManager {
   Status TakeBack(const PackageList& before, const Status& cause) const;
   Status RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const;
   Status CheckRemoval(const std::vector<std::string>& keys) const;
+  // What rpm says needs `keys`, as it names it; empty: nothing does.
+  StatusOr<std::vector<std::string>> NeederOf(const std::vector<std::string>& keys) const;
 
   Calls calls_;
   Front front_;

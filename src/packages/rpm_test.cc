@@ -14,6 +14,7 @@
 namespace kgpu::packages {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -50,7 +51,7 @@ class FakeRpmHost final : public sys::ProgramRunner {
       Install(argv);
       result.exit.code = install_code;
       result.out = install_text;
-    } else {
+    } else if (std::ranges::find(argv, "remove") != argv.end() || argv[1] == "--erase") {
       Erase(argv);
     }
     return result;
@@ -198,6 +199,42 @@ TEST_F(RpmTest, RefusesRemovalThatOthersWouldFeel) {
   EXPECT_THAT(Manager().Remove({"dkms"}),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver-580-1.x86_64")));
   EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+TEST_F(RpmTest, TellsWhatWouldGoWithARemovalAsItsOwnListNamesIt) {
+  host_.installed.insert("driver\t3:580-1\tx86_64");
+  host_.needs =
+      "error: Failed dependencies:\n\tdkms is needed by (installed) driver-3:580-1.x86_64\n"
+      "\tdkms is needed by (installed) kernel-5.14-1.x86_64\n";
+  EXPECT_THAT(Manager().GoWith({"dkms"}), IsOkAndHolds(ElementsAre("driver", "kernel-5.14-1")));
+  EXPECT_THAT(Manager().GoWith({"absent"}), IsOkAndHolds(IsEmpty()));
+  EXPECT_EQ(host_.installed.size(), 4U);
+}
+
+TEST_F(RpmTest, KeepsPackagesInTheirVersions) {
+  dir_.WriteFile("kept/a.rpm", "");
+  host_.installed.insert("driver\t3:580-1\tx86_64");
+  host_.installed.insert("driver\t3:580-1\ti686");
+  ASSERT_OK(Manager().Keep({"driver"}, "/kept"));
+  EXPECT_THAT(host_.argvs.back(), ElementsAre("/usr/bin/dnf", "-y", "download", _,
+                                              "--destdir=/kept", "driver-3:580-1"));
+  EXPECT_THAT(Manager().Keep({"driver", "driver:i686"}, "/kept"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("only 1 of 2")));
+  EXPECT_THAT(host_.argvs.back(), Contains("driver-3:580-1.i686"));
+  ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Keep({"driver"}, "/kept"));
+  EXPECT_THAT(host_.argvs.back(),
+              ElementsAre("/usr/bin/zypper", "--non-interactive", "--pkg-cache-dir=/kept",
+                          "download", "driver=3:580-1"));
+}
+
+TEST_F(RpmTest, PutsBackAllThatIsKeptInOneCall) {
+  dir_.WriteFile("kept/repository/x86_64/b.rpm", "");
+  dir_.WriteFile("kept/a.rpm", "");
+  dir_.WriteFile("kept/a.txt", "");
+  ASSERT_OK(Manager().PutBack("/kept"));
+  EXPECT_THAT(host_.argvs.back(),
+              ElementsAre("/usr/bin/rpm", "--upgrade", "--oldpackage", "--replacepkgs",
+                          "/kept/a.rpm", "/kept/repository/x86_64/b.rpm"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "src/packages/test_fake_debian.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,9 @@ StatusOr<sys::RunResult> FakeDebian::Run(const sys::RunRequest& request) {
     }
     return Ended(0, text);
   }
+  if (request.argv[0] == "/bin/sh") {
+    return Download(request);
+  }
   return request.argv[0] == "/usr/bin/dpkg" ? Dpkg(request.argv) : AptGet(request.argv);
 }
 
@@ -62,7 +66,28 @@ StatusOr<sys::RunResult> FakeDebian::AptGet(const std::vector<std::string>& argv
   if (Has(argv, "install")) {
     return Install(NamesAfter(argv, "install"));
   }
-  return Purge(NamesAfter(argv, "purge"), Has(argv, "--simulate"));
+  return Purge(NamesAfter(argv, Has(argv, "remove") ? "remove" : "purge"), argv);
+}
+
+sys::RunResult FakeDebian::Download(const sys::RunRequest& request) {
+  for (const std::string& name : NamesAfter(request.argv, "download")) {
+    const size_t equals = name.find('=');
+    const auto offer = archive.find(name.substr(0, equals));
+    if (offer == archive.end() || offer->second.version != name.substr(equals + 1)) {
+      return Ended(100, "", fmt::format("E: Version of '{}' was not found\n", name));
+    }
+    std::ofstream(fmt::format("{}{}/{}_{}.deb", request.root, request.argv[4], offer->first,
+                              offer->second.version))
+        << "a package";
+  }
+  return Ended(0, "");
+}
+
+bool FakeDebian::UnpackFile(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const size_t line = name.find('_');
+  installed[name.substr(0, line)] = {'U', name.substr(line + 1, name.rfind('.') - line - 1)};
+  return true;
 }
 
 bool FakeDebian::Unpack(const std::string& name) {
@@ -81,7 +106,7 @@ bool FakeDebian::Unpack(const std::string& name) {
 StatusOr<sys::RunResult> FakeDebian::Install(const std::vector<std::string>& names) {
   const auto before = installed;
   for (const std::string& name : names) {
-    if (!Unpack(name)) {
+    if (!(name.starts_with('/') ? UnpackFile(name) : Unpack(name))) {
       installed = before;
       return Ended(100, "Reading package lists...\n",
                    fmt::format("E: Unable to locate package {}\n", name));
@@ -114,7 +139,8 @@ sys::RunResult FakeDebian::Configure() {
                            failed->first));
 }
 
-sys::RunResult FakeDebian::Purge(const std::vector<std::string>& names, bool is_simulated) {
+sys::RunResult FakeDebian::Purge(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& argv) {
   std::set<std::string> doomed(names.begin(), names.end());
   for (const auto& [name, entry] : installed) {
     const auto offer = archive.find(name);
@@ -132,7 +158,12 @@ sys::RunResult FakeDebian::Purge(const std::vector<std::string>& names, bool is_
     text += fmt::format("Purg {} [1]\n", name);
   }
   for (const std::string& name : doomed) {
-    if (!is_simulated) {
+    if (Has(argv, "--simulate")) {
+      continue;
+    }
+    if (Has(argv, "remove")) {
+      installed[name].state = 'c';
+    } else {
       installed.erase(name);
     }
   }

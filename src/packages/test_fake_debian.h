@@ -38,10 +38,13 @@ class FakeDebian final : public sys::ProgramRunner {
  private:
   StatusOr<sys::RunResult> AptGet(const std::vector<std::string>& argv);
   StatusOr<sys::RunResult> Install(const std::vector<std::string>& names);
-  sys::RunResult Purge(const std::vector<std::string>& names, bool is_simulated);
+  sys::RunResult Purge(const std::vector<std::string>& names, const std::vector<std::string>& argv);
+  // "name=version" becomes a file "name_version.deb" of the folder that the shell is told of.
+  sys::RunResult Download(const sys::RunRequest& request);
   sys::RunResult Dpkg(const std::vector<std::string>& argv);
   sys::RunResult Configure();
   bool Unpack(const std::string& name);
+  bool UnpackFile(const std::string& path);
 };
 
 }  // namespace kgpu::packages

@@ -1,0 +1,22 @@
+// Files of packages that are kept in a folder of the host, so that they can come back.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/sys/root.h"
+
+namespace kgpu::packages {
+
+// Paths of the files below `folder`, however deep, whose names end so, in order; none where there
+// is no such folder.
+std::vector<std::string> FilesBelow(const sys::Root& host, const std::string& folder,
+                                    std::string_view end);
+
+// Errors: FailedPrecondition (there are fewer than `count` of them).
+Status CheckKept(const sys::Root& host, const std::string& folder, std::string_view end,
+                 size_t count);
+
+}  // namespace kgpu::packages
