@@ -56,7 +56,8 @@ StatusOr<ExitCode> Explain(const std::string& id) {
 StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const Options& options) {
   sys::RealRunner runner;
   ASSIGN_OR_RETURN(doctor::Heard heard, Hear(root.host, options.hear));
-  return doctor::Diagnose(doctor::GatherFacts(root, runner, std::move(heard)), options.only);
+  return doctor::Diagnose(doctor::GatherFacts(root, runner, RealClock(), std::move(heard)),
+                          options.only);
 }
 
 void TellFixed(const doctor::Fixed& fixed, bool is_dry_run) {

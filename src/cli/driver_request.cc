@@ -86,7 +86,7 @@ StatusOr<driver::HostFacts> DriverFactsOf(const DriverOptions& options,
   driver::FactsOptions wanted;
   wanted.kernel = options.kernel;
   wanted.file = driver::IsFile(options.source) ? options.source : "";
-  return driver::GatherHostFacts(root, runner, wanted);
+  return driver::GatherHostFacts(root, runner, RealClock(), wanted);
 }
 
 bool DriverPlan::IsBlocked() const {

@@ -73,6 +73,7 @@ struct Check {
 // The groups, from the hardware upwards.
 std::span<const Check> PciChecks();
 std::span<const Check> PlaceChecks();
+std::span<const Check> EntitlementChecks();
 std::span<const Check> KernelChecks();
 std::span<const Check> NouveauChecks();
 std::span<const Check> DriverChecks();

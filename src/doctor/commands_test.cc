@@ -27,7 +27,7 @@ Facts HostOf(Family family, Packager packager) {
 Facts FactsOf(const WellHost& host) {
   const auto root = host::OpenDriverRoot(host.dir().path(), "", "");
   engine::ScriptedRunner runner;
-  return root.ok() ? GatherFacts(*root, runner) : Facts{};
+  return root.ok() ? GatherFacts(*root, runner, RealClock()) : Facts{};
 }
 
 Packages Gcc() {

@@ -39,6 +39,7 @@ struct Group {
 std::vector<Group> Groups() {
   return {{PciChecks(), Reach::kAll},
           {PlaceChecks(), Reach::kAll},
+          {EntitlementChecks(), Reach::kGpuHosts},
           {KernelChecks(), Reach::kGpuHosts},
           {NouveauChecks(), Reach::kGpuHosts},
           {DriverChecks(), Reach::kGpuHosts},

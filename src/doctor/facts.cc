@@ -154,7 +154,8 @@ SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci) {
   return facts;
 }
 
-Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Heard heard) {
+Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, const Clock& clock,
+                  Heard heard) {
   Facts facts;
   Sight sight(root.host, facts.unseen);
   facts.place = ReadPlace(sight);
@@ -162,6 +163,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Hear
   facts.kernel = ReadKernelFacts(sight, runner);
   MarkGuestGpus(facts.pci, facts.kernel);
   facts.system = ReadSystemFacts(sight, facts.pci);
+  facts.entitlement = ReadEntitlementFacts(sight, clock);
   facts.driver = host::ReadDriverFacts(root);
   const std::optional<host::DriverRoot> other = FindOtherRoot(root, facts.driver);
   if (other) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/cdi/folder.h"
 #include "src/doctor/kubelet_facts.h"
 #include "src/doctor/sight.h"
@@ -211,11 +212,28 @@ enum class Place : uint8_t {
 };
 Place ReadPlace(Sight& sight);
 
+// Systems whose packages take an entitlement.
+enum class RedHat : uint8_t {
+  kNo,
+  kEnterprise,  // RHEL
+  kCoreOs,      // RHCOS: the nodes of OpenShift
+};
+
+struct EntitlementFacts {
+  RedHat red_hat = RedHat::kNo;
+  bool is_valid = false;             // a certificate has not ended
+  std::optional<WallTime> last_end;  // of all certificates; nothing: there is none
+  bool has_other_source = false;     // the system's packages come from elsewhere
+  bool is_unseen = false;            // certificates that may not be read
+};
+EntitlementFacts ReadEntitlementFacts(Sight& sight, const Clock& clock);
+
 struct Facts {
   Place place = Place::kHost;
   PciFacts pci;
   KernelFacts kernel;
   SystemFacts system;
+  EntitlementFacts entitlement;
   host::DriverFacts driver;
   InstallFacts install;
   DeviceFacts devices;
@@ -239,8 +257,9 @@ struct Facts {
 };
 
 // Never fails: what can not be seen is in `unseen`.
-// Engines and the kubelet are asked for their versions by `runner`.
-Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, Heard heard = {});
+// Engines and the kubelet are asked for their versions by `runner`; `clock` tells what has ended.
+Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, const Clock& clock,
+                  Heard heard = {});
 
 // What two device plugins serve at once: ends of the names of their sockets, "gpu.sock".
 std::vector<std::string> TwiceServed(const Facts& facts);

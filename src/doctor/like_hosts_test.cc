@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include "src/doctor/test_well_host.h"
+#include "testing/tls/certificates.h"
 
 namespace kgpu::doctor {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -202,6 +204,79 @@ TEST_F(LikeHostTest, ANodeWithoutGpusMayBeMeantSo) {
   EXPECT_THAT(host_.Ids(), Contains("pci-no-gpu"));
   EXPECT_THAT(host_.Troubles(), Not(Contains("pci-no-gpu")));
   EXPECT_THAT(host_.Ids(), Not(Contains("kubelet-gate-gone")));
+}
+
+// The entitlements are read from what TestAuthority issues: so does Red Hat's.
+class RedHatTest : public LikeHostTest {
+ protected:
+  void SetRelease(std::string_view text) const { host_.Write("etc/os-release", text); }
+  void SetCertificate(const LeafOptions& options) const {
+    host_.Write("etc/pki/entitlement/123.pem", authority_.Issue(options).certificate_pem);
+    host_.Write("etc/pki/entitlement/123-key.pem", "of no interest");
+  }
+  bool IsToldNotEntitled() const {
+    return std::ranges::count(host_.Ids(), "rhel-not-entitled") > 0;
+  }
+
+  const TestAuthority authority_;
+};
+
+constexpr std::string_view kRhel = "ID=\"rhel\"\nID_LIKE=\"fedora\"\nVERSION_ID=\"9.4\"\n";
+
+TEST_F(RedHatTest, OnlyRedHatsOwnTakesAnEntitlement) {
+  SetRelease("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.3\"\n");
+  EXPECT_FALSE(IsToldNotEntitled());
+  SetRelease(kRhel);
+  EXPECT_TRUE(IsToldNotEntitled());
+}
+
+TEST_F(RedHatTest, ACertificateThatHoldsEntitles) {
+  SetRelease(kRhel);
+  SetCertificate({});
+  EXPECT_FALSE(IsToldNotEntitled());
+}
+
+TEST_F(RedHatTest, OneThatHasEndedDoesNotAndTheDateIsTold) {
+  SetRelease(kRhel);
+  SetCertificate({.valid_from = std::chrono::hours(-480), .valid_until = std::chrono::hours(-240)});
+  ASSERT_TRUE(IsToldNotEntitled());
+  for (const Finding& finding : host_.Look().findings) {
+    if (finding.id == "rhel-not-entitled") {
+      EXPECT_THAT(finding.evidence, HasSubstr("/etc/pki/entitlement ended 20"));
+      EXPECT_THAT(finding.mend, Contains("subscription-manager refresh"));
+    }
+  }
+}
+
+TEST_F(RedHatTest, AMirrorOrACloudsRepositoriesServeAsWell) {
+  SetRelease(kRhel);
+  host_.Write("etc/yum.repos.d/redhat.repo", "[rhel-9-for-x86_64-baseos-rpms]\nenabled=1\n");
+  EXPECT_TRUE(IsToldNotEntitled()) << "worth nothing without a certificate";
+  host_.Write("etc/yum.repos.d/epel.repo", "[epel]\nenabled=1\n");
+  EXPECT_TRUE(IsToldNotEntitled()) << "has no headers of the kernel";
+  host_.Write("etc/yum.repos.d/site.repo", "[site-BaseOS]\nbaseurl=http://mirror.example/\n");
+  EXPECT_FALSE(IsToldNotEntitled());
+}
+
+TEST_F(RedHatTest, IsAWarningWhereADriverHasStillToCome) {
+  SetRelease(kRhel);
+  EXPECT_THAT(host_.Troubles(), Not(Contains("rhel-not-entitled"))) << "the driver works";
+  host_.Unload();
+  EXPECT_THAT(host_.Troubles(), Contains("rhel-not-entitled"));
+}
+
+TEST_F(RedHatTest, RhcosIsToldOfTheDriverToolkit) {
+  SetRelease("ID=\"rhcos\"\nID_LIKE=\"rhel fedora\"\nVERSION_ID=\"4.16\"\n");
+  EXPECT_FALSE(IsToldNotEntitled()) << "it has a driver";
+  host_.Unload();
+  for (const std::string_view path : {"usr/lib", "var/lib/dkms", "lib/modules"}) {
+    host_.Remove(path);
+  }
+  ASSERT_TRUE(IsToldNotEntitled());
+  EXPECT_THAT(host_.Troubles(), Not(Contains("rhel-not-entitled")));
+  SetRelease("ID=\"rhel\"\nVARIANT_ID=coreos\nVERSION_ID=\"9.6\"\n");
+  EXPECT_THAT(host_.Troubles(), Not(Contains("rhel-not-entitled")));
+  EXPECT_TRUE(IsToldNotEntitled());
 }
 
 TEST_F(LikeHostTest, WslHasItsGpuFromWindows) {

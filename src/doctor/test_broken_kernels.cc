@@ -31,6 +31,10 @@ void Unsigned(const WellHost& host) {
 
 std::vector<Broken> BrokenKernels() {
   return {
+      {"rhel-not-entitled",
+       [](const WellHost& host) {
+         host.Write("etc/os-release", "ID=\"rhel\"\nVERSION_ID=\"9.4\"\n");
+       }},
       {"kernel-modules-gone",
        [](const WellHost& host) {
          host.Unload();

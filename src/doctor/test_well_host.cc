@@ -224,7 +224,7 @@ Diagnosis WellHost::Look() const {
   runner.Answer("/usr/bin/rpm -qa", dir().ReadFile(kRpmPackages));
   runner.Answer("/usr/sbin/runc --version", dir().ReadFile(kRuncVersion));
   runner.Answer("/usr/bin/kubelet --version", dir().ReadFile(kKubeletVersion));
-  auto diagnosis = Diagnose(GatherFacts(*root, runner, Hear()), {});
+  auto diagnosis = Diagnose(GatherFacts(*root, runner, RealClock(), Hear()), {});
   return diagnosis.ok() ? *std::move(diagnosis) : Diagnosis{};
 }
 

@@ -259,11 +259,11 @@ std::string HostFacts::Program(std::string_view name) const {
 }
 
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
-                                    const FactsOptions& options) {
+                                    const Clock& clock, const FactsOptions& options) {
   const sys::Root& host = root.host;
   HostFacts facts;
   ASSIGN_OR_RETURN(facts.distribution, ReadDistribution(host));
-  facts.doctor = doctor::GatherFacts(root, runner);
+  facts.doctor = doctor::GatherFacts(root, runner, clock);
   facts.problems = facts.doctor.unseen;
   StatusOr<Kernel> kernel = ReadKernel(host, facts.doctor.kernel.release, options.kernel);
   if (kernel.ok()) {

@@ -115,6 +115,6 @@ struct FactsOptions {
 // not be found out is in `problems`. Errors: NotFound (no os-release, no kernel, no such file),
 // InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
-                                    const FactsOptions& options);
+                                    const Clock& clock, const FactsOptions& options);
 
 }  // namespace kgpu::driver

@@ -69,7 +69,7 @@ TEST(PlannerTest, ServesAChrootOfDebian12) {
   const auto root = host::OpenDriverRoot(dir.path(), "", "");
   ASSERT_OK(root);
   NoRunner runner;
-  const auto facts = GatherHostFacts(*root, runner, {});
+  const auto facts = GatherHostFacts(*root, runner, RealClock(), {});
   ASSERT_OK(facts);
   EXPECT_EQ(facts->kernel.release, kRelease);
   const auto plan = PlanDriver(*facts, {});
