@@ -18,6 +18,10 @@ Fields::Fields(const json::value& value, std::string where)
   }
 }
 
+bool Fields::Has(std::string_view key) const {
+  return object_ != nullptr && object_->if_contains({key.data(), key.size()}) != nullptr;
+}
+
 const json::value& Fields::Get(std::string_view key) {
   static const json::value null;
   const json::value* value =

@@ -25,6 +25,8 @@ class Fields {
   const Status& status() const { return status_; }
   const std::string& where() const { return where_; }
 
+  // Whether it is there: of a field that files had not from the beginning.
+  bool Has(std::string_view key) const;
   // Null where it is missing, which is an error.
   const boost::json::value& Get(std::string_view key);
   std::string Text(std::string_view key);

@@ -7,6 +7,7 @@
 #include "src/driver_install/deeds.h"
 #include "src/driver_install/work.h"
 #include "src/engine/lock.h"
+#include "src/packages/service_policy.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -251,6 +252,7 @@ int64_t Seconds(const Clock& clock) {
 StatusOr<UniqueFd> LockHost(const Hands& hands) {
   ASSIGN_OR_RETURN(UniqueFd lock,
                    engine::LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu"));
+  RETURN_IF_ERROR(packages::RemoveOurPolicy(hands.host));
   RETURN_IF_ERROR(hands.disk.Tidy(std::string(kJournalFile)));
   return lock;
 }

@@ -5,6 +5,7 @@
 
 #include "src/driver_install/test_plans.h"
 #include "src/driver_install/test_world.h"
+#include "src/packages/service_policy.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::driver_install {
@@ -290,6 +291,82 @@ TEST(CarryOutTest, LeavesPackagesThatCameLater) {
   ASSERT_OK(back.Undo());
 
   EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "later=1", "libc6=2.36"));
+}
+
+TEST(CarryOutTest, LeavesPackagesThatOthersInstallMeanwhile) {
+  const World world;
+  OneRun run(world);
+  run.packages().Meanwhile("nginx=1");
+
+  const auto outcome = run.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}}));
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("nginx: came meanwhile")));
+  OneRun back(world);
+  ASSERT_OK(back.Undo());
+
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.36", "nginx=1"));
+}
+
+TEST(CarryOutTest, LeavesPackagesThatOthersUpgradeMeanwhile) {
+  const World world;
+  OneRun run(world);
+  run.packages().Meanwhile("libc6=2.37");
+
+  ASSERT_OK(run.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}})));
+  OneRun back(world);
+  ASSERT_OK(back.Undo());
+
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.37"));
+}
+
+TEST(CarryOutTest, LeavesPackagesThatCameBetweenAKillAndTheNextRun) {
+  const World world;
+  for (int lives = 0; !world.Get("packages").contains("libnvidia=535"); ++lives) {
+    OneRun killed(world, Fate(Fate::End::kDead, lives));
+    const auto journal = ReadJournal(world.host());
+    ASSERT_OK(journal);
+    const auto outcome = journal->has_value()
+                             ? killed.GoOn()
+                             : killed.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}}));
+    ASSERT_FALSE(outcome.ok());
+  }
+  world.Add("packages", "nginx=1");
+  OneRun next(world);
+
+  ASSERT_OK(next.GoOn());
+  OneRun back(world);
+  ASSERT_OK(back.Undo());
+
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.36", "nginx=1"));
+}
+
+TEST(CarryOutTest, LeavesTheConfigurationOfWhatWasRemovedBefore) {
+  const World world;
+  world.Set("configs", {"nvidia-driver"});
+  Install(world, PlanOf({driver::InstallPackages{{"nvidia-driver"}}}));
+  OneRun back(world);
+
+  ASSERT_OK(back.Undo());
+
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.36"));
+  EXPECT_THAT(world.Get("configs"), ElementsAre("nvidia-driver"));
+}
+
+TEST(CarryOutTest, TakesAwayThePolicyOfAKilledRun) {
+  const World world;
+  world.dir().MakeDir("host/usr/sbin");
+  std::string text;
+  {
+    const auto policy = packages::ServicePolicy::Impose(world.host());
+    ASSERT_OK(policy);
+    text = world.dir().ReadFile("host/usr/sbin/policy-rc.d");
+  }
+  world.dir().WriteFile("host/usr/sbin/policy-rc.d", text);
+  OneRun run(world);
+
+  ASSERT_OK(LockHost(run.hands()));
+
+  EXPECT_FALSE(world.host().Exists("usr/sbin/policy-rc.d"));
 }
 
 TEST(CarryOutTest, EndsWhereAStepCanNotBeUndoneAndTriesAgain) {

@@ -43,7 +43,9 @@ struct Looker {
   Status operator()(const RunCommand&) const { return OkStatus(); }
   Status operator()(const WriteFile& file) const { return LookBeforeFile(work, file.path, true); }
   Status operator()(const RemoveFile& file) const { return LookBeforeFile(work, file.path, false); }
-  Status operator()(const InstallPackages&) const { return LookBeforePackages(work); }
+  Status operator()(const InstallPackages& packages) const {
+    return LookBeforePackages(work, packages);
+  }
   Status operator()(const StopUnits& stop) const { return LookBeforeStop(work, stop); }
   Status operator()(const StartUnits& start) const { return LookBeforeStart(work, start); }
   Status operator()(const UnloadModules& unload) const { return LookBeforeUnload(work, unload); }

@@ -30,7 +30,7 @@ Status DoRemoveFile(Work& work, const driver::RemoveFile& file);
 Status UndoWriteFile(Work& work, const driver::WriteFile& file);
 Status UndoRemoveFile(Work& work, const driver::RemoveFile& file);
 
-Status LookBeforePackages(Work& work);
+Status LookBeforePackages(Work& work, const driver::InstallPackages& packages);
 Status DoPackages(Work& work, const driver::InstallPackages& packages);
 Status LookBeforeUndoPackages(Work& work);
 Status UndoPackages(Work& work);

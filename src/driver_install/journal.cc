@@ -42,6 +42,8 @@ json::object RecordJson(const StepRecord& record) {
           {"file", record.file ? json::value(FileJson(*record.file)) : json::value()},
           {"folders", doc::Texts(record.folders)},
           {"packagesBefore", doc::TextMap(record.packages_before)},
+          {"foreseen", doc::Texts(record.foreseen)},
+          {"configured", doc::Texts(record.configured)},
           {"came", doc::TextMap(record.came)},
           {"replaced", doc::TextMap(record.replaced)},
           {"units", doc::Texts(record.units)},
@@ -86,6 +88,10 @@ StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& whe
   record.note = fields.Text("note");
   record.folders = fields.Texts("folders");
   record.packages_before = fields.TextMap("packagesBefore");
+  // Records of before these fields have none.
+  record.foreseen = fields.Has("foreseen") ? fields.Texts("foreseen") : std::vector<std::string>();
+  record.configured =
+      fields.Has("configured") ? fields.Texts("configured") : std::vector<std::string>();
   record.came = fields.TextMap("came");
   record.replaced = fields.TextMap("replaced");
   record.units = fields.Texts("units");

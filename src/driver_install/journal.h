@@ -39,17 +39,19 @@ using Versions = std::map<std::string, std::string>;
 
 struct StepRecord {
   StepState state = StepState::kPending;
-  bool was_done = false;             // its deed was done whole before it was taken back
-  std::string note;                  // why it was passed over, or what kept it from being undone
-  std::optional<FileBefore> file;    // of a step with a file
-  std::vector<std::string> folders;  // made for it, the outer ones first
-  Versions packages_before;          // everything installed, until the step is done
-  Versions came;                     // packages that came with it
-  Versions replaced;                 // packages that it replaced or removed, as they were
-  std::vector<std::string> units;    // that it stopped or started
-  std::vector<std::string> enabled;  // units that it lets start with the host
-  std::vector<std::string> modules;  // that it loaded or unloaded
-  std::string boot_id;               // of the boot in which the restart was asked for
+  bool was_done = false;                // its deed was done whole before it was taken back
+  std::string note;                     // why it was passed over, or what kept it from being undone
+  std::optional<FileBefore> file;       // of a step with a file
+  std::vector<std::string> folders;     // made for it, the outer ones first
+  Versions packages_before;             // everything installed, until the step is done
+  std::vector<std::string> foreseen;    // packages that its trial told of, until it is done
+  std::vector<std::string> configured;  // of those, what had its old configuration here before
+  Versions came;                        // packages that came with it
+  Versions replaced;                    // packages that it replaced or removed, as they were
+  std::vector<std::string> units;       // that it stopped or started
+  std::vector<std::string> enabled;     // units that it lets start with the host
+  std::vector<std::string> modules;     // that it loaded or unloaded
+  std::string boot_id;                  // of the boot in which the restart was asked for
   bool operator==(const StepRecord&) const = default;
 };
 

@@ -32,6 +32,8 @@ Journal FullJournal() {
   StepRecord& packages = journal.steps[8];
   packages.state = StepState::kDoing;
   packages.packages_before = {{"libc6:i386", "2.36-9+deb12u1"}};
+  packages.foreseen = {"libnvidia", "nvidia-driver"};
+  packages.configured = {"libnvidia"};
   packages.came = {{"nvidia-driver", "535"}};
   packages.replaced = {{"kept", "1"}};
   journal.steps[6].units = {"display-manager.service"};
@@ -69,6 +71,16 @@ TEST(DriverJournalTest, KeepsCommandsWhole) {
 
   ASSERT_OK(read);
   EXPECT_EQ(*read, journal);
+}
+
+TEST(DriverJournalTest, ReadsRecordsOfBeforeTrialsWereKept) {
+  Journal journal;
+  journal.plan.steps = {StepOf("packages", driver::InstallPackages{{"nvidia-driver"}})};
+  journal.steps.resize(1);
+  const std::string text =
+      Without(Without(PrintJournal(journal), "\"foreseen\": [],"), "\"configured\": [],");
+
+  EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
 }
 
 TEST(DriverJournalTest, RefusesAnotherFormat) {

@@ -1,4 +1,5 @@
 // Packages: what came with an installation is what was not there before it, and exactly that goes.
+#include <algorithm>
 #include <utility>
 
 #include "src/base/status_macros.h"
@@ -18,37 +19,78 @@ StatusOr<packages::PackageManager*> ManagerOf(const Work& work) {
   return work.hands().packages;
 }
 
-// The difference between what was and is installed.
-void Compare(const Versions& before, const Versions& now, StepRecord& record) {
+// What came or was replaced of what the trial told of. The rest is of others who were at work
+// meanwhile: during the wait for their lock, or between a kill and the run that goes on.
+void Compare(const Versions& before, const Versions& now, const packages::Foreseen& foreseen,
+             StepRecord& record) {
   record.came.clear();
   record.replaced.clear();
   for (const auto& [name, version] : now) {
-    if (!before.contains(name)) {
+    if (!before.contains(name) && foreseen.Has(name, version)) {
       record.came[name] = version;
     }
   }
   for (const auto& [name, version] : before) {
     const auto there = now.find(name);
-    if (there == now.end() || there->second != version) {
+    if ((there == now.end() || there->second != version) && foreseen.Has(name, version)) {
       record.replaced[name] = version;
     }
   }
 }
 
-// Notes what changed; after it the list of everything is no longer needed.
+// Others' are told, as they may have come for the driver after all, and stay when it goes.
+void NoteOthers(const Versions& before, const Versions& now, Work& work) {
+  std::vector<std::string> others;
+  for (const auto& [name, version] : now) {
+    if (!before.contains(name) && !work.record().came.contains(name)) {
+      others.push_back(name);
+    }
+  }
+  if (!others.empty()) {
+    work.Note(fmt::format("{}: came meanwhile, not foreseen with {}: {} when it is taken back",
+                          Printable(Join(others, ", ")), work.step().id,
+                          others.size() == 1 ? "stays" : "stay"));
+  }
+}
+
+// Notes what changed; after it the lists of everything are no longer needed.
 Status Settle(Work& work) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
   ASSIGN_OR_RETURN(const Versions now, manager->Installed());
   StepRecord& record = work.record();
-  Compare(record.packages_before, now, record);
+  const packages::Foreseen foreseen{.names = {record.foreseen.begin(), record.foreseen.end()},
+                                    .configured = {}};
+  Compare(record.packages_before, now, foreseen, record);
+  NoteOthers(record.packages_before, now, work);
   record.packages_before.clear();
+  record.foreseen.clear();
   return OkStatus();
+}
+
+// Takes off exactly what came. What had its configuration here before keeps it.
+Status RemoveCame(packages::PackageManager& manager, const StepRecord& record) {
+  std::vector<std::string> came;
+  std::vector<std::string> whole;
+  for (const auto& [name, version] : record.came) {
+    came.push_back(name);
+    if (std::ranges::find(record.configured, name) == record.configured.end()) {
+      whole.push_back(name);
+    }
+  }
+  // All at once, as they may need one another; then what that left of them.
+  if (whole.size() < came.size()) {
+    RETURN_IF_ERROR(manager.TakeOff(came));
+  }
+  return whole.empty() ? OkStatus() : manager.Remove(whole);
 }
 
 }  // namespace
 
-Status LookBeforePackages(Work& work) {
+Status LookBeforePackages(Work& work, const driver::InstallPackages& packages) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  ASSIGN_OR_RETURN(const packages::Foreseen foreseen, manager->Foresee(packages.names));
+  work.record().foreseen = {foreseen.names.begin(), foreseen.names.end()};
+  work.record().configured = {foreseen.configured.begin(), foreseen.configured.end()};
   ASSIGN_OR_RETURN(work.record().packages_before, manager->Installed());
   return OkStatus();
 }
@@ -66,16 +108,8 @@ Status LookBeforeUndoPackages(Work& work) {
 
 Status UndoPackages(Work& work) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  RETURN_IF_ERROR(RemoveCame(*manager, work.record()));
   ASSIGN_OR_RETURN(const Versions now, manager->Installed());
-  std::vector<std::string> come;
-  for (const auto& [name, version] : work.record().came) {
-    if (now.contains(name)) {
-      come.push_back(name);
-    }
-  }
-  if (!come.empty()) {
-    RETURN_IF_ERROR(manager->Remove(come));
-  }
   for (const auto& [name, version] : work.record().replaced) {
     const auto there = now.find(name);
     if (there != now.end() && there->second == version) {

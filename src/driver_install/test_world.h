@@ -109,6 +109,7 @@ class World {
     Set("active", {"display-manager.service"});
     Set("modules", {"nouveau"});
     Set("packages", {"kept=1", "libc6=2.36"});
+    Set("configs", {});  // that packages left
     Set("enabled", {});
     Set("switch", {});
     Reboot("boot-1");
@@ -276,7 +277,29 @@ class WorldPackages final : public packages::PackageManager {
     }
     return versions;
   }
+  // What another manager installs or upgrades while the next installation waits for its lock.
+  void Meanwhile(std::string line) { meanwhile_ = std::move(line); }
+
+  StatusOr<packages::Foreseen> Foresee(const std::vector<std::string>& names) override {
+    RETURN_IF_ERROR(fate_.Live());
+    packages::Foreseen foreseen;
+    for (const std::string& name : names) {
+      foreseen.names.insert(name.substr(0, name.find('=')));
+      if (name == "nvidia-driver") {
+        foreseen.names.insert("libnvidia");
+      }
+    }
+    for (const std::string& name : world_.Get("configs")) {
+      if (foreseen.names.contains(name)) {
+        foreseen.configured.insert(name);
+      }
+    }
+    return foreseen;
+  }
   Status Install(const std::vector<std::string>& names) override {
+    if (!meanwhile_.empty()) {
+      Put(meanwhile_);
+    }
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
       if (name == "nvidia-driver") {
@@ -293,6 +316,7 @@ class WorldPackages final : public packages::PackageManager {
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
       Take(name);
+      world_.Drop("configs", name);
     }
     return fate_.Live();
   }
@@ -307,7 +331,16 @@ class WorldPackages final : public packages::PackageManager {
     }
     return others;
   }
-  Status TakeOff(const std::vector<std::string>& names) override { return Remove(names); }
+  Status TakeOff(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      RETURN_IF_ERROR(fate_.Live());
+      RETURN_IF_ERROR(remove_failure_);
+      if (Take(name)) {
+        world_.Add("configs", name);
+      }
+    }
+    return fate_.Live();
+  }
   Status Keep(const std::vector<std::string>& names, const std::string& folder) override {
     RETURN_IF_ERROR(keep_failure_);
     for (const std::string& line : world_.Get("packages")) {
@@ -328,16 +361,20 @@ class WorldPackages final : public packages::PackageManager {
   }
 
  private:
-  void Take(const std::string& name) const {
+  // Whether it was there.
+  bool Take(const std::string& name) const {
     for (const std::string& line : world_.Get("packages")) {
       if (line.starts_with(name + "=")) {
         world_.Drop("packages", line);
+        return true;
       }
     }
+    return false;
   }
   void Put(const std::string& name) const {
     const size_t equals = name.find('=');
     Take(name.substr(0, equals));
+    world_.Drop("configs", name.substr(0, equals));
     world_.Add("packages", equals == std::string::npos ? name + "=535" : name);
   }
 
@@ -347,6 +384,7 @@ class WorldPackages final : public packages::PackageManager {
   Status remove_failure_;
   Status keep_failure_;
   Status put_back_failure_;
+  std::string meanwhile_;
   std::map<std::string, std::string> needs_;
 };
 

@@ -7,6 +7,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/engine/find.h"
+#include "src/packages/dkms_log.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -35,19 +36,6 @@ class Tail {
  private:
   std::deque<std::string> lines_;
 };
-
-// The path of a log that DKMS names in a line: "… Consult /var/lib/dkms/…/make.log for more …".
-std::string LogNamedIn(std::string_view line) {
-  constexpr std::string_view kFolder = "/var/lib/dkms/";
-  constexpr std::string_view kName = "/make.log";
-  const size_t begin = line.find(kFolder);
-  const size_t end = begin == std::string_view::npos ? begin : line.find(kName, begin);
-  if (end == std::string_view::npos) {
-    return "";
-  }
-  const std::string_view path = line.substr(begin, end + kName.size() - begin);
-  return path.find_first_of(" \t\"'") == std::string_view::npos ? std::string(path) : "";
-}
 
 std::string TailOfLog(const sys::Root& host, const std::string& path) {
   const auto text = path.empty() ? StatusOr<std::string>("") : host.ReadFile(path, kLogLimit);
@@ -80,7 +68,7 @@ Status Work::Run(const driver::Command& command) {
   request.on_line = [&](std::string_view line) {
     tail.Add(line);
     hands_.progress.OnLine(line);
-    if (std::string named = LogNamedIn(line); !named.empty()) {
+    if (std::string named = packages::DkmsLogIn(line); !named.empty()) {
       log = std::move(named);
     }
   };

@@ -56,8 +56,34 @@ bool IsThere(const PackageList& list, std::string_view name) {
          (equals == std::string_view::npos || found->second.version == name.substr(equals + 1));
 }
 
+Status CheckInstallable(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.find("://") != std::string::npos) {
+      return InvalidArgument("{}: apt installs no URLs: fetch it and name the file", name);
+    }
+  }
+  return CheckNames(names);
+}
+
+std::vector<std::string> Missing(const std::vector<std::string>& names, const PackageList& list) {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(names, std::back_inserter(missing),
+                       [&list](const std::string& name) { return !IsThere(list, name); });
+  return missing;
+}
+
+std::vector<std::string> InstallArguments(const std::vector<std::string>& missing) {
+  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "install"};
+  if (std::ranges::any_of(missing, AsksForVersion)) {
+    arguments.emplace_back("--allow-downgrades");  // the way back to what was there
+  }
+  arguments.insert(arguments.end(), missing.begin(), missing.end());
+  return arguments;
+}
+
 StatusOr<std::unique_ptr<ServicePolicy>> QuietServices(const sys::Root& host) {
   if (host.path() == "/") {
+    RETURN_IF_ERROR(RemoveOurPolicy(host));
     return std::make_unique<ServicePolicy>("");
   }
   return ServicePolicy::Impose(host);
@@ -116,53 +142,87 @@ StatusOr<sys::RunResult> AptManager::AptGet(std::vector<std::string> arguments,
   return calls_.Run(std::move(argv), deadline);
 }
 
-Status AptManager::Install(const std::vector<std::string>& names) {
-  RETURN_IF_ERROR(CheckNames(names));
-  for (const std::string& name : names) {
-    if (name.find("://") != std::string::npos) {
-      return InvalidArgument("{}: apt installs no URLs: fetch it and name the file", name);
+StatusOr<PackageList> AptManager::Settled() const {
+  ASSIGN_OR_RETURN(PackageList list, List());
+  if (WasInterrupted() || HasUnfinished(list)) {
+    RETURN_IF_ERROR(Configure());
+    return List();
+  }
+  return list;
+}
+
+StatusOr<Foreseen> AptManager::Simulate(const PackageList& list,
+                                        const std::vector<std::string>& missing) const {
+  std::vector<std::string> arguments = InstallArguments(missing);
+  arguments.insert(arguments.begin(), "--simulate");
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
+  if (!result.IsSuccess()) {
+    return FailureOf(apt_get_, fmt::format("install {}", Join(missing, " ")), result);
+  }
+  Simulated simulated = ParseAptSimulation(result.out);
+  Foreseen foreseen;
+  foreseen.names.insert(simulated.installed.begin(), simulated.installed.end());
+  foreseen.names.insert(simulated.removed.begin(), simulated.removed.end());
+  for (const std::string& name : foreseen.names) {
+    const auto found = list.find(name);
+    if (found != list.end() && found->second.state == State::kConfigOnly) {
+      foreseen.configured.insert(name);
     }
   }
+  return foreseen;
+}
+
+StatusOr<Foreseen> AptManager::Foresee(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckInstallable(names));
   RETURN_IF_ERROR(calls_.CheckRoot());
   ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
-  ASSIGN_OR_RETURN(PackageList before, List());
-  if (WasInterrupted() || HasUnfinished(before)) {
-    RETURN_IF_ERROR(Configure());
-    ASSIGN_OR_RETURN(before, List());
-  }
-  std::vector<std::string> missing;
-  std::ranges::copy_if(names, std::back_inserter(missing),
-                       [&before](const std::string& name) { return !IsThere(before, name); });
+  ASSIGN_OR_RETURN(const PackageList list, Settled());
+  const std::vector<std::string> missing = Missing(names, list);
+  return missing.empty() && !HasUnfinished(list) ? Foreseen() : Simulate(list, missing);
+}
+
+Status AptManager::Install(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckInstallable(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(const PackageList before, Settled());
+  const std::vector<std::string> missing = Missing(names, before);
   if (missing.empty() && !HasUnfinished(before)) {
     return OkStatus();
   }
-  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "install"};
-  if (std::ranges::any_of(missing, AsksForVersion)) {
-    arguments.emplace_back("--allow-downgrades");  // the way back to what was there
-  }
-  std::ranges::move(missing, std::back_inserter(arguments));
-  const StatusOr<sys::RunResult> result = AptGet(std::move(arguments), kChangeDeadline);
+  ASSIGN_OR_RETURN(const Foreseen foreseen, Simulate(before, missing));
+  const StatusOr<sys::RunResult> result = AptGet(InstallArguments(missing), kChangeDeadline);
   if (!result.ok()) {
-    return TakeBack(before, result.status());
+    return TakeBack(before, foreseen, result.status());
   }
   if (result->IsSuccess()) {
     return OkStatus();
   }
   const Status failure = InstallFailure(calls_.host(), apt_get_, names, *result);
   // Another manager was at work, and what came since is its.
-  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, failure);
+  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, foreseen, failure);
 }
 
-Status AptManager::TakeBack(const PackageList& before, const Status& cause) const {
-  StatusOr<PackageList> now = List();
-  if (now.ok()) {
-    if (const std::vector<std::string> came = CameSince(before, *now); !came.empty()) {
-      // What it could not take off, the new list shows.
-      RemoveNow("purge", came).IgnoreError();
-      now = List();
-    }
+Status AptManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
+                            const Status& cause) const {
+  Hand hand;
+  hand.list = [this] { return List(); };
+  hand.take_off = [&](const std::vector<std::string>& names, const PackageList& now) {
+    RETURN_IF_ERROR(CheckRemoval(names, HasUnfinished(now)));
+    return PurgeBut(names, foreseen.configured);
+  };
+  return packages::TakeBack(cause, before, foreseen, hand);
+}
+
+Status AptManager::PurgeBut(const std::vector<std::string>& names,
+                            const std::set<std::string>& configured) const {
+  std::vector<std::string> whole = names;
+  std::erase_if(whole, [&](const std::string& name) { return configured.contains(name); });
+  // All of them at once, as they may need one another: what is left then is configuration.
+  if (whole.size() < names.size()) {
+    RETURN_IF_ERROR(RemoveNow("remove", names));
   }
-  return WithRemains(cause, before, now);
+  return whole.empty() ? OkStatus() : RemoveNow("purge", whole);
 }
 
 Status AptManager::RemoveNow(const std::string& verb, const std::vector<std::string>& names) const {

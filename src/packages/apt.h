@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ class AptManager final : public PackageManager {
   AptManager(const sys::Root& host, sys::ProgramRunner& runner);
 
   StatusOr<std::map<std::string, std::string>> Installed() override;
+  StatusOr<Foreseen> Foresee(const std::vector<std::string>& names) override;
   Status Install(const std::vector<std::string>& names) override;
   Status Remove(const std::vector<std::string>& names) override;
   StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override;
@@ -34,8 +36,15 @@ class AptManager final : public PackageManager {
   bool WasInterrupted() const;
   StatusOr<sys::RunResult> AptGet(std::vector<std::string> arguments,
                                   std::chrono::seconds deadline) const;
-  // Takes off what is there and was not in `before`, and says in `cause` what stayed.
-  Status TakeBack(const PackageList& before, const Status& cause) const;
+  // What is there, after what a killed run left is finished.
+  StatusOr<PackageList> Settled() const;
+  StatusOr<Foreseen> Simulate(const PackageList& list,
+                              const std::vector<std::string>& missing) const;
+  // Undoes an installation that went wrong, and says in `cause` what stayed.
+  Status TakeBack(const PackageList& before, const Foreseen& foreseen, const Status& cause) const;
+  // Removes `names` with their configuration, but for that of those in `configured`.
+  Status PurgeBut(const std::vector<std::string>& names,
+                  const std::set<std::string>& configured) const;
   // Removes `names`, by apt-get, then what it leaves by dpkg; `verb` is "purge" or "remove".
   Status RemoveNow(const std::string& verb, const std::vector<std::string>& names) const;
   Status RemoveBy(const std::string& verb, const std::vector<std::string>& names) const;

@@ -87,9 +87,8 @@ TEST_F(AptTest, InstallsTheVersionAskedFor) {
 TEST_F(AptTest, FailureNamesWhatAptSaid) {
   EXPECT_THAT(apt_->Install({"driver", "missing"}),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("apt-get"), HasSubstr("Unable to locate package missing"),
-                             HasSubstr("nothing that came with it is left"))));
-  EXPECT_THAT(debian_.installed, UnorderedElementsAre(Key("dkms"), Key("old")));
+                       AllOf(HasSubstr("apt-get"), HasSubstr("Unable to locate package missing"))));
+  EXPECT_THAT(debian_.Changes(), IsEmpty());
 }
 
 TEST_F(AptTest, FailedConfigurationIsTakenBackWithTheCompilersWords) {
@@ -110,13 +109,14 @@ TEST_F(AptTest, WhatAptCanNotTakeBackDpkgDoes) {
   EXPECT_THAT(debian_.installed, UnorderedElementsAre(Key("dkms"), Key("old")));
 }
 
-TEST_F(AptTest, TellsWhatWentWithWhatWasTakenBack) {
+TEST_F(AptTest, WhatOthersNeedIsNotTakenBack) {
   // Broken since an earlier run, it needs what comes only now, to be made whole.
   debian_.installed["driver"] = {'F', "535.1"};
   debian_.installed["library"] = {'i', "535.1"};
   debian_.broken_scripts = {"driver"};
   EXPECT_THAT(apt_->Install({"alternative"}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("gone: driver, library")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("still there: alternative")));
+  EXPECT_THAT(debian_.installed, AllOf(Contains(Key("driver")), Contains(Key("library"))));
 }
 
 TEST_F(AptTest, RunPastItsDeadlineIsTakenBack) {
@@ -135,6 +135,38 @@ TEST_F(AptTest, WhatAnotherManagerBringsMeanwhileIsNotTakenBack) {
   debian_.is_locked = true;
   EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kUnavailable));
   EXPECT_THAT(debian_.installed, Contains(Key("of-another")));
+}
+
+TEST_F(AptTest, WhatAnotherInstallsWhileOursFailsStays) {
+  debian_.meanwhile = {{"nginx", {'i', "1"}}};
+  debian_.broken_scripts = {"driver"};
+  EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kFailedPrecondition,
+                                                  HasSubstr("nothing that came with it is left")));
+  EXPECT_THAT(debian_.installed, UnorderedElementsAre(Key("dkms"), Key("old"),
+                                                      Pair("nginx", FakeDebian::Entry{'i', "1"})));
+}
+
+TEST_F(AptTest, ForeseesWhatAnInstallationBrings) {
+  EXPECT_THAT(apt_->Foresee({"driver", "dkms"}),
+              IsOkAndHolds(Foreseen{{"driver", "library", "alternative"}, {}}));
+  EXPECT_THAT(debian_.Changes(), IsEmpty());
+}
+
+TEST_F(AptTest, ForeseesNothingWhereAllIsThere) {
+  EXPECT_THAT(apt_->Foresee({"dkms"}), IsOkAndHolds(Foreseen()));
+}
+
+TEST_F(AptTest, ForeseesWhatHasItsConfigurationStill) {
+  debian_.archive["old"] = {"2", {}};
+  EXPECT_THAT(apt_->Foresee({"old"}), IsOkAndHolds(Foreseen{{"old"}, {"old"}}));
+}
+
+TEST_F(AptTest, FailureLeavesConfigurationThatWasThereBefore) {
+  debian_.archive["old"] = {"2", {"library"}};
+  debian_.broken_scripts = {"library"};
+  EXPECT_THAT(apt_->Install({"old"}), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(debian_.installed,
+              UnorderedElementsAre(Key("dkms"), Pair("old", FakeDebian::Entry{'c', "2"})));
 }
 
 TEST_F(AptTest, FinishesWhatAKilledRunLeft) {

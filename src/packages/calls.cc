@@ -7,6 +7,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/packages/dkms_log.h"
 
 namespace kgpu::packages {
 namespace {
@@ -15,42 +16,20 @@ constexpr size_t kOutputLimit = size_t{64} << 20;
 constexpr size_t kTailLines = 6;
 constexpr size_t kTailLimit = 800;
 constexpr int kZypperLocked = 7;  // zypper(8), "EXIT CODES"
+constexpr int kDnfLocked = 200;   // dnf(8), "Return values"
 
 bool TellsOfLock(const sys::RunResult& result) {
-  constexpr std::array<std::string_view, 6> kTells = {
-      "Could not get lock",       "Unable to acquire the dpkg frontend lock",
-      "Unable to lock",           "was locked by another process",
-      "can't create transaction", "System management is locked"};
+  constexpr std::array<std::string_view, 7> kTells = {"Could not get lock",
+                                                      "Unable to acquire the dpkg frontend lock",
+                                                      "Unable to lock",
+                                                      "was locked by another process",
+                                                      "can't create transaction",
+                                                      "Failed to obtain rpm transaction lock",
+                                                      "System management is locked"};
   return std::ranges::any_of(kTells, [&result](std::string_view words) {
     return result.err.find(words) != std::string::npos ||
            result.out.find(words) != std::string::npos;
   });
-}
-
-// The path that DKMS names: "Consult /var/lib/dkms/…/make.log for more information."
-std::string_view LogIn(std::string_view printed) {
-  constexpr std::string_view kStart = "/var/lib/dkms/";
-  constexpr std::string_view kEnd = "/make.log";
-  const size_t end = printed.rfind(kEnd);
-  const size_t begin = end == std::string_view::npos ? end : printed.rfind(kStart, end);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  const std::string_view path = printed.substr(begin, end + kEnd.size() - begin);
-  return path.find_first_of(" \t\n") == std::string_view::npos ? path : std::string_view();
-}
-
-// What the compiler said, of the log that DKMS names in `printed`; empty: it names none.
-std::string CompilerErrors(const sys::Root& host, std::string_view printed) {
-  const std::string_view path = LogIn(printed);
-  const std::string log = path.empty() ? "" : host.ReadFile(path, size_t{64} << 20).value_or("");
-  std::vector<std::string> errors;
-  for (const std::string_view line : Split(log, '\n')) {
-    if (line.find("error:") != std::string_view::npos && errors.size() < 2) {
-      errors.emplace_back(Trim(line));
-    }
-  }
-  return Printable(Join(errors, "; "), kTailLimit);
 }
 
 }  // namespace
@@ -92,7 +71,9 @@ Status FailureOf(std::string_view program, std::string_view deed, const sys::Run
   const std::string tail = TailOf(fmt::format("{}\n{}", result.out, result.err));
   const std::string text =
       fmt::format("{}: {}: {}{}{}", program, deed, how, tail.empty() ? "" : ": ", tail);
-  if (TellsOfLock(result) || (program.ends_with("zypper") && result.exit.code == kZypperLocked)) {
+  const bool is_locked = program.ends_with("zypper") ? result.exit.code == kZypperLocked
+                                                     : result.exit.code == kDnfLocked;
+  if (is_locked || TellsOfLock(result)) {
     return Unavailable("{}: another package manager is at work: try again when it is done", text);
   }
   return FailedPrecondition("{}", text);
@@ -117,7 +98,8 @@ std::string TailOf(std::string_view text) {
 Status InstallFailure(const sys::Root& host, std::string_view program,
                       const std::vector<std::string>& names, const sys::RunResult& result) {
   const Status failure = FailureOf(program, fmt::format("install {}", Join(names, " ")), result);
-  const std::string errors = CompilerErrors(host, fmt::format("{}\n{}", result.out, result.err));
+  const std::string errors =
+      CompilerErrors(host, DkmsLogIn(fmt::format("{}\n{}", result.out, result.err)));
   return errors.empty() ? failure
                         : MakeStatus(failure.code(), fmt::format("{}; the compiler says: {}",
                                                                  Message(failure), errors));

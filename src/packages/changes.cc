@@ -7,10 +7,12 @@
 namespace kgpu::packages {
 namespace {
 
-std::vector<std::string> ChangedSince(const PackageList& before, const PackageList& now) {
+std::vector<std::string> ChangedSince(const PackageList& before, const PackageList& now,
+                                      const Foreseen& foreseen) {
   std::vector<std::string> changed;
   for (const auto& [name, package] : now) {
-    if (IsPresent(before, name) && before.at(name).version != package.version) {
+    if (IsPresent(before, name) && before.at(name).version != package.version &&
+        foreseen.Has(name, package.version)) {
       changed.push_back(fmt::format("{} {}", name, package.version));
     }
   }
@@ -27,12 +29,26 @@ std::vector<std::string> GoneSince(const PackageList& before, const PackageList&
   return gone;
 }
 
-std::string Remains(const PackageList& before, const StatusOr<PackageList>& now) {
+// What is there now, in any state but for its configuration, and was not before.
+std::vector<std::string> CameSince(const PackageList& before, const PackageList& now,
+                                   const Foreseen& foreseen) {
+  std::vector<std::string> came;
+  for (const auto& [name, package] : now) {
+    if (package.state != State::kConfigOnly && !IsPresent(before, name) &&
+        foreseen.Has(name, package.version)) {
+      came.push_back(name);
+    }
+  }
+  return came;
+}
+
+std::string Remains(const PackageList& before, const Foreseen& foreseen,
+                    const StatusOr<PackageList>& now) {
   if (!now.ok()) {
     return fmt::format("what came with it may still be there: {}", Message(now.status()));
   }
-  const std::vector<std::string> came = CameSince(before, *now);
-  const std::vector<std::string> changed = ChangedSince(before, *now);
+  const std::vector<std::string> came = CameSince(before, *now, foreseen);
+  const std::vector<std::string> changed = ChangedSince(before, *now, foreseen);
   std::string text = came.empty() ? "nothing that came with it is left"
                                   : fmt::format("still there: {}", Join(came, ", "));
   if (!changed.empty()) {
@@ -51,19 +67,19 @@ bool IsPresent(const PackageList& list, const std::string& name) {
   return found != list.end() && found->second.state != State::kConfigOnly;
 }
 
-std::vector<std::string> CameSince(const PackageList& before, const PackageList& now) {
-  std::vector<std::string> came;
-  for (const auto& [name, package] : now) {
-    if (package.state != State::kConfigOnly && !IsPresent(before, name)) {
-      came.push_back(name);
+Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& foreseen,
+                const Hand& hand) {
+  StatusOr<PackageList> now = hand.list();
+  if (now.ok()) {
+    const std::vector<std::string> came = CameSince(before, *now, foreseen);
+    if (!came.empty()) {
+      // What it could not take off, the new list shows.
+      hand.take_off(came, *now).IgnoreError();
+      now = hand.list();
     }
   }
-  return came;
-}
-
-Status WithRemains(const Status& cause, const PackageList& before,
-                   const StatusOr<PackageList>& now) {
-  return MakeStatus(cause.code(), fmt::format("{}; {}", Message(cause), Remains(before, now)));
+  return MakeStatus(cause.code(),
+                    fmt::format("{}; {}", Message(cause), Remains(before, foreseen, now)));
 }
 
 }  // namespace kgpu::packages

@@ -1,23 +1,29 @@
 // What an installation changed, of two lists of packages.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
 #include "src/packages/package_list.h"
+#include "src/packages/package_manager.h"
 
 namespace kgpu::packages {
 
 // Installed, wholly or half: more than its configuration is there.
 bool IsPresent(const PackageList& list, const std::string& name);
 
-// What is there now, in any state but for its configuration, and was not before.
-std::vector<std::string> CameSince(const PackageList& before, const PackageList& now);
+// What a manager does for TakeBack.
+struct Hand {
+  std::function<StatusOr<PackageList>()> list;
+  // Takes off, of what is `now` there; nothing where others would go with it.
+  std::function<Status(const std::vector<std::string>& names, const PackageList& now)> take_off;
+};
 
-// `cause` with what stayed of a failed installation after it was taken back; `now` as it was found
-// then, or why it could not be.
-Status WithRemains(const Status& cause, const PackageList& before,
-                   const StatusOr<PackageList>& now);
+// Takes off what came with a failed installation: what was not there `before` and was foreseen.
+// What came besides is others'. Returns `cause`, with what stayed nevertheless.
+Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& foreseen,
+                const Hand& hand);
 
 }  // namespace kgpu::packages

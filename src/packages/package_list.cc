@@ -63,12 +63,47 @@ bool IsKeptBesideOlder(std::string_view name) {
          });
 }
 
+bool IsArch(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kArchs = {"x86_64", "aarch64", "noarch",
+                                                      "i686",   "i586",    "i386"};
+  return std::ranges::find(kArchs, word) != kArchs.end();
+}
+
+// Hosts are of 64 bits, so that these alone are foreign.
+std::string KeyOf(std::string_view name, std::string_view arch) {
+  return arch.starts_with('i') ? fmt::format("{}:{}", name, arch) : std::string(name);
+}
+
+// The value of `attribute` in an element: that of name="x" is x. A name has nothing to unescape but
+// what no package is called.
+std::string_view AttributeOf(std::string_view element, std::string_view attribute) {
+  const std::string start = fmt::format(" {}=\"", attribute);
+  const size_t at = element.find(start);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = element.substr(at + start.size());
+  const size_t end = rest.find('"');
+  return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+}
+
+}  // namespace
+
 std::string_view WithoutEpoch(std::string_view version) {
   const size_t colon = version.find(':');
   return colon == std::string_view::npos ? version : version.substr(colon + 1);
 }
 
-}  // namespace
+std::string NameOf(std::string_view key, std::string_view version) {
+  const size_t colon = key.rfind(':');
+  const std::string_view arch = colon == std::string_view::npos ? "" : key.substr(colon);
+  std::string_view name = key.substr(0, colon);
+  const std::string end = fmt::format("-{}", WithoutEpoch(version));
+  if (name.ends_with(end)) {
+    name.remove_suffix(end.size());
+  }
+  return fmt::format("{}{}", name, arch);
+}
 
 PackageList ParseDpkgQuery(std::string_view text) {
   std::vector<Row> rows;
@@ -131,6 +166,41 @@ Simulated ParseAptSimulation(std::string_view text) {
     }
   }
   return simulated;
+}
+
+// Rows are "name arch version repository size", and dnf of version 4 and yum break those that are
+// wider than the table: an architecture alone tells where one is. What goes for another stands in a
+// row of its own, as "replacing name.arch version" or, with dnf 5, "replacing name arch version".
+std::set<std::string> ParseDnfTrial(std::string_view text) {
+  std::set<std::string> names;
+  std::string line(text);
+  std::ranges::replace(line, '\n', ' ');
+  const std::vector<std::string_view> words = Words(line);
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string_view before = words[i - 1];
+    const size_t dot = words[i].rfind('.');
+    if (IsArch(words[i]) && !IsArch(before)) {
+      names.insert(KeyOf(before, words[i]));
+    } else if (before == "replacing" && dot != std::string_view::npos &&
+               IsArch(words[i].substr(dot + 1))) {
+      names.insert(KeyOf(words[i].substr(0, dot), words[i].substr(dot + 1)));
+    }
+  }
+  return names;
+}
+
+std::set<std::string> ParseZypperTrial(std::string_view text) {
+  constexpr std::string_view kElement = "<solvable ";
+  std::set<std::string> names;
+  for (size_t at = text.find(kElement); at != std::string_view::npos;
+       at = text.find(kElement, at + 1)) {
+    const std::string_view element = text.substr(at, text.find('>', at) - at);
+    const std::string_view name = AttributeOf(element, "name");
+    if (AttributeOf(element, "type") == "package" && !name.empty()) {
+      names.insert(KeyOf(name, AttributeOf(element, "arch")));
+    }
+  }
+  return names;
 }
 
 std::vector<std::string> ParseRpmNeeds(std::string_view text) {

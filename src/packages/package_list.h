@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,13 @@ inline constexpr std::string_view kRpmFormat =
 // Of packages that stand beside older ones of their name, kernels and keys, the key is
 // "name-version-release". Source: rpm-queryformat(7).
 PackageList ParseRpmQuery(std::string_view text);
+// How the names of rpm's keys begin, which it lists as packages.
+inline constexpr std::string_view kRpmKey = "gpg-pubkey-";
+
+// A key of a list without the version that it may end with: "kernel-devel" of
+// "kernel-devel-5.14.0-1", "kernel-devel:i686" of "kernel-devel-5.14.0-1:i686".
+std::string NameOf(std::string_view key, std::string_view version);
+std::string_view WithoutEpoch(std::string_view version);
 
 // What apt-get --simulate would do to which packages. Source: apt-get(8), "--simulate".
 struct Simulated {
@@ -45,6 +53,12 @@ struct Simulated {
   bool operator==(const Simulated&) const = default;
 };
 Simulated ParseAptSimulation(std::string_view text);
+
+// The packages that `dnf --assumeno` or yum's says it would install, replace or remove, of the
+// table it prints: by name, of another architecture than the host's with that behind a colon.
+std::set<std::string> ParseDnfTrial(std::string_view text);
+// The same of `zypper --xmlout install --dry-run`. Source: its schema, install-summary.
+std::set<std::string> ParseZypperTrial(std::string_view text);
 
 // Who needs what `rpm -e --test` was asked to remove: of "x is needed by (installed) y" each y.
 std::vector<std::string> ParseRpmNeeds(std::string_view text);

@@ -1,4 +1,4 @@
-// What dpkg-query, rpm and apt-get print. First byte: which of them.
+// What dpkg-query, rpm, apt-get, dnf and zypper print. First byte: which of them.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -10,11 +10,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0] % 4) {
+  constexpr unsigned kKinds = 8;  // of which two are nobody's
+  switch (data[0] % kKinds) {
     case 0:
     case 1: {
-      const auto list = data[0] % 4 == 0 ? kgpu::packages::ParseDpkgQuery(text)
-                                         : kgpu::packages::ParseRpmQuery(text);
+      const auto list = data[0] % kKinds == 0 ? kgpu::packages::ParseDpkgQuery(text)
+                                              : kgpu::packages::ParseRpmQuery(text);
       for (const auto& [name, package] : list) {
         if (name.empty()) {
           std::abort();
@@ -29,12 +30,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
       break;
     }
-    default:
+    case 3:
       for (const auto& name : kgpu::packages::ParseRpmNeeds(text)) {
         if (name.empty()) {
           std::abort();
         }
       }
+      break;
+    case 4:
+    case 5:
+      for (const auto& name : data[0] % kKinds == 4 ? kgpu::packages::ParseDnfTrial(text)
+                                                    : kgpu::packages::ParseZypperTrial(text)) {
+        if (name.empty()) {
+          std::abort();
+        }
+      }
+      break;
+    default:
+      break;
   }
   return 0;
 }

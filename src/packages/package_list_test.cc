@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/packages/package_manager.h"
+
 namespace kgpu::packages {
 namespace {
 
@@ -62,6 +64,80 @@ TEST(AptSimulationTest, TellsWhatComesAndWhatGoes) {
                                "Inst bar (2 Debian:12 [amd64])\n"
                                "Conf bar (2 Debian:12 [amd64])\n"),
             (Simulated{.installed = {"bar"}, .removed = {"libcuda1", "foo:i386"}}));
+}
+
+TEST(DnfTrialTest, ReadsTheTableOfVersion4WithItsBrokenRows) {
+  EXPECT_THAT(ParseDnfTrial("Dependencies resolved.\n"
+                            "==========\n"
+                            " Package     Architecture  Version    Repository    Size\n"
+                            "==========\n"
+                            "Installing:\n"
+                            " nvidia-driver-cuda-with-a-long-name\n"
+                            "             x86_64        3:580-1    cuda-rhel9-x86_64\n"
+                            "                                                  2.3 M\n"
+                            "     replacing  nvidia-old.x86_64 3:535-1\n"
+                            "Installing dependencies:\n"
+                            " dkms        noarch        3.1-1      epel         88 k\n"
+                            " glibc       i686          2.34-1     baseos       2 M\n"
+                            "Enabling module streams:\n"
+                            " nvidia-driver             580-open\n"
+                            "\n"
+                            "Transaction Summary\n"
+                            "Install  3 Packages\n"
+                            "Operation aborted.\n"),
+              UnorderedElementsAre("nvidia-driver-cuda-with-a-long-name", "nvidia-old", "dkms",
+                                   "glibc:i686"));
+}
+
+TEST(DnfTrialTest, ReadsTheTableOfVersion5) {
+  EXPECT_THAT(ParseDnfTrial("Package        Arch   Version          Repository     Size\n"
+                            "Installing:\n"
+                            " nvidia-driver x86_64 3:580.95.05-1.fc cuda-fedora 12.0 KiB\n"
+                            "Upgrading:\n"
+                            " dkms          noarch 0:3.2-1.fc42     updates     88.0 KiB\n"
+                            "   replacing dkms noarch 0:3.1-1.fc42  fedora      87.0 KiB\n"
+                            "   replacing dkms-old noarch 0:1-1.fc42 fedora     87.0 KiB\n"
+                            "\n"
+                            "Transaction Summary:\n"
+                            " Installing:         1 package\n"
+                            "Operation aborted by the user.\n"),
+              UnorderedElementsAre("nvidia-driver", "dkms", "dkms-old"));
+}
+
+TEST(DnfTrialTest, ReadsNothingFromAFailure) {
+  EXPECT_THAT(ParseDnfTrial("Error: \n Problem: package a-1.x86_64 requires b, but none of the "
+                            "providers can be installed\n"),
+              IsEmpty());
+}
+
+TEST(ZypperTrialTest, NamesPackagesOfTheSummary) {
+  EXPECT_THAT(
+      ParseZypperTrial("<?xml version='1.0'?>\n<stream>\n"
+                       "<message type=\"info\">Loading repository data...</message>\n"
+                       "<install-summary download-size=\"1\" packages-to-change=\"2\">\n"
+                       "<to-upgrade><solvable type=\"package\" name=\"kmod\" edition=\"29-1\" "
+                       "arch=\"x86_64\" edition-old=\"28-1\" summary=\"a &gt; b\"/></to-upgrade>\n"
+                       "<to-install><solvable type=\"patch\" name=\"p\" arch=\"noarch\"/>\n"
+                       "<solvable status=\"not-installed\" name=\"driver\" type=\"package\" "
+                       "arch=\"x86_64\"/></to-install>\n"
+                       "</install-summary>\n</stream>\n"),
+      UnorderedElementsAre("kmod", "driver"));
+}
+
+TEST(ForeseenTest, KnowsPackagesByTheirKeys) {
+  const Foreseen foreseen{{"kernel-devel", "driver", "libc6:i386"}, {}};
+  EXPECT_TRUE(foreseen.Has("kernel-devel-5.14.0-1.el9", "5.14.0-1.el9"));
+  EXPECT_TRUE(foreseen.Has("driver", "3:580-1"));
+  EXPECT_TRUE(foreseen.Has("libc6:i386", "2"));
+  EXPECT_TRUE(foreseen.Has("gpg-pubkey-aa-bb", "aa-bb"));
+  EXPECT_FALSE(foreseen.Has("libc6", "2"));
+  EXPECT_FALSE(foreseen.Has("driver-tools", "3:580-1"));
+}
+
+TEST(NameTest, IsAKeyWithoutItsVersion) {
+  EXPECT_EQ(NameOf("kernel-devel-5.14-1:i686", "5.14-1"), "kernel-devel:i686");
+  EXPECT_EQ(NameOf("driver-3-1", "9:3-1"), "driver");
+  EXPECT_EQ(NameOf("driver", "3-1"), "driver");
 }
 
 TEST(RpmNeedsTest, NamesWhoNeedsIt) {

@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -11,6 +13,19 @@
 #include "src/sys/run.h"
 
 namespace kgpu::packages {
+
+// What an installation would change, as the manager's own trial of it tells.
+struct Foreseen {
+  // Packages that would come, be replaced or go: by their names without versions.
+  std::set<std::string> names;
+  // Those of them that were removed before and left their configuration, which is somebody's.
+  std::set<std::string> configured;
+  bool operator==(const Foreseen&) const = default;
+
+  // Whether a package of Installed() is one of them. Keys that packages are signed with are: no
+  // trial tells of them.
+  bool Has(std::string_view key, std::string_view version) const;
+};
 
 // One host's packages. Owned by who makes it; the root and the runner given to the maker outlive
 // it. Thread: one at a time; a call blocks until the package manager is done, which with a module
@@ -25,7 +40,12 @@ class PackageManager {
   // Errors: as of sys::ProgramRunner, FailedPrecondition (the list can not be had).
   virtual StatusOr<std::map<std::string, std::string>> Installed() = 0;
 
-  // Installs all of `names` (names, "name=version", paths of the host, URLs) and what they need;
+  // What Install of the same names would change; what others bring meanwhile is not among it. Only
+  // what a killed run left half-done is finished for it. Errors: as Install.
+  virtual StatusOr<Foreseen> Foresee(const std::vector<std::string>& names) = 0;
+
+  // Installs all of `names` (names, "name=version" of a name and a version
+  // of Installed(), too, paths of the host, URLs) and what they need;
   // those that are there stay as they are, but for one whose version is named. What a killed run
   // left half-done is finished first. When it goes wrong, what came is taken off again; what could
   // not be, the error names. Errors: FailedPrecondition (the manager's own reason), Unavailable

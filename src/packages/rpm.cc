@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -16,11 +17,8 @@
 namespace kgpu::packages {
 namespace {
 
-constexpr std::string_view kKey = "gpg-pubkey-";
-
-// "kmod-x=535.1-1" and "kernel-devel-5.14.0-1.el9.x86_64" as keys of a list are written.
+// "kernel-devel-5.14.0-1.el9.x86_64" as keys of a list are written.
 std::string WithoutArch(std::string name) {
-  std::ranges::replace(name, '=', '-');
   for (const std::string_view arch : {".x86_64", ".aarch64", ".noarch"}) {
     if (name.ends_with(arch)) {
       name.resize(name.size() - arch.size());
@@ -29,14 +27,48 @@ std::string WithoutArch(std::string name) {
   return name;
 }
 
+// What is asked for as "name=version".
+struct Asked {
+  std::string key;  // as Installed() has it, or the name alone
+  std::string version;
+};
+
+// Nothing: no version is asked for, or it is a bound, a path or a URL.
+std::optional<Asked> ParseAsked(const std::string& asked) {
+  const size_t equals = asked.rfind('=');
+  if (equals == std::string::npos || asked.find_first_of("</>") != std::string::npos) {
+    return std::nullopt;
+  }
+  return Asked{.key = asked.substr(0, equals), .version = asked.substr(equals + 1)};
+}
+
+// Whether "5.14.0" or "5.14.0-1" was meant by "3:5.14.0-1".
+bool IsOfVersion(std::string_view version, std::string_view wanted) {
+  const std::string_view plain = WithoutEpoch(version);
+  return wanted == version || wanted == plain || wanted == plain.substr(0, plain.find('-'));
+}
+
 bool IsThere(const PackageList& list, const std::string& asked) {
+  if (const std::optional<Asked> exact = ParseAsked(asked); exact) {
+    return std::ranges::any_of(list, [&exact](const auto& entry) {
+      const auto& [key, package] = entry;
+      return (key == exact->key || NameOf(key, package.version) == exact->key) &&
+             IsOfVersion(package.version, exact->version);
+    });
+  }
   const std::string name = WithoutArch(asked);
   return list.contains(name) || std::ranges::any_of(list, [&name](const auto& entry) {
-           const std::string_view whole = entry.second.version;
-           const std::string_view version = whole.substr(whole.find(':') + 1);
+           const std::string_view version = WithoutEpoch(entry.second.version);
            return name == fmt::format("{}-{}", entry.first, version) ||
                   name == fmt::format("{}-{}", entry.first, version.substr(0, version.find('-')));
          });
+}
+
+std::vector<std::string> Missing(const std::vector<std::string>& names, const PackageList& list) {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(names, std::back_inserter(missing),
+                       [&list](const std::string& name) { return !IsThere(list, name); });
+  return missing;
 }
 
 // A key as the programs take it: "glibc:i686" is "glibc.i686".
@@ -49,26 +81,28 @@ std::string SpecOf(std::string key) {
 
 // zypper wants a version behind "=", also where the key has it behind a minus.
 std::string ZypperSpecOf(const std::string& key, const std::string& version) {
-  const std::string end = fmt::format("-{}", version.substr(version.find(':') + 1));
-  return key.ends_with(end) ? fmt::format("{}={}", key.substr(0, key.size() - end.size()),
-                                          std::string_view(end).substr(1))
-                            : SpecOf(key);
+  const std::string name = NameOf(key, version);
+  return name == key ? SpecOf(key) : fmt::format("{}={}", SpecOf(name), WithoutEpoch(version));
 }
 
 // A package in its very version: "glibc-2:2.34-1.el9.i686" for dnf, "glibc.i686=2:2.34-1" for
-// zypper. A key that has its version in it already has it without the epoch.
-std::string WholeSpecOf(Front front, std::string key, const std::string& version) {
-  std::string arch;
-  if (const size_t colon = key.rfind(':'); colon != std::string::npos) {
-    arch = fmt::format(".{}", key.substr(colon + 1));
-    key.resize(colon);
+// zypper. A key that has its version in it already has it without the epoch. Source: dnf(8),
+// "SPECIFYING PACKAGES"; zypper(8), "install".
+std::string WholeSpecOf(Front front, const std::string& key, const std::string& version) {
+  const std::string name = NameOf(key, version);
+  if (front == Front::kZypper) {
+    return fmt::format("{}={}", SpecOf(name), version);
   }
-  const std::string end = fmt::format("-{}", version.substr(version.find(':') + 1));
-  if (key.ends_with(end)) {
-    key.resize(key.size() - end.size());
-  }
-  return front == Front::kZypper ? fmt::format("{}{}={}", key, arch, version)
-                                 : fmt::format("{}-{}{}", key, version, arch);
+  const size_t colon = name.rfind(':');
+  const std::string arch =
+      colon == std::string::npos ? "" : fmt::format(".{}", name.substr(colon + 1));
+  return fmt::format("{}-{}{}", name.substr(0, colon), version, arch);
+}
+
+// What is asked for, as an installation takes it.
+std::string InstallSpecOf(Front front, const std::string& asked) {
+  const std::optional<Asked> exact = ParseAsked(asked);
+  return exact ? WholeSpecOf(front, exact->key, exact->version) : asked;
 }
 
 // The key of what rpm names "name-version-release.arch"; empty: the list has no such package.
@@ -111,6 +145,23 @@ std::vector<std::string> InstallArguments(Front front) {
   return {"-y", "install"};
 }
 
+// The same without doing it: where a program asks before it begins, the answer is no.
+std::vector<std::string> TrialArguments(Front front) {
+  if (front == Front::kZypper) {
+    return {"--non-interactive", "--xmlout",     "install",
+            "--dry-run",         "--oldpackage", "--auto-agree-with-licenses"};
+  }
+  return {"--assumeno", "install"};
+}
+
+// "No" is an error to them, and only what they say tells it from others: dnf of version 4 and 5,
+// yum.
+bool IsNo(const sys::RunResult& result) {
+  const std::string text = fmt::format("{}\n{}", result.out, result.err);
+  return text.find("Operation aborted") != std::string::npos ||
+         text.find("Exiting on user command") != std::string::npos;
+}
+
 std::vector<std::string> RemoveArguments(Front front) {
   if (front == Front::kZypper) {
     return {"--non-interactive", "remove", "--no-clean-deps"};
@@ -146,47 +197,67 @@ StatusOr<std::map<std::string, std::string>> RpmManager::Installed() {
   return installed;
 }
 
+StatusOr<Foreseen> RpmManager::Try(const std::vector<std::string>& missing) const {
+  std::vector<std::string> argv = {program_};
+  std::ranges::move(TrialArguments(front_), std::back_inserter(argv));
+  for (const std::string& name : missing) {
+    argv.push_back(InstallSpecOf(front_, name));
+  }
+  // What the lists of packages are older than may be read anew first.
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  const bool is_zypper = front_ == Front::kZypper;
+  const bool is_well = IsWell(front_, result) || (!is_zypper && IsNo(result));
+  if (!is_well || PassedOver(front_, result)) {
+    return FailureOf(program_, fmt::format("install {}", Join(missing, " ")), result);
+  }
+  return Foreseen{.names = is_zypper ? ParseZypperTrial(result.out)
+                                     : ParseDnfTrial(fmt::format("{}\n{}", result.out, result.err)),
+                  .configured = {}};
+}
+
+StatusOr<Foreseen> RpmManager::Foresee(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  const std::vector<std::string> missing = Missing(names, list);
+  return missing.empty() ? Foreseen() : Try(missing);
+}
+
 Status RpmManager::Install(const std::vector<std::string>& names) {
   RETURN_IF_ERROR(CheckNames(names));
   RETURN_IF_ERROR(calls_.CheckRoot());
   ASSIGN_OR_RETURN(const PackageList before, List());
+  const std::vector<std::string> missing = Missing(names, before);
+  if (missing.empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Foreseen foreseen, Try(missing));
   std::vector<std::string> argv = {program_};
   std::ranges::move(InstallArguments(front_), std::back_inserter(argv));
-  const size_t fixed = argv.size();
-  for (const std::string& name : names) {
-    if (IsThere(before, name)) {
-      continue;
-    }
-    argv.push_back(name);
-    if (front_ != Front::kZypper && name.find('/') == std::string::npos) {
-      std::ranges::replace(argv.back(), '=', '-');
-    }
-  }
-  if (argv.size() == fixed) {
-    return OkStatus();
+  for (const std::string& name : missing) {
+    argv.push_back(InstallSpecOf(front_, name));
   }
   const StatusOr<sys::RunResult> result = calls_.Run(std::move(argv), kChangeDeadline);
   if (!result.ok()) {
-    return TakeBack(before, result.status());
+    return TakeBack(before, foreseen, result.status());
   }
   if (IsWell(front_, *result) && !PassedOver(front_, *result)) {
     return OkStatus();
   }
   const Status failure = InstallFailure(calls_.host(), program_, names, *result);
   // Another manager was at work, and what came since is its.
-  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, failure);
+  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, foreseen, failure);
 }
 
-Status RpmManager::TakeBack(const PackageList& before, const Status& cause) const {
-  StatusOr<PackageList> now = List();
-  if (now.ok()) {
-    if (const std::vector<std::string> came = CameSince(before, *now); !came.empty()) {
-      // What it could not take off, the new list shows.
-      RemoveNow(came, *now).IgnoreError();
-      now = List();
-    }
-  }
-  return WithRemains(cause, before, now);
+Status RpmManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
+                            const Status& cause) const {
+  Hand hand;
+  hand.list = [this] { return List(); };
+  hand.take_off = [this](const std::vector<std::string>& names, const PackageList& now) {
+    RETURN_IF_ERROR(CheckRemoval(names));
+    return RemoveNow(names, now);
+  };
+  return packages::TakeBack(cause, before, foreseen, hand);
 }
 
 Status RpmManager::RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const {
@@ -195,7 +266,7 @@ Status RpmManager::RemoveNow(const std::vector<std::string>& keys, const Package
   std::vector<std::string> erase = {rpm_, "--erase"};
   const size_t fixed = argv.size();
   for (const std::string& key : keys) {
-    if (key.starts_with(kKey)) {
+    if (key.starts_with(kRpmKey)) {
       erase.push_back(key);  // which the fronts do not take for packages
     } else {
       argv.push_back(front_ == Front::kZypper ? ZypperSpecOf(key, list.at(key).version)

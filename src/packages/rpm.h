@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class RpmManager final : public PackageManager {
   RpmManager(const sys::Root& host, sys::ProgramRunner& runner, Front front, std::string program);
 
   StatusOr<std::map<std::string, std::string>> Installed() override;
+  StatusOr<Foreseen> Foresee(const std::vector<std::string>& names) override;
   Status Install(const std::vector<std::string>& names) override;
   Status Remove(const std::vector<std::string>& names) override;
   StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override;
@@ -33,8 +35,9 @@ class RpmManager final : public PackageManager {
 
  private:
   StatusOr<PackageList> List() const;
-  // Takes off what is there and was not in `before`, and says in `cause` what stayed.
-  Status TakeBack(const PackageList& before, const Status& cause) const;
+  StatusOr<Foreseen> Try(const std::vector<std::string>& missing) const;
+  // Undoes an installation that went wrong, and says in `cause` what stayed.
+  Status TakeBack(const PackageList& before, const Foreseen& foreseen, const Status& cause) const;
   Status RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const;
   Status CheckRemoval(const std::vector<std::string>& keys) const;
   // What rpm says needs `keys`, as it names it; empty: nothing does.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "src/base/strings.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -20,6 +21,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Key;
 using ::testing::UnorderedElementsAre;
 
@@ -30,8 +32,11 @@ class FakeRpmHost final : public sys::ProgramRunner {
   std::set<std::string> installed;  // lines of rpm's answer
   std::string needs;                // what rpm --erase --test objects
   int install_code = 0;
+  int trial_code = 0;  // of a trial that is no success by itself
   std::string install_text;
+  std::set<std::string> meanwhile;  // lines of what another installs during our installation
   std::vector<std::vector<std::string>> argvs;
+  std::vector<std::vector<std::string>> trials;
 
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
     const std::vector<std::string>& argv = request.argv;
@@ -43,11 +48,19 @@ class FakeRpmHost final : public sys::ProgramRunner {
       }
       return result;
     }
+    const auto has = [&argv](const char* word) {
+      return std::ranges::find(argv, word) != argv.end();
+    };
+    if (has("--assumeno") || has("--dry-run")) {
+      trials.push_back(argv);
+      return Trial(argv);
+    }
     argvs.push_back(argv);
-    if (std::ranges::find(argv, "--test") != argv.end()) {
+    if (has("--test")) {
       result.exit.code = needs.empty() ? 0 : 1;
       result.err = needs;
-    } else if (std::ranges::find(argv, "install") != argv.end()) {
+    } else if (has("install")) {
+      installed.insert(meanwhile.begin(), meanwhile.end());
       Install(argv);
       result.exit.code = install_code;
       result.out = install_text;
@@ -58,6 +71,30 @@ class FakeRpmHost final : public sys::ProgramRunner {
   }
 
  private:
+  sys::RunResult Trial(const std::vector<std::string>& argv) const {
+    sys::RunResult result;
+    const bool is_xml = std::ranges::find(argv, "--xmlout") != argv.end();
+    for (const std::string& name : argv) {
+      const auto found = archive.find(name);
+      for (const std::string& line :
+           found == archive.end() ? std::set<std::string>() : found->second) {
+        const std::vector<std::string_view> fields = Split(line, '\t');
+        result.out += is_xml
+                          ? fmt::format(
+                                "<solvable type=\"package\" name=\"{}\" edition=\"{}\" "
+                                "arch=\"{}\"/>\n",
+                                fields[0], fields[1], fields[2])
+                          : fmt::format(" {} {} {} baseos 1 M\n", fields[0], fields[2], fields[1]);
+      }
+    }
+    result.exit.code = is_xml ? 0 : 1;
+    result.err = is_xml ? "" : "Operation aborted.\n";
+    if (trial_code != 0) {
+      result.exit.code = trial_code;
+      result.err = "Error: Unable to find a match: missing\n";
+    }
+    return result;
+  }
   void Install(const std::vector<std::string>& argv) {
     for (const std::string& name : argv) {
       if (const auto found = archive.find(name); found != archive.end()) {
@@ -125,6 +162,77 @@ TEST_F(RpmTest, LeavesWhatIsThereAsItIs) {
 TEST_F(RpmTest, DnfGetsAVersionBehindAMinus) {
   ASSERT_OK(Manager().Install({"driver=580-1"}));
   EXPECT_THAT(host_.argvs, ElementsAre(Contains("driver-580-1")));
+}
+
+TEST_F(RpmTest, WhatWasReplacedIsAskedForAsTheProgramKnowsIt) {
+  RpmManager dnf = Manager();
+  ASSERT_OK(dnf.Install({"kernel-devel-5.14-2=5.14-2", "glibc:i686=2.34-1", "driver=3:570-1"}));
+  EXPECT_THAT(host_.argvs.back(),
+              IsSupersetOf({"kernel-devel-5.14-2", "glibc-2.34-1.i686", "driver-3:570-1"}));
+  RpmManager zypper = Manager(Front::kZypper, "/usr/bin/zypper");
+  ASSERT_OK(zypper.Install({"kernel-devel-5.14-2=5.14-2", "glibc:i686=2.34-1", "driver=3:570-1"}));
+  EXPECT_THAT(host_.argvs.back(),
+              IsSupersetOf({"kernel-devel=5.14-2", "glibc.i686=2.34-1", "driver=3:570-1"}));
+}
+
+TEST_F(RpmTest, WhatCameBackIsNotAskedForAgain) {
+  host_.installed.insert({"glibc\t2.34-1\ti686", "driver\t3:570-1\tx86_64"});
+  ASSERT_OK(Manager().Install({"kernel-5.14-1=5.14-1", "glibc:i686=2.34-1", "driver=3:570-1"}));
+  EXPECT_THAT(host_.argvs, IsEmpty());
+}
+
+TEST_F(RpmTest, ABoundStaysABound) {
+  ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver<581"}));
+  EXPECT_THAT(host_.argvs.back(), Contains("driver<581"));
+}
+
+TEST_F(RpmTest, ForeseesWhatAnInstallationBrings) {
+  EXPECT_THAT(Manager().Foresee({"driver", "dkms"}),
+              IsOkAndHolds(Foreseen{{"driver", "library"}, {}}));
+  EXPECT_THAT(host_.trials,
+              ElementsAre(ElementsAre("/usr/bin/dnf", "--assumeno", "install", "driver")));
+  EXPECT_THAT(Manager(Front::kZypper, "/usr/bin/zypper").Foresee({"driver"}),
+              IsOkAndHolds(Foreseen{{"driver", "library"}, {}}));
+  EXPECT_THAT(host_.trials.back(), IsSupersetOf({"--xmlout", "--dry-run", "--non-interactive"}));
+  EXPECT_THAT(host_.argvs, IsEmpty());
+}
+
+TEST_F(RpmTest, TrialThatFailsChangesNothing) {
+  host_.trial_code = 1;
+  EXPECT_THAT(Manager().Install({"driver", "missing"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("Unable to find a match")));
+  EXPECT_THAT(host_.argvs, IsEmpty());
+}
+
+TEST_F(RpmTest, WhatAnotherInstallsWhileOursFailsStays) {
+  host_.meanwhile = {"nginx\t1-1\tx86_64"};
+  host_.install_code = 1;
+  EXPECT_THAT(Manager().Install({"driver"}), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_EQ(host_.installed.size(), 4U);
+  EXPECT_THAT(host_.installed, Contains("nginx\t1-1\tx86_64"));
+}
+
+TEST_F(RpmTest, WhatOthersNeedByNowIsNotTakenBack) {
+  host_.install_code = 1;
+  host_.needs = "error: Failed dependencies:\n\tdriver is needed by (installed) app-1-1.x86_64\n";
+  EXPECT_THAT(Manager().Install({"driver"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("still there: driver, library")));
+}
+
+TEST_F(RpmTest, KeyThatCameWithItGoesWithIt) {
+  host_.archive["driver"].insert("gpg-pubkey\taa-bb\t(none)");
+  host_.install_code = 1;
+  EXPECT_THAT(Manager().Install({"driver"}), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+TEST_F(RpmTest, LocksOfOtherManagersAreWorthAnotherTry) {
+  host_.install_code = 200;  // dnf 4
+  EXPECT_THAT(Manager().Install({"driver"}), StatusIs(StatusCode::kUnavailable));
+  host_.install_code = 1;
+  host_.install_text =
+      "Failed to obtain rpm transaction lock. Another transaction is in progress.\n";
+  EXPECT_THAT(Manager().Install({"dkms", "missing"}), StatusIs(StatusCode::kUnavailable));  // dnf 5
 }
 
 TEST_F(RpmTest, FailureIsTakenBackAndNamesTheReason) {

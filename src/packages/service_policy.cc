@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <string_view>
 #include <utility>
 
@@ -18,7 +19,19 @@ constexpr std::string_view kText =
     "# Written by kgpu while it installs packages below this root; taken away again afterwards.\n"
     "exit 101\n";
 
+constexpr std::string_view kPath = "/usr/sbin/policy-rc.d";
+
 }  // namespace
+
+Status RemoveOurPolicy(const sys::Root& host) {
+  if (host.ReadFile(kPath).value_or("") != kText) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::string inside, host.Resolve(kPath));
+  return unlink(host.At(inside).c_str()) == 0 || errno == ENOENT
+             ? OkStatus()
+             : ErrnoStatus(errno, fmt::format("remove {}", host.At(inside)));
+}
 
 StatusOr<std::unique_ptr<ServicePolicy>> ServicePolicy::Impose(const sys::Root& host) {
   ASSIGN_OR_RETURN(const std::string folder, host.Resolve("/usr/sbin"));

@@ -9,6 +9,11 @@
 
 namespace kgpu::packages {
 
+// Takes away one that a killed run of ours left, known by its text: services would not start on a
+// system that runs, with no word of why. Only while no other kgpu works on the host. Errors: those
+// of removing the file.
+Status RemoveOurPolicy(const sys::Root& host);
+
 // While it lives, /usr/sbin/policy-rc.d below the root says no to every service. One that is there
 // already is somebody's wish and stays; one that a killed run of ours left is known by its text and
 // goes with this object. Source: invoke-rc.d(8), "policy-rc.d".

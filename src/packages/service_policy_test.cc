@@ -45,6 +45,29 @@ TEST_F(ServicePolicyTest, TakesAwayWhatAKilledRunLeft) {
   EXPECT_FALSE(root->Exists(kPath));
 }
 
+TEST_F(ServicePolicyTest, OneOfAKilledRunGoesWithoutAnInstallation) {
+  const auto root = sys::Root::Open(dir_.path());
+  ASSERT_OK(root);
+  ASSERT_OK(RemoveOurPolicy(*root));
+  std::string text;
+  {
+    const auto policy = ServicePolicy::Impose(*root);
+    ASSERT_OK(policy);
+    text = dir_.ReadFile(kPath);
+  }
+  dir_.WriteFile(kPath, text);
+  ASSERT_OK(RemoveOurPolicy(*root));
+  EXPECT_FALSE(root->Exists(kPath));
+}
+
+TEST_F(ServicePolicyTest, OneOfSomebodyStays) {
+  dir_.WriteFile(kPath, "#!/bin/sh\nexit 101\n");
+  const auto root = sys::Root::Open(dir_.path());
+  ASSERT_OK(root);
+  ASSERT_OK(RemoveOurPolicy(*root));
+  EXPECT_TRUE(root->Exists(kPath));
+}
+
 TEST_F(ServicePolicyTest, LeavesALinkThatLeadsNowhere) {
   dir_.Symlink("/nowhere", kPath);
   const auto root = sys::Root::Open(dir_.path());

@@ -59,14 +59,38 @@ std::vector<std::vector<std::string>> FakeDebian::Changes() const {
 }
 
 StatusOr<sys::RunResult> FakeDebian::AptGet(const std::vector<std::string>& argv) {
+  const bool is_simulated = Has(argv, "--simulate");
+  if (is_simulated && Has(argv, "install")) {
+    return SimulateInstall(NamesAfter(argv, "install"));
+  }
   if (is_locked) {
     installed["of-another"] = {'i', "1"};  // who holds the lock
     return Ended(100, "", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by 7\n");
   }
   if (Has(argv, "install")) {
+    installed.insert(meanwhile.begin(), meanwhile.end());
     return Install(NamesAfter(argv, "install"));
   }
-  return Purge(NamesAfter(argv, Has(argv, "remove") ? "remove" : "purge"), argv);
+  const bool is_purge = Has(argv, "purge");
+  return Remove(NamesAfter(argv, is_purge ? "purge" : "remove"), is_purge, is_simulated);
+}
+
+sys::RunResult FakeDebian::SimulateInstall(const std::vector<std::string>& names) {
+  const auto before = installed;
+  std::string text = "NOTE: This is only a simulation!\n";
+  std::string error;
+  for (const std::string& name : names) {
+    if (!Unpack(name)) {
+      error = fmt::format("E: Unable to locate package {}\n", name);
+    }
+  }
+  for (const auto& [name, entry] : installed) {
+    if (!before.contains(name) || before.at(name) != entry) {
+      text += fmt::format("Inst {} ({} Debian:12 [amd64])\n", name, entry.version);
+    }
+  }
+  installed = before;
+  return Ended(error.empty() ? 0 : 100, text, error);
 }
 
 sys::RunResult FakeDebian::Download(const sys::RunRequest& request) {
@@ -139,12 +163,21 @@ sys::RunResult FakeDebian::Configure() {
                            failed->first));
 }
 
-sys::RunResult FakeDebian::Purge(const std::vector<std::string>& names,
-                                 const std::vector<std::string>& argv) {
+void FakeDebian::TakeOff(const std::string& name, bool is_purge) {
+  const auto found = installed.find(name);
+  if (found != installed.end() && !is_purge) {
+    found->second.state = 'c';
+  } else if (found != installed.end()) {
+    installed.erase(found);
+  }
+}
+
+sys::RunResult FakeDebian::Remove(const std::vector<std::string>& names, bool is_purge,
+                                  bool is_simulated) {
   std::set<std::string> doomed(names.begin(), names.end());
   for (const auto& [name, entry] : installed) {
     const auto offer = archive.find(name);
-    if (offer != archive.end() &&
+    if (offer != archive.end() && entry.state != 'c' &&
         std::ranges::any_of(offer->second.depends,
                             [&doomed](const auto& other) { return doomed.contains(other); })) {
       doomed.insert(name);
@@ -158,13 +191,8 @@ sys::RunResult FakeDebian::Purge(const std::vector<std::string>& names,
     text += fmt::format("Purg {} [1]\n", name);
   }
   for (const std::string& name : doomed) {
-    if (Has(argv, "--simulate")) {
-      continue;
-    }
-    if (Has(argv, "remove")) {
-      installed[name].state = 'c';
-    } else {
-      installed.erase(name);
+    if (!is_simulated) {
+      TakeOff(name, is_purge);
     }
   }
   return Ended(0, text);
@@ -174,7 +202,8 @@ sys::RunResult FakeDebian::Dpkg(const std::vector<std::string>& argv) {
   if (Has(argv, "--configure")) {
     return Configure();
   }
-  const std::vector<std::string> doomed = NamesAfter(argv, "--purge");
+  const bool is_purge = Has(argv, "--purge");
+  const std::vector<std::string> doomed = NamesAfter(argv, is_purge ? "--purge" : "--remove");
   for (const auto& [name, entry] : installed) {
     const bool stays = !Has(doomed, name) && archive.contains(name);
     if (stays && std::ranges::any_of(archive[name].depends, [&doomed](const std::string& other) {
@@ -185,7 +214,7 @@ sys::RunResult FakeDebian::Dpkg(const std::vector<std::string>& argv) {
   }
   for (const std::string& name : doomed) {
     if (!Has(argv, "--no-act")) {
-      installed.erase(name);
+      TakeOff(name, is_purge);
     }
   }
   return Ended(0, "");

@@ -24,8 +24,9 @@ class FakeDebian final : public sys::ProgramRunner {
 
   std::map<std::string, Offer> archive;
   std::map<std::string, Entry> installed;
-  std::set<std::string> broken_scripts;  // whose configuration fails
-  std::set<std::string> stubborn;        // that apt-get can not remove
+  std::set<std::string> broken_scripts;    // whose configuration fails
+  std::set<std::string> stubborn;          // that apt-get can not remove
+  std::map<std::string, Entry> meanwhile;  // what another installs before our next installation
   bool is_locked = false;
   bool is_killed = false;  // the next change ends at its deadline, packages unpacked
   std::vector<std::vector<std::string>> argvs;
@@ -38,7 +39,9 @@ class FakeDebian final : public sys::ProgramRunner {
  private:
   StatusOr<sys::RunResult> AptGet(const std::vector<std::string>& argv);
   StatusOr<sys::RunResult> Install(const std::vector<std::string>& names);
-  sys::RunResult Purge(const std::vector<std::string>& names, const std::vector<std::string>& argv);
+  sys::RunResult SimulateInstall(const std::vector<std::string>& names);
+  sys::RunResult Remove(const std::vector<std::string>& names, bool is_purge, bool is_simulated);
+  void TakeOff(const std::string& name, bool is_purge);
   // "name=version" becomes a file "name_version.deb" of the folder that the shell is told of.
   sys::RunResult Download(const sys::RunRequest& request);
   sys::RunResult Dpkg(const std::vector<std::string>& argv);
