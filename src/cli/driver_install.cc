@@ -10,6 +10,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/cli/confirm.h"
+#include "src/cli/driver_container.h"
 #include "src/cli/driver_host.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/driver_view.h"
@@ -30,6 +31,7 @@ using driver_install::Result;
 
 struct InstallOptions {
   DriverOptions driver;
+  ContainerOptions container;
   std::string output = "table";
   bool is_dry_run = false;
   bool is_yes = false;
@@ -168,6 +170,14 @@ StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, Dr
 
 StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  if (options.container.is_container) {
+    if (options.is_dry_run || options.only_resumes || options.restarts || options.keeps) {
+      return InvalidArgument(
+          "--container: does not go with --dry-run, --resume, --reboot or --keep");
+    }
+    RETURN_IF_ERROR(Agree(options, "Install the driver from this container?"));
+    return RunInContainer(options.driver, options.container, format);
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
   if (options.is_dry_run) {
     return DryRun(options, format, *host);
@@ -257,9 +267,11 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver install --yes --reboot               restart where a step needs it, go on "
       "then\n"
       "  kgpu driver install --branch 580 --source nvidia\n"
-      "  kgpu driver install --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere --yes");
+      "  kgpu driver install --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere --yes\n"
+      "  kgpu driver install --container --host-root /host --yes   in an init container");
   AddDriverHostFlags(*verb, options->driver);
   AddDriverWishFlags(*verb, options->driver);
+  AddContainerFlags(*verb, options->container);
   AddRunFlags(*verb, *options);
   verb->add_flag("--keep", options->keeps, "Leave what was done when a step fails");
   verb->add_flag("--reboot", options->restarts, "Restart the host by itself where a step needs it");

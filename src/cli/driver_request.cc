@@ -95,9 +95,15 @@ bool DriverPlan::IsBlocked() const {
 
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner) {
+  ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(options, root, runner));
+  return PlanFor(std::move(facts), options, root, runner);
+}
+
+StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& options,
+                             const host::DriverRoot& root, sys::ProgramRunner& runner) {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
   DriverPlan made;
-  ASSIGN_OR_RETURN(made.facts, DriverFactsOf(options, root, runner));
+  made.facts = std::move(facts);
   ASSIGN_OR_RETURN(made.plan, driver::PlanDriver(made.facts, request));
   made.findings = driver::CheckFacts(made.facts, made.plan);
   if (!options.skips_packages) {

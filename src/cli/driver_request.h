@@ -56,6 +56,9 @@ struct DriverPlan {
 // driver::PlanDriver.
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner);
+// The same for facts that the caller has gathered.
+StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& options,
+                             const host::DriverRoot& root, sys::ProgramRunner& runner);
 
 // The plan on standard output, findings on standard error, or both as JSON. Gives kUnhealthy when
 // a finding blocks it.

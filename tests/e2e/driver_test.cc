@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <boost/json.hpp>
 
 #include <filesystem>
@@ -175,6 +176,88 @@ TEST_F(DriverTest, VerifyTellsWhatIsMissing) {
   const auto json = doc::Parse(result.out, doc::Format::kJson, "verify");
   ASSERT_OK(json);
   EXPECT_FALSE(json->at("failed").as_array().empty());
+}
+
+// A container in which an earlier run has installed the driver already, and its host.
+class DriverContainerTest : public ::testing::Test {
+ protected:
+  DriverContainerTest() {
+    std::string journal = Replaced(std::string(kJournal), "PHASE", "installed");
+    journal = Replaced(std::move(journal), "STATE", "done");
+    dir_.WriteFile("container/var/lib/kgpu/driver.json",
+                   Replaced(std::move(journal), "FILE", kNothingBefore));
+    dir_.WriteFile("container/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
+    for (const char* name : {"libcuda", "libnvidia-ml"}) {
+      dir_.WriteFile(fmt::format("container/usr/lib/x86_64-linux-gnu/{}.so.535.309.01", name), "");
+    }
+    dir_.WriteFile("container/lib/modules/6.1.0-56-amd64/updates/nvidia.ko", "module");
+    dir_.WriteFile("host/proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
+    dir_.WriteFile("host/proc/modules", "");
+    dir_.MakeDir("host/var/lib/kgpu");
+    dir_.MakeDir("host/run");
+  }
+
+  Result Install(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> argv = {"kgpu",        "driver",           "install",
+                                     "--container", "--host-root",      dir_.At("host"),
+                                     "--yes",       "--container-root", dir_.At("container")};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return RunProgram(std::move(argv));
+  }
+
+  TempDir dir_;
+};
+
+// tests/driver/container.sh shows a real one.
+TEST_F(DriverContainerTest, NothingIsPutInPlaceOfModulesThatCanNotBeAsked) {
+  const Result result = Install();
+
+  EXPECT_EQ(result.code, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the image must have it (package kmod)"));
+  EXPECT_FALSE(fs::exists(dir_.At("host/run/nvidia")));
+  EXPECT_TRUE(fs::is_empty(dir_.At("host/var/lib/kgpu")));
+}
+
+TEST_F(DriverContainerTest, AnUnfinishedInstallationOfTheHostIsNotPassedOver) {
+  fs::create_directories(dir_.At("host/var/lib/kgpu"));
+  const std::string journal = dir_.ReadFile("container/var/lib/kgpu/driver.json");
+  dir_.WriteFile("host/var/lib/kgpu/driver.json",
+                 Replaced(journal, "\"installed\"", "\"installing\""));
+
+  const Result result = Install();
+
+  EXPECT_EQ(result.code, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("on the host itself"));
+}
+
+TEST_F(DriverContainerTest, AHostWithADriverOfItsOwnIsLeftAlone) {
+  dir_.WriteFile("host/usr/lib/x86_64-linux-gnu/libcuda.so.550.1.2", "");
+  const Result result = Install();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("a driver of its own, 550.1.2"));
+  EXPECT_FALSE(fs::exists(dir_.At("host/run/nvidia")));
+}
+
+TEST_F(DriverContainerTest, GpusThatNeedAFabricManagerAreRefused) {
+  fs::remove(dir_.At("container/var/lib/kgpu/driver.json"));
+  const std::string device = "container/sys/bus/pci/devices/0000:05:00.0/";
+  dir_.WriteFile(device + "vendor", "0x10de\n");
+  dir_.WriteFile(device + "device", "0x22a3\n");
+  dir_.WriteFile(device + "class", "0x068000\n");
+
+  const Result result = Install({"--offline", "--gpu", "hopper"});
+
+  EXPECT_EQ(result.code, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("fabric manager"));
+  EXPECT_FALSE(fs::exists(dir_.At("host/var/lib/kgpu/driver-root")));
+}
+
+TEST_F(DriverContainerTest, FlagsThatDoNotGoTogetherAreToldAtOnce) {
+  EXPECT_EQ(Install({"--kernel", "6.1"}).code, 2);
+  EXPECT_EQ(Install({"--dry-run"}).code, 2);
+  EXPECT_EQ(Install({"--keep"}).code, 2);
+  EXPECT_EQ(Install({"--display"}).code, 2);
+  EXPECT_EQ(RunProgram({"kgpu", "driver", "install", "--container", "--yes"}).code, 2);
 }
 
 }  // namespace

@@ -107,6 +107,20 @@ TEST_F(KubectlTest, TakesThePodThatValidates) {
             "1");
 }
 
+TEST_F(KubectlTest, TheDriversManifestGivesOneInitContainerThatIsNotPrivileged) {
+  Out({"apply", "-f", KGPU_SOURCE_DIR "/deploy/driver/kgpu-driver.yaml"});
+
+  const std::string of = "{.spec.template.spec";
+  const auto see = [&](const char* path) {
+    return Out({"get", "daemonset", "-n", "kgpu", "kgpu-driver", "-o",
+                fmt::format("jsonpath={}{}", of, path)});
+  };
+  EXPECT_EQ(see(".initContainers[*].name}"), "driver");
+  EXPECT_EQ(see(".initContainers[*].securityContext.privileged}"), "");
+  EXPECT_EQ(see(".initContainers[*].securityContext.capabilities.drop}"), "[\"ALL\"]");
+  EXPECT_EQ(see(".containers[*].securityContext.capabilities.add}"), "");
+}
+
 TEST_F(KubectlTest, DescribeShowsNodeAndPod) {
   MakeNode();
   Out({"create", "-f", dir_.At("pod.yaml")});

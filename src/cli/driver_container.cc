@@ -1,0 +1,298 @@
+#include "src/cli/driver_container.h"
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/cli/driver_host.h"
+#include "src/doc/json_texts.h"
+#include "src/doctor/sight.h"
+#include "src/driver/common_steps.h"
+#include "src/driver/view.h"
+#include "src/driver_install/container_headers.h"
+#include "src/driver_install/container_install.h"
+
+namespace kgpu::cli {
+namespace {
+
+using driver_install::ContainerOutcome;
+using driver_install::ContainerResult;
+using driver_install::Journal;
+using driver_install::Phase;
+
+// The container's own root, in which the driver is installed before it is copied.
+class Inner {
+ public:
+  Inner(DriverOptions wish, DriverHost& own, const sys::Root& host)
+      : wish_(std::move(wish)), own_(own), host_(host) {}
+
+  // Errors: FailedPrecondition (something speaks against the plan, or a step failed).
+  Status Install();
+
+ private:
+  StatusOr<driver_install::Outcome> Begin();
+  Status CheckSame(const Journal& journal) const;
+  driver_install::Hands Hands();
+  void TakeSecureBoot(driver::HostFacts& facts) const;
+
+  DriverOptions wish_;
+  DriverHost& own_;
+  const sys::Root& host_;
+  // Units and modules are the host's, and no part of this root.
+  driver_install::Options options_{
+      .keeps = false, .forces = false, .is_running_system = false, .resume_command = {}};
+};
+
+// All is looked at once it is in its place: here nothing is loaded yet.
+driver_install::Hands Inner::Hands() {
+  driver_install::Hands hands = own_.hands();
+  hands.verify = [](const driver::Verify&) { return driver::Verified{}; };
+  return hands;
+}
+
+// A container has a root of its own, and so no journal; one that is started again may have.
+Status Inner::CheckSame(const Journal& journal) const {
+  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(wish_));
+  const bool is_same =
+      journal.plan.kernel == wish_.kernel &&
+      (request.version.empty() || driver::IsVersion(journal.plan.version, request.version) ||
+       driver::IsVersion(request.version, journal.plan.version));
+  return is_same ? OkStatus()
+                 : FailedPrecondition(
+                       "{}: driver {} for kernel {} is here, which is not what is wanted: start "
+                       "with a fresh container",
+                       own_.root().host.path(), journal.plan.version, journal.plan.kernel);
+}
+
+// Engines hide /sys/firmware from containers; what the host trusts is seen below its own root only.
+void Inner::TakeSecureBoot(driver::HostFacts& facts) const {
+  std::vector<std::string> unseen;
+  doctor::Sight sight(host_, unseen);
+  const doctor::KernelFacts seen = doctor::ReadKernelFacts(sight, own_.runner());
+  facts.doctor.kernel.secure_boot = seen.secure_boot;
+  facts.doctor.kernel.is_signature_enforced = seen.is_signature_enforced;
+}
+
+StatusOr<driver_install::Outcome> Inner::Begin() {
+  const sys::Root& root = own_.root().host;
+  engine::HostDisk disk(root, sys::Durability::kMemory);
+  bool has_headers = false;
+  if (root.path() == "/") {  // what is below another root sees none of the host's folders
+    ASSIGN_OR_RETURN(has_headers, driver_install::LinkHeaders(host_, root, disk, wish_.kernel));
+  }
+  ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(wish_, own_.root(), own_.runner()));
+  TakeSecureBoot(facts);
+  ASSIGN_OR_RETURN(DriverPlan made, PlanFor(std::move(facts), wish_, own_.root(), own_.runner()));
+  if (driver::HasFabric(made.facts)) {
+    return FailedPrecondition(
+        "GPUs joined by NVSwitches do not compute without the fabric manager, which has to run as "
+        "long as they do, and an init container ends: install on the host (kgpu driver install)");
+  }
+  if (made.IsBlocked()) {
+    return FailedPrecondition("in the container {}", driver::FindingsText(made.findings));
+  }
+  if (has_headers) {
+    std::erase_if(made.plan.steps, [](const driver::Step& step) { return step.id == "headers"; });
+  }
+  return driver_install::CarryOut(made.plan, options_, Hands());
+}
+
+Status Inner::Install() {
+  const driver_install::Hands hands = Hands();
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(own_.root().host));
+  if (journal && journal->phase == Phase::kGoingBack) {
+    RETURN_IF_ERROR(driver_install::Resume(options_, hands).status());
+    journal.reset();
+  }
+  if (journal) {
+    RETURN_IF_ERROR(CheckSame(*journal));
+  }
+  const auto outcome = journal ? driver_install::Resume(options_, hands) : Begin();
+  own_.progress().Clear();
+  RETURN_IF_ERROR(outcome.status());
+  if (outcome->result == driver_install::Result::kDone) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "a container can not wait for what a person must do: {}\ntake modules that are signed by "
+      "whom the firmware trusts (--source precompiled, or the distribution's own of Ubuntu or "
+      "SUSE), or install on the host",
+      outcome->text);
+}
+
+// Everything that decides what is built, to be compared as it is.
+std::string ConfigText(const DriverOptions& wish, const sys::Root& container) {
+  std::string text =
+      fmt::format("cuda={} version={} branch={} module={} source={} gpu={}", wish.cuda,
+                  wish.version, wish.branch, wish.module_kind, wish.source, wish.gpu);
+  if (const auto file = container.Stat(wish.source); driver::IsFile(wish.source) && file.ok()) {
+    fmt::format_to(std::back_inserter(text), " bytes={} changed={}", file->st_size,
+                   file->st_mtim.tv_sec);
+  }
+  const std::string release = container.ReadFile("/etc/os-release").value_or("");
+  for (const std::string_view line : Split(release, '\n')) {
+    if (line.starts_with("ID=") || line.starts_with("VERSION_ID=")) {
+      fmt::format_to(std::back_inserter(text), " {}", line);
+    }
+  }
+  return text;
+}
+
+std::string_view ToString(ContainerResult result) {
+  switch (result) {
+    case ContainerResult::kHostHasOwn:
+      return "host-has-own";
+    case ContainerResult::kWasThere:
+      return "was-there";
+    case ContainerResult::kInstalled:
+      return "installed";
+    case ContainerResult::kWaits:
+      return "waits";
+  }
+  return "";
+}
+
+std::string TextOf(const ContainerOutcome& outcome, const std::string& folder) {
+  if (outcome.result == ContainerResult::kHostHasOwn) {
+    return fmt::format("the host has a driver of its own, {}: nothing was done\n", outcome.version);
+  }
+  if (outcome.result == ContainerResult::kWaits) {
+    return fmt::format("{}\n", outcome.text);
+  }
+  std::string text;
+  for (const std::string& passed : outcome.passed) {
+    fmt::format_to(std::back_inserter(text), "{}\n", passed);
+  }
+  fmt::format_to(std::back_inserter(text), "driver {} {} {}\n", outcome.version,
+                 outcome.result == ContainerResult::kWasThere ? "was built before, and is in"
+                                                              : "is installed in",
+                 folder);
+  return text;
+}
+
+Status Tell(const ContainerOutcome& outcome, const std::string& folder, OutputFormat format) {
+  if (format != OutputFormat::kTable) {
+    const boost::json::object json{{"result", std::string(ToString(outcome.result))},
+                                   {"version", outcome.version},
+                                   {"folder", folder},
+                                   {"waits_for", outcome.text},
+                                   {"passed", doc::Texts(outcome.passed)},
+                                   {"notes", doc::Texts(outcome.notes)}};
+    return PrintOut(Render(json, format));
+  }
+  for (const std::string& note : outcome.notes) {
+    PrintNote(fmt::format("note: {}", note));
+  }
+  return PrintOut(TextOf(outcome, folder));
+}
+
+// Whether a kernel runs this root: else it is a folder that somebody made, and its /proc plain
+// files, if any.
+bool HasKernel(const sys::Root& host) {
+  struct statfs info = {};
+  return statfs(host.At("/proc").c_str(), &info) == 0 && info.f_type == PROC_SUPER_MAGIC;
+}
+
+// The driver as the host has it then: its files in the folder, all else the host's.
+driver::Verified VerifyFolder(const driver::Verify& wish, const sys::Root& host,
+                              sys::ProgramRunner& runner) {
+  const std::string folder(driver_install::kDriverFolder);
+  const auto root = HasKernel(host) ? host::OpenDriverRoot(host.path(), folder, "")
+                                    : host::OpenDriverRoot(host.At(folder), "", "");
+  if (root.ok()) {
+    return driver::VerifyDriver(wish, *root, runner);
+  }
+  driver::Verified seen;
+  seen.failed.emplace_back(Message(root.status()));
+  return seen;
+}
+
+Status CheckFlags(const DriverOptions& wish, const ContainerOptions& options) {
+  if (wish.host_root.empty() || wish.host_root == options.container_root) {
+    return InvalidArgument(
+        "--container: --host-root is missing: the folder where the host's files are mounted, e.g. "
+        "/host");
+  }
+  if (!options.driver_dir.starts_with('/')) {
+    return InvalidArgument("--driver-dir: \"{}\" is no whole path of the host",
+                           Printable(options.driver_dir, 60));
+  }
+  if (wish.has_display || !wish.toolkit_image.empty()) {
+    return InvalidArgument("--container: does not go with --display or --driver-toolkit");
+  }
+  return wish.kernel.empty() ? OkStatus()
+                             : InvalidArgument(
+                                   "--kernel: does not go with --container, which loads the "
+                                   "modules into the kernel that runs");
+}
+
+}  // namespace
+
+void AddContainerFlags(CLI::App& verb, ContainerOptions& options) {
+  const std::string group = "In a container";
+  CLI::Option* container =
+      verb.add_flag("--container", options.is_container,
+                    "Install here, copy the driver into the host below --host-root and load it "
+                    "there; builds nothing where kernel and wish are as before")
+          ->group(group);
+  verb.add_option("--driver-dir", options.driver_dir,
+                  "Where others look for the driver, as the host names it: becomes a link to "
+                  "/var/lib/kgpu/driver-root")
+      ->type_name("DIR")
+      ->group(group)
+      ->needs(container)
+      ->capture_default_str();
+  verb.add_option("--container-root", options.container_root,
+                  "Folder in which the driver is installed before it is copied")
+      ->type_name("DIR")
+      ->group(group)
+      ->needs(container)
+      ->capture_default_str();
+}
+
+StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOptions& options,
+                                  OutputFormat format) {
+  RETURN_IF_ERROR(CheckFlags(wish, options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(wish));
+  const sys::Root& root = host->root().host;
+  ASSIGN_OR_RETURN(const std::string release, root.ReadFile("/proc/sys/kernel/osrelease"));
+  DriverOptions inside = wish;
+  inside.host_root = options.container_root;
+  inside.kernel = Trim(release);
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> own, DriverHost::Open(inside));
+
+  driver_install::Hands hands = host->hands();
+  hands.verify = [&](const driver::Verify& what) {
+    return VerifyFolder(what, root, host->runner());
+  };
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  Inner inner(inside, *own, root);
+  driver_install::HostTrees trees(root);
+  const driver_install::ContainerWish whole{.kernel = inside.kernel,
+                                            .config = ConfigText(wish, own->root().host),
+                                            .driver_dir = options.driver_dir};
+  const auto outcome =
+      driver_install::InstallFromContainer(whole, {.host = hands,
+                                                   .container = own->root().host,
+                                                   .trees = trees,
+                                                   .install = [&inner] { return inner.Install(); },
+                                                   .is_running_system = HasKernel(root)});
+  host->progress().Clear();
+  RETURN_IF_ERROR(outcome.status());
+  RETURN_IF_ERROR(Tell(*outcome, options.driver_dir, format));
+  return outcome->result == ContainerResult::kWaits ? ExitCode::kWaits : ExitCode::kOk;
+}
+
+}  // namespace kgpu::cli

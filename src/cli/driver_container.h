@@ -1,0 +1,31 @@
+// `kgpu driver install --container`: the driver of a host brought by a container of it.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/cli/driver_request.h"
+#include "src/cli/exit_code.h"
+#include "src/cli/output.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
+class App;
+}
+
+namespace kgpu::cli {
+
+struct ContainerOptions {
+  bool is_container = false;
+  std::string driver_dir = "/run/nvidia/driver";
+  std::string container_root = "/";
+};
+
+// `options` outlives the parse.
+void AddContainerFlags(CLI::App& verb, ContainerOptions& options);
+
+// Errors: InvalidArgument (a flag is missing, or does not go with --container), and those of
+// driver_install::InstallFromContainer.
+StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOptions& options,
+                                  OutputFormat format);
+
+}  // namespace kgpu::cli

@@ -1,0 +1,309 @@
+#include "src/driver_install/container_modules.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/driver/gpu_holders.h"
+#include "src/driver_install/container_options.h"
+#include "src/host/device_nodes.h"
+#include "src/host/driver_facts.h"
+#include "src/sys/find_program.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFirmwarePath = "/sys/module/firmware_class/parameters/path";
+constexpr std::chrono::seconds kDeadline{120};
+// In the order of loading. nvidia-drm, which draws, is not for a driver that only computes.
+constexpr std::array<std::string_view, 3> kLoaded = {"nvidia", "nvidia_uvm", "nvidia_modeset"};
+// In the order of unloading.
+constexpr std::array<std::string_view, 5> kUnloaded = {"nvidia_uvm", "nvidia_drm", "nvidia_modeset",
+                                                       "nvidia_peermem", "nvidia"};
+
+// A line of /proc/modules: how often a module is used, and by which modules.
+struct Use {
+  uint64_t count = 0;
+  std::vector<std::string> by;
+};
+using Uses = std::map<std::string, Use>;
+
+// Source: proc(5).
+StatusOr<Uses> LoadedModules(const sys::Root& host) {
+  ASSIGN_OR_RETURN(const std::string text, host.ReadFile("/proc/modules"));
+  Uses uses;
+  for (const std::string_view line : Split(text, '\n')) {
+    const std::vector<std::string_view> words = Words(line);
+    if (words.size() < 4) {
+      continue;
+    }
+    Use& use = uses[std::string(words[0])];
+    use.count = ParseUint(words[2]).value_or(0);
+    for (const std::string_view user : Split(words[3], ',')) {
+      if (!user.empty() && user != "-") {
+        use.by.emplace_back(user);
+      }
+    }
+  }
+  return uses;
+}
+
+// Runs a program of `root`. Errors: FailedPrecondition (it is not there, or ended badly).
+StatusOr<std::string> RunTool(sys::ProgramRunner& runner, const sys::Root& root,
+                              std::string_view tool, std::vector<std::string> arguments) {
+  const std::string program = sys::FindProgram(root, tool);
+  if (program.empty()) {
+    return FailedPrecondition("{}: is not below {}: the image must have it (package kmod)", tool,
+                              root.path());
+  }
+  sys::RunRequest request;
+  request.argv = {program};
+  request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
+  request.root = root.path();
+  request.deadline = kDeadline;
+  ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(request));
+  if (!result.IsSuccess()) {
+    return FailedPrecondition("{}: {}", Join(request.argv, " "), sys::Describe(result));
+  }
+  return result.out;
+}
+
+// The host's own modules that one of ours needs: the host's modprobe knows where they are.
+Status LoadNeeds(const ContainerHands& hands, const sys::Root& tree, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   RunTool(hands.host.runner, tree, "modinfo", {"-F", "depends", path}));
+  for (const std::string_view name : Split(Trim(text), ',')) {
+    if (name.empty() || name.starts_with("nvidia")) {
+      continue;  // ours come in their order
+    }
+    const auto done = RunTool(hands.host.runner, hands.host.host, "modprobe", {std::string(name)});
+    RETURN_IF_ERROR(Annotate(done.status(), "module {}, which the driver needs", name));
+  }
+  return OkStatus();
+}
+
+// By the folder's own program, for which the path is the same wherever the folder is seen.
+Status LoadOne(const ContainerHands& hands, const sys::Root& tree, const std::string& path,
+               const std::string& options) {
+  RETURN_IF_ERROR(LoadNeeds(hands, tree, path));
+  std::vector<std::string> arguments = {path};
+  if (!options.empty()) {
+    arguments.push_back(options);  // insmod hands its arguments on as one text
+  }
+  return RunTool(hands.host.runner, tree, "insmod", std::move(arguments)).status();
+}
+
+void PointAtFirmware(const sys::Root& host, const std::string& folder,
+                     std::vector<std::string>& notes) {
+  const std::string wanted = folder + "/lib/firmware";
+  const auto there = host.ReadFile(kFirmwarePath);
+  const std::string now(there.ok() ? Trim(*there) : "");
+  if (there.ok() && now == wanted) {
+    return;
+  }
+  if (!now.empty()) {
+    notes.push_back(
+        fmt::format("the kernel looks for firmware in {}, which somebody chose: {} is "
+                    "not told to it",
+                    now, wanted));
+    return;
+  }
+  const auto file = host.OpenFile(kFirmwarePath, O_WRONLY | O_TRUNC);
+  if (!file.ok() || write(file->get(), wanted.data(), wanted.size()) < 0) {
+    notes.push_back(
+        fmt::format("the kernel is not told where the driver's firmware is: {}",
+                    file.ok() ? Message(ErrnoStatus(errno, "write")) : Message(file.status())));
+  }
+}
+
+Status UnloadNouveau(const ContainerHands& hands, const Uses& loaded) {
+  if (!loaded.contains("nouveau")) {
+    return OkStatus();
+  }
+  const auto gone = RunTool(hands.host.runner, hands.container, "rmmod", {"nouveau"});
+  return Annotate(gone.status(),
+                  "nouveau has the GPUs: keep it out (\"blacklist nouveau\" in a file of "
+                  "/etc/modprobe.d of the host), and restart the host");
+}
+
+// By the driver's own program, run as the host's, whose /dev it fills.
+Status MakeNodes(const ContainerHands& hands, const std::string& folder, const sys::Root& tree) {
+  const sys::Root& host = hands.host.host;
+  const auto nodes = host::ReadDeviceNodes(host);
+  if (nodes.ok() && nodes->control && nodes->uvm && !nodes->gpus.empty()) {
+    return OkStatus();
+  }
+  // The host's root does not hold where links of the folder lead.
+  const auto program = tree.Resolve("/usr/bin/nvidia-modprobe");
+  if (!program.ok()) {
+    return FailedPrecondition("device nodes can not be made: {}", Message(program.status()));
+  }
+  sys::RunRequest request;
+  request.argv = {folder + *program, "-u"};
+  const auto gpus = host.ListDir("/proc/driver/nvidia/gpus");
+  for (size_t minor = 0; minor < std::max<size_t>(gpus.ok() ? gpus->size() : 0, 1); ++minor) {
+    request.argv.insert(request.argv.end(), {"-c", fmt::format("{}", minor)});
+  }
+  request.root = host.path();
+  request.deadline = kDeadline;
+  ASSIGN_OR_RETURN(const sys::RunResult result, hands.host.runner.Run(request));
+  return result.IsSuccess()
+             ? OkStatus()
+             : FailedPrecondition("{}: {}", Join(request.argv, " "), sys::Describe(result));
+}
+
+// Whether anything but modules that are unloaded, too, uses one of the driver's. Taken off one by
+// one, those that came first would be missing to what still runs.
+bool IsInUse(const Uses& loaded) {
+  return std::ranges::any_of(kUnloaded, [&loaded](std::string_view name) {
+    const auto found = loaded.find(std::string(name));
+    if (found == loaded.end()) {
+      return false;
+    }
+    const auto ours = std::ranges::count_if(found->second.by, [](const std::string& user) {
+      return std::ranges::find(kUnloaded, user) != kUnloaded.end();
+    });
+    return found->second.count > static_cast<uint64_t>(ours);
+  });
+}
+
+// " by python3 (12)", where that can be seen.
+std::string Holders(const sys::Root& host) {
+  std::vector<std::string> names;
+  for (const driver::GpuHolder& holder : driver::FindGpuHolders(host)) {
+    names.push_back(fmt::format("{} ({})", holder.name, holder.pid));
+  }
+  return names.empty() ? "" : fmt::format(" by {}", Join(names, ", "));
+}
+
+struct Loaded {
+  std::string version;                     // empty: none
+  std::optional<driver::ModuleKind> kind;  // nothing: it does not say
+};
+
+Loaded ReadLoaded(const sys::Root& host) {
+  Loaded loaded{.version = LoadedVersion(host), .kind = std::nullopt};
+  const std::string text = host.ReadFile("/proc/driver/nvidia/version").value_or("");
+  if (const auto nvrm = host::ParseNvrmVersion(text); nvrm.ok()) {
+    loaded.kind =
+        nvrm->is_open_module ? driver::ModuleKind::kOpen : driver::ModuleKind::kProprietary;
+  }
+  return loaded;
+}
+
+}  // namespace
+
+std::string ModuleOf(std::string_view file) {
+  const size_t end = file.find(".ko");
+  if (!file.starts_with("nvidia") || end == std::string_view::npos) {
+    return "";
+  }
+  std::string stem(file.substr(0, end));
+  std::ranges::replace(stem, '_', '-');
+  for (const std::string_view part : {"uvm", "modeset", "drm", "peermem"}) {
+    if (stem.ends_with(fmt::format("-{}", part))) {
+      return fmt::format("nvidia_{}", part);
+    }
+  }
+  // Packages that keep several branches apart name them so.
+  for (const std::string_view start : {"nvidia-current", "nvidia-open", "nvidia-tesla"}) {
+    if (stem.starts_with(start)) {
+      return "nvidia";
+    }
+  }
+  return stem == "nvidia" ? stem : "";
+}
+
+std::map<std::string, std::string> FindModules(const sys::Root& root, std::string_view kernel) {
+  std::map<std::string, std::string> modules;
+  const auto folder = root.Resolve(fmt::format("/lib/modules/{}", kernel));
+  if (!folder.ok()) {
+    return modules;
+  }
+  std::error_code error;
+  const fs::path top = root.At(*folder);
+  for (fs::recursive_directory_iterator entry(top, error);
+       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const std::string name = ModuleOf(entry->path().filename().string());
+    if (name.empty()) {
+      continue;
+    }
+    // Of two the one in updates/ is meant, as depmod(8) has it.
+    std::string path = (fs::path(*folder) / entry->path().lexically_relative(top)).string();
+    std::string& known = modules[name];
+    known = std::max(known, path);
+  }
+  return modules;
+}
+
+std::string LoadedVersion(const sys::Root& host) {
+  return std::string(Trim(host.ReadFile("/sys/module/nvidia/version").value_or("")));
+}
+
+StatusOr<driver::ModuleInfo> AskModule(const ContainerHands& hands, const sys::Root& root,
+                                       const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, RunTool(hands.host.runner, root, "modinfo", {path}));
+  return driver::ParseModinfo(text);
+}
+
+StatusOr<std::string> UnloadOthers(const ContainerHands& hands, const std::string& version,
+                                   driver::ModuleKind kind) {
+  const sys::Root& host = hands.host.host;
+  const Loaded there = ReadLoaded(host);
+  if (there.version.empty() || (there.version == version && there.kind.value_or(kind) == kind)) {
+    return "";
+  }
+  ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
+  if (IsInUse(loaded)) {
+    return fmt::format(
+        "driver {}{} is loaded and used{}; {} ({}) waits to be put in its place: drain the node "
+        "and "
+        "take off it what watches its GPUs, or restart it: the next run goes on without building",
+        there.version, there.kind ? fmt::format(" ({})", driver::ToString(*there.kind)) : "",
+        Holders(host), version, driver::ToString(kind));
+  }
+  for (const std::string_view name : kUnloaded) {
+    if (loaded.contains(std::string(name))) {
+      RETURN_IF_ERROR(
+          RunTool(hands.host.runner, hands.container, "rmmod", {std::string(name)}).status());
+    }
+  }
+  return "";
+}
+
+Status LoadFrom(const ContainerHands& hands, const std::string& folder, const std::string& kernel,
+                std::vector<std::string>& notes) {
+  const sys::Root& host = hands.host.host;
+  ASSIGN_OR_RETURN(const sys::Root tree, sys::Root::Open(host.At(folder)));
+  const std::map<std::string, std::string> modules = FindModules(tree, kernel);
+  std::map<std::string, std::string> options = ReadModuleOptions({&host, &tree, &hands.container});
+  ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
+  RETURN_IF_ERROR(UnloadNouveau(hands, loaded));
+  if (!loaded.contains("nvidia")) {
+    PointAtFirmware(host, folder, notes);
+  }
+  for (const std::string_view name : kLoaded) {
+    const auto module = modules.find(std::string(name));
+    if (module == modules.end() || loaded.contains(module->first)) {
+      continue;
+    }
+    RETURN_IF_ERROR(LoadOne(hands, tree, module->second, options[module->first]));
+  }
+  return MakeNodes(hands, folder, tree);
+}
+
+}  // namespace kgpu::driver_install
