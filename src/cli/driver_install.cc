@@ -49,6 +49,7 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
                                               const DriverHost& host) {
   driver_install::Options work;
   work.keeps = options.keeps;
+  work.restarts = options.restarts;
   work.is_running_system = host.IsRunningSystem();
   work.forces = options.forces;
   if (host.root().host.path() == "/") {  // else our program's path is none of the host's
@@ -88,11 +89,11 @@ Status Restart(DriverHost& host) {
 }
 
 StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& version,
-                       const InstallOptions& options, OutputFormat format, DriverHost& host) {
+                       OutputFormat format, DriverHost& host) {
   host.progress().Clear();
   RETURN_IF_ERROR(outcome.status());
   ASSIGN_OR_RETURN(const ExitCode code, Tell(*outcome, version, format));
-  if (outcome->result == Result::kNeedsReboot && options.restarts) {
+  if (outcome->is_to_restart) {
     RETURN_IF_ERROR(Restart(host));
   }
   return code;
@@ -121,7 +122,7 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
     RETURN_IF_ERROR(Agree(options, "Go on with it?"));
   }
   const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
-  return End(outcome, journal.plan.version, options, format, host);
+  return End(outcome, journal.plan.version, format, host);
 }
 
 // What is put in place of another driver could not be taken back in every case: the packages of the
@@ -154,7 +155,7 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
   RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", made.plan.version)));
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
   const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.hands());
-  return End(outcome, made.plan.version, options, format, host);
+  return End(outcome, made.plan.version, format, host);
 }
 
 StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, DriverHost& host) {
@@ -201,29 +202,41 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   return Begin(options, format, *host);
 }
 
-StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinished) {
-  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
-  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
+// What there is to take back. Asked before the lock, so that nobody is asked in vain, and in it.
+StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_unfinished) {
+  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root));
   if (!journal) {
     return NotFound("{}: is not there: kgpu has installed no driver here, and takes none away",
-                    host->root().host.At(driver_install::kJournalFile));
+                    root.At(driver_install::kJournalFile));
   }
   if (only_unfinished && journal->phase == Phase::kInstalled) {
     return FailedPrecondition("driver {} is installed to the end: kgpu driver remove takes it back",
                               journal->plan.version);
   }
+  return *std::move(journal);
+}
+
+StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinished) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
+  const sys::Root& root = host->root().host;
+  ASSIGN_OR_RETURN(const Journal asked, ToTakeBack(root, only_unfinished));
   if (options.is_dry_run) {
-    PrintNote(JournalText(*journal));
+    PrintNote(JournalText(asked));
     PrintNote("these steps are taken back, the last one first:");
-    return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
+    return PrintDriverPlan({.facts = {}, .plan = asked.plan, .findings = {}}, format);
   }
-  RETURN_IF_ERROR(Agree(options, fmt::format("Take driver {} back?", journal->plan.version)));
+  RETURN_IF_ERROR(Agree(options, fmt::format("Take driver {} back?", asked.plan.version)));
   const driver_install::Hands hands = host->hands();
   ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(const Journal journal, ToTakeBack(root, only_unfinished));
+  if (journal.began != asked.began || journal.plan != asked.plan) {
+    return Unavailable("another kgpu put driver {} in place of {} meanwhile: look, and call again",
+                       journal.plan.version, asked.plan.version);
+  }
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, *host));
   const StatusOr<Outcome> outcome = driver_install::TakeBack(work, hands);
-  return End(outcome, journal->plan.version, options, format, *host);
+  return End(outcome, journal.plan.version, format, *host);
 }
 
 StatusOr<ExitCode> RunVerify(const InstallOptions& options) {

@@ -29,7 +29,10 @@ class Run {
   Status PassOver(Work& work, const std::string& why);
   Status Finish();
   Status Fail(const Status& cause);
+  std::string NotesText() const;
+  void EndUnit();
   Status GoBack();
+  Status GiveUp(Work& work, std::string_view why);
   Status UndoStep(size_t index);
   Status Forget();
   std::string NameOf(size_t index) const;
@@ -64,7 +67,8 @@ StatusOr<Next> Run::DoStep(size_t index) {
   StepRecord& record = work.record();
   hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), false);
   Next next = Next::kGoOn;
-  if (record.state == StepState::kPending) {
+  const bool is_begun = record.state != StepState::kPending;
+  if (!is_begun) {
     if (const std::string why = WhyPassedOver(work.step().deed, options_, hands_.host);
         !why.empty()) {
       RETURN_IF_ERROR(PassOver(work, why));
@@ -77,6 +81,11 @@ StatusOr<Next> Run::DoStep(size_t index) {
     record.state = StepState::kDoing;
     RETURN_IF_ERROR(Save());
     ASSIGN_OR_RETURN(next, Do(work));
+  } else if (IsLost(work)) {
+    RETURN_IF_ERROR(LookAgain(work));
+    record.state = StepState::kDoing;
+    RETURN_IF_ERROR(Save());
+    ASSIGN_OR_RETURN(next, Do(work));
   } else if (options_.is_unattended ||
              !std::holds_alternative<driver::AskPerson>(work.step().deed)) {
     // Begun by a run before this one. A person who calls again has done what was asked for; that
@@ -84,6 +93,9 @@ StatusOr<Next> Run::DoStep(size_t index) {
     ASSIGN_OR_RETURN(next, Do(work));
   }
   if (next != Next::kGoOn) {
+    // Nobody restarts a host for the same step again and again.
+    outcome_.is_to_restart =
+        next == Next::kReboot && journal_.restarts && !(is_begun && options_.is_unattended);
     return next;
   }
   record.state = StepState::kDone;
@@ -95,7 +107,8 @@ StatusOr<Next> Run::DoStep(size_t index) {
 StatusOr<Next> Run::DoSteps() {
   for (size_t index = 0; index < journal_.steps.size(); ++index) {
     const StepState state = journal_.steps[index].state;
-    if (state == StepState::kDone || state == StepState::kPassedOver) {
+    const bool is_over = state == StepState::kDone || state == StepState::kPassedOver;
+    if (is_over && !IsLost(Work(hands_, options_, journal_, index, outcome_))) {
       continue;
     }
     StatusOr<Next> next = DoStep(index);
@@ -115,6 +128,21 @@ Status Run::Finish() {
   return Save();
 }
 
+std::string Run::NotesText() const {
+  std::string notes;
+  for (const std::string& note : outcome_.notes) {
+    fmt::format_to(std::back_inserter(notes), "\nnote: {}", note);
+  }
+  return notes;
+}
+
+// What ended in a failure is not tried again by each start of the host: a person decides.
+void Run::EndUnit() {
+  if (const Status removed = RemoveResumeUnit(hands_); !removed.ok()) {
+    outcome_.notes.emplace_back(Message(removed));
+  }
+}
+
 // What a failure of a step comes to. What the step's own error is called says nothing of the whole:
 // NotFound would mean that nothing is installed here.
 Status Run::Fail(const Status& cause) {
@@ -124,9 +152,10 @@ Status Run::Fail(const Status& cause) {
     return FailedPrecondition("{}; nothing more was done: {}", Message(cause), kWays);
   }
   journal_.failure = Message(cause);
-  if (options_.keeps) {
+  if (journal_.keeps) {
     RETURN_IF_ERROR(Save());
-    return FailedPrecondition("{}\nwhat was done stays: {}", Message(cause), kWays);
+    EndUnit();
+    return FailedPrecondition("{}\nwhat was done stays: {}{}", Message(cause), kWays, NotesText());
   }
   const Status back = GoBack();
   if (!back.ok()) {
@@ -135,11 +164,7 @@ Status Run::Fail(const Status& cause) {
         "past that step; what is left to undo is in {}",
         Message(cause), Message(back), hands_.host.At(kJournalFile));
   }
-  std::string notes;
-  for (const std::string& note : outcome_.notes) {
-    fmt::format_to(std::back_inserter(notes), "\nnote: {}", note);
-  }
-  return FailedPrecondition("{}\nall that was done is taken back{}", Message(cause), notes);
+  return FailedPrecondition("{}\nall that was done is taken back{}", Message(cause), NotesText());
 }
 
 StatusOr<Outcome> Run::Forwards() {
@@ -157,6 +182,13 @@ StatusOr<Outcome> Run::Forwards() {
   return outcome_;
 }
 
+Status Run::GiveUp(Work& work, std::string_view why) {
+  ASSIGN_OR_RETURN(const std::string kept, KeepFirstText(work));
+  work.Note(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
+                        kept.empty() ? "" : "; what stood there before is in ", kept));
+  return OkStatus();
+}
+
 Status Run::UndoStep(size_t index) {
   Work work(hands_, options_, journal_, index, outcome_);
   StepRecord& record = work.record();
@@ -165,17 +197,22 @@ Status Run::UndoStep(size_t index) {
     return OkStatus();
   }
   hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), true);
-  if (record.state != StepState::kUndoing) {
+  if (record.state == StepState::kUndoing) {
+    // One whose failure is not noted was cut off, and may have undone it all the same: what it did
+    // is no longer there whole.
+    record.was_done = record.was_done && !record.note.empty();
+    record.note.clear();
+  } else {
     RETURN_IF_ERROR(LookBeforeUndo(work));
     record.state = StepState::kUndoing;
-    RETURN_IF_ERROR(Save());
   }
+  RETURN_IF_ERROR(Save());
   if (const Status undone = Undo(work); !undone.ok()) {
     record.note = Message(undone);
     if (!options_.forces) {
       return Annotate(undone, "{}", NameOf(index));
     }
-    work.Note(fmt::format("not undone: {}: {}", NameOf(index), Message(undone)));
+    RETURN_IF_ERROR(GiveUp(work, Message(undone)));
   }
   record.state = StepState::kUndone;
   return Save();
@@ -193,6 +230,7 @@ Status Run::GoBack() {
     if (!is_lost_) {
       journal_.failure = Message(undone);
       RETURN_IF_ERROR(Save());
+      EndUnit();
     }
     return undone;
   }
@@ -265,6 +303,8 @@ StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, con
   }
   Journal journal;
   journal.began = Seconds(hands.clock);
+  journal.keeps = options.keeps;
+  journal.restarts = options.restarts;
   journal.plan = plan;
   journal.steps.resize(plan.steps.size());
   Run run(std::move(journal), options, hands);
@@ -275,9 +315,14 @@ StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, con
 StatusOr<Outcome> Resume(const Options& options, const Hands& hands) {
   ASSIGN_OR_RETURN(Journal journal, Opened(hands));
   const Phase phase = journal.phase;
+  if (!options.is_unattended) {
+    journal.keeps = options.keeps;
+    journal.restarts = options.restarts;
+  }
   Run run(std::move(journal), options, hands);
   switch (phase) {
     case Phase::kInstalling:
+      RETURN_IF_ERROR(run.Save());
       return run.Forwards();
     case Phase::kInstalled:
       return run.VerifyAgain();

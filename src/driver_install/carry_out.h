@@ -43,8 +43,10 @@ struct Hands {
 };
 
 struct Options {
-  bool keeps = false;   // a step that fails leaves those before it as they are
-  bool forces = false;  // a step that can not be undone is given up and told
+  // These two are the journal's where nobody called:
+  bool keeps = false;     // a step that fails leaves those before it as they are
+  bool restarts = false;  // the caller restarts the host where a step needs it
+  bool forces = false;    // a step that can not be undone is given up and told
   // Whether the root is that of the system that runs: of another one no units, modules or device
   // nodes are touched, and it is not restarted.
   bool is_running_system = true;
@@ -60,6 +62,7 @@ struct Outcome {
   Result result = Result::kDone;
   std::string text;                 // what is to be done before the next run; empty when done
   bool resumes_itself = false;      // a unit goes on after the restart
+  bool is_to_restart = false;       // by the caller, now
   std::vector<std::string> passed;  // of the verification
   std::vector<std::string> notes;   // what was passed over or left alone
 };

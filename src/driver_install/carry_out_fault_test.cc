@@ -172,6 +172,77 @@ TEST_P(CarryOutFaultTest, TakingBackGoesOnAfterAKillAtEachDeed) {
 INSTANTIATE_TEST_SUITE_P(EachWay, CarryOutFaultTest,
                          ::testing::Values(&KilledHere, &KilledAsProcess));
 
+// One that comes in time needs no unit that goes on: its folders are not made.
+Tree WithoutUnits(Tree tree) {
+  std::erase_if(tree,
+                [](const auto& entry) { return entry.first.starts_with("host/etc/systemd"); });
+  return WithoutJournal(std::move(tree));
+}
+
+// A power cut: units run again, and modules are those of the kernel's choice.
+TEST(CarryOutFaultTest, GoesOnAfterAPowerCutAtEachDeed) {
+  const Trees trees;
+  for (int stage = 0; stage < kStages; ++stage) {
+    bool is_killed = true;
+    for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+      const World world;
+      RunWhole(world, stage);
+      BeforeStage(world, stage);
+      is_killed = KilledHere(world, lives, [stage](OneRun& run) { return RunStage(run, stage); });
+      const auto journal = JournalOf(world);
+      if (!journal || journal->phase != Phase::kInstalled) {
+        world.Reboot("boot-cut");
+      }
+      RunToTheEnd(world);
+      ASSERT_EQ(WithoutUnits(world.Tree()), WithoutUnits(trees.wanted)) << stage << " " << lives;
+    }
+    EXPECT_FALSE(is_killed);
+  }
+}
+
+TEST(CarryOutFaultTest, IsTakenBackAfterAPowerCutAtEachDeed) {
+  const Trees trees;
+  for (int stage = 0; stage < kStages; ++stage) {
+    bool is_killed = true;
+    for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+      const World world;
+      RunWhole(world, stage);
+      BeforeStage(world, stage);
+      is_killed = KilledHere(world, lives, [stage](OneRun& run) { return RunStage(run, stage); });
+      world.Reboot("boot-cut");
+      TakeBackWhole(world);
+      ASSERT_EQ(world.Tree(), trees.old) << stage << " " << lives;
+    }
+    EXPECT_FALSE(is_killed);
+  }
+}
+
+// Without a restart between clearing the way and what needs it clear.
+TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
+  driver::Plan plan;
+  plan.steps = {StepOf("stop", driver::StopUnits{{"display-manager.service"}}),
+                StepOf("unload", driver::UnloadModules{{"nouveau"}}),
+                StepOf("installer", CommandOf({"/usr/bin/installer"}, {})),
+                StepOf("load", driver::LoadModules{{"nvidia", "nvidia-uvm"}}),
+                StepOf("start", driver::StartUnits{.units = {"display-manager.service"}})};
+  bool is_killed = true;
+  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    const World world;
+    is_killed = KilledHere(world, lives, [&plan](OneRun& run) { return run.Begin(plan); });
+    world.Reboot("boot-cut");
+    OneRun run(world);
+
+    const auto outcome = JournalOf(world) ? run.GoOn() : run.Begin(plan);
+
+    ASSERT_OK(outcome) << lives;
+    EXPECT_THAT(world.Get("active"), ::testing::ElementsAre("display-manager.service"));
+    if (is_killed) {
+      EXPECT_THAT(world.Get("modules"), ::testing::ElementsAre("nvidia", "nvidia-uvm")) << lives;
+    }
+  }
+  EXPECT_FALSE(is_killed);
+}
+
 // A run that fails and is killed while it takes all back: whatever the journal says is true.
 TEST(CarryOutFaultTest, ARollbackThatIsKilledGoesOn) {
   const Trees trees;

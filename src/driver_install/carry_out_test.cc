@@ -253,7 +253,8 @@ TEST(CarryOutTest, AUnitGoesOnAfterARestartAndGoesAway) {
   EXPECT_THAT(
       unit,
       AllOf(HasSubstr("\nExecStart=\"/opt/a b/100%%/kgpu\" \"driver\" \"install\" \"--resume\"\n"),
-            HasSubstr("\nConditionPathExists=/var/lib/kgpu/driver.json\n")));
+            HasSubstr("\nConditionPathExists=/var/lib/kgpu/driver.json\n"
+                      "ConditionPathExists=!/etc/systemd/system/kgpu-node-up.service\n")));
   EXPECT_TRUE(world.host().Exists(
       "/etc/systemd/system/multi-user.target.wants/kgpu-driver-resume.service"));
   world.Reboot("boot-2");
@@ -280,6 +281,124 @@ TEST(CarryOutTest, LeavesWhatSomebodyElseChangedSince) {
   ASSERT_OK(outcome);
   EXPECT_EQ(world.dir().ReadFile("host/etc/modprobe.d/old.conf"), "edited\n");
   EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("was changed since")));
+}
+
+TEST(CarryOutTest, KeepsTheFirstTextOfAFileThatStays) {
+  const World world;
+  for (int turn = 0; turn < 2; ++turn) {
+    world.dir().WriteFile("host/etc/modprobe.d/old.conf", fmt::format("first {}\n", turn));
+    Install(world, PlanOf({driver::WriteFile{"/etc/modprobe.d/old.conf", "ours\n", 0644}}));
+    world.dir().WriteFile("host/etc/modprobe.d/old.conf", "edited\n");
+    OneRun back(world);
+
+    const auto outcome = back.Undo();
+
+    ASSERT_OK(outcome);
+    EXPECT_THAT(outcome->notes,
+                ElementsAre(HasSubstr("what stood there before is in " +
+                                      world.host().At("/var/lib/kgpu/driver-kept/old.conf"))));
+  }
+  EXPECT_EQ(world.dir().ReadFile("host/var/lib/kgpu/driver-kept/old.conf"), "first 0\n");
+  EXPECT_EQ(world.dir().ReadFile("host/var/lib/kgpu/driver-kept/old.conf.2"), "first 1\n");
+  EXPECT_FALSE(world.host().Exists(kBackupFolder));
+}
+
+TEST(CarryOutTest, KeepsTheFirstTextOfAFileThatIsGivenUp) {
+  const World world;
+  Install(world, PlanOf({driver::WriteFile{"/etc/modprobe.d/old.conf", "ours\n", 0644}}));
+  std::filesystem::remove(world.dir().At("host/etc/modprobe.d/old.conf"));
+  world.dir().MakeDir("host/etc/modprobe.d/old.conf");
+  OneRun run(world);
+  run.options().forces = true;
+
+  const auto outcome = run.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(AllOf(HasSubstr("not undone: step 1 of 1"),
+                                                HasSubstr("driver-kept/old.conf"))));
+  EXPECT_EQ(world.dir().ReadFile("host/var/lib/kgpu/driver-kept/old.conf"), "theirs\n");
+}
+
+// The last deed of the undo's program is done, and nobody is left to note it.
+TEST(CarryOutTest, AnUndoThatWasCutOffIsFinishedByTheNextRun) {
+  const World world;
+  const auto before = world.Tree();
+  Install(world, PlanOf({CommandOf({"/usr/bin/switch", "on"}, {"/usr/bin/switch", "off"})}));
+  int lives = 0;
+  while (world.Get("switch").contains("on")) {
+    OneRun cut(world, Fate(Fate::End::kDead, lives++));
+    EXPECT_FALSE(cut.Undo().ok());
+  }
+  OneRun back(world);
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("s0 was not finished")));
+  EXPECT_EQ(world.Tree(), before);
+}
+
+TEST(CarryOutTest, AnUndoThatFailedMayFailAgain) {
+  const World world;
+  Install(world, PlanOf({CommandOf({"/usr/bin/switch", "on"}, {"/usr/bin/switch", "off"})}));
+  for (int turn = 0; turn < 2; ++turn) {
+    OneRun back(world);
+    back.runner().Fail("/usr/bin/switch off", "is stuck");
+
+    EXPECT_THAT(back.Undo(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is stuck")));
+  }
+}
+
+TEST(CarryOutTest, TheUnitGoesOnAsThePersonAskedFor) {
+  const World world;
+  OneRun first(world);
+  OneRun unit(world);
+  first.options().keeps = true;
+  first.options().restarts = true;
+  const auto asked = first.Begin(PlanOf({driver::Reboot{"nouveau"}, driver::Reboot{"again"},
+                                         driver::WriteFile{"/etc/a", "a", 0644}}));
+  ASSERT_OK(asked);
+  EXPECT_TRUE(asked->is_to_restart);
+  world.Reboot("boot-2");
+  unit.options().is_unattended = true;
+  const auto again = unit.GoOn();
+  ASSERT_OK(again);
+  EXPECT_TRUE(again->is_to_restart);
+
+  OneRun same_boot(world);
+  same_boot.options().is_unattended = true;
+  const auto still = same_boot.GoOn();
+  ASSERT_OK(still);
+  EXPECT_FALSE(still->is_to_restart) << "in a loop";
+  world.dir().MakeDir("host/etc/a");
+  world.Reboot("boot-3");
+  OneRun last(world);
+  last.options().is_unattended = true;
+
+  EXPECT_THAT(last.GoOn(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("what was done stays")));
+}
+
+TEST(CarryOutTest, NoBootRepeatsWhatFailed) {
+  const std::string unit = "/etc/systemd/system/kgpu-driver-resume.service";
+  for (const bool keeps : {true, false}) {
+    const World world;
+    OneRun first(world);
+    OneRun second(world);
+    first.options().keeps = keeps;
+    second.options().is_unattended = true;
+    ASSERT_OK(first.Begin(PlanOf({driver::Reboot{"nouveau"},
+                                  driver::InstallPackages{{"nvidia-driver"}}, FailingCommand()})));
+    EXPECT_TRUE(world.host().Exists(unit));
+    world.Reboot("boot-2");
+    second.runner().Fail("/usr/bin/fails", "no");
+    second.packages().FailRemove(FailedPrecondition("cuda would go with it"));
+
+    EXPECT_FALSE(second.GoOn().ok());
+
+    EXPECT_FALSE(world.host().Exists(unit)) << keeps;
+    EXPECT_TRUE(world.host().Exists(kJournalFile));
+  }
 }
 
 TEST(CarryOutTest, LeavesPackagesThatCameLater) {
@@ -536,6 +655,7 @@ TEST(CarryOutTest, TellsOfPackagesThatDoNotComeBack) {
 
 TEST(CarryOutTest, AModuleThatIsUsedStaysUntilTheHostIsRestarted) {
   const World world;
+  world.Add("packages", "nvidia-driver=535");
   Install(world, PlanOf({driver::LoadModules{{"nvidia"}}}));
   OneRun back(world);
   back.runner().Fail("/usr/sbin/rmmod", "rmmod: ERROR: Module nvidia is in use");

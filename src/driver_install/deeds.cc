@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
@@ -27,16 +28,60 @@ using driver::WriteFile;
 constexpr std::array<std::string_view, 5> kOfRunningSystem = {"nvidia-modprobe", "modprobe",
                                                               "insmod", "rmmod", "systemctl"};
 
+// What is gone when the host is started again.
+bool IsVolatile(const driver::Deed& deed) {
+  return std::holds_alternative<StopUnits>(deed) || std::holds_alternative<StartUnits>(deed) ||
+         std::holds_alternative<LoadModules>(deed) || std::holds_alternative<UnloadModules>(deed);
+}
+
 bool IsOfRunningSystem(const driver::Deed& deed) {
   if (const auto* run = std::get_if<RunCommand>(&deed); run != nullptr) {
     const auto& argv = run->command.argv.empty() ? run->undo.argv : run->command.argv;
     const std::string name = argv.empty() ? "" : std::filesystem::path(argv[0]).filename().string();
     return std::ranges::find(kOfRunningSystem, name) != kOfRunningSystem.end();
   }
-  return std::holds_alternative<StopUnits>(deed) || std::holds_alternative<StartUnits>(deed) ||
-         std::holds_alternative<LoadModules>(deed) || std::holds_alternative<UnloadModules>(deed) ||
-         std::holds_alternative<Reboot>(deed);
+  return IsVolatile(deed) || std::holds_alternative<Reboot>(deed);
 }
+
+// Whether the way was cleared for something that is there by now.
+bool IsWayUsed(const Journal& journal, size_t index) {
+  for (size_t later = index + 1; later < journal.steps.size(); ++later) {
+    const driver::Deed& deed = journal.plan.steps[later].deed;
+    const bool uses =
+        std::holds_alternative<LoadModules>(deed) || std::holds_alternative<StartUnits>(deed);
+    if (uses && journal.steps[later].state == StepState::kDone) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Those of `names` that one of the lists has, in the order of `names`.
+std::vector<std::string> InEither(const std::vector<std::string>& names,
+                                  const std::vector<std::string>& one,
+                                  const std::vector<std::string>& other) {
+  std::vector<std::string> both;
+  std::ranges::copy_if(names, std::back_inserter(both), [&](const std::string& name) {
+    return std::ranges::find(one, name) != one.end() ||
+           std::ranges::find(other, name) != other.end();
+  });
+  return both;
+}
+
+// The units or modules that a deed names; it is a volatile one.
+struct Namer {
+  const std::vector<std::string>& operator()(const StopUnits& stop) const { return stop.units; }
+  const std::vector<std::string>& operator()(const StartUnits& start) const { return start.units; }
+  const std::vector<std::string>& operator()(const LoadModules& load) const { return load.names; }
+  const std::vector<std::string>& operator()(const UnloadModules& unload) const {
+    return unload.names;
+  }
+  template <typename Other>
+  const std::vector<std::string>& operator()(const Other&) const {
+    static const std::vector<std::string> none;
+    return none;
+  }
+};
 
 struct Looker {
   Work& work;
@@ -138,7 +183,41 @@ std::string WhyPassedOver(const driver::Deed& deed, const Options& options, cons
 }
 
 Status LookBefore(Work& work) {
+  if (IsVolatile(work.step().deed)) {
+    work.record().boot_id = BootId(work.host());
+  }
   return std::visit(Looker{work}, work.step().deed);
+}
+
+bool IsLost(const Work& work) {
+  const StepRecord& record = work.journal().steps[work.index()];
+  const driver::Deed& deed = work.step().deed;
+  const bool is_begun = record.state == StepState::kDoing || record.state == StepState::kDone;
+  if (!is_begun || !IsVolatile(deed) || record.boot_id.empty()) {
+    return false;
+  }
+  const bool clears =
+      std::holds_alternative<StopUnits>(deed) || std::holds_alternative<UnloadModules>(deed);
+  const std::string boot_id = BootId(work.host());
+  return !boot_id.empty() && boot_id != record.boot_id &&
+         !(clears && IsWayUsed(work.journal(), work.index()));
+}
+
+Status LookAgain(Work& work) {
+  StepRecord& record = work.record();
+  const StepRecord known = record;
+  record.units.clear();
+  record.enabled.clear();
+  record.modules.clear();
+  if (const Status looked = LookBefore(work); !looked.ok()) {
+    record = known;
+    return looked;
+  }
+  const std::vector<std::string>& names = std::visit(Namer(), work.step().deed);
+  record.units = InEither(names, known.units, record.units);
+  record.enabled = InEither(names, known.enabled, record.enabled);
+  record.modules = InEither(names, known.modules, record.modules);
+  return OkStatus();
 }
 
 StatusOr<Next> Do(Work& work) {

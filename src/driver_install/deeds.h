@@ -23,12 +23,21 @@ StatusOr<Next> Do(Work& work);
 Status LookBeforeUndo(Work& work);
 Status Undo(Work& work);
 
+// Whether the step was begun before the host was started again, which undid it, and what comes
+// after it still needs it.
+bool IsLost(const Work& work);
+// As LookBefore, for a step that is lost: what this boot brought besides is noted, too.
+Status LookAgain(Work& work);
+
 // One file for each kind.
 Status LookBeforeFile(Work& work, const std::string& path, bool follows);
 Status DoWriteFile(Work& work, const driver::WriteFile& file);
 Status DoRemoveFile(Work& work, const driver::RemoveFile& file);
 Status UndoWriteFile(Work& work, const driver::WriteFile& file);
 Status UndoRemoveFile(Work& work, const driver::RemoveFile& file);
+
+// Where the first text of the step's file is kept when all else is taken back; empty: it had none.
+StatusOr<std::string> KeepFirstText(Work& work);
 
 Status LookBeforePackages(Work& work, const driver::InstallPackages& packages);
 Status DoPackages(Work& work, const driver::InstallPackages& packages);
@@ -49,6 +58,8 @@ Status LookBeforeUnload(Work& work, const driver::UnloadModules& unload);
 Status DoUnload(Work& work);
 Status UndoUnload(Work& work);
 
+// Of the kernel that runs; empty where it is not shown.
+std::string BootId(const sys::Root& host);
 Status LookBeforeReboot(Work& work);
 StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot);
 // Takes the unit away that goes on after a restart.

@@ -83,7 +83,10 @@ Status UndoFile(Work& work, const std::string& path, bool follows, bool is_ours_
     if (is_ours_now || (follows && now.kind == FileKind::kAbsent)) {
       RETURN_IF_ERROR(Restore(path, before, work.hands().disk));
     } else {
-      work.Note(fmt::format("{}: was changed since: it stays as it is now", work.host().At(path)));
+      ASSIGN_OR_RETURN(const std::string kept, KeepFirstText(work));
+      work.Note(fmt::format("{}: was changed since: it stays as it is now{}{}",
+                            work.host().At(path),
+                            kept.empty() ? "" : "; what stood there before is in ", kept));
     }
   }
   for (auto folder = record.folders.rbegin(); folder != record.folders.rend(); ++folder) {
@@ -103,6 +106,27 @@ std::vector<std::string> MissingFolders(const sys::Root& host, const std::string
   }
   std::ranges::reverse(missing);
   return missing;
+}
+
+StatusOr<std::string> KeepFirstText(Work& work) {
+  const auto& file = work.record().file;
+  if (!file || file->kind != FileKind::kFile) {
+    return std::string();
+  }
+  const sys::Root& host = work.host();
+  ASSIGN_OR_RETURN(const std::string bytes, host.ReadFile(file->backup, kMostBytes));
+  const std::string start = fmt::format(
+      "{}/{}", kKeptFolder, file->backup.substr(file->backup.find('-', kBackupFolder.size()) + 1));
+  std::string kept = start;
+  for (int number = 2; host.LinkStat(kept).ok(); ++number) {
+    if (host.ReadFile(kept, kMostBytes).value_or("") == bytes) {
+      return host.At(kept);  // by a run that was killed
+    }
+    kept = fmt::format("{}.{}", start, number);
+  }
+  RETURN_IF_ERROR(work.hands().disk.MakeFolder(std::string(kKeptFolder)));
+  RETURN_IF_ERROR(work.hands().disk.Write(kept, bytes, kForRoot));
+  return host.At(kept);
 }
 
 Status LookBeforeFile(Work& work, const std::string& path, bool follows) {

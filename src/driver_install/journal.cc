@@ -125,6 +125,8 @@ std::string PrintJournal(const Journal& journal) {
                                  {"phase", doc::View(kPhases[static_cast<size_t>(journal.phase)])},
                                  {"began", journal.began},
                                  {"failure", doc::View(journal.failure)},
+                                 {"keeps", journal.keeps},
+                                 {"restarts", journal.restarts},
                                  {"steps", std::move(steps)},
                                  {"plan", PlanToJson(journal.plan)}},
                     doc::Format::kJson);
@@ -145,6 +147,8 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
   journal.phase = static_cast<Phase>(fields.Word("phase", kPhases));
   journal.began = fields.Number("began");
   journal.failure = fields.Text("failure");
+  journal.keeps = fields.Has("keeps") && fields.Bool("keeps");
+  journal.restarts = fields.Has("restarts") && fields.Bool("restarts");
   const json::value& steps = fields.Get("steps");
   const json::value& plan = fields.Get("plan");
   if (!steps.is_array()) {

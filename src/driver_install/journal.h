@@ -20,6 +20,8 @@ namespace kgpu::driver_install {
 inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
 inline constexpr std::string_view kJournalFile = "/var/lib/kgpu/driver.json";
 inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";
+// First texts of files that could not be put back: they outlive the journal.
+inline constexpr std::string_view kKeptFolder = "/var/lib/kgpu/driver-kept";
 
 // A file of the host before we touched it.
 enum class FileKind : uint8_t { kAbsent, kFile, kLink };
@@ -51,7 +53,7 @@ struct StepRecord {
   std::vector<std::string> units;       // that it stopped or started
   std::vector<std::string> enabled;     // units that it lets start with the host
   std::vector<std::string> modules;     // that it loaded or unloaded
-  std::string boot_id;                  // of the boot in which the restart was asked for
+  std::string boot_id;                  // in which it was done, if a restart is or undoes it
   bool operator==(const StepRecord&) const = default;
 };
 
@@ -62,6 +64,9 @@ struct Journal {
   Phase phase = Phase::kInstalling;
   int64_t began = 0;    // seconds since 1970
   std::string failure;  // what ended the last run; empty: nothing did
+  // As the last call by a person asked for, and as the unit goes on after a restart:
+  bool keeps = false;     // what was done stays when a step fails
+  bool restarts = false;  // the host is restarted where a step needs it
   driver::Plan plan;
   std::vector<StepRecord> steps;  // one for each of the plan
   bool operator==(const Journal&) const = default;

@@ -18,6 +18,8 @@ Journal FullJournal() {
   journal.phase = Phase::kGoingBack;
   journal.began = 1'700'000'000;
   journal.failure = "step build: exit code 2";
+  journal.keeps = true;
+  journal.restarts = true;
   journal.plan = PlanOfAllDeeds();
   journal.steps.resize(journal.plan.steps.size());
   StepRecord& file = journal.steps[1];
@@ -81,6 +83,16 @@ TEST(DriverJournalTest, ReadsRecordsOfBeforeTrialsWereKept) {
       Without(Without(PrintJournal(journal), "\"foreseen\": [],"), "\"configured\": [],");
 
   EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
+}
+
+TEST(DriverJournalTest, IsReadAsItWasWrittenByEarlierVersions) {
+  const std::string text = Without(Without(PrintJournal(FullJournal()), "  \"keeps\": true,\n"),
+                                   "  \"restarts\": true,\n");
+
+  const auto read = ParseJournal(text, "driver.json");
+
+  ASSERT_OK(read);
+  EXPECT_FALSE(read->keeps);
 }
 
 TEST(DriverJournalTest, RefusesAnotherFormat) {

@@ -13,10 +13,8 @@ constexpr std::string_view kWanted =
     "/etc/systemd/system/multi-user.target.wants/kgpu-driver-resume.service";
 constexpr std::string_view kWantedTarget = "../kgpu-driver-resume.service";
 
-std::string BootId(const sys::Root& host) {
-  const auto text = host.ReadFile("/proc/sys/kernel/random/boot_id");
-  return text.ok() ? std::string(Trim(*text)) : "";
-}
+// The unit of `kgpu node up`, which goes on with the driver as its first stage.
+constexpr std::string_view kNodeUnit = "/etc/systemd/system/kgpu-node-up.service";
 
 std::string UnitText(const std::vector<std::string>& command) {
   return sys::Print(
@@ -24,6 +22,7 @@ std::string UnitText(const std::vector<std::string>& command) {
        .description = "Go on with installing NVIDIA's driver",
        .after = "",
        .condition = std::string(kJournalFile),
+       .unless = std::string(kNodeUnit),
        .command = command});
 }
 
@@ -40,6 +39,11 @@ Status WriteResumeUnit(Work& work) {
 }
 
 }  // namespace
+
+std::string BootId(const sys::Root& host) {
+  const auto text = host.ReadFile("/proc/sys/kernel/random/boot_id");
+  return text.ok() ? std::string(Trim(*text)) : "";
+}
 
 Status LookBeforeReboot(Work& work) {
   work.record().boot_id = BootId(work.host());

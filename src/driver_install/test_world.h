@@ -106,8 +106,6 @@ class World {
     chmod(dir_.At("host/etc/modprobe.d/old.conf").c_str(), 0640);
     dir_.WriteFile("host/etc/removed.conf", "to be removed\n");
     dir_.Symlink("removed.conf", "host/etc/link.conf");
-    Set("active", {"display-manager.service"});
-    Set("modules", {"nouveau"});
     Set("packages", {"kept=1", "libc6=2.36"});
     Set("configs", {});  // that packages left
     Set("enabled", {});
@@ -149,8 +147,27 @@ class World {
     words.erase(word);
     Set(name, words);
   }
+  bool HasDriver() const {
+    return std::ranges::any_of(Get("packages"), [](const std::string& line) {
+      return line.starts_with("nvidia-driver=");
+    });
+  }
+  // Whatever ran and was loaded is so no more: what is enabled starts, and nouveau is loaded where
+  // there is no driver.
   void Reboot(const std::string& boot_id) const {
     dir_.WriteFile("host/proc/sys/kernel/random/boot_id", boot_id + "\n");
+    Set("modules", HasDriver() ? std::set<std::string>() : std::set<std::string>{"nouveau"});
+    std::set<std::string> active = {"display-manager.service"};
+    for (const std::string& unit : Get("enabled")) {
+      if (CanStart(unit)) {
+        active.insert(unit);
+      }
+    }
+    Set("active", active);
+  }
+  // The daemon of the driver needs its module.
+  bool CanStart(const std::string& unit) const {
+    return unit != "nvidia-persistenced.service" || Get("modules").contains("nvidia");
   }
 
   // Every path of host and world but the kernel's files, with mode and bytes.
@@ -216,6 +233,7 @@ class WorldRunner final : public sys::ProgramRunner {
   }
 
  private:
+  // Not all of them may be called twice, and some need what others brought.
   bool Systemctl(const std::vector<std::string>& argv) const {
     const std::string& verb = argv[1];
     const std::string list =
@@ -223,14 +241,44 @@ class WorldRunner final : public sys::ProgramRunner {
     if (verb.starts_with("is-")) {
       return world_.Get(list).contains(argv[3]);
     }
+    bool is_well = true;
     for (size_t i = 2; i < argv.size(); ++i) {
-      if (verb == "start" || verb == "enable") {
+      if (verb == "start" && !world_.CanStart(argv[i])) {
+        is_well = false;
+      } else if (verb == "start" || verb == "enable") {
         world_.Add(list, argv[i]);
       } else {
         world_.Drop(list, argv[i]);
       }
     }
+    return is_well;
+  }
+
+  bool Modprobe(const std::string& name) const {
+    if (name.starts_with("nvidia") && !world_.HasDriver()) {
+      return false;
+    }
+    world_.Add("modules", name);
     return true;
+  }
+
+  // Wants the way clear, as those of NVIDIA do.
+  bool Installer() const {
+    if (world_.Get("modules").contains("nouveau")) {
+      return false;
+    }
+    world_.Add("packages", "nvidia-driver=535");
+    return true;
+  }
+
+  bool Switch(bool is_on) const {
+    if (is_on) {
+      world_.Add("switch", "on");
+      return true;
+    }
+    const bool was_on = world_.Get("switch").contains("on");
+    world_.Drop("switch", "on");
+    return was_on;
   }
 
   bool Act(const std::vector<std::string>& argv) const {
@@ -239,10 +287,15 @@ class WorldRunner final : public sys::ProgramRunner {
       return Systemctl(argv);
     }
     if (name == "switch") {
-      argv[1] == "on" ? world_.Add("switch", "on") : world_.Drop("switch", "on");
-    } else if (name == "modprobe") {
-      world_.Add("modules", argv[1]);
-    } else if (name == "rmmod") {
+      return Switch(argv[1] == "on");
+    }
+    if (name == "modprobe") {
+      return Modprobe(argv[1]);
+    }
+    if (name == "installer") {
+      return Installer();
+    }
+    if (name == "rmmod") {
       std::string dashed = argv[1];
       std::ranges::replace(dashed, '_', '-');
       world_.Drop("modules", dashed);

@@ -42,6 +42,7 @@ std::string Print(const BootUnit& unit) {
       "Wants=network-online.target\n"
       "After=network-online.target{}{}\n"
       "ConditionPathExists={}\n"
+      "{}"
       "\n"
       "[Service]\n"
       "Type=oneshot\n"
@@ -50,6 +51,7 @@ std::string Print(const BootUnit& unit) {
       "[Install]\n"
       "WantedBy=multi-user.target\n",
       unit.remark, unit.description, unit.after.empty() ? "" : " ", unit.after, unit.condition,
+      unit.unless.empty() ? "" : fmt::format("ConditionPathExists=!{}\n", unit.unless),
       UnitCommand(unit.command));
 }
 

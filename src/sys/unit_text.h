@@ -12,6 +12,7 @@ struct BootUnit {
   std::string description;
   std::string after;      // another unit that comes first; empty: none
   std::string condition;  // path without which there is nothing to go on with
+  std::string unless{};   // path of another unit that goes on with it; empty: none does
   std::vector<std::string> command;
 };
 std::string Print(const BootUnit& unit);
