@@ -203,6 +203,15 @@ unsigned Choice::branch() const {
   return parsed.ok() ? parsed->branch() : 0;
 }
 
+std::string Choice::end() const {
+  if (!is_whole()) {
+    return fmt::format("{}", branch() + 1);
+  }
+  const size_t dot = version.rfind('.');
+  return fmt::format("{}.{}", version.substr(0, dot),
+                     ParseUint(version.substr(dot + 1)).value_or(0) + 1);
+}
+
 StatusOr<std::optional<ModuleKind>> ParseModuleKind(std::string_view text) {
   if (text.empty() || text == "auto") {
     return std::optional<ModuleKind>();

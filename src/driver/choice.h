@@ -42,6 +42,8 @@ struct Choice {
   unsigned branch() const;
   // One version is asked for, not a branch.
   bool is_whole() const { return version.find('.') != std::string::npos; }
+  // The least version that is past it: "581", "580.95.6".
+  std::string end() const;
 };
 
 // Errors: InvalidArgument (a flag, or flags that contradict each other or the GPUs),

@@ -1,6 +1,7 @@
 #include "src/driver/dnf_steps.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -36,13 +37,28 @@ KernelPackage KernelPackageOf(const HostFacts& facts) {
   return {"kernel", release};
 }
 
+// A repository of dnf's turned on or off.
+std::vector<std::string> Switch(const HostFacts& facts, const std::string& id, bool is_on) {
+  if (HasDnf5(facts)) {
+    return {Dnf(facts), "config-manager", "setopt",
+            fmt::format("{}.enabled={}", id, is_on ? 1 : 0)};
+  }
+  return {Dnf(facts), "config-manager", is_on ? "--set-enabled" : "--set-disabled", id};
+}
+
+bool IsOn(const HostFacts& facts, std::string_view id) {
+  return std::ranges::any_of(facts.repositories, [id](const RpmRepository& one) {
+    return one.id == id && one.is_enabled;
+  });
+}
+
 // Once, whoever asks for it first.
 void AddRepositoryTool(Planning& planning, std::string_view page) {
   constexpr std::string_view kId = "repository-tool";
   const std::vector<Step>& steps = planning.plan.steps;
   if (std::ranges::find(steps, kId, &Step::id) == steps.end()) {
     AddStep(planning.plan, kId, "install what adds repositories", page,
-            InstallPackages{{"dnf-plugins-core"}});
+            InstallPackages{{HasDnf5(planning.facts) ? "dnf5-plugins" : "dnf-plugins-core"}});
   }
 }
 
@@ -52,15 +68,57 @@ void AddEpelOfSubscribers(Planning& planning) {
   const std::string id = fmt::format("codeready-builder-for-rhel-{}-{}-rpms", major, facts.arch);
   const std::string manager =
       ProgramOr(facts, "subscription-manager", "/usr/sbin/subscription-manager");
-  AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
-             pages::kRhel, {manager, "repos", fmt::format("--enable={}", id)},
-             {manager, "repos", fmt::format("--disable={}", id)});
+  if (!IsOn(facts, id)) {
+    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
+               pages::kRhel, {manager, "repos", fmt::format("--enable={}", id)},
+               {manager, "repos", fmt::format("--disable={}", id)});
+  }
   AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
           InstallPackages{{fmt::format(
               "https://dl.fedoraproject.org/pub/epel/epel-release-latest-{}.noarch.rpm", major)}});
   planning.plan.notes.emplace_back(
       "the host must be subscribed (subscription-manager status): its repositories have the "
       "headers of the kernel");
+}
+
+// An entry of dnf 5's file of locks: of packages of that name only versions from `least` on and
+// before `end` can be had, or what another entry of the name lets in.
+std::string LockEntry(std::string_view name, const std::string& least, const std::string& end) {
+  std::string text = fmt::format("\n[[packages]]\nname = \"{}\"\ncomment = \"by kgpu\"\n", name);
+  const auto add = [&text](std::string_view comparator, const std::string& version) {
+    if (!version.empty()) {
+      fmt::format_to(std::back_inserter(text),
+                     "[[packages.conditions]]\nkey = \"evr\"\ncomparator = \"{}\"\nvalue = "
+                     "\"{}\"\n",
+                     comparator, version);
+    }
+  };
+  add(">=", least);
+  add("<", end);
+  return text;
+}
+
+// As a file, whose text comes back: dnf 5 itself resolves patterns to the packages of now, and
+// takes off none of these when it is told the pattern again. The driver's packages have the epoch
+// 3, and what only has NVIDIA's name has none and stays free. Source: dnf5-versionlock(8),
+// "Configuration".
+void AddLockFile(Planning& planning) {
+  const Choice& choice = planning.choice;
+  std::string locks =
+      LockEntry("*nvidia*", fmt::format("3:{}", choice.version), fmt::format("3:{}", choice.end()));
+  locks += LockEntry("*nvidia*", "", "3:0");
+  if (HasNvLink5(planning.facts) && planning.facts.arch == "x86_64") {
+    locks += LockEntry("libnvsdm*", choice.version, choice.end());
+    locks += LockEntry("libnvsdm*", fmt::format("3:{}", choice.version),
+                       fmt::format("3:{}", choice.end()));
+  }
+  const std::string& here = planning.facts.version_locks;
+  if (here.find(locks) != std::string::npos) {
+    return;
+  }
+  AddStep(planning.plan, "branch", "stay on this branch", pages::kVersionLock,
+          WriteFile{"/etc/dnf/versionlock.toml",
+                    fmt::format("{}{}", here.empty() ? "version = \"1.0\"\n" : here, locks), 0644});
 }
 
 }  // namespace
@@ -76,36 +134,50 @@ bool HasDnf5(const HostFacts& facts) {
 
 void AddDnfRepository(Planning& planning, std::string_view page) {
   const HostFacts& facts = planning.facts;
+  const std::vector<RpmRepository>& all = facts.repositories;
   const std::string tag = RepositoryTag(facts.distribution);
-  const bool is_here = std::ranges::any_of(facts.repositories, [&tag](const RpmRepository& one) {
-    return one.url.find(fmt::format("/cuda/repos/{}/", tag)) != std::string::npos;
-  });
-  if (is_here) {
+  const std::string url = RepositoryUrl(facts);
+  // A mirror has NVIDIA's name for it, too.
+  const std::string id = fmt::format("cuda-{}-{}", tag, url.substr(url.rfind('/') + 1));
+  const auto is_it = [&](const RpmRepository& one) {
+    return one.id == id || one.url.find(fmt::format("/cuda/repos/{}/", tag)) != std::string::npos;
+  };
+  const auto is_on = [&](const RpmRepository& one) { return is_it(one) && one.is_enabled; };
+  if (std::ranges::any_of(all, is_on)) {
     return;
   }
-  const std::string url = fmt::format("{}/cuda-{}.repo", RepositoryUrl(facts), tag);
-  std::vector<std::string> argv = {Dnf(facts), "config-manager", "--add-repo", url};
+  AddRepositoryTool(planning, page);
+  if (const auto off = std::ranges::find_if(all, is_it); off != all.end()) {
+    AddCommand(planning.plan, "repository", "turn NVIDIA's repository on", page,
+               Switch(facts, off->id, true), Switch(facts, off->id, false));
+    return;
+  }
+  const std::string file = fmt::format("cuda-{}.repo", tag);
+  const std::string path = fmt::format("/etc/yum.repos.d/{}", file);
+  if (std::ranges::find(all, path, &RpmRepository::file) != all.end()) {
+    AddStep(planning.plan, "repository-file", "put another file of that name aside", page,
+            RemoveFile{path});
+  }
+  std::vector<std::string> argv = {Dnf(facts), "config-manager", "--add-repo",
+                                   fmt::format("{}/{}", url, file)};
   if (HasDnf5(facts)) {
-    argv = {Dnf(facts), "config-manager", "addrepo", fmt::format("--from-repofile={}", url)};
-  } else {
-    AddRepositoryTool(planning, page);
+    argv = {Dnf(facts), "config-manager", "addrepo", fmt::format("--from-repofile={}", argv[3])};
   }
   AddCommand(planning.plan, "repository", "add NVIDIA's repository", page, std::move(argv),
-             {"/usr/bin/rm", "-f", fmt::format("/etc/yum.repos.d/cuda-{}.repo", tag)});
+             {"/usr/bin/rm", "-f", path});
 }
 
 void AddDkmsSources(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const unsigned major = facts.distribution.major;
   if (facts.distribution.family != Family::kRhel || facts.HasPackage("epel-release") ||
-      facts.HasPackage("dkms")) {
+      facts.HasPackage("dkms") || IsOn(facts, "epel")) {
     return;
   }
   if (facts.distribution.id == "rhel") {
     AddEpelOfSubscribers(planning);
     return;
   }
-  const std::string dnf = Dnf(facts);
   const bool is_oracle = facts.distribution.id == "ol";
   std::string id = major == 8 ? "powertools" : "crb";
   std::string package = "epel-release";
@@ -113,10 +185,11 @@ void AddDkmsSources(Planning& planning) {
     id = fmt::format("ol{}_codeready_builder", major);
     package = fmt::format("oracle-epel-release-el{}", major);
   }
-  AddRepositoryTool(planning, pages::kRhel);
-  AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
-             pages::kRhel, {dnf, "config-manager", "--set-enabled", id},
-             {dnf, "config-manager", "--set-disabled", id});
+  if (!IsOn(facts, id)) {
+    AddRepositoryTool(planning, pages::kRhel);
+    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
+               pages::kRhel, Switch(facts, id, true), Switch(facts, id, false));
+  }
   AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
           InstallPackages{{std::move(package)}});
 }
@@ -134,25 +207,39 @@ void AddDnfHeaders(Planning& planning, std::string_view page) {
           InstallPackages{std::move(names)});
 }
 
+// What was chosen before is so again on the way back.
 void AddModuleStream(Planning& planning, const std::string& stream, std::string_view page) {
-  const std::string dnf = Dnf(planning.facts);
-  AddCommand(planning.plan, "stream-reset", "leave another stream of the driver", page,
-             {dnf, "-y", "module", "reset", "nvidia-driver"});
+  const ModuleStream& old = planning.facts.stream;
+  if (old.name == stream) {
+    return;
+  }
+  const auto module = [&planning](const char* verb, std::string_view what) {
+    return std::vector<std::string>{Dnf(planning.facts), "-y", "module", verb, std::string(what)};
+  };
+  constexpr std::string_view kModule = "nvidia-driver";
+  if (!old.name.empty()) {
+    AddCommand(planning.plan, "stream-reset", "leave another stream of the driver", page,
+               module("reset", kModule), module("enable", fmt::format("{}:{}", kModule, old.name)));
+  } else if (old.is_disabled) {
+    AddCommand(planning.plan, "stream-reset", "let streams of the driver be chosen", page,
+               module("reset", kModule), module("disable", kModule));
+  }
   AddCommand(planning.plan, "stream", "choose the stream of this branch and kind", page,
-             {dnf, "-y", "module", "enable", fmt::format("nvidia-driver:{}", stream)},
-             {dnf, "-y", "module", "reset", "nvidia-driver"});
+             module("enable", fmt::format("{}:{}", kModule, stream)), module("reset", kModule));
 }
 
 void AddVersionLock(Planning& planning) {
+  if (HasDnf5(planning.facts)) {
+    AddLockFile(planning);
+    return;
+  }
   const std::string dnf = Dnf(planning.facts);
   std::vector<std::string> patterns = {fmt::format("*nvidia*{}*", planning.choice.version)};
   if (HasNvLink5(planning.facts) && planning.facts.arch == "x86_64") {
     patterns.push_back(fmt::format("libnvsdm*{}*", planning.choice.version));
   }
-  if (!HasDnf5(planning.facts)) {
-    AddStep(planning.plan, "lock-tool", "install what holds versions", pages::kVersionLock,
-            InstallPackages{{"python3-dnf-plugin-versionlock"}});
-  }
+  AddStep(planning.plan, "lock-tool", "install what holds versions", pages::kVersionLock,
+          InstallPackages{{"python3-dnf-plugin-versionlock"}});
   std::vector<std::string> lock = {dnf, "versionlock", "add"};
   std::vector<std::string> free = {dnf, "versionlock", "delete"};
   lock.insert(lock.end(), patterns.begin(), patterns.end());

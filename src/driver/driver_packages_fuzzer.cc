@@ -30,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   (void)kgpu::driver::ParseAptParagraphs(text.substr(0, 4096), "f");
-  (void)kgpu::driver::ParseRepoFile(text);
+  (void)kgpu::driver::ParseRepoFile(text, "f");
   return 0;
 }

@@ -146,18 +146,27 @@ void AddInstaller(Planning& planning, const DriverFile& file) {
           pages::kRunFile, std::move(run));
 }
 
-std::string NewestKeyring(const std::string& package) {
-  return fmt::format("exec cp /var/{}/*-keyring.gpg /usr/share/keyrings/", package);
+// The keyring's name has digits of the key in it: only the unpacked repository tells it.
+void AddRepositoryKey(Planning& planning, const std::string& package) {
+  const auto shell = [](std::string text) {
+    return std::vector<std::string>{"/bin/sh", "-c", std::move(text)};
+  };
+  constexpr std::string_view kKeyrings = "/usr/share/keyrings";
+  AddCommand(
+      planning.plan, "repository-key", "trust its key", pages::kLocalRepo,
+      shell(fmt::format("exec cp /var/{}/*-keyring.gpg {}/", package, kKeyrings)),
+      shell(fmt::format("for key in /var/{}/*-keyring.gpg; do rm -f \"{}/${{key##*/}}\"; done",
+                        package, kKeyrings)));
 }
 
 void AddLocalDeb(Planning& planning, const DriverFile& file) {
-  const std::string dpkg = ProgramOr(planning.facts, "dpkg", "/usr/bin/dpkg");
   AddPackageLists(planning, pages::kLocalRepo);
   AddAptHeaders(planning, pages::kLocalRepo);
-  AddCommand(planning.plan, "repository", "unpack the repository", pages::kLocalRepo,
-             {dpkg, "-i", file.path}, {dpkg, "--purge", file.package});
-  AddCommand(planning.plan, "repository-key", "trust its key", pages::kLocalRepo,
-             {"/bin/sh", "-c", NewestKeyring(file.package)});
+  if (!planning.facts.HasPackage(file.package)) {
+    AddStep(planning.plan, "repository", "unpack the repository", pages::kLocalRepo,
+            InstallPackages{{file.path}});
+    AddRepositoryKey(planning, file.package);
+  }
   AddCommand(planning.plan, "repository-lists", "read the list of its packages", pages::kLocalRepo,
              {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
   AddMigration(planning);
@@ -167,9 +176,10 @@ void AddLocalDeb(Planning& planning, const DriverFile& file) {
 }
 
 void AddLocalRpm(Planning& planning, const DriverFile& file) {
-  const std::string rpm = ProgramOr(planning.facts, "rpm", "/usr/bin/rpm");
-  AddCommand(planning.plan, "repository", "unpack the repository", pages::kLocalRepo,
-             {rpm, "--install", "--replacepkgs", file.path}, {rpm, "--erase", file.package});
+  if (!planning.facts.HasPackage(file.package)) {
+    AddStep(planning.plan, "repository", "unpack the repository", pages::kLocalRepo,
+            InstallPackages{{file.path}});
+  }
   AddDkmsSources(planning);
   AddDnfHeaders(planning, pages::kLocalRepo);
   const Distribution& distribution = planning.facts.distribution;

@@ -284,6 +284,8 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
   ReadPackages(host, runner, facts);
   facts.apt = ReadAptSources(host);
   facts.repositories = ReadRpmRepositories(host);
+  facts.stream = ReadModuleStream(host, "nvidia-driver");
+  facts.version_locks = host.ReadFile("etc/dnf/versionlock.toml").value_or("");
   ReadSpace(host, facts);
   ReadExisting(facts);
   return facts;

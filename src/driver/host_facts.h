@@ -87,7 +87,9 @@ struct HostFacts {
   unsigned nvswitches = 0;
   Packages packages;
   std::vector<AptSource> apt;
-  std::vector<RpmRepository> repositories;  // of dnf or zypper, the enabled ones
+  std::vector<RpmRepository> repositories;  // of dnf or zypper
+  ModuleStream stream;                      // of dnf's module nvidia-driver
+  std::string version_locks;                // /etc/dnf/versionlock.toml, of dnf 5
   Existing existing = Existing::kNone;
   std::string existing_version;
   bool has_systemd = false;  // it runs this host, so units can be stopped and started

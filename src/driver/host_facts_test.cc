@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
 
 namespace kgpu::driver {
 namespace {
@@ -99,10 +100,39 @@ TEST(AptParagraphsTest, GiveOneSourceForEachSuite) {
   EXPECT_EQ(sources[1].signed_by, "/k.gpg");
 }
 
-TEST(RepoFileTest, HasTheEnabledSections) {
+TEST(RepoFileTest, TellsWhichSectionsAreOn) {
   EXPECT_THAT(ParseRepoFile("[a]\nname=A\nbaseurl=http://a\n\n[b]\nenabled = 0\nbaseurl=http://b\n"
-                            "[c]\nmetalink=http://c\nenabled=1\n"),
-              ElementsAre(RpmRepository{"a", "http://a"}, RpmRepository{"c", "http://c"}));
+                            "[c]\nmetalink=http://c\nenabled=1\n",
+                            "/f"),
+              ElementsAre(RpmRepository{"a", "http://a", "/f", true},
+                          RpmRepository{"b", "http://b", "/f", false},
+                          RpmRepository{"c", "http://c", "/f", true}));
+}
+
+TEST(RpmRepositoriesTest, AreOnOrOffAsDnf5WasTold) {
+  const TempDir dir;
+  dir.WriteFile("etc/yum.repos.d/a.repo", "[a]\nbaseurl=http://a\n[b]\nenabled=0\n");
+  dir.WriteFile("etc/dnf/repos.override.d/99-config_manager.repo",
+                "[a*]\nenabled=0\n[b]\nenabled=1\n[c]\npriority=1\n");
+  const auto root = sys::Root::Open(dir.path());
+  ASSERT_OK(root);
+  EXPECT_THAT(ReadRpmRepositories(*root),
+              ElementsAre(RpmRepository{"a", "http://a", "/etc/yum.repos.d/a.repo", false},
+                          RpmRepository{"b", "", "/etc/yum.repos.d/a.repo", true}));
+}
+
+TEST(ModuleStreamTest, IsReadWhereDnfKeepsIt) {
+  const TempDir dir;
+  dir.WriteFile("etc/dnf/modules.d/nvidia-driver.module",
+                "[nvidia-driver]\nname=nvidia-driver\nstream=535-dkms\nprofiles=\nstate=enabled\n");
+  dir.WriteFile("etc/dnf/modules.d/off.module", "[off]\nname=off\nstream=\nstate=disabled\n");
+  dir.WriteFile("etc/dnf/modules.d/reset.module", "[reset]\nstream=1\nstate=\n");
+  const auto root = sys::Root::Open(dir.path());
+  ASSERT_OK(root);
+  EXPECT_EQ(ReadModuleStream(*root, "nvidia-driver"), (ModuleStream{"535-dkms", false}));
+  EXPECT_EQ(ReadModuleStream(*root, "off"), (ModuleStream{"", true}));
+  EXPECT_EQ(ReadModuleStream(*root, "reset"), ModuleStream());
+  EXPECT_EQ(ReadModuleStream(*root, "never"), ModuleStream());
 }
 
 TEST(DriverFileTest, IsKnownByItsHeaderAndName) {

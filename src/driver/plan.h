@@ -42,6 +42,9 @@ struct InstallPackages {
   // As the manager takes them: "nvidia-kernel-dkms"; of one version "x=535.1-1" (apt, zypper) and
   // "x-535.1" (dnf); below a version "x<536" (zypper).
   std::vector<std::string> names;
+  // An installed package whose version, without what is added for a kernel or a release, all of
+  // them are to have; empty: none. Of several of that name the newest.
+  std::string version_of{};
   bool operator==(const InstallPackages&) const = default;
 };
 

@@ -16,6 +16,7 @@
 #include "src/base/strings.h"
 #include "src/driver/module_facts.h"
 #include "src/driver/preflight.h"
+#include "src/packages/calls.h"
 #include "src/sys/atomic_file.h"
 
 namespace kgpu::driver {
@@ -37,6 +38,7 @@ sys::RunRequest RequestFor(std::vector<std::string> argv, const sys::Root& host)
 std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::ProgramRunner& runner,
                 std::vector<Finding>& findings) {
   const std::string name = Join(argv, " ");
+  const bool is_zypper = argv[0].ends_with("/zypper");
   const StatusOr<sys::RunResult> result = runner.Run(RequestFor(std::move(argv), host));
   if (!result.ok()) {
     findings.push_back({.id = "package-manager",
@@ -45,7 +47,7 @@ std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::Progr
                         .mend = "run it by hand and see"});
     return {};
   }
-  if (result->IsSuccess()) {
+  if (result->IsSuccess() || (is_zypper && packages::IsZypperContent(*result))) {
     return {};
   }
   const std::string reason = ReasonOf(fmt::format("{}\n{}", result->out, result->err));
@@ -76,7 +78,8 @@ Asked PackagesToAsk(const Plan& plan) {
   for (const Step& step : plan.steps) {
     is_changed |= ChangesSources(step);
     const auto* install = std::get_if<InstallPackages>(&step.deed);
-    if (install == nullptr) {
+    // What follows the version of another is known only when that one is here.
+    if (install == nullptr || !install->version_of.empty()) {
       continue;
     }
     if (is_changed && !IsOwn(step)) {

@@ -1,11 +1,9 @@
 // SUSE Linux Enterprise and openSUSE: modules that SUSE builds and signs, or NVIDIA's for DKMS; the
 // user space from NVIDIA.
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
-#include "src/base/strings.h"
 #include "src/driver/nvidia_repository.h"
 #include "src/driver/pages.h"
 
@@ -40,17 +38,29 @@ Source SourceOf(const HostFacts& facts, SourceKind kind) {
           fmt::format("https://download.nvidia.com/suse/sle{}", release)};
 }
 
+// Only ours is read anew and its key trusted: what is wrong with others is no matter here.
 void AddRepository(Planning& planning, const Source& source, const std::string& zypper) {
-  const auto has_url = [&source](const RpmRepository& one) {
-    return one.url.starts_with(source.url);
+  const std::vector<RpmRepository>& all = planning.facts.repositories;
+  const auto is_it = [&source](const RpmRepository& one) {
+    return one.url.starts_with(source.url) || one.id == source.name;
   };
-  if (std::ranges::none_of(planning.facts.repositories, has_url)) {
+  const auto is_on = [&is_it](const RpmRepository& one) { return is_it(one) && one.is_enabled; };
+  auto here = std::ranges::find_if(all, is_on);
+  std::string alias = source.name;
+  if (here != all.end()) {
+    alias = here->id;
+  } else if (here = std::ranges::find_if(all, is_it); here != all.end()) {
+    alias = here->id;
+    AddCommand(planning.plan, "repository", "turn NVIDIA's repository on", pages::kSuseOpen,
+               {zypper, "--non-interactive", "modifyrepo", "--enable", alias},
+               {zypper, "--non-interactive", "modifyrepo", "--disable", alias});
+  } else {
     AddCommand(planning.plan, "repository", "add NVIDIA's repository", pages::kSuseOpen,
                {zypper, "--non-interactive", "addrepo", "--refresh", source.url, source.name},
                {zypper, "--non-interactive", "removerepo", source.name});
   }
-  AddCommand(planning.plan, "package-lists", "read the lists of packages anew", pages::kSuseOpen,
-             {zypper, "--non-interactive", "--gpg-auto-import-keys", "refresh"});
+  AddCommand(planning.plan, "package-lists", "read its list of packages", pages::kSuseOpen,
+             {zypper, "--non-interactive", "--gpg-auto-import-keys", "refresh", alias});
 }
 
 // Packages of branches up to 580 have G06 in their names, those of later ones G07.
@@ -81,16 +91,6 @@ void AddGeneration(Planning& planning, std::string_view generation, const std::s
              pages::kSuseOpen, std::move(remove), std::move(restore));
 }
 
-// What comes after the version or the branch: packages of modules are of the newest below it.
-std::string Bound(const Choice& choice) {
-  if (!choice.is_whole()) {
-    return fmt::format("{}", choice.branch() + 1);
-  }
-  const size_t dot = choice.version.rfind('.');
-  return fmt::format("{}.{}", choice.version.substr(0, dot),
-                     ParseUint(choice.version.substr(dot + 1)).value_or(0) + 1);
-}
-
 std::string ModulePackage(const Planning& planning) {
   const std::string_view generation = GenerationOf(planning.choice.branch());
   if (planning.choice.kind == ModuleKind::kProprietary) {
@@ -103,39 +103,26 @@ std::string ModulePackage(const Planning& planning) {
 }
 
 // The user space must be of the modules' very version, which is known from the modules on only.
-void AddUserSpace(Planning& planning, const std::string& module, const std::string& zypper,
-                  bool has_display) {
+void AddUserSpace(Planning& planning, const std::string& module) {
   const std::string_view generation = GenerationOf(planning.choice.branch());
-  constexpr std::string_view kSame = " == $version";
-  std::vector<std::string> names = {fmt::format("nvidia-compute-utils-{}{}", generation, kSame),
-                                    fmt::format("nvidia-persistenced{}", kSame)};
-  if (has_display) {
-    names.push_back(fmt::format("nvidia-video-{}{}", generation, kSame));
-    names.push_back(fmt::format("nvidia-gl-{}{}", generation, kSame));
+  std::vector<std::string> names = {fmt::format("nvidia-compute-utils-{}", generation),
+                                    "nvidia-persistenced"};
+  if (planning.has_display) {
+    names.push_back(fmt::format("nvidia-video-{}", generation));
+    names.push_back(fmt::format("nvidia-gl-{}", generation));
   }
-  const std::vector<std::string> fabric = FabricPackages(planning, kSame);
-  names.insert(names.end(), fabric.begin(), fabric.end());
-  std::string quoted;
-  std::vector<std::string> undo = {zypper, "--non-interactive", "remove", "--clean-deps"};
-  for (const std::string& name : names) {
-    fmt::format_to(std::back_inserter(quoted), " \"{}\"", name);
-    std::string plain = name.substr(0, name.find(' '));
-    if (!planning.facts.HasPackage(plain)) {
-      undo.push_back(std::move(plain));
-    }
+  std::vector<std::string> others;
+  for (std::string& name : FabricPackages(planning, "=")) {
+    const bool has_version = name.ends_with('=');
+    name.resize(name.size() - (has_version ? 1 : 0));
+    (has_version ? names : others).push_back(std::move(name));
   }
-  if (undo.size() == 4) {
-    undo.clear();
+  AddStep(planning.plan, "packages", "install the user space of the same version",
+          planning.traits.page, InstallPackages{.names = std::move(names), .version_of = module});
+  if (!others.empty()) {
+    AddStep(planning.plan, "fabric-packages", "install what joins the GPUs", planning.traits.page,
+            InstallPackages{.names = std::move(others)});
   }
-  // Of modules for several kernels more than one version may be here: the last is the new one.
-  AddCommand(planning.plan, "packages", "install the user space of the same version",
-             planning.traits.page,
-             {"/bin/sh", "-c",
-              fmt::format("version=$(rpm -q --queryformat '%{{VERSION}}\\n' {} | cut -d_ -f1 | "
-                          "sort -uV | tail -n 1) && exec {} --non-interactive install "
-                          "--auto-agree-with-licenses{}",
-                          module, zypper, quoted)},
-             std::move(undo));
 }
 
 }  // namespace
@@ -168,8 +155,8 @@ Status AddSuseSteps(Planning& planning) {
   }
   const std::string module = ModulePackage(planning);
   AddStep(planning.plan, "modules", "install the kernel modules", pages::kSuseOpen,
-          InstallPackages{{fmt::format("{}<{}", module, Bound(planning.choice))}});
-  AddUserSpace(planning, module, zypper, planning.has_display);
+          InstallPackages{{fmt::format("{}<{}", module, planning.choice.end())}});
+  AddUserSpace(planning, module);
   return OkStatus();
 }
 

@@ -73,6 +73,10 @@ Lines LinesOf(const RemoveFile& file) {
   return {Argv({"rm", file.path})};
 }
 Lines LinesOf(const InstallPackages& packages) {
+  if (!packages.version_of.empty()) {
+    return {fmt::format("# install packages, of the version that {} has: {}", packages.version_of,
+                        Join(packages.names, " "))};
+  }
   return {fmt::format("# install packages: {}", Join(packages.names, " "))};
 }
 Lines LinesOf(const StopUnits& stop) {

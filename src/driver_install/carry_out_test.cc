@@ -16,6 +16,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 driver::Plan PlanOf(std::vector<driver::Deed> deeds) {
@@ -469,6 +470,24 @@ TEST(CarryOutTest, LeavesTheConfigurationOfWhatWasRemovedBefore) {
 
   EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.36"));
   EXPECT_THAT(world.Get("configs"), ElementsAre("nvidia-driver"));
+}
+
+TEST(CarryOutTest, InstallsWhatFollowsTheVersionOfAnother) {
+  const World world;
+  world.Add("packages", "kmp-driver=580.126.09_k6.4.0-1");
+  world.Add("packages", "kmp-driver-580.95.05_k6.4.0-1=580.95.05_k6.4.0-1");
+
+  Install(world, PlanOf({driver::InstallPackages{{"utils", "daemon"}, "kmp-driver"}}));
+
+  EXPECT_THAT(world.Get("packages"), IsSupersetOf({"utils=580.126.09", "daemon=580.126.09"}));
+}
+
+TEST(CarryOutTest, NamesThePackageWhoseVersionIsNotKnown) {
+  const World world;
+  OneRun run(world);
+
+  EXPECT_THAT(run.Begin(PlanOf({driver::InstallPackages{{"utils"}, "kmp-driver"}})),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kmp-driver: is not installed")));
 }
 
 TEST(CarryOutTest, TakesAwayThePolicyOfAKilledRun) {

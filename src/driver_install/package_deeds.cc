@@ -1,10 +1,14 @@
 // Packages: what came with an installation is what was not there before it, and exactly that goes.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/cuda/version.h"
+#include "src/driver/packages.h"
 #include "src/driver_install/deeds.h"
+#include "src/packages/package_list.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -53,6 +57,37 @@ void NoteOthers(const Versions& before, const Versions& now, Work& work) {
   }
 }
 
+// The version that the packages follow, without what is added for a kernel.
+StatusOr<std::string> VersionOf(packages::PackageManager& manager, const std::string& name) {
+  ASSIGN_OR_RETURN(const Versions all, manager.Installed());
+  std::optional<cuda::DriverVersion> newest;
+  std::string text;
+  for (const auto& [key, version] : all) {
+    std::string upstream = driver::UpstreamVersion(version);
+    const auto parsed = cuda::DriverVersion::Parse(upstream);
+    if (packages::NameOf(key, version) == name && parsed.ok() && (!newest || *newest < *parsed)) {
+      newest = *parsed;
+      text = std::move(upstream);
+    }
+  }
+  if (text.empty()) {
+    return FailedPrecondition("{}: is not installed, and says no version", name);
+  }
+  return text;
+}
+
+StatusOr<std::vector<std::string>> NamesOf(packages::PackageManager& manager,
+                                           const driver::InstallPackages& packages) {
+  std::vector<std::string> names = packages.names;
+  if (!packages.version_of.empty()) {
+    ASSIGN_OR_RETURN(const std::string version, VersionOf(manager, packages.version_of));
+    for (std::string& name : names) {
+      name = fmt::format("{}={}", name, version);
+    }
+  }
+  return names;
+}
+
 // Notes what changed; after it the lists of everything are no longer needed.
 Status Settle(Work& work) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
@@ -88,7 +123,8 @@ Status RemoveCame(packages::PackageManager& manager, const StepRecord& record) {
 
 Status LookBeforePackages(Work& work, const driver::InstallPackages& packages) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
-  ASSIGN_OR_RETURN(const packages::Foreseen foreseen, manager->Foresee(packages.names));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(*manager, packages));
+  ASSIGN_OR_RETURN(const packages::Foreseen foreseen, manager->Foresee(names));
   work.record().foreseen = {foreseen.names.begin(), foreseen.names.end()};
   work.record().configured = {foreseen.configured.begin(), foreseen.configured.end()};
   ASSIGN_OR_RETURN(work.record().packages_before, manager->Installed());
@@ -97,7 +133,8 @@ Status LookBeforePackages(Work& work, const driver::InstallPackages& packages) {
 
 Status DoPackages(Work& work, const driver::InstallPackages& packages) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
-  RETURN_IF_ERROR(manager->Install(packages.names));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(*manager, packages));
+  RETURN_IF_ERROR(manager->Install(names));
   return Settle(work);
 }
 

@@ -69,7 +69,7 @@ struct ToJson {
   }
   json::object operator()(const RemoveFile& file) const { return {{"path", doc::View(file.path)}}; }
   json::object operator()(const InstallPackages& packages) const {
-    return {{"names", doc::Texts(packages.names)}};
+    return {{"names", doc::Texts(packages.names)}, {"versionOf", doc::View(packages.version_of)}};
   }
   json::object operator()(const StopUnits& stop) const {
     return {{"units", doc::Texts(stop.units)}};
@@ -108,7 +108,9 @@ Deed ReadRemove(doc::Fields& fields) {
   return RemoveFile{fields.Text("path")};
 }
 Deed ReadInstall(doc::Fields& fields) {
-  return InstallPackages{fields.Texts("names")};
+  // Journals of earlier versions lack it.
+  return InstallPackages{.names = fields.Texts("names"),
+                         .version_of = fields.Has("versionOf") ? fields.Text("versionOf") : ""};
 }
 Deed ReadStop(doc::Fields& fields) {
   return StopUnits{fields.Texts("units")};

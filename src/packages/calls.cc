@@ -79,6 +79,11 @@ Status FailureOf(std::string_view program, std::string_view deed, const sys::Run
   return FailedPrecondition("{}", text);
 }
 
+bool IsZypperContent(const sys::RunResult& result) {
+  const int code = result.exit.code.value_or(-1);
+  return code == 0 || code == 102 || code == 103 || code == 106;
+}
+
 std::string TailOf(std::string_view text) {
   std::vector<std::string> lines;
   for (const std::string_view line : Split(text, '\n')) {

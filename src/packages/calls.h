@@ -44,6 +44,10 @@ class Calls {
 // Unavailable when another one has the lock, else FailedPrecondition.
 Status FailureOf(std::string_view program, std::string_view deed, const sys::RunResult& result);
 
+// Whether zypper did what it was told to: it may say besides that a restart is wished, or that a
+// repository was not reached that was not needed. Source: zypper(8), "EXIT CODES".
+bool IsZypperContent(const sys::RunResult& result);
+
 // The end of what a program printed, for people: its last lines, joined by "; ".
 std::string TailOf(std::string_view text);
 

@@ -123,11 +123,8 @@ std::string KeyOf(const PackageList& list, std::string_view named) {
   return "";
 }
 
-// zypper(8), "EXIT CODES": a restart is wished, or a repository was not reached that was not
-// needed.
 bool IsWell(Front front, const sys::RunResult& result) {
-  const int code = result.exit.code.value_or(-1);
-  return code == 0 || (front == Front::kZypper && (code == 102 || code == 103 || code == 106));
+  return front == Front::kZypper ? IsZypperContent(result) : result.IsSuccess();
 }
 
 // yum installs the others and is content.
