@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Debian 12's own driver on a Debian 12 in a folder: installed, its modules compiled for Debian's
-# kernel, verified, and removed until nothing is left of it.
+# kernel, verified, and removed until nothing is left of it; then brought to a host by a container.
 #   tests/driver/debian.sh build/release/bin/kgpu
 # The tree is made by debootstrap of the archive that this machine installs from. With
 # KGPU_DEBIAN_TREE=FOLDER it is kept there and taken from there by the next run.
@@ -146,3 +146,6 @@ say "removed in $((SECONDS - begun)) s"
 same_as_before removed
 ! driver verify >/dev/null 2>&1 || fail "kgpu driver verify finds a driver that is gone"
 say "the tree is as it was before"
+
+# shellcheck source=tests/driver/container.sh
+. "$(dirname "$0")/container.sh"
