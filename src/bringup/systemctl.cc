@@ -2,19 +2,14 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
-#include "src/engine/find.h"
+#include "src/sys/systemctl.h"
 
 namespace kgpu::bringup {
 
 Status Systemctl(const sys::Root& host, sys::ProgramRunner& runner,
                  std::vector<std::string> words) {
-  const std::string program = engine::FindProgram(host, "systemctl");
-  if (program.empty()) {
-    return FailedPrecondition("no systemctl on this host: systemctl {} there", Join(words, " "));
-  }
   sys::RunRequest request;
-  request.argv = {program};
-  request.argv.insert(request.argv.end(), words.begin(), words.end());
+  ASSIGN_OR_RETURN(request.argv, sys::SystemctlCommand(host, words));
   request.root = host.path();
   request.deadline = std::chrono::minutes(2);
   ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(request));

@@ -19,7 +19,7 @@
 #include "src/cli/output.h"
 #include "src/driver/verify.h"
 #include "src/driver/view.h"
-#include "src/engine/find.h"
+#include "src/sys/systemctl.h"
 
 namespace kgpu::cli {
 namespace {
@@ -81,7 +81,7 @@ StatusOr<ExitCode> Tell(const Outcome& outcome, const std::string& version, Outp
 // Restarts the host where that was asked for.
 Status Restart(DriverHost& host) {
   sys::RunRequest request;
-  request.argv = {engine::FindProgram(host.root().host, "systemctl"), "reboot"};
+  ASSIGN_OR_RETURN(request.argv, sys::SystemctlCommand(host.root().host, {"reboot"}));
   request.root = host.root().host.path();
   ASSIGN_OR_RETURN(const sys::RunResult result, host.runner().Run(request));
   return result.IsSuccess() ? OkStatus()

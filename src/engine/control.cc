@@ -10,6 +10,7 @@
 #include "src/base/unique_fd.h"
 #include "src/engine/config_edit.h"
 #include "src/engine/find.h"
+#include "src/sys/systemctl.h"
 
 namespace kgpu::engine {
 namespace {
@@ -58,23 +59,12 @@ Status SystemControl::Run(const std::vector<std::string>& argv) {
                             : Unavailable("{}: {}", Join(argv, " "), sys::Describe(result));
 }
 
-StatusOr<std::vector<std::string>> SystemControl::Systemctl(
-    std::vector<std::string> arguments) const {
-  const std::string program = FindProgram(host_, "systemctl");
-  if (program.empty()) {
-    return FailedPrecondition("no systemctl on this host: systemctl {} there",
-                              Join(arguments, " "));
-  }
-  arguments.insert(arguments.begin(), program);
-  return arguments;
-}
-
 StatusOr<std::vector<std::string>> SystemControl::RestartCommand(const Engine& engine) const {
   if (!restart_command_.empty()) {
     return restart_command_;
   }
   if (!engine.unit.empty()) {
-    return Systemctl({"restart", engine.unit});
+    return sys::SystemctlCommand(host_, {"restart", engine.unit});
   }
   const std::string script = "/etc/init.d/" + ServiceName(engine);
   for (const char* name : {"rc-service", "service"}) {
@@ -102,13 +92,15 @@ Status SystemControl::ReloadUnits() {
   if (!HasSystemd(host_)) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> command, Systemctl({"daemon-reload"}));
+  ASSIGN_OR_RETURN(const std::vector<std::string> command,
+                   sys::SystemctlCommand(host_, {"daemon-reload"}));
   return Run(command);
 }
 
 Status SystemControl::Reload(const Engine& engine) {
   if (!engine.unit.empty()) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> command, Systemctl({"reload", engine.unit}));
+    ASSIGN_OR_RETURN(const std::vector<std::string> command,
+                     sys::SystemctlCommand(host_, {"reload", engine.unit}));
     return Run(command);
   }
   if (!engine.daemon) {
@@ -122,7 +114,7 @@ Status SystemControl::Restart(const Engine& engine) {
     // One that has failed to start a few times is not started again otherwise, not even with the
     // old configuration that we have just put back.
     ASSIGN_OR_RETURN(const std::vector<std::string> forgive,
-                     Systemctl({"reset-failed", engine.unit}));
+                     sys::SystemctlCommand(host_, {"reset-failed", engine.unit}));
     (void)Run(forgive);
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> command, RestartCommand(engine));

@@ -41,7 +41,6 @@ class SystemControl final : public EngineControl {
  private:
   StatusOr<std::vector<std::string>> RestartCommand(const Engine& engine) const;
   Status Run(const std::vector<std::string>& argv);
-  StatusOr<std::vector<std::string>> Systemctl(std::vector<std::string> arguments) const;
 
   const sys::Root& host_;
   sys::ProgramRunner& runner_;
