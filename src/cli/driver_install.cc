@@ -125,20 +125,6 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
   return End(outcome, journal.plan.version, format, host);
 }
 
-// What is put in place of another driver could not be taken back in every case: the packages of the
-// old one may be gone from their archive, and NVIDIA's installer keeps nothing of it.
-Status CheckNothingIsReplaced(const DriverPlan& made) {
-  const std::string old = driver::ReplacedVersion(made.facts, made.plan);
-  if (old.empty()) {
-    return OkStatus();
-  }
-  return FailedPrecondition(
-      "driver {} is here, and kgpu driver install puts no other one in its place: it could not "
-      "bring that one back in every case. Take it off first as it came (its packages, or "
-      "nvidia-uninstall), or carry the plan out by hand: kgpu driver plan",
-      old);
-}
-
 StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, DriverHost& host) {
   ASSIGN_OR_RETURN(const DriverPlan made,
                    MakeDriverPlan(options.driver, host.root(), host.runner()));
@@ -148,7 +134,6 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
   if (made.IsBlocked()) {
     return ExitCode::kUnhealthy;
   }
-  RETURN_IF_ERROR(CheckNothingIsReplaced(made));
   if (!options.is_yes) {
     PrintNote(driver::PlanText(made.plan));
   }
@@ -275,7 +260,9 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
       "A step that fails takes all back, from the last to the first. What is done is kept in\n"
       "/var/lib/kgpu/driver.json. Exits 8 when the host must be restarted, or a person must do\n"
       "something, before it goes on; 7 when something speaks against the plan; 6 when a step\n"
-      "failed, or another driver is here, which is not replaced.\n\n"
+      "failed. Another driver's packages give way and are kept: when that fails, or by remove, "
+      "they\n"
+      "come back.\n\n"
       "  kgpu driver install --dry-run\n"
       "  kgpu driver install --yes --reboot               restart where a step needs it, go on "
       "then\n"

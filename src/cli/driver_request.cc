@@ -9,6 +9,8 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver/view.h"
+#include "src/driver_install/replacing.h"
+#include "src/packages/package_manager.h"
 
 namespace kgpu::cli {
 
@@ -57,6 +59,9 @@ void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
   verb.add_flag("--display", options.has_display,
                 "A display is to be drawn on: its packages, and a file for the X server")
       ->group(group);
+  verb.add_flag("--no-way-back", options.gives_up,
+                "Another driver gives way also where it could not be brought back")
+      ->group(group);
   verb.add_flag("--offline", options.skips_packages,
                 "Do not ask the package manager whether the packages can be had")
       ->group(group);
@@ -70,6 +75,7 @@ StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {
   ASSIGN_OR_RETURN(request.source, driver::ParseSource(options.source));
   request.toolkit_image = options.toolkit_image;
   request.has_display = options.has_display;
+  request.gives_up = options.gives_up;
   if (!options.gpu.empty()) {
     request.generation = driver::ParseGeneration(options.gpu);
     if (!request.generation) {
@@ -105,8 +111,13 @@ StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& optio
   DriverPlan made;
   made.facts = std::move(facts);
   ASSIGN_OR_RETURN(made.plan, driver::PlanDriver(made.facts, request));
-  made.findings = driver::CheckFacts(made.facts, made.plan);
+  made.findings = driver::CheckFacts(made.facts, made.plan, request.gives_up);
   if (!options.skips_packages) {
+    if (const auto manager = packages::FindPackageManager(root.host, runner); manager.ok()) {
+      for (driver::Finding& finding : driver_install::CompleteRemoval(made.plan, **manager)) {
+        made.findings.push_back(std::move(finding));
+      }
+    }
     for (driver::Finding& finding :
          driver::CheckPackages(made.facts, made.plan, root.host, runner)) {
       made.findings.push_back(std::move(finding));

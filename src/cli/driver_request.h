@@ -31,6 +31,7 @@ struct DriverOptions {
   std::string toolkit_image;
   bool has_display = false;
   bool skips_packages = false;  // --offline: the package manager is not asked
+  bool gives_up = false;        // --no-way-back
 };
 
 // --host-root and --kernel, for every verb; `options` outlives the parse.

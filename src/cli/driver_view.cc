@@ -89,7 +89,9 @@ std::string OutcomeText(const Outcome& outcome, std::string_view version) {
       fmt::format_to(put, "not done yet: {}\nThen: kgpu driver install\n", outcome.text);
       break;
     case Result::kTakenBack:
-      fmt::format_to(put, "driver {} is taken back: all is as it was before\n", version);
+      fmt::format_to(
+          put, "driver {} is taken back: {}\n", version,
+          outcome.lacks ? "not all that was here before is here again" : "all is as it was before");
       break;
   }
   return text;
@@ -100,6 +102,7 @@ json::object OutcomeJson(const Outcome& outcome, std::string_view version) {
           {"version", View(version)},
           {"text", View(outcome.text)},
           {"resumesItself", outcome.resumes_itself},
+          {"lacks", outcome.lacks},
           {"passed", Texts(outcome.passed)},
           {"notes", Texts(outcome.notes)}};
 }

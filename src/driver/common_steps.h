@@ -79,9 +79,13 @@ struct Planning {
   Plan& plan;
   Traits& traits;
   bool has_display = false;  // Request::has_display
+  bool gives_up = false;     // Request::gives_up
 };
+// A step that takes packages of another driver off, which come back when the plan is taken back.
+void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
+                std::vector<std::string> names);
 // For apt and dnf: packages of another version of the driver, or of the other kind of modules, are
-// taken off, and come back on the way back.
+// taken off.
 void AddMigration(Planning& planning);
 // SUSE's headers of the plan's kernel, of its very version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);

@@ -7,6 +7,7 @@
 #include "src/driver/dnf_steps.h"
 #include "src/driver/nvidia_repository.h"
 #include "src/driver/pages.h"
+#include "src/driver/planner.h"
 
 namespace kgpu::driver {
 namespace {
@@ -134,16 +135,33 @@ Status CheckCudaFile(const Planning& planning, const DriverFile& file) {
   return OkStatus();
 }
 
+// Another version than ours is never uninstalled: the installer may have ended before it touched
+// it. The first line of its log tells which one is there: "1.0-5809505 (580.95.05)".
+std::vector<std::string> UninstallCommand(std::string_view version) {
+  return {"/bin/sh", "-c",
+          fmt::format("read -r first </var/lib/nvidia/log; case \"$first\" in *'({})'*) exec "
+                      "/usr/bin/nvidia-uninstall --silent;; esac",
+                      version)};
+}
+
 void AddInstaller(Planning& planning, const DriverFile& file) {
   const bool is_cuda = file.kind == FileKind::kCudaRun;
   RunCommand run;
   run.command.argv =
       is_cuda ? CudaArguments(planning, file.path) : DriverArguments(planning, file.path);
   run.command.deadline = std::chrono::minutes{30};
-  run.undo.argv = {"/usr/bin/nvidia-uninstall", "--silent"};
+  const bool has_other = planning.facts.existing == Existing::kRunFile;
+  const bool is_same = has_other && planning.facts.existing_version == file.version;
+  if (!is_same) {  // else it was here before
+    run.undo.argv = UninstallCommand(file.version);
+    run.undo.deadline = run.command.deadline;
+  }
   AddStep(planning.plan, "installer",
           is_cuda ? "install the driver of CUDA's installer" : "run NVIDIA's installer",
           pages::kRunFile, std::move(run));
+  if (has_other && !is_same) {
+    planning.plan.steps.back().loses = InstallersDriver(planning.facts);
+  }
 }
 
 // The keyring's name has digits of the key in it: only the unpacked repository tells it.

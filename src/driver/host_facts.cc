@@ -159,17 +159,6 @@ void ReadPackages(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& 
   }
 }
 
-// Names of packages that hold the kernel module, whoever made them.
-bool IsModulePackage(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kStarts = {
-      "nvidia-kernel-dkms",   "nvidia-open-kernel-dkms", "nvidia-kernel-open-dkms",
-      "nvidia-dkms",          "linux-modules-nvidia-",   "kmod-nvidia",
-      "nvidia-open-driver-G", "nvidia-driver-G",         "nvidia-gfxG",
-      "akmod-nvidia",         "nvidia-open-kmod"};
-  return std::ranges::any_of(kStarts,
-                             [name](std::string_view start) { return name.starts_with(start); });
-}
-
 void ReadExisting(HostFacts& facts) {
   const doctor::Facts& doctor = facts.doctor;
   facts.existing_version = doctor.driver.module_version;

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
-#include "src/driver/dnf_steps.h"
+#include "src/driver/common_steps.h"
 #include "src/driver/packages.h"
 
 namespace kgpu::driver {
@@ -31,13 +31,6 @@ std::optional<UbuntuName> ParseUbuntuName(std::string_view name) {
     }
   }
   return std::nullopt;
-}
-
-bool IsDriverName(std::string_view name) {
-  const bool is_driver = name.find("nvidia") != std::string_view::npos ||
-                         name.starts_with("libcuda") || name.starts_with("libnv") ||
-                         name.starts_with("libnvcuvid");
-  return is_driver && name.find("container") == std::string_view::npos;
 }
 
 // Packages that hold modules, or ask for those of one kind.
@@ -84,8 +77,9 @@ std::vector<std::string> OldPackages(const Planning& planning) {
   for (const auto& [name, package] : facts.packages) {
     // All that is of the driver has its version.
     const bool is_of_old = is_other && !old.empty() && UpstreamVersion(package.version) == old;
-    if (IsDriverName(name) && (is_of_old || IsOfOtherKind(name, planning.choice.kind) ||
-                               IsOfOtherBranch(planning, name) || IsOtherPinning(planning, name))) {
+    if (IsDriverPackage(name) &&
+        (is_of_old || IsOfOtherKind(name, planning.choice.kind) ||
+         IsOfOtherBranch(planning, name) || IsOtherPinning(planning, name))) {
       names.push_back(name);
     }
   }
@@ -99,22 +93,18 @@ void AddMigration(Planning& planning) {
   if (names.empty() || planning.facts.existing != Existing::kPackages) {
     return;
   }
-  const Family family = planning.facts.distribution.family;
-  const bool is_apt = family == Family::kDebian || family == Family::kUbuntu;
-  const std::string program =
-      is_apt ? ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get") : Dnf(planning.facts);
-  std::vector<std::string> remove = {program, "-y", "remove"};
-  // What was of another stream can be had again only when streams hide nothing.
-  std::vector<std::string> restore = {program, "-y"};
-  restore.emplace_back(is_apt ? "--no-install-recommends" : "--setopt=*.module_hotfixes=1");
-  restore.emplace_back("install");
-  for (const std::string& name : names) {
-    remove.push_back(name);
-    restore.push_back(
-        fmt::format("{}{}{}", name, is_apt ? "=" : "-", planning.facts.packages.at(name).version));
+  AddRemoval(planning, "other-version", planning.traits.page, names);
+}
+
+void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
+                std::vector<std::string> names) {
+  AddStep(planning.plan, id, "take off the packages of the other version or kind", page,
+          RemovePackages{.names = std::move(names), .is_kept = !planning.gives_up});
+  if (planning.gives_up) {
+    planning.plan.steps.back().loses =
+        fmt::format("driver {}, where its packages are not to be had any more",
+                    planning.facts.existing_version);
   }
-  AddCommand(planning.plan, "other-version", "take off the packages of the other version or kind",
-             planning.traits.page, std::move(remove), std::move(restore));
 }
 
 }  // namespace kgpu::driver

@@ -1,5 +1,7 @@
 #include "src/driver/packages.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "src/base/strings.h"
@@ -59,6 +61,27 @@ Packages ParseRpmList(std::string_view text) {
     }
   }
   return packages;
+}
+
+bool IsDriverPackage(std::string_view name) {
+  const bool is_driver = name.find("nvidia") != std::string_view::npos ||
+                         name.starts_with("libcuda") || name.starts_with("libnv") ||
+                         name.starts_with("cuda-drivers") || name.starts_with("libxnvctrl");
+  return is_driver && name.find("container") == std::string_view::npos;
+}
+
+bool IsModulePackage(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kStarts = {
+      "nvidia-kernel-dkms",   "nvidia-open-kernel-dkms", "nvidia-kernel-open-dkms",
+      "nvidia-dkms",          "linux-modules-nvidia-",   "kmod-nvidia",
+      "nvidia-open-driver-G", "nvidia-driver-G",         "nvidia-gfxG",
+      "akmod-nvidia",         "nvidia-open-kmod"};
+  // Debian's of older branches: "nvidia-tesla-470-kernel-dkms", "nvidia-legacy-390xx-kernel-dkms".
+  const bool is_older = (name.starts_with("nvidia-tesla-") || name.starts_with("nvidia-legacy-")) &&
+                        name.ends_with("kernel-dkms");
+  return is_older || std::ranges::any_of(kStarts, [name](std::string_view start) {
+           return name.starts_with(start);
+         });
 }
 
 std::string UpstreamVersion(std::string_view version) {

@@ -22,6 +22,11 @@ Packages ParseDpkgStatus(std::string_view text);
 // Lines of "name\tversion", as `rpm -qa --queryformat` is asked for. Others are left out.
 Packages ParseRpmList(std::string_view text);
 
+// A package of NVIDIA's driver by its name, whoever made it, and none of the containers'.
+bool IsDriverPackage(std::string_view name);
+// One that holds the kernel modules, or their sources.
+bool IsModulePackage(std::string_view name);
+
 // The part of a package's version that its makers gave: "3:580.95.05-1.el9" → "580.95.05".
 std::string UpstreamVersion(std::string_view version);
 

@@ -48,6 +48,16 @@ struct InstallPackages {
   bool operator==(const InstallPackages&) const = default;
 };
 
+// Packages that give way: exactly these are taken off, their configuration stays, and nothing is
+// done where others would go with them. The packages themselves are kept beside the journal, so
+// that the way back has them whatever became of their archive.
+struct RemovePackages {
+  std::vector<std::string> names;
+  // False: they are not kept, and the way back asks their archive for them.
+  bool is_kept = true;
+  bool operator==(const RemovePackages&) const = default;
+};
+
 // A command and what undoes it. `undo` without argv: nothing to take back; `command` without argv:
 // something to do only when the plan is taken back.
 struct RunCommand {
@@ -100,13 +110,16 @@ struct Verify {
 };
 
 using Deed = std::variant<RunCommand, WriteFile, RemoveFile, InstallPackages, StopUnits, StartUnits,
-                          UnloadModules, LoadModules, Reboot, AskPerson, Verify>;
+                          UnloadModules, LoadModules, Reboot, AskPerson, Verify, RemovePackages>;
 
 struct Step {
   std::string id;      // "nouveau-off", unique in a plan, the same in every run
   std::string title;   // for people: "keep nouveau from being loaded"
   std::string source;  // the documentation page this follows
   Deed deed;
+  // What it takes away that the way back may not bring again: "driver 535.183.01 of NVIDIA's
+  // installer"; empty: nothing.
+  std::string loses{};
   bool operator==(const Step&) const = default;
 };
 

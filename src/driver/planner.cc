@@ -1,6 +1,9 @@
 #include "src/driver/planner.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,6 +42,27 @@ Status AddFamilySteps(Planning& planning) {
       "{}: its packages are not known here: take NVIDIA's installer with --source "
       "FILE.run",
       planning.facts.distribution.name);
+}
+
+// Packages come in the place of a driver by NVIDIA's installer, which keeps nothing of it.
+void AddUninstaller(Planning& planning) {
+  const bool is_wanted = planning.gives_up && planning.facts.existing == Existing::kRunFile &&
+                         planning.choice.source != SourceKind::kRunFile;
+  std::vector<Step>& steps = planning.plan.steps;
+  constexpr std::array<std::string_view, 3> kFirst = {"branch", "modules", "packages"};
+  const auto at = std::ranges::find_if(
+      steps, [&](const Step& step) { return std::ranges::find(kFirst, step.id) != kFirst.end(); });
+  if (!is_wanted || at == steps.end()) {
+    return;
+  }
+  RunCommand run;
+  run.command.argv = {"/usr/bin/nvidia-uninstall", "--silent"};
+  run.command.deadline = std::chrono::minutes{30};
+  steps.insert(at, {.id = "other-driver",
+                    .title = "take off the driver by NVIDIA's installer",
+                    .source = std::string(pages::kRunFile),
+                    .deed = std::move(run),
+                    .loses = InstallersDriver(planning.facts)});
 }
 
 Plan PlanOf(const HostFacts& facts, const Choice& choice) {
@@ -84,8 +108,10 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
                     .choice = choice,
                     .plan = middle,
                     .traits = traits,
-                    .has_display = request.has_display};
+                    .has_display = request.has_display,
+                    .gives_up = request.gives_up};
   RETURN_IF_ERROR(AddFamilySteps(planning));
+  AddUninstaller(planning);
   if (request.has_display) {
     AddDisplaySteps(planning);
   }
@@ -96,12 +122,19 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
   return plan;
 }
 
+std::string InstallersDriver(const HostFacts& facts) {
+  const std::string& version = facts.existing_version;
+  return fmt::format("{}driver {}by NVIDIA's installer", version.empty() ? "the " : "",
+                     version.empty() ? "" : version + " ");
+}
+
 std::string ReplacedVersion(const HostFacts& facts, const Plan& plan) {
   if (facts.existing == Existing::kNone) {
     return "";
   }
-  const bool takes_off = std::ranges::any_of(
-      plan.steps, [](const Step& step) { return step.id.starts_with("other-"); });
+  const bool takes_off = std::ranges::any_of(plan.steps, [](const Step& step) {
+    return std::holds_alternative<RemovePackages>(step.deed) || !step.loses.empty();
+  });
   const bool is_other =
       !facts.existing_version.empty() && !IsVersion(facts.existing_version, plan.version);
   if (!takes_off && !is_other) {

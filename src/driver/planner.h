@@ -13,6 +13,9 @@ namespace kgpu::driver {
 // of the planner (Unimplemented, FailedPrecondition: the text says what to do instead).
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request);
 
+// The driver that NVIDIA's installer put here, for people. Pure.
+std::string InstallersDriver(const HostFacts& facts);
+
 // The version of the driver that is here and that the plan puts another one in the place of, or the
 // other kind of modules; empty: none. Pure.
 std::string ReplacedVersion(const HostFacts& facts, const Plan& plan);

@@ -59,7 +59,8 @@ TEST(ReplacedVersionTest, IsThatOfAnotherDriver) {
   EXPECT_EQ(ReplacedVersion(facts, plan), "535.183.01");
   plan.version = "535";
   EXPECT_EQ(ReplacedVersion(facts, plan), "") << "of that branch already";
-  plan.steps.push_back({.id = "other-version", .title = "", .source = "", .deed = Reboot{}});
+  plan.steps.push_back(
+      {.id = "other-version", .title = "", .source = "", .deed = RemovePackages{}});
   EXPECT_EQ(ReplacedVersion(facts, plan), "535.183.01") << "the other kind of modules";
 }
 
@@ -150,8 +151,7 @@ TEST(PlannerTest, TakesOffPackagesOfTheOtherVersionOnly) {
   ASSERT_OK(plan);
   const Step* step = Find(*plan, "other-version");
   ASSERT_NE(step, nullptr);
-  EXPECT_THAT(std::get<RunCommand>(step->deed).command.argv,
-              ElementsAre("/usr/bin/dnf", "-y", "remove", "nvidia-driver-cuda"));
+  EXPECT_EQ(step->deed, Deed(RemovePackages{.names = {"nvidia-driver-cuda"}}));
   EXPECT_LT(IndexOf(*plan, "other-version"), IndexOf(*plan, "packages"));
   facts.existing_version = "580.95.05";
   facts.packages["nvidia-driver-cuda"].version = "580.95.05-1.fc42";
@@ -175,6 +175,37 @@ TEST(PlannerTest, RestartsForNovaAsForNouveau) {
   const auto plan = PlanDriver(facts, {});
   ASSERT_OK(plan);
   EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "load"));
+}
+
+TEST(PlannerTest, KeepsNoPackagesOfADriverThatIsGivenUp) {
+  HostFacts facts = HostWith("570.195.03");
+  facts.distribution = ParseDistribution("ID=fedora\nVERSION_ID=42\n");
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "570.195.03";
+  facts.packages = {{"cuda-drivers", {"570.195.03-1.fc42", false}}};
+  Request request;
+  request.gives_up = true;
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  const Step* step = Find(*plan, "other-version");
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->deed, Deed(RemovePackages{.names = {"cuda-drivers"}, .is_kept = false}));
+  EXPECT_THAT(step->loses, HasSubstr("driver 570.195.03"));
+}
+
+TEST(PlannerTest, TakesTheInstallersDriverOffOnlyWhenItIsGivenUp) {
+  HostFacts facts = HostWith("535.183.01");
+  facts.existing = Existing::kRunFile;
+  facts.existing_version = "535.183.01";
+  Request request;
+  const auto kept = PlanDriver(facts, request);
+  ASSERT_OK(kept);
+  EXPECT_EQ(Find(*kept, "other-driver"), nullptr);
+  request.gives_up = true;
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  EXPECT_LT(IndexOf(*plan, "other-driver"), IndexOf(*plan, "packages"));
+  EXPECT_THAT(Find(*plan, "other-driver")->loses, HasSubstr("535.183.01"));
 }
 
 DriverFile FileOf(std::string version, FileKind kind = FileKind::kDriverRun) {
@@ -211,6 +242,24 @@ TEST(RunFilePlanTest, ClearsTheWayBeforeTheInstallerRuns) {
   ASSERT_OK(plan);
   EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "installer"));
   EXPECT_LT(IndexOf(*plan, "persistence-unit"), IndexOf(*plan, "persistence"));
+}
+
+TEST(RunFilePlanTest, IsTakenBackWithoutTouchingADriverOfAnotherVersion) {
+  HostFacts facts = HostWithFile("580.95.05");
+  facts.existing = Existing::kRunFile;
+  facts.existing_version = "535.183.01";
+  const auto plan = PlanDriver(facts, RunFile());
+  ASSERT_OK(plan);
+  const Step& installer = plan->steps[IndexOf(*plan, "installer")];
+  EXPECT_THAT(std::get<RunCommand>(installer.deed).undo.argv,
+              Contains(HasSubstr("*'(580.95.05)'*) exec /usr/bin/nvidia-uninstall")));
+  EXPECT_EQ(installer.loses, "driver 535.183.01 by NVIDIA's installer");
+  facts.existing_version = "580.95.05";
+  const auto same = PlanDriver(facts, RunFile());
+  ASSERT_OK(same);
+  const Step& again = same->steps[IndexOf(*same, "installer")];
+  EXPECT_THAT(std::get<RunCommand>(again.deed).undo.argv, ElementsAre()) << "it was here before";
+  EXPECT_EQ(again.loses, "");
 }
 
 TEST(RunFilePlanTest, GivesTheInstallerAKeyOrLeavesSigningToDkms) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/driver/planner.h"
 
 namespace kgpu::driver {
 namespace {
@@ -20,13 +21,6 @@ constexpr std::array<Need, 3> kNeeds = {{
     {"/var", uint64_t{2} << 30, "packages as they are loaded, the objects of a build"},
     {"/boot", uint64_t{200} << 20, "an initial RAM disk beside the old one"},
 }};
-
-bool IsDriverPackage(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kWords = {"nvidia", "cuda-drivers", "libcuda", "libnv",
-                                                      "kmod-nvidia"};
-  return std::ranges::any_of(kWords,
-                             [name](std::string_view word) { return name.starts_with(word); });
-}
 
 void CheckSpace(const HostFacts& facts, std::vector<Finding>& findings) {
   for (const FreeSpace& space : facts.space) {
@@ -43,14 +37,6 @@ void CheckSpace(const HostFacts& facts, std::vector<Finding>& findings) {
 
 void CheckExisting(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
   const bool is_file = plan.source == SourceKind::kRunFile;
-  if (facts.existing == Existing::kRunFile && !is_file) {
-    findings.push_back(
-        {.id = "other-driver",
-         .text = fmt::format("driver {} was put here by NVIDIA's installer, which packages would "
-                             "overwrite in part",
-                             facts.existing_version),
-         .mend = "/usr/bin/nvidia-uninstall"});
-  }
   if (facts.existing == Existing::kPackages && is_file) {
     findings.push_back(
         {.id = "other-driver",
@@ -67,6 +53,43 @@ void CheckExisting(const HostFacts& facts, const Plan& plan, std::vector<Finding
                                             facts.existing_version),
                         .mend = "find out who put them there (kgpu doctor)"});
   }
+}
+
+// Packages with modules of another version are here; else only what is loaded is of another one.
+bool HasOtherModules(const HostFacts& facts, const Plan& plan) {
+  return std::ranges::any_of(facts.packages, [&plan](const auto& one) {
+    return IsModulePackage(one.first) &&
+           !IsVersion(UpstreamVersion(one.second.version), plan.version);
+  });
+}
+
+// Another driver gives way only where it comes back when the plan fails: its packages do, which are
+// kept. Of all else nothing is left.
+void CheckWayBack(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
+  const bool is_kept = std::ranges::any_of(plan.steps, [](const Step& step) {
+    const auto* packages = std::get_if<RemovePackages>(&step.deed);
+    return packages != nullptr && packages->is_kept;
+  });
+  const bool is_installers = facts.existing == Existing::kRunFile;
+  const bool is_over_installer = is_installers && plan.source != SourceKind::kRunFile;
+  const std::string old = ReplacedVersion(facts, plan);
+  if (facts.existing == Existing::kPackages && plan.source == SourceKind::kRunFile) {
+    return;  // CheckExisting has more to say of it
+  }
+  if (facts.existing == Existing::kPackages && !HasOtherModules(facts, plan)) {
+    return;
+  }
+  if (is_kept || (old.empty() && !is_over_installer)) {
+    return;
+  }
+  findings.push_back(
+      {.id = "other-driver",
+       .text =
+           fmt::format("{} is here, and would not come back if this fails, or when it is removed",
+                       is_installers ? InstallersDriver(facts) : fmt::format("driver {}", old)),
+       .mend = fmt::format("{}, or give it up with --no-way-back",
+                           is_installers ? "keep its .run, and run /usr/bin/nvidia-uninstall first"
+                                         : "take it off first, as it came")});
 }
 
 void CheckHeld(const HostFacts& facts, std::vector<Finding>& findings) {
@@ -162,10 +185,13 @@ void CheckKernel(const HostFacts& facts, std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan) {
+std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan, bool gives_up) {
   std::vector<Finding> findings;
   CheckSpace(facts, findings);
   CheckExisting(facts, plan, findings);
+  if (!gives_up) {
+    CheckWayBack(facts, plan, findings);
+  }
   CheckHeld(facts, findings);
   CheckUsers(facts, plan, findings);
   CheckKernel(facts, findings);

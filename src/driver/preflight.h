@@ -20,12 +20,14 @@ struct Finding {
 };
 
 // Of the facts alone: space, another driver in the way, what uses the GPUs, held packages. Pure.
-std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan);
+// `gives_up`: another driver may give way though it could not come back.
+std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan, bool gives_up = false);
 
 // Asks the host's package manager, without changing what it knows, whether the packages could be
-// had; apt reads the lists of sources that the plan is yet to add, too. What a step adds a
-// repository or chooses a stream for can not be asked for: the distribution's own packages
-// (headers, compilers) are, and a finding that is no blocker says what is left.
+// had, and those that are taken off could be had again; apt reads the lists of sources that the
+// plan is yet to add, too. What a step adds a repository or chooses a stream for can not be asked
+// for: the distribution's own packages (headers, compilers) are, and a finding that is no blocker
+// says what is left.
 std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
                                    sys::ProgramRunner& runner);
 

@@ -91,6 +91,41 @@ Asked PackagesToAsk(const Plan& plan) {
   return asked;
 }
 
+// What is taken off must be to be had again, as it is: "name=version" for apt and zypper,
+// "name-version" for dnf.
+std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, char between) {
+  std::vector<std::string> specs;
+  for (const Step& step : plan.steps) {
+    const auto* removal = std::get_if<RemovePackages>(&step.deed);
+    if (removal == nullptr || !removal->is_kept) {
+      continue;
+    }
+    for (const std::string& name : removal->names) {
+      if (const auto found = facts.packages.find(name); found != facts.packages.end()) {
+        specs.push_back(fmt::format("{}{}{}", name, between, found->second.version));
+      }
+    }
+  }
+  return specs;
+}
+
+// Asks by `argv`, which fetches nothing.
+void CheckKept(std::vector<std::string> argv, const std::vector<std::string>& specs,
+               const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+  if (specs.empty()) {
+    return;
+  }
+  argv.insert(argv.end(), specs.begin(), specs.end());
+  if (const std::string reason = Try(std::move(argv), host, runner, findings); !reason.empty()) {
+    findings.push_back(
+        {.id = "way-back",
+         .text = fmt::format("packages of the driver that is here are not to be had any more, and "
+                             "could not come back if this fails: {}",
+                             reason),
+         .mend = "add the source that has them, or give that driver up with --no-way-back"});
+  }
+}
+
 void NoteUnresolved(const std::string& what, std::string reason, std::vector<Finding>& findings) {
   if (!reason.empty()) {
     findings.push_back({.id = "packages",
@@ -214,16 +249,26 @@ void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::s
          .mend = "mend the network, the proxy or the file of sources that is named"});
     return;
   }
+  CheckKept(AptCommand(apt, inside, {"--print-uris", "download"}), KeptPackages(facts, plan, '='),
+            host, runner, findings);
+  if (names.empty()) {
+    return;
+  }
   std::vector<std::string> argv =
       AptCommand(apt, inside, {"--simulate", "--no-install-recommends", "install"});
   argv.insert(argv.end(), names.begin(), names.end());
   NoteUnresolved(Join(names, ", "), Try(std::move(argv), host, runner, findings), findings);
 }
 
-void CheckDnf(const HostFacts& facts, const std::vector<std::string>& names, const sys::Root& host,
-              sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+void CheckDnf(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
+              const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
   const std::string dnf = facts.Program("dnf");
   if (dnf.empty()) {
+    return;
+  }
+  CheckKept({dnf, "download", "--url", "--setopt=*.module_hotfixes=1"},
+            KeptPackages(facts, plan, '-'), host, runner, findings);
+  if (names.empty()) {
     return;
   }
   std::vector<std::string> argv = {dnf, "--assumeno", "install"};
@@ -236,11 +281,16 @@ void CheckDnf(const HostFacts& facts, const std::vector<std::string>& names, con
   }
 }
 
-void CheckZypper(const HostFacts& facts, const std::vector<std::string>& names,
+void CheckZypper(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
                  const sys::Root& host, sys::ProgramRunner& runner,
                  std::vector<Finding>& findings) {
   const std::string zypper = facts.Program("zypper");
   if (zypper.empty()) {
+    return;
+  }
+  CheckKept({zypper, "--non-interactive", "download", "--dry-run"}, KeptPackages(facts, plan, '='),
+            host, runner, findings);
+  if (names.empty()) {
     return;
   }
   std::vector<std::string> argv = {zypper, "--non-interactive", "install", "--dry-run",
@@ -289,7 +339,7 @@ std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, con
                  "is added or a branch chosen, which the plan does",
          .mend = "none needed: when they can not, all is taken back"});
   }
-  if (asked.names.empty()) {
+  if (asked.names.empty() && KeptPackages(facts, plan, '=').empty()) {
     return findings;
   }
   switch (facts.distribution.family) {
@@ -300,10 +350,10 @@ std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, con
     case Family::kRhel:
     case Family::kFedora:
     case Family::kAmazon:
-      CheckDnf(facts, asked.names, host, runner, findings);
+      CheckDnf(facts, plan, asked.names, host, runner, findings);
       break;
     case Family::kSuse:
-      CheckZypper(facts, asked.names, host, runner, findings);
+      CheckZypper(facts, plan, asked.names, host, runner, findings);
       break;
     case Family::kOther:
       break;
@@ -313,15 +363,17 @@ std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, con
 
 std::string ReasonOf(std::string_view output) {
   // Words at the beginning of what each of them says of the matter.
-  constexpr std::array<std::string_view, 9> kTells = {"Depends:",
-                                                      "E: Unable to locate",
-                                                      "E: Package",
-                                                      "E: Failed to fetch",
-                                                      "Error: ",
-                                                      "Problem",
-                                                      "nothing provides",
-                                                      "No match for argument",
-                                                      "not found in package names"};
+  constexpr std::array<std::string_view, 11> kTells = {"Depends:",
+                                                       "E: Version",
+                                                       "E: Can't find",
+                                                       "E: Unable to locate",
+                                                       "E: Package",
+                                                       "E: Failed to fetch",
+                                                       "Error: ",
+                                                       "Problem",
+                                                       "nothing provides",
+                                                       "No match for argument",
+                                                       "not found in package names"};
   std::vector<std::string> reasons;
   for (const std::string_view line : Split(output, '\n')) {
     const bool tells = std::ranges::any_of(kTells, [line](std::string_view word) {

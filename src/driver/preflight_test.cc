@@ -9,6 +9,7 @@
 namespace kgpu::driver {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -69,7 +70,27 @@ TEST(CheckFactsTest, RefusesPackagesOverAnInstallersDriver) {
   HostFacts facts;
   facts.existing = Existing::kRunFile;
   EXPECT_THAT(CheckFacts(facts, {}),
-              ElementsAre(Field(&Finding::mend, HasSubstr("nvidia-uninstall"))));
+              ElementsAre(AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::mend, HasSubstr("nvidia-uninstall")))));
+  EXPECT_THAT(CheckFacts(facts, {}, true), IsEmpty()) << "it is given up";
+}
+
+TEST(CheckFactsTest, LetsPackagesGiveWayThatAreKept) {
+  HostFacts facts;
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "535.183.01";
+  Plan plan;
+  plan.version = "580";
+  facts.packages = {{"nvidia-kernel-dkms", {"580.95.05-1", false}}};
+  EXPECT_THAT(CheckFacts(facts, plan), IsEmpty()) << "only what is loaded is of another version";
+  facts.packages = {{"nvidia-kernel-dkms", {"535.183.01-1", false}}};
+  EXPECT_THAT(CheckFacts(facts, plan),
+              ElementsAre(AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::mend, HasSubstr("--no-way-back")))))
+      << "in the place of the old ones";
+  plan.steps.push_back(
+      {.id = "", .title = "", .source = "", .deed = RemovePackages{.names = {"libcuda1"}}});
+  EXPECT_THAT(CheckFacts(facts, plan), IsEmpty());
 }
 
 TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
@@ -160,6 +181,26 @@ TEST(CheckPackagesTest, RefusesWhatAptCanNotInstallWithItsReason) {
   EXPECT_THAT(CheckPackages(Debian(), InstallOf("nvidia-open-kernel-dkms"), *host, runner),
               ElementsAre(AllOf(Field(&Finding::is_blocker, true),
                                 Field(&Finding::text, HasSubstr("firmware-nvidia-gsp")))));
+}
+
+TEST(CheckPackagesTest, RefusesToTakeOffWhatItsArchiveHasNoMore) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts = Debian();
+  facts.packages = {{"libcuda1", {"535.183.01-1", false}}};
+  Plan plan;
+  plan.steps.push_back(
+      {.id = "", .title = "", .source = "", .deed = RemovePackages{.names = {"libcuda1"}}});
+  ScriptedRunner runner;
+  runner.Add(0, "");
+  runner.Add(100, "E: Version '535.183.01-1' for 'libcuda1' was not found\n");
+  EXPECT_THAT(CheckPackages(facts, plan, *host, runner),
+              ElementsAre(AllOf(Field(&Finding::id, "way-back"), Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("'libcuda1' was not found")))));
+  ASSERT_EQ(runner.argvs.size(), 2U);
+  EXPECT_THAT(runner.argvs[1], AllOf(Contains("--print-uris"), Contains("libcuda1=535.183.01-1")));
 }
 
 TEST(CheckPackagesTest, RefusesSourcesThatAreNotReached) {

@@ -68,27 +68,31 @@ std::string_view GenerationOf(unsigned branch) {
   return branch >= 590 ? "G07" : "G06";
 }
 
-// Packages of the two exclude each other, and zypper is not to choose which ones go.
-void AddGeneration(Planning& planning, std::string_view generation, const std::string& zypper) {
-  const std::string_view other = generation == "G07" ? "G06" : "G07";
-  const auto is_other = [other](const auto& package) {
-    return package.first.starts_with("nvidia") && package.first.find(other) != std::string::npos;
-  };
-  if (std::ranges::none_of(planning.facts.packages, is_other)) {
-    return;
-  }
-  std::vector<std::string> remove = {zypper, "--non-interactive", "remove"};
-  std::vector<std::string> restore = {zypper, "--non-interactive", "install", "--oldpackage",
-                                      "--auto-agree-with-licenses"};
-  for (const auto& [name, package] : planning.facts.packages) {
+// Packages of two generations, or kinds, exclude each other, and zypper is not to choose which ones
+// go; of another version they are all of that, so that the way back has them.
+bool IsOfOther(const Planning& planning, std::string_view name) {
+  const bool is_g07 = GenerationOf(planning.choice.branch()) == "G07";
+  const bool is_open = planning.choice.kind == ModuleKind::kOpen;
+  return name.starts_with("nvidia") &&
+         (name.find(is_g07 ? "G06" : "G07") != std::string_view::npos ||
+          name.starts_with(is_open ? "nvidia-driver-G" : "nvidia-open-driver-G"));
+}
+
+void AddGeneration(Planning& planning) {
+  const HostFacts& facts = planning.facts;
+  bool is_other = facts.existing == Existing::kPackages && !facts.existing_version.empty() &&
+                  !IsVersion(facts.existing_version, planning.choice.version);
+  std::vector<std::string> names;
+  for (const auto& [name, package] : facts.packages) {
+    is_other |= IsOfOther(planning, name);
     const bool is_driver = name.starts_with("nvidia") || name.starts_with("libnvidia");
     if (is_driver && name.find("container") == std::string::npos) {
-      remove.push_back(name);
-      restore.push_back(fmt::format("{}={}", name, package.version));
+      names.push_back(name);
     }
   }
-  AddCommand(planning.plan, "other-generation", "take off packages that exclude the new ones",
-             pages::kSuseOpen, std::move(remove), std::move(restore));
+  if (is_other && !names.empty()) {
+    AddRemoval(planning, "other-generation", pages::kSuseOpen, std::move(names));
+  }
 }
 
 std::string ModulePackage(const Planning& planning) {
@@ -149,7 +153,7 @@ Status AddSuseSteps(Planning& planning) {
   planning.traits.has_fabric_manager =
       planning.choice.source != SourceKind::kDistribution && HasFabric(planning.facts);
   AddRepository(planning, SourceOf(planning.facts, planning.choice.source), zypper);
-  AddGeneration(planning, GenerationOf(planning.choice.branch()), zypper);
+  AddGeneration(planning);
   if (!is_open) {
     AddSuseHeaders(planning, {});
   }

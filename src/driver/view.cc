@@ -79,6 +79,11 @@ Lines LinesOf(const InstallPackages& packages) {
   }
   return {fmt::format("# install packages: {}", Join(packages.names, " "))};
 }
+Lines LinesOf(const RemovePackages& packages) {
+  return {fmt::format("# remove packages{}: {}",
+                      packages.is_kept ? ", which are kept for the way back" : "",
+                      Join(packages.names, " "))};
+}
 Lines LinesOf(const StopUnits& stop) {
   return {fmt::format("systemctl stop {}", Argv(stop.units))};
 }
@@ -119,6 +124,7 @@ struct NameOfDeed {
   std::string_view operator()(const WriteFile&) const { return "write-file"; }
   std::string_view operator()(const RemoveFile&) const { return "remove-file"; }
   std::string_view operator()(const InstallPackages&) const { return "install-packages"; }
+  std::string_view operator()(const RemovePackages&) const { return "remove-packages"; }
   std::string_view operator()(const StopUnits&) const { return "stop-units"; }
   std::string_view operator()(const StartUnits&) const { return "start-units"; }
   std::string_view operator()(const LoadModules&) const { return "load-modules"; }
@@ -129,11 +135,9 @@ struct NameOfDeed {
 };
 
 json::object StepJson(const Step& step) {
-  return {{"id", View(step.id)},
-          {"title", View(step.title)},
-          {"source", View(step.source)},
-          {"deed", View(std::visit(NameOfDeed(), step.deed))},
-          {"lines", Texts(DeedLines(step.deed))}};
+  return {{"id", View(step.id)},         {"title", View(step.title)},
+          {"source", View(step.source)}, {"deed", View(std::visit(NameOfDeed(), step.deed))},
+          {"loses", View(step.loses)},   {"lines", Texts(DeedLines(step.deed))}};
 }
 
 void Line(std::string& text, std::string_view name, std::string_view value) {
@@ -203,6 +207,9 @@ std::string PlanText(const Plan& plan) {
     fmt::format_to(put, "\n# {} {}: {}\n# page: {}\n", i + 1, step.id, step.title, step.source);
     for (const std::string& line : DeedLines(step.deed)) {
       fmt::format_to(put, "{}\n", line);
+    }
+    if (!step.loses.empty()) {
+      fmt::format_to(put, "# not brought back when this is taken back: {}\n", step.loses);
     }
   }
   return text;

@@ -33,6 +33,7 @@ class Run {
   void EndUnit();
   Status GoBack();
   Status GiveUp(Work& work, std::string_view why);
+  Status UndoSteps(bool is_last);
   Status UndoStep(size_t index);
   Status Forget();
   std::string NameOf(size_t index) const;
@@ -164,7 +165,11 @@ Status Run::Fail(const Status& cause) {
         "past that step; what is left to undo is in {}",
         Message(cause), Message(back), hands_.host.At(kJournalFile));
   }
-  return FailedPrecondition("{}\nall that was done is taken back{}", Message(cause), NotesText());
+  return FailedPrecondition(
+      "{}\n{}{}", Message(cause),
+      outcome_.lacks ? "what was done is taken back, but not all that was here before is here again"
+                     : "all that was done is taken back",
+      NotesText());
 }
 
 StatusOr<Outcome> Run::Forwards() {
@@ -184,8 +189,8 @@ StatusOr<Outcome> Run::Forwards() {
 
 Status Run::GiveUp(Work& work, std::string_view why) {
   ASSIGN_OR_RETURN(const std::string kept, KeepFirstText(work));
-  work.Note(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
-                        kept.empty() ? "" : "; what stood there before is in ", kept));
+  work.NoteLost(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
+                            kept.empty() ? "" : "; what stood there before is in ", kept));
   return OkStatus();
 }
 
@@ -214,39 +219,46 @@ Status Run::UndoStep(size_t index) {
     }
     RETURN_IF_ERROR(GiveUp(work, Message(undone)));
   }
+  const bool is_command = std::holds_alternative<driver::RunCommand>(work.step().deed);
+  if (is_command && !work.step().loses.empty()) {
+    work.NoteLost(fmt::format("{} is not brought back where it gave way", work.step().loses));
+  }
   record.state = StepState::kUndone;
   return Save();
 }
 
-// From the last to the first.
+Status Run::UndoSteps(bool is_last) {
+  for (size_t index = journal_.steps.size(); index-- > 0;) {
+    if (ComesBackLast(journal_.plan.steps[index].deed) == is_last) {
+      RETURN_IF_ERROR(UndoStep(index));
+    }
+  }
+  return OkStatus();
+}
+
+// From the last to the first; what stood still for it goes on when the old driver is there again.
 Status Run::GoBack() {
   journal_.phase = Phase::kGoingBack;
   RETURN_IF_ERROR(Save());
-  for (size_t index = journal_.steps.size(); index-- > 0;) {
-    Status undone = UndoStep(index);
-    if (undone.ok()) {
-      continue;
-    }
-    if (!is_lost_) {
-      journal_.failure = Message(undone);
-      RETURN_IF_ERROR(Save());
-      EndUnit();
-    }
-    return undone;
+  Status undone = UndoSteps(false);
+  if (undone.ok()) {
+    undone = UndoSteps(true);
   }
-  return Forget();
+  if (undone.ok()) {
+    return Forget();
+  }
+  if (!is_lost_) {
+    journal_.failure = Message(undone);
+    RETURN_IF_ERROR(Save());
+    EndUnit();
+  }
+  return undone;
 }
 
 // All is as before us: so that nothing tells of us either.
 Status Run::Forget() {
   engine::Disk& disk = hands_.disk;
-  const std::string folder(kBackupFolder);
-  if (const auto names = hands_.host.ListDir(folder); names.ok()) {
-    for (const std::string& name : *names) {
-      RETURN_IF_ERROR(disk.Remove(fmt::format("{}/{}", folder, name)));
-    }
-  }
-  RETURN_IF_ERROR(disk.RemoveFolder(folder));
+  RETURN_IF_ERROR(RemoveTree(hands_.host, disk, std::string(kBackupFolder)));
   RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
   return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
 }

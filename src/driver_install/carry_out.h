@@ -65,6 +65,7 @@ struct Outcome {
   bool is_to_restart = false;       // by the caller, now
   std::vector<std::string> passed;  // of the verification
   std::vector<std::string> notes;   // what was passed over or left alone
+  bool lacks = false;               // taken back, but for something that was here before
 };
 
 // Only one at a time may work on a host. Errors: Unavailable (another does), and those of making
@@ -79,9 +80,11 @@ StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, con
 // Goes on with the host's journal, also where it was being taken back. One that is finished is
 // verified again. Errors: NotFound (there is none), else as CarryOut.
 StatusOr<Outcome> Resume(const Options& options, const Hands& hands);
-// Takes back what the journal tells of; afterwards there is none. A step that can not be undone
-// ends it, since those before it may be needed for that, and the next call tries again. Errors:
-// NotFound (there is no journal), FailedPrecondition (the step that could not be undone).
+// Takes back what the journal tells of, from the last step to the first; units that were stopped
+// and modules that were unloaded come back when all else has; afterwards there is none. A step that
+// can not be undone ends it, since those before it may be needed for that, and the next call tries
+// again. Errors: NotFound (there is no journal), FailedPrecondition (the step that could not be
+// undone).
 StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands);
 
 }  // namespace kgpu::driver_install

@@ -17,6 +17,7 @@ using driver::InstallPackages;
 using driver::LoadModules;
 using driver::Reboot;
 using driver::RemoveFile;
+using driver::RemovePackages;
 using driver::RunCommand;
 using driver::StartUnits;
 using driver::StopUnits;
@@ -98,6 +99,9 @@ struct Looker {
   Status operator()(const Reboot&) const { return LookBeforeReboot(work); }
   Status operator()(const AskPerson&) const { return OkStatus(); }
   Status operator()(const Verify&) const { return OkStatus(); }
+  Status operator()(const RemovePackages& packages) const {
+    return LookBeforeRemoval(work, packages);
+  }
 };
 
 StatusOr<Next> GoOn(const Status& status) {
@@ -133,6 +137,7 @@ struct Doer {
     return Next::kPerson;
   }
   StatusOr<Next> operator()(const Verify& wish) const { return GoOn(DoVerify(work, wish)); }
+  StatusOr<Next> operator()(const RemovePackages&) const { return GoOn(DoRemoval(work)); }
 };
 
 // A command that did not end may have done nothing, and then there may be nothing to undo.
@@ -169,9 +174,14 @@ struct Undoer {
   }
   Status operator()(const AskPerson&) const { return OkStatus(); }
   Status operator()(const Verify&) const { return OkStatus(); }
+  Status operator()(const RemovePackages& packages) const { return UndoRemoval(work, packages); }
 };
 
 }  // namespace
+
+bool ComesBackLast(const driver::Deed& deed) {
+  return std::holds_alternative<StopUnits>(deed) || std::holds_alternative<UnloadModules>(deed);
+}
 
 std::string WhyPassedOver(const driver::Deed& deed, const Options& options, const sys::Root& host) {
   if (!options.is_running_system && IsOfRunningSystem(deed)) {

@@ -43,6 +43,9 @@ Status LookBeforePackages(Work& work, const driver::InstallPackages& packages);
 Status DoPackages(Work& work, const driver::InstallPackages& packages);
 Status LookBeforeUndoPackages(Work& work);
 Status UndoPackages(Work& work);
+Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages);
+Status DoRemoval(Work& work);
+Status UndoRemoval(Work& work, const driver::RemovePackages& packages);
 
 Status LookBeforeStop(Work& work, const driver::StopUnits& stop);
 Status DoStop(Work& work);
@@ -62,8 +65,14 @@ Status UndoUnload(Work& work);
 std::string BootId(const sys::Root& host);
 Status LookBeforeReboot(Work& work);
 StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot);
+// What stood still for the deed goes on again when all other steps are taken back: the driver that
+// it needs is there then.
+bool ComesBackLast(const driver::Deed& deed);
 // Takes the unit away that goes on after a restart.
 Status RemoveResumeUnit(const Hands& hands);
+
+// A folder that is ours, with all in it; one that is not there is no error.
+Status RemoveTree(const sys::Root& host, engine::Disk& disk, const std::string& folder);
 
 // Folders above `path` that are not there, the outer ones first.
 std::vector<std::string> MissingFolders(const sys::Root& host, const std::string& path);

@@ -129,6 +129,18 @@ StatusOr<std::string> KeepFirstText(Work& work) {
   return host.At(kept);
 }
 
+Status RemoveTree(const sys::Root& host, engine::Disk& disk, const std::string& folder) {
+  const auto status = host.LinkStat(folder);
+  if (!status.ok() || !S_ISDIR(status->st_mode)) {
+    return disk.Remove(folder);
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, host.ListDir(folder));
+  for (const std::string& name : names) {
+    RETURN_IF_ERROR(RemoveTree(host, disk, fmt::format("{}/{}", folder, name)));
+  }
+  return disk.RemoveFolder(folder);
+}
+
 Status LookBeforeFile(Work& work, const std::string& path, bool follows) {
   ASSIGN_OR_RETURN(const FileNow now, Now(work.host(), path, follows));
   StepRecord& record = work.record();

@@ -21,6 +21,7 @@ Journal FullJournal() {
   journal.keeps = true;
   journal.restarts = true;
   journal.plan = PlanOfAllDeeds();
+  journal.plan.steps[10].loses = "driver 470";
   journal.steps.resize(journal.plan.steps.size());
   StepRecord& file = journal.steps[1];
   file.state = StepState::kUndoing;
@@ -134,7 +135,7 @@ TEST(DriverJournalTest, RefusesRecordsOfAnotherPlan) {
   journal.steps.pop_back();
 
   EXPECT_THAT(ParseJournal(PrintJournal(journal), "driver.json"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("15 records of a plan of 16")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("16 records of a plan of 17")));
 }
 
 TEST(DriverJournalTest, SaysWhatToDoWhenItCanNotBeRead) {

@@ -24,6 +24,17 @@ StatusOr<std::set<std::string>> Loaded(const sys::Root& host) {
   return names;
 }
 
+// A module of another version than the one on the disk is in the kernel: one that was in use, or
+// the old one where the new one's files could not go.
+void NoteOtherVersion(Work& work) {
+  const auto loaded = work.host().ReadFile("/sys/module/nvidia/version");
+  const std::string on_disk = work.AnswerOfTool("modinfo", {"-F", "version", "nvidia"});
+  if (loaded.ok() && !on_disk.empty() && Trim(*loaded) != on_disk) {
+    work.Note(fmt::format("module nvidia {} is loaded, and {} is on the disk: restart the host",
+                          Printable(Trim(*loaded), 40), Printable(on_disk, 40)));
+  }
+}
+
 }  // namespace
 
 Status LookBeforeLoad(Work& work, const driver::LoadModules& load) {
@@ -85,6 +96,9 @@ Status UndoUnload(Work& work) {
       work.Note(fmt::format("module {} was loaded before, and is not loaded again: {}", *name,
                             Message(back)));
     }
+  }
+  if (std::ranges::find(names, "nvidia") != names.end()) {
+    NoteOtherVersion(work);
   }
   return OkStatus();
 }

@@ -119,6 +119,40 @@ Status RemoveCame(packages::PackageManager& manager, const StepRecord& record) {
   return whole.empty() ? OkStatus() : manager.Remove(whole);
 }
 
+// "name=version" of what was there and is not there as it was.
+std::vector<std::string> Lacking(const Versions& before, const Versions& now) {
+  std::vector<std::string> lacking;
+  for (const auto& [name, version] : before) {
+    const auto there = now.find(name);
+    if (there == now.end() || there->second != version) {
+      lacking.push_back(fmt::format("{}={}", name, version));
+    }
+  }
+  return lacking;
+}
+
+// All of them in one call, as one may need the other in its version; what there is of them else.
+Status InstallOrNote(Work& work, packages::PackageManager& manager,
+                     const std::vector<std::string>& names) {
+  if (manager.Install(names).ok()) {
+    return OkStatus();
+  }
+  for (const std::string& name : names) {
+    if (const Status back = manager.Install({name}); !back.ok()) {
+      const size_t equals = name.find('=');
+      work.NoteLost(fmt::format("{} {} was here before, and does not come back: {}",
+                                Printable(name.substr(0, equals), 80),
+                                Printable(name.substr(equals + 1), 80), Message(back)));
+    }
+  }
+  return OkStatus();
+}
+
+// Where the packages that the step takes off are kept.
+std::string KeptFolder(const Work& work) {
+  return fmt::format("{}/{}-packages", kBackupFolder, work.index());
+}
+
 }  // namespace
 
 Status LookBeforePackages(Work& work, const driver::InstallPackages& packages) {
@@ -145,19 +179,70 @@ Status LookBeforeUndoPackages(Work& work) {
 
 Status UndoPackages(Work& work) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
-  RETURN_IF_ERROR(RemoveCame(*manager, work.record()));
   ASSIGN_OR_RETURN(const Versions now, manager->Installed());
-  for (const auto& [name, version] : work.record().replaced) {
-    const auto there = now.find(name);
-    if (there != now.end() && there->second == version) {
-      continue;
-    }
-    if (const Status back = manager->Install({fmt::format("{}={}", name, version)}); !back.ok()) {
-      work.Note(fmt::format("{} {} was here before, and does not come back: {}",
-                            Printable(name, 80), Printable(version, 80), Message(back)));
+  // First, as what is older may need nothing of what came, and what is here now does.
+  const std::vector<std::string> lacking = Lacking(work.record().replaced, now);
+  const bool is_back = lacking.empty() || manager->Install(lacking).ok();
+  RETURN_IF_ERROR(RemoveCame(*manager, work.record()));
+  return is_back ? OkStatus() : InstallOrNote(work, *manager, lacking);
+}
+
+Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
+  ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  ASSIGN_OR_RETURN(const Versions now, manager->Installed());
+  Versions doomed;
+  std::vector<std::string> names;
+  for (const std::string& name : packages.names) {
+    if (const auto there = now.find(name); there != now.end()) {
+      doomed[name] = there->second;
+      names.push_back(name);
     }
   }
+  if (names.empty()) {
+    return OkStatus();
+  }
+  if (packages.is_kept) {
+    engine::Disk& disk = work.hands().disk;
+    RETURN_IF_ERROR(RemoveTree(work.host(), disk, KeptFolder(work)));
+    RETURN_IF_ERROR(disk.MakeFolder(std::string(kBackupFolder)));
+    RETURN_IF_ERROR(disk.MakeFolder(KeptFolder(work)));
+    if (const Status kept = manager->Keep(names, KeptFolder(work)); !kept.ok()) {
+      return Annotate(kept, "the packages that are here could not come back");
+    }
+  }
+  work.record().replaced = std::move(doomed);
   return OkStatus();
+}
+
+Status DoRemoval(Work& work) {
+  ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  std::vector<std::string> names;
+  for (const auto& [name, version] : work.record().replaced) {
+    names.push_back(name);
+  }
+  return names.empty() ? OkStatus() : manager->TakeOff(names);
+}
+
+// What is kept comes back, or the way back ends here and is tried again: without it no driver is
+// there for the steps before.
+Status UndoRemoval(Work& work, const driver::RemovePackages& packages) {
+  ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  ASSIGN_OR_RETURN(const Versions now, manager->Installed());
+  std::vector<std::string> lacking = Lacking(work.record().replaced, now);
+  if (lacking.empty()) {
+    return OkStatus();
+  }
+  if (!packages.is_kept) {
+    return InstallOrNote(work, *manager, lacking);
+  }
+  const Status back = manager->PutBack(KeptFolder(work));
+  if (back.ok()) {
+    return OkStatus();
+  }
+  const Status asked = manager->Install(lacking);
+  return asked.ok() ? OkStatus()
+                    : Annotate(back, "the packages that were here before do not come back from {}",
+                               work.host().At(KeptFolder(work)));
 }
 
 }  // namespace kgpu::driver_install

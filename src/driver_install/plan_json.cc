@@ -22,6 +22,7 @@ using driver::LoadModules;
 using driver::Plan;
 using driver::Reboot;
 using driver::RemoveFile;
+using driver::RemovePackages;
 using driver::RunCommand;
 using driver::StartUnits;
 using driver::Step;
@@ -70,6 +71,9 @@ struct ToJson {
   json::object operator()(const RemoveFile& file) const { return {{"path", doc::View(file.path)}}; }
   json::object operator()(const InstallPackages& packages) const {
     return {{"names", doc::Texts(packages.names)}, {"versionOf", doc::View(packages.version_of)}};
+  }
+  json::object operator()(const RemovePackages& packages) const {
+    return {{"names", doc::Texts(packages.names)}, {"isKept", packages.is_kept}};
   }
   json::object operator()(const StopUnits& stop) const {
     return {{"units", doc::Texts(stop.units)}};
@@ -130,6 +134,9 @@ Deed ReadReboot(doc::Fields& fields) {
 Deed ReadAsk(doc::Fields& fields) {
   return AskPerson{fields.Text("text")};
 }
+Deed ReadRemovePackages(doc::Fields& fields) {
+  return RemovePackages{.names = fields.Texts("names"), .is_kept = fields.Bool("isKept")};
+}
 Deed ReadVerify(doc::Fields& fields) {
   return Verify{.version = fields.Text("version"), .kernel = fields.Text("kernel")};
 }
@@ -138,15 +145,16 @@ Deed ReadVerify(doc::Fields& fields) {
 constexpr std::array<std::string_view, std::variant_size_v<Deed>> kDeeds = {
     "run",        "write-file",  "remove-file",    "install-packages",
     "stop-units", "start-units", "unload-modules", "load-modules",
-    "reboot",     "ask-person",  "verify"};
+    "reboot",     "ask-person",  "verify",         "remove-packages"};
 constexpr std::array<Deed (*)(doc::Fields&), std::variant_size_v<Deed>> kReaders = {
-    ReadRun,    ReadWrite, ReadRemove, ReadInstall, ReadStop,  ReadStart,
-    ReadUnload, ReadLoad,  ReadReboot, ReadAsk,     ReadVerify};
+    ReadRun,    ReadWrite, ReadRemove, ReadInstall, ReadStop,   ReadStart,
+    ReadUnload, ReadLoad,  ReadReboot, ReadAsk,     ReadVerify, ReadRemovePackages};
 
 json::object StepJson(const Step& step) {
   return {{"id", doc::View(step.id)},
           {"title", doc::View(step.title)},
           {"source", doc::View(step.source)},
+          {"loses", doc::View(step.loses)},
           {"deed", doc::View(kDeeds[step.deed.index()])},
           {"of", std::visit(ToJson(), step.deed)}};
 }
@@ -157,6 +165,7 @@ StatusOr<Step> ReadStep(const json::value& value, const std::string& where) {
   step.id = fields.Text("id");
   step.title = fields.Text("title");
   step.source = fields.Text("source");
+  step.loses = fields.Has("loses") ? fields.Text("loses") : "";  // as above
   const size_t deed = fields.Word("deed", kDeeds);
   const json::value& of = fields.Get("of");
   RETURN_IF_ERROR(fields.status());

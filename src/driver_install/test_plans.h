@@ -36,6 +36,7 @@ inline driver::Plan PlanOfAllDeeds() {
       StepOf("lists", CommandOf({"/usr/bin/apt-get", "update"}, {})),
       StepOf("stop", driver::StopUnits{{"display-manager.service", "idle.service"}}),
       StepOf("unload", driver::UnloadModules{{"nouveau", "absent"}}),
+      StepOf("other-version", driver::RemovePackages{.names = {"absent", "old-driver"}}),
       StepOf("packages", driver::InstallPackages{{"nvidia-driver", "kept=2"}}),
       StepOf("switch", CommandOf({"/usr/bin/switch", "on"}, {"/usr/bin/switch", "off"})),
       StepOf("key", driver::AskPerson{"enrol the key"}),
@@ -44,6 +45,23 @@ inline driver::Plan PlanOfAllDeeds() {
       StepOf("persistence",
              driver::StartUnits{.units = {"nvidia-persistenced.service"}, .at_boot = true}),
       StepOf("start", driver::StartUnits{.units = {"display-manager.service", "idle.service"}}),
+      StepOf("verify", driver::Verify{.version = "535", .kernel = "6.1.0-56-amd64"}),
+  };
+  return plan;
+}
+
+// A driver that runs, by packages, gives way to another version.
+inline driver::Plan UpgradePlan() {
+  const driver::StopUnits users{{"nvidia-persistenced.service", "idle.service"}};
+  driver::Plan plan;
+  plan.version = "535";
+  plan.steps = {
+      StepOf("other-version", driver::RemovePackages{.names = {"old-driver"}}),
+      StepOf("packages", driver::InstallPackages{{"nvidia-driver"}}),
+      StepOf("stop-users", users),
+      StepOf("unload", driver::UnloadModules{{"nvidia"}}),
+      StepOf("load", driver::LoadModules{{"nvidia"}}),
+      StepOf("start-users", driver::StartUnits{.units = users.units}),
       StepOf("verify", driver::Verify{.version = "535", .kernel = "6.1.0-56-amd64"}),
   };
   return plan;

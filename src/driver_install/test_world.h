@@ -97,7 +97,8 @@ class MortalDisk final : public engine::Disk {
 class World {
  public:
   World() : host_(Opened(dir_)) {
-    for (const char* program : {"usr/bin/systemctl", "usr/sbin/modprobe", "usr/sbin/rmmod"}) {
+    for (const char* program :
+         {"usr/bin/systemctl", "usr/sbin/modprobe", "usr/sbin/modinfo", "usr/sbin/rmmod"}) {
       dir_.WriteFile(std::string("host/") + program, "");
     }
     dir_.MakeDir("host/run/systemd/system");
@@ -106,10 +107,11 @@ class World {
     chmod(dir_.At("host/etc/modprobe.d/old.conf").c_str(), 0640);
     dir_.WriteFile("host/etc/removed.conf", "to be removed\n");
     dir_.Symlink("removed.conf", "host/etc/link.conf");
-    Set("packages", {"kept=1", "libc6=2.36"});
+    Set("packages", {"kept=1", "libc6=2.36", "old-driver=470"});
     Set("configs", {});  // that packages left
     Set("enabled", {});
     Set("switch", {});
+    Set("strict", {});
     Reboot("boot-1");
   }
 
@@ -147,11 +149,33 @@ class World {
     words.erase(word);
     Set(name, words);
   }
-  bool HasDriver() const {
-    return std::ranges::any_of(Get("packages"), [](const std::string& line) {
-      return line.starts_with("nvidia-driver=");
-    });
+  // From now on modules and daemons are those of the driver's packages that are here, the daemon
+  // starts only beside a module of its own version, and one of "old-driver" runs.
+  void RunOldDriver() const {
+    Set("strict", {"on"});
+    Set("modules", {"nvidia"});
+    Add("active", std::string(kDaemon));
+    Load("470");
   }
+  bool IsStrict() const { return !Get("strict").empty(); }
+  static constexpr std::string_view kDaemon = "nvidia-persistenced.service";
+  // Version of the driver whose packages are here; empty: of none.
+  std::string DriverVersion() const {
+    for (const std::string& line : Get("packages")) {
+      if (line.starts_with("nvidia-driver=") || (IsStrict() && line.starts_with("old-driver="))) {
+        return line.substr(line.find('=') + 1);
+      }
+    }
+    return "";
+  }
+  bool HasDriver() const { return !DriverVersion().empty(); }
+  void Load(const std::string& version) const {
+    dir_.WriteFile("host/sys/module/nvidia/version", version + "\n");
+  }
+  std::string LoadedVersion() const {
+    return std::string(Trim(dir_.ReadFile("host/sys/module/nvidia/version")));
+  }
+
   // Whatever ran and was loaded is so no more: what is enabled starts, and nouveau is loaded where
   // there is no driver.
   void Reboot(const std::string& boot_id) const {
@@ -167,7 +191,8 @@ class World {
   }
   // The daemon of the driver needs its module.
   bool CanStart(const std::string& unit) const {
-    return unit != "nvidia-persistenced.service" || Get("modules").contains("nvidia");
+    return unit != kDaemon || (Get("modules").contains("nvidia") &&
+                               (!IsStrict() || LoadedVersion() == DriverVersion()));
   }
 
   // Every path of host and world but the kernel's files, with mode and bytes.
@@ -177,7 +202,8 @@ class World {
       const std::string path = entry.path().lexically_relative(dir_.path());
       struct stat status = {};
       const bool is_lock = path == "host/var/lib/kgpu" && std::filesystem::is_empty(entry.path());
-      if (is_lock || path.starts_with("host/proc") || lstat(entry.path().c_str(), &status) != 0) {
+      if (is_lock || path.starts_with("host/proc") || path.starts_with("host/sys") ||
+          lstat(entry.path().c_str(), &status) != 0) {
         continue;
       }
       if (entry.is_symlink()) {
@@ -209,6 +235,8 @@ class WorldRunner final : public sys::ProgramRunner {
   void Fail(std::string command, std::string reason) {
     fails_[std::move(command)] = std::move(reason);
   }
+  // The kernel takes no module of this version.
+  void RefuseModule(std::string version) { refused_ = std::move(version); }
   const std::vector<std::string>& commands() const { return commands_; }
 
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
@@ -228,6 +256,9 @@ class WorldRunner final : public sys::ProgramRunner {
       }
     }
     result.exit.code = Act(request.argv) ? 0 : 1;
+    if (request.argv[0] == "/usr/sbin/modinfo") {
+      result.out = world_.DriverVersion() + "\n";
+    }
     RETURN_IF_ERROR(fate_.Live());  // killed, and the program went on
     return result;
   }
@@ -255,8 +286,12 @@ class WorldRunner final : public sys::ProgramRunner {
   }
 
   bool Modprobe(const std::string& name) const {
-    if (name.starts_with("nvidia") && !world_.HasDriver()) {
+    const bool is_drivers = name.starts_with("nvidia");
+    if (is_drivers && (!world_.HasDriver() || world_.DriverVersion() == refused_)) {
       return false;
+    }
+    if (world_.IsStrict() && !world_.Get("modules").contains(name)) {
+      world_.Load(world_.DriverVersion());
     }
     world_.Add("modules", name);
     return true;
@@ -296,6 +331,9 @@ class WorldRunner final : public sys::ProgramRunner {
       return Installer();
     }
     if (name == "rmmod") {
+      if (world_.IsStrict() && world_.Get("active").contains(std::string(World::kDaemon))) {
+        return false;  // in use
+      }
       std::string dashed = argv[1];
       std::ranges::replace(dashed, '_', '-');
       world_.Drop("modules", dashed);
@@ -306,6 +344,7 @@ class WorldRunner final : public sys::ProgramRunner {
   const World& world_;
   Fate& fate_;
   std::map<std::string, std::string> fails_;
+  std::string refused_;
   std::vector<std::string> commands_;
 };
 

@@ -95,6 +95,18 @@ Status Work::RunTool(std::string_view tool, std::vector<std::string> arguments) 
   return Run(command);
 }
 
+std::string Work::AnswerOfTool(std::string_view tool, std::vector<std::string> arguments) {
+  sys::RunRequest request;
+  request.argv = {engine::FindProgram(host(), tool)};
+  if (request.argv[0].empty()) {
+    return "";
+  }
+  request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
+  request.root = host().path();
+  const auto result = hands_.runner.Run(request);
+  return result.ok() && result->IsSuccess() ? std::string(Trim(result->out)) : "";
+}
+
 StatusOr<bool> Work::AskTool(std::string_view tool, std::vector<std::string> arguments) {
   const std::string program = engine::FindProgram(host(), tool);
   if (program.empty()) {

@@ -27,6 +27,11 @@ class Work {
   StepRecord& record() { return journal_.steps[index_]; }
   Outcome& outcome() { return outcome_; }
   void Note(std::string text) { outcome_.notes.push_back(std::move(text)); }
+  // Something that was here before is not brought back.
+  void NoteLost(std::string text) {
+    outcome_.lacks = true;
+    Note(std::move(text));
+  }
 
   // Runs a program below the host's root, and tells its lines. Errors: FailedPrecondition (it ended
   // badly: with the last lines it printed, and those of DKMS's log where they name it), and of the
@@ -37,6 +42,8 @@ class Work {
   Status RunTool(std::string_view tool, std::vector<std::string> arguments);
   // Whether it ended well, for questions. Errors: as RunTool, but a bad end is an answer.
   StatusOr<bool> AskTool(std::string_view tool, std::vector<std::string> arguments);
+  // What it prints; empty: it is not there, or ended badly.
+  std::string AnswerOfTool(std::string_view tool, std::vector<std::string> arguments);
 
  private:
   const Hands& hands_;

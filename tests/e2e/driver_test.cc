@@ -165,6 +165,37 @@ TEST_F(DriverTest, BeginsAnewWhenItHasTakenBackWhatWasBegun) {
                             HasSubstr("step 3 of 7, package-lists: /usr/bin/apt-get")));
 }
 
+TEST_F(DriverTest, PackagesOfAnotherVersionGiveWayAndAreKept) {
+  dir_.WriteFile("var/lib/dpkg/status",
+                 "Package: nvidia-tesla-470-kernel-dkms\nStatus: install ok installed\n"
+                 "Version: 470.256.02-1\n\nPackage: libnvidia-tesla-470-cuda1\n"
+                 "Status: install ok installed\nVersion: 470.256.02-1\n\n");
+  const auto before = Tree();
+
+  const Result dry = Install({"--dry-run"});
+
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.out, HasSubstr("# remove packages, which are kept for the way back: "
+                                 "libnvidia-tesla-470-cuda1 nvidia-tesla-470-kernel-dkms\n"));
+  EXPECT_THAT(Install({"--yes"}).err, HasSubstr("all that was done is taken back"));
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, TheInstallersDriverGivesWayOnlyWhenItIsGivenUp) {
+  dir_.WriteFile("usr/bin/nvidia-uninstall", "");
+  const auto before = Tree();
+
+  const Result refused = Install({"--yes"});
+  const Result given_up = Install({"--dry-run", "--no-way-back"});
+
+  EXPECT_EQ(refused.code, 7);
+  EXPECT_THAT(refused.err, HasSubstr("--no-way-back"));
+  EXPECT_THAT(
+      given_up.out,
+      HasSubstr("# not brought back when this is taken back: the driver by NVIDIA's installer"));
+  EXPECT_EQ(Tree(), before);
+}
+
 TEST_F(DriverTest, HasNothingToTakeBackOnAFreshHost) {
   EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 3);
   EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 3);

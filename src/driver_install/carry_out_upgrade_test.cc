@@ -1,0 +1,239 @@
+// A driver gives way to another version, on a host whose daemon and modules are those of the
+// packages that are there: done whole, or the old driver runs again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/driver_install/carry_out.h"
+#include "src/driver_install/test_plans.h"
+#include "src/driver_install/test_world.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using Tree = std::map<std::string, std::string>;
+
+constexpr int kMostDeeds = 500;
+constexpr const char* kKept = "/var/lib/kgpu/driver-backup/0-packages";
+
+class UpgradeTest : public ::testing::Test {
+ protected:
+  UpgradeTest() : before_(BeginningOf(world_)) {}
+
+  static Tree BeginningOf(const World& world) {
+    world.RunOldDriver();
+    return world.Tree();
+  }
+  // Of a run that ended whole; the journal tells of what went on in between.
+  static Tree Upgraded(const World& world) {
+    Tree tree = world.Tree();
+    tree.erase("host/var/lib/kgpu/driver.json");
+    return tree;
+  }
+  static bool IsKilled(const World& world, int lives, bool is_back) {
+    OneRun run(world, Fate(Fate::End::kDead, lives));
+    const auto outcome = is_back ? run.Undo() : run.Begin(UpgradePlan());
+    EXPECT_TRUE(run.fate().is_dead() || outcome.ok()) << outcome.status();
+    return run.fate().is_dead();
+  }
+  void ExpectOldDriverRuns() const {
+    EXPECT_EQ(world_.Tree(), before_);
+    EXPECT_EQ(world_.LoadedVersion(), "470");
+  }
+
+  World world_;
+  Tree before_;
+};
+
+TEST_F(UpgradeTest, PutsTheNewDriverInThePlaceOfTheOldOne) {
+  OneRun run(world_);
+
+  const auto outcome = run.Begin(UpgradePlan());
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kDone);
+  EXPECT_THAT(world_.Get("packages"),
+              ElementsAre("kept=1", "libc6=2.36", "libnvidia=535", "nvidia-driver=535"));
+  EXPECT_EQ(world_.LoadedVersion(), "535");
+  EXPECT_THAT(world_.Get("active"), Contains(World::kDaemon));
+  EXPECT_TRUE(world_.host().Exists(kKept)) << "for remove";
+}
+
+TEST_F(UpgradeTest, RemoveBringsTheOldDriverBackThoughItsArchiveHasItNoMore) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.packages().FailInstall(FailedPrecondition("no such version"));
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, IsEmpty());
+  ExpectOldDriverRuns();
+}
+
+// As a module does that is built for another kernel, or whose key the firmware does not know.
+TEST_F(UpgradeTest, AModuleThatIsNotLoadedBringsTheOldDriverBack) {
+  OneRun run(world_);
+  run.runner().RefuseModule("535");
+
+  EXPECT_THAT(run.Begin(UpgradePlan()), StatusIs(StatusCode::kFailedPrecondition,
+                                                 AllOf(HasSubstr("step 5 of 7, load"),
+                                                       HasSubstr("all that was done is taken back"),
+                                                       Not(HasSubstr("note")))));
+
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, AFailedVerificationBringsTheOldDriverBack) {
+  OneRun run(world_);
+  run.See({.passed = {}, .failed = {"no library"}, .unseen = {}});
+
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition, Not(HasSubstr("note"))));
+
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, NothingIsTakenOffThatCouldNotComeBack) {
+  OneRun run(world_);
+  run.packages().FailKeep(FailedPrecondition("old-driver=470 was not found"));
+
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step 1 of 7"), HasSubstr("could not come back"),
+                             HasSubstr("old-driver=470 was not found"))));
+
+  ExpectOldDriverRuns();
+  EXPECT_THAT(run.runner().commands(), IsEmpty());
+}
+
+TEST_F(UpgradeTest, WhatDoesNotComeBackFromTheFilesIsAskedForOfTheArchive) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.packages().FailPutBack(FailedPrecondition("a file is damaged"));
+
+  ASSERT_OK(back.Undo());
+
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, TheWayBackEndsWhereTheOldDriverDoesNotComeBackAndIsTriedAgain) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun first(world_);
+  first.packages().FailPutBack(FailedPrecondition("a file is damaged"));
+  first.packages().FailInstall(FailedPrecondition("no such version"));
+
+  EXPECT_THAT(first.Undo(), StatusIs(StatusCode::kFailedPrecondition,
+                                     AllOf(HasSubstr("step 1 of 7"), HasSubstr("do not come back"),
+                                           HasSubstr("a file is damaged"))));
+
+  EXPECT_TRUE(world_.host().Exists(kKept));
+  OneRun second(world_);
+  ASSERT_OK(second.Undo());
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, WithoutAWayBackItNeverSaysThatAllIsBack) {
+  driver::Plan plan = UpgradePlan();
+  plan.steps[0].deed = driver::RemovePackages{.names = {"old-driver"}, .is_kept = false};
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(plan));
+  EXPECT_FALSE(world_.host().Exists(kKept));
+  OneRun back(world_);
+  back.packages().FailInstall(FailedPrecondition("no such version"));
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_TRUE(outcome->lacks);
+  EXPECT_THAT(outcome->notes, Contains(HasSubstr("old-driver 470 was here before")));
+}
+
+TEST_F(UpgradeTest, WhatAnInstallerReplacedIsToldNotToBeBack) {
+  driver::Plan plan = UpgradePlan();
+  plan.steps = {StepOf("installer", CommandOf({"/usr/bin/fails"}, {"/usr/bin/switch", "off"}))};
+  plan.steps[0].loses = "driver 470 of NVIDIA's installer";
+  OneRun run(world_);
+  run.runner().Fail("/usr/bin/fails", "no compiler");
+
+  EXPECT_THAT(run.Begin(plan),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("not all that was here before is here again"),
+                             HasSubstr("driver 470 of NVIDIA's installer is not brought back"))));
+}
+
+TEST_F(UpgradeTest, AModuleThatStaysInTheKernelIsToldToNeedARestart) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.runner().Fail("/usr/sbin/rmmod", "rmmod: ERROR: Module nvidia is in use");
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes,
+              Contains("module nvidia 535 is loaded, and 470 is on the disk: restart the host"));
+}
+
+TEST_F(UpgradeTest, GoesOnAfterAKillAtEachDeed) {
+  OneRun whole(world_);
+  ASSERT_OK(whole.Begin(UpgradePlan()));
+  const Tree wanted = Upgraded(world_);
+  bool is_killed = true;
+  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    const World world;
+    BeginningOf(world);
+    is_killed = IsKilled(world, lives, false);
+    OneRun again(world);
+    const bool has_begun = world.host().Exists(kJournalFile);
+    ASSERT_OK(has_begun ? again.GoOn() : again.Begin(UpgradePlan())) << lives;
+    ASSERT_EQ(Upgraded(world), wanted) << lives;
+    ASSERT_EQ(world.LoadedVersion(), "535") << lives;
+  }
+  EXPECT_FALSE(is_killed);
+}
+
+TEST_F(UpgradeTest, IsTakenBackAfterAKillAtEachDeed) {
+  bool is_killed = true;
+  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    const World world;
+    BeginningOf(world);
+    is_killed = IsKilled(world, lives, false);
+    OneRun again(world);
+    const auto outcome = again.Undo();
+    ASSERT_TRUE(outcome.ok() || outcome.status().code() == StatusCode::kNotFound) << lives;
+    ASSERT_EQ(world.Tree(), before_) << lives;
+    ASSERT_EQ(world.LoadedVersion(), "470") << lives;
+  }
+  EXPECT_FALSE(is_killed);
+}
+
+TEST_F(UpgradeTest, TakingBackGoesOnAfterAKillAtEachDeed) {
+  bool is_killed = true;
+  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    const World world;
+    BeginningOf(world);
+    OneRun run(world);
+    ASSERT_OK(run.Begin(UpgradePlan()));
+    is_killed = IsKilled(world, lives, true);
+    OneRun again(world);
+    const auto outcome = again.Undo();
+    ASSERT_TRUE(outcome.ok() || outcome.status().code() == StatusCode::kNotFound) << lives;
+    ASSERT_EQ(world.Tree(), before_) << lives;
+    ASSERT_EQ(world.LoadedVersion(), "470") << lives;
+  }
+  EXPECT_FALSE(is_killed);
+}
+
+}  // namespace
+}  // namespace kgpu::driver_install

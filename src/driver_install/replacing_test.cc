@@ -1,0 +1,75 @@
+#include "src/driver_install/replacing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/driver_install/test_plans.h"
+#include "src/driver_install/test_world.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using driver::Finding;
+using driver::InstallPackages;
+using driver::RemovePackages;
+
+class ReplacingTest : public ::testing::Test {
+ protected:
+  ReplacingTest() : run_(world_), plan_(UpgradePlan()) {}
+
+  std::vector<std::string> Removed() const {
+    return std::get<RemovePackages>(plan_.steps[0].deed).names;
+  }
+
+  World world_;
+  OneRun run_;
+  driver::Plan plan_;
+};
+
+TEST_F(ReplacingTest, APlanThatTakesNothingOffStaysAsItIs) {
+  plan_.steps.erase(plan_.steps.begin());
+  const driver::Plan before = plan_;
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_EQ(plan_, before);
+}
+
+TEST_F(ReplacingTest, RefusesWhatOthersNeedAndNamesThem) {
+  run_.packages().Need("cuda-runtime-12-2", "old-driver");
+  EXPECT_THAT(
+      CompleteRemoval(plan_, run_.packages()),
+      ElementsAre(AllOf(Field(&Finding::id, "other-version"), Field(&Finding::is_blocker, true),
+                        Field(&Finding::text, HasSubstr("cuda-runtime-12-2")))));
+}
+
+TEST_F(ReplacingTest, TakesThoseOfOtherArchitecturesAlong) {
+  world_.Add("packages", "old-driver:i386=470");
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_THAT(Removed(), ElementsAre("old-driver", "old-driver:i386"));
+}
+
+TEST_F(ReplacingTest, WhatServesEveryVersionGoesAndComesAgain) {
+  world_.Add("packages", "nvidia-persistenced=525");
+  run_.packages().Need("nvidia-persistenced", "old-driver");
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_THAT(Removed(), ElementsAre("old-driver", "nvidia-persistenced"));
+  EXPECT_EQ(plan_.steps[2].id, "companions");
+  EXPECT_EQ(plan_.steps[2].deed, driver::Deed(InstallPackages{{"nvidia-persistenced"}}));
+}
+
+TEST_F(ReplacingTest, WhatThePlanInstallsAnywayIsNotAskedForTwice) {
+  world_.Add("packages", "nvidia-persistenced=525");
+  run_.packages().Need("nvidia-persistenced", "old-driver");
+  std::get<InstallPackages>(plan_.steps[1].deed).names.emplace_back("nvidia-persistenced");
+  const size_t steps = plan_.steps.size();
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_EQ(plan_.steps.size(), steps);
+}
+
+}  // namespace
+}  // namespace kgpu::driver_install
