@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Debian 12's own driver on a Debian 12 in a folder: installed, its modules compiled for Debian's
-# kernel, verified, and removed until nothing is left of it; then brought to a host by a container.
+# kernel, verified, and removed until nothing is left of it; then in the place of an older driver,
+# which comes back; then brought to a host by a container.
 #   tests/driver/debian.sh build/release/bin/kgpu
 # The tree is made by debootstrap of the archive that this machine installs from. With
 # KGPU_DEBIAN_TREE=FOLDER it is kept there and taken from there by the next run.
@@ -116,30 +117,33 @@ grep -q firmware-nvidia-gsp "$work/open" || { cat "$work/open"; fail "the reason
 same_as_before open
 say "the open modules were refused with exit code $status: $(grep -m1 firmware-nvidia-gsp "$work/open")"
 
-begun=$SECONDS
-driver install --yes --gpu ampere >"$work/install" 2>&1 ||
-  { cat "$work/install"; fail "kgpu driver install"; }
-say "installed in $((SECONDS - begun)) s"
-version=$(inside modinfo -k "$kernel" -F version nvidia-current)
-case $version in
-  [0-9]*.[0-9]*) say "modinfo: nvidia-current $version for $kernel" ;;
-  *) fail "modinfo tells no version: $version" ;;
-esac
-# Into files first: a grep that has seen enough would end the program before it with a signal.
-for module in nvidia-current nvidia-current-uvm nvidia-current-modeset; do
-  inside modinfo -k "$kernel" -F vermagic "$module" >"$work/vermagic" || fail "$module is not there"
-  grep -q "^$kernel " "$work/vermagic" || fail "$module was not built for $kernel"
-done
-inside dkms status -k "$kernel" >"$work/dkms"
-grep -q installed "$work/dkms" || fail "DKMS has not installed the modules"
-inside ldconfig -p >"$work/linker"
-for library in libcuda.so.1 libnvidia-ml.so.1; do
-  grep -q "$library" "$work/linker" || fail "the dynamic linker does not find $library"
-done
-driver verify >"$work/verify" 2>&1 || { cat "$work/verify"; fail "kgpu driver verify"; }
-sed 's/^/        /' "$work/verify"
-[ ! -e "$root/usr/sbin/policy-rc.d" ] || fail "policy-rc.d is left behind"
+install_and_look() {
+  local begun=$SECONDS
+  driver install --yes --gpu ampere >"$work/install" 2>&1 ||
+    { cat "$work/install"; fail "kgpu driver install"; }
+  say "installed in $((SECONDS - begun)) s"
+  version=$(inside modinfo -k "$kernel" -F version nvidia-current)
+  case $version in
+    [0-9]*.[0-9]*) say "modinfo: nvidia-current $version for $kernel" ;;
+    *) fail "modinfo tells no version: $version" ;;
+  esac
+  # Into files first: a grep that has seen enough would end the program before it with a signal.
+  for module in nvidia-current nvidia-current-uvm nvidia-current-modeset; do
+    inside modinfo -k "$kernel" -F vermagic "$module" >"$work/vermagic" || fail "$module is not there"
+    grep -q "^$kernel " "$work/vermagic" || fail "$module was not built for $kernel"
+  done
+  inside dkms status -k "$kernel" >"$work/dkms"
+  grep -q installed "$work/dkms" || fail "DKMS has not installed the modules"
+  inside ldconfig -p >"$work/linker"
+  for library in libcuda.so.1 libnvidia-ml.so.1; do
+    grep -q "$library" "$work/linker" || fail "the dynamic linker does not find $library"
+  done
+  driver verify >"$work/verify" 2>&1 || { cat "$work/verify"; fail "kgpu driver verify"; }
+  sed 's/^/        /' "$work/verify"
+  [ ! -e "$root/usr/sbin/policy-rc.d" ] || fail "policy-rc.d is left behind"
+}
 
+install_and_look
 begun=$SECONDS
 driver remove --yes >"$work/remove" 2>&1 || { cat "$work/remove"; fail "kgpu driver remove"; }
 say "removed in $((SECONDS - begun)) s"
@@ -147,5 +151,7 @@ same_as_before removed
 ! driver verify >/dev/null 2>&1 || fail "kgpu driver verify finds a driver that is gone"
 say "the tree is as it was before"
 
+# shellcheck source=tests/driver/upgrade.sh
+. "$(dirname "$0")/upgrade.sh"
 # shellcheck source=tests/driver/container.sh
 . "$(dirname "$0")/container.sh"
