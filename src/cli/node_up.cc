@@ -72,6 +72,9 @@ Words DriverWords(const DriverOptions& options) {
   if (options.skips_packages) {
     words.emplace_back("--offline");
   }
+  if (options.gives_up) {
+    words.emplace_back("--no-way-back");
+  }
   return words;
 }
 
