@@ -60,7 +60,7 @@ class FileActions {
 // A child starts with no signal blocked or ignored, whatever our main blocked before.
 class Attributes {
  public:
-  Attributes() {
+  explicit Attributes(bool leads_session) {
     posix_spawnattr_init(&attributes_);
     sigset_t none;
     sigset_t all;
@@ -68,7 +68,9 @@ class Attributes {
     sigfillset(&all);
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    flags |= leads_session ? POSIX_SPAWN_SETSID : 0;
+    posix_spawnattr_setflags(&attributes_, static_cast<int16_t>(flags));
   }
   ~Attributes() { posix_spawnattr_destroy(&attributes_); }
   Attributes(const Attributes&) = delete;
@@ -95,7 +97,7 @@ StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnOptions& options) {
   const std::vector<char*> argv = Pointers(options.argv);
   const std::vector<char*> environment = Pointers(options.environment);
   FileActions actions;
-  const Attributes attributes;
+  const Attributes attributes(options.leads_session);
   pid_t pid = -1;
   int error = actions.Fill(options.fds);
   if (error == 0) {

@@ -25,6 +25,7 @@ struct SpawnOptions {
   // Descriptors the child gets, as {ours, number in the child}; all others are closed by exec.
   // 0, 1 and 2 are /dev/null, /dev/null and our stderr unless given here.
   std::vector<std::pair<int, int>> fds;
+  bool leads_session = false;  // of its own, without a terminal
 };
 
 class ChildProcess {

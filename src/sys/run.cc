@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/sys/session.h"
 
 namespace kgpu::sys {
 namespace {
@@ -97,37 +101,117 @@ int MillisecondsTo(Deadline deadline) {
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
 }
 
-// Until the program has ended and what it printed is read. A child of its own that keeps the pipes
-// open does not keep us.
-Status Collect(ChildProcess& child, UniqueFd out_fd, UniqueFd err_fd, const RunRequest& request,
-               RunResult& result) {
-  Stream out(std::move(out_fd), result.out, request);
-  Stream err(std::move(err_fd), result.err, request);
-  const Deadline deadline = std::chrono::steady_clock::now() + request.deadline;
-  bool has_ended = false;
-  while (!has_ended) {
-    std::array<pollfd, 3> waits{pollfd{child.pidfd(), POLLIN, 0}, pollfd{out.fd(), POLLIN, 0},
-                                pollfd{err.fd(), POLLIN, 0}};
-    const int left = MillisecondsTo(deadline);
-    if (poll(waits.data(), waits.size(), left) < 0 && errno != EINTR) {
+// Signals that tell us to end, held up while a program is ours to end first. They stay pending.
+class EndSignals {
+ public:
+  EndSignals() {
+    sigset_t set = {};
+    sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action = {};
+      if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
+        sigaddset(&set, signal);
+      }
+    }
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~EndSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+  // Becomes readable when one has come.
+  int fd() const { return fd_.get(); }
+
+ private:
+  sigset_t before_ = {};
+  UniqueFd fd_;
+};
+
+// Only one that is stuck in the kernel outlives SIGKILL for so long.
+constexpr std::chrono::milliseconds kKillWait{30'000};
+
+// What a program prints, until it has ended. A child of its own that keeps the pipes open does not
+// keep us.
+class Collection {
+ public:
+  Collection(ChildProcess& child, UniqueFd out_fd, UniqueFd err_fd, const RunRequest& request,
+             RunResult& result)
+      : child_(child),
+        request_(request),
+        result_(result),
+        out_(std::move(out_fd), result.out, request),
+        err_(std::move(err_fd), result.err, request) {}
+
+  // `told_fd`: readable when we are told to end; -1: nobody tells us.
+  Status ToItsEnd(int told_fd) {
+    const Deadline deadline = std::chrono::steady_clock::now() + request_.deadline;
+    bool has_ended = false;
+    while (!has_ended) {
+      std::vector<pollfd> ends = {{child_.pidfd(), POLLIN, 0}, {told_fd, POLLIN, 0}};
+      const bool is_late = MillisecondsTo(deadline) == 0;
+      RETURN_IF_ERROR(Turn(ends, deadline));
+      has_ended = (ends[0].revents & POLLIN) != 0;
+      if (!has_ended && (ends[1].revents & POLLIN) != 0) {
+        return MakeStatus(
+            StatusCode::kCancelled,
+            fmt::format("{}: was ended, as kgpu was told to end{}", request_.argv[0], End()));
+      }
+      if (!has_ended && is_late) {
+        return DeadlineExceeded("{}: did not end within {} s{}", request_.argv[0],
+                                static_cast<double>(request_.deadline.count()) / 1000, End());
+      }
+    }
+    out_.Finish();
+    err_.Finish();
+    if (const auto exit = child_.TryReap(); exit) {
+      result_.exit = *exit;
+    }
+    return OkStatus();
+  }
+
+  // Ends the program, with all that it started where it leads a session. For people: who is left.
+  std::string End() {
+    if (!request_.leads_session) {
+      (void)child_.Kill();
+      return "";
+    }
+    Session session(child_.pid());
+    SignalUntilOver(session, SIGTERM, request_.grace);
+    SignalUntilOver(session, SIGKILL, std::max(request_.grace, kKillWait));
+    (void)child_.TryReap();
+    return session.IsOver() ? "" : fmt::format("; still at work: {}", session.Names());
+  }
+
+ private:
+  void SignalUntilOver(Session& session, int signal, std::chrono::milliseconds wait) {
+    const Deadline until = std::chrono::steady_clock::now() + wait;
+    bool is_time = true;
+    for (session.Look(); !session.IsOver() && is_time; session.Look()) {
+      session.Signal(signal);
+      std::vector<pollfd> ends = session.Ends();
+      is_time = MillisecondsTo(until) > 0 && Turn(ends, until).ok();
+    }
+  }
+  // Waits for one of `ends`, for what is printed, or until then.
+  Status Turn(std::vector<pollfd>& ends, Deadline until) {
+    const size_t count = ends.size();
+    ends.push_back({out_.fd(), POLLIN, 0});
+    ends.push_back({err_.fd(), POLLIN, 0});
+    if (poll(ends.data(), ends.size(), MillisecondsTo(until)) < 0 && errno != EINTR) {
       return ErrnoStatus(errno, "wait for a program");
     }
-    has_ended = (waits[0].revents & POLLIN) != 0;
-    out.Drain();
-    err.Drain();
-    if (!has_ended && left == 0) {
-      RETURN_IF_ERROR(child.Kill());
-      return DeadlineExceeded("{}: did not end within {} s", request.argv[0],
-                              static_cast<double>(request.deadline.count()) / 1000);
-    }
+    ends.resize(count);
+    out_.Drain();
+    err_.Drain();
+    return OkStatus();
   }
-  out.Finish();
-  err.Finish();
-  if (const auto exit = child.TryReap(); exit) {
-    result.exit = *exit;
-  }
-  return OkStatus();
-}
+
+  ChildProcess& child_;
+  const RunRequest& request_;
+  RunResult& result_;
+  Stream out_;
+  Stream err_;
+};
 
 // posix_spawn can not change the root: the chroot program of our own file system does.
 StatusOr<std::vector<std::string>> InRoot(const RunRequest& request) {
@@ -166,11 +250,22 @@ StatusOr<RunResult> RealRunner::Run(const RunRequest& request) {
   ASSIGN_OR_RETURN(options.argv, InRoot(request));
   options.environment = request.environment;
   options.fds = {{out.write.get(), STDOUT_FILENO}, {err.write.get(), STDERR_FILENO}};
+  options.leads_session = request.leads_session;
+  std::optional<EndSignals> signals;
+  if (request.leads_session) {
+    signals.emplace();
+  }
   ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(options));
   out.write.Reset();
   err.write.Reset();
   RunResult result;
-  RETURN_IF_ERROR(Collect(child, std::move(out.read), std::move(err.read), request, result));
+  Collection collection(child, std::move(out.read), std::move(err.read), request, result);
+  if (const Status noted = request.on_start ? request.on_start(child.pid()) : OkStatus();
+      !noted.ok()) {
+    (void)collection.End();
+    return noted;
+  }
+  RETURN_IF_ERROR(collection.ToItsEnd(signals ? signals->fd() : -1));
   return result;
 }
 

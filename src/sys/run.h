@@ -27,6 +27,13 @@ struct RunRequest {
   // Told of each line of both streams when it has come, dropped ones too; without its end, which is
   // "\n" or "\r", and cut off past 4 KiB. Empty lines are not told.
   std::function<void(std::string_view line)> on_line{};
+  // For one that changes the host, with others that it starts: it leads a session of its own. At
+  // its deadline, and when we are told to end (SIGINT, SIGTERM, SIGHUP), they all are asked to end
+  // (SIGTERM), made to (SIGKILL) `grace` later and awaited; the signal reaches us after that.
+  bool leads_session = false;
+  std::chrono::milliseconds grace{10'000};
+  // Told when it has begun; after an error it is ended, and Run gives the error.
+  std::function<Status(pid_t pid)> on_start{};
 };
 
 struct RunResult {
@@ -44,7 +51,7 @@ class ProgramRunner {
  public:
   virtual ~ProgramRunner() = default;
   // A program that ends badly is a result, not an error. Errors: NotFound (no such program),
-  // PermissionDenied, DeadlineExceeded (it was killed).
+  // PermissionDenied, DeadlineExceeded (it was killed), Cancelled (we were told to end).
   virtual StatusOr<RunResult> Run(const RunRequest& request) = 0;
 };
 

@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
+#include <array>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "src/sys/session.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -103,6 +107,88 @@ TEST(RunTest, KillsAProgramPastItsDeadline) {
 
   EXPECT_THAT(runner.Run(request), StatusIs(StatusCode::kDeadlineExceeded,
                                             HasSubstr("/bin/sh: did not end within 0.03 s")));
+}
+
+// Whoever takes up orphans may not have seen its end yet.
+bool HasEnded(pid_t pid) {
+  const auto stat = StatOf(pid);
+  return !stat || stat->state == 'Z' || stat->state == 'X';
+}
+
+// Prints the pids of what it started, among them one that left the session.
+RunRequest FamilyThatLasts() {
+  RunRequest request = Shell(
+      "trap '' TERM; sleep 600 & echo $!; setsid sleep 601 & echo $!; echo ready; wait; wait; "
+      "wait");
+  request.leads_session = true;
+  request.grace = std::chrono::milliseconds(100);
+  return request;
+}
+
+TEST(RunTest, EndsWhatAProgramStartedAtItsDeadline) {
+  RealRunner runner;
+  RunRequest request = FamilyThatLasts();
+  std::vector<std::string> lines;
+  request.on_line = [&](std::string_view line) { lines.emplace_back(line); };
+  request.deadline = std::chrono::milliseconds(1);
+  while (lines.empty() || lines.back() != "ready") {  // the machine may be slow
+    lines.clear();
+    request.deadline *= 2;
+
+    EXPECT_THAT(runner.Run(request), StatusIs(StatusCode::kDeadlineExceeded));
+  }
+
+  ASSERT_THAT(lines, SizeIs(3));
+  for (const size_t i : {0, 1}) {
+    EXPECT_TRUE(HasEnded(std::stoi(lines[i]))) << lines[i];
+  }
+}
+
+TEST(RunTest, EndsAProgramWhoseBeginningCanNotBeNoted) {
+  RealRunner runner;
+  RunRequest request = FamilyThatLasts();
+  pid_t began = 0;
+  request.on_start = [&began](pid_t pid) {
+    began = pid;
+    return ResourceExhausted("no space");
+  };
+
+  EXPECT_THAT(runner.Run(request), StatusIs(StatusCode::kResourceExhausted, HasSubstr("no space")));
+
+  EXPECT_TRUE(HasEnded(began));
+}
+
+// Ends as a verb does: whatever it ran is gone before it is.
+TEST(RunTest, EndsItsProgramsBeforeItEndsByASignal) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t kgpu = fork();
+  if (kgpu == 0) {
+    RealRunner runner;
+    RunRequest request = FamilyThatLasts();
+    request.deadline = std::chrono::minutes(5);
+    request.on_line = [&ends](std::string_view line) {
+      const std::string text = std::string(line) + "\n";
+      (void)!write(ends[1], text.data(), text.size());
+    };
+    (void)runner.Run(request);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string told;
+  while (!told.ends_with("ready\n")) {
+    char byte = 0;
+    ASSERT_EQ(read(ends[0], &byte, 1), 1);
+    told += byte;
+  }
+  kill(kgpu, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(waitpid(kgpu, &status, 0), kgpu);
+  close(ends[0]);
+
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_TRUE(HasEnded(std::stoi(told)));
+  EXPECT_TRUE(HasEnded(std::stoi(told.substr(told.find('\n') + 1))));
 }
 
 TEST(RunTest, DoesNotWaitForAGrandchildWithThePipes) {
