@@ -21,7 +21,7 @@ bool IsThere(const Facts& facts, std::string_view name) {
 
 void NoControl(const Facts& facts, Findings& findings) {
   if (facts.driver.is_nvidia_live && !IsThere(facts, "nvidiactl")) {
-    findings.Add("nvidia is loaded, /dev/nvidiactl is not there", {"nvidia-modprobe -c 0"});
+    findings.Add("nvidia is loaded, /dev/nvidiactl is not there", {"nvidia-modprobe -c 255"});
   }
 }
 

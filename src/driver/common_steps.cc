@@ -19,6 +19,8 @@ constexpr std::string_view kNouveauText =
     "blacklist nova_core\n"
     "blacklist nova_drm\n";
 constexpr std::string_view kNouveauArguments = "rd.driver.blacklist=nouveau,nova_core";
+// More numbers in one call nvidia-modprobe does not take; one of them is nvidiactl's.
+constexpr size_t kMostNodes = 63;
 constexpr std::string_view kPersistence = "nvidia-persistenced.service";
 constexpr std::string_view kPersistenceFile = "/etc/systemd/system/nvidia-persistenced.service";
 
@@ -74,8 +76,11 @@ void AddLoading(const HostFacts& facts, Plan& plan) {
   }
   AddStep(plan, "load", "load the modules", pages::kPostInstall, LoadModules{ModulesToLoad(facts)});
   NoteOthersModules(facts, plan);
+  const std::string program = ProgramOr(facts, "nvidia-modprobe", "/usr/bin/nvidia-modprobe");
   AddCommand(plan, "device-nodes", "make the device nodes", pages::kPostInstall,
-             NodesCommand(facts, ProgramOr(facts, "nvidia-modprobe", "/usr/bin/nvidia-modprobe")));
+             GpuNodesCommand(facts.gpus.size(), program));
+  AddCommand(plan, "memory-nodes", "make the device nodes of the memory that GPUs and CPU share",
+             pages::kPostInstall, UvmNodesCommand(program));
 }
 
 void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
@@ -139,13 +144,18 @@ std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string
   return found.empty() ? std::string(usual) : found;
 }
 
-std::vector<std::string> NodesCommand(const HostFacts& facts, std::string program) {
-  std::vector<std::string> argv = {std::move(program)};
-  for (size_t minor = 0; minor < std::max<size_t>(facts.gpus.size(), 1); ++minor) {
+std::vector<std::string> GpuNodesCommand(size_t gpus, std::string program) {
+  // 255 is /dev/nvidiactl.
+  std::vector<std::string> argv = {std::move(program), "-c", "255"};
+  for (size_t minor = 0; minor < std::clamp<size_t>(gpus, 1, kMostNodes); ++minor) {
     argv.insert(argv.end(), {"-c", fmt::format("{}", minor)});
   }
-  argv.emplace_back("-u");
+  argv.emplace_back("-m");
   return argv;
+}
+
+std::vector<std::string> UvmNodesCommand(std::string program) {
+  return {std::move(program), "-u", "-c", "0"};
 }
 
 std::string PersistenceUnit(std::string_view program, std::string_view lines,

@@ -60,8 +60,12 @@ void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan);
 // The module built for the kernel, what AddClearing does, modules loaded, nodes, daemons,
 // verification.
 void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan);
-// Device nodes of all GPUs, by `program`, which is nvidia-modprobe.
-std::vector<std::string> NodesCommand(const HostFacts& facts, std::string program);
+// Device nodes of this many GPUs, of the driver itself and of nvidia-modeset, which is loaded, by
+// `program`, which is nvidia-modprobe. One GPU at least.
+std::vector<std::string> GpuNodesCommand(size_t gpus, std::string program);
+// Those of nvidia-uvm, by a call of its own: after -u the program takes -c for where the two
+// numbers of nvidia-uvm begin, and makes no node of a GPU.
+std::vector<std::string> UvmNodesCommand(std::string program);
 // The text of a unit of ours for nvidia-persistenced; `lines` go into its [Service] section, and it
 // starts after the unit `after`.
 std::string PersistenceUnit(std::string_view program, std::string_view lines = "",

@@ -52,6 +52,7 @@ std::string Joined(const std::vector<std::string>& words) {
 // Loads the modules now and at each start, as long as the kernel is the one they are built for.
 std::string ModulesUnitText(const Planning& planning) {
   const std::string& release = planning.facts.kernel.release;
+  const std::string program = fmt::format("{}/usr/bin/nvidia-modprobe", kFolder);
   return fmt::format(
       "# Written by kgpu.\n"
       "[Unit]\n"
@@ -68,11 +69,12 @@ std::string ModulesUnitText(const Planning& planning) {
       "ExecStart=/usr/sbin/insmod {0}/modules/{1}/nvidia-uvm.ko\n"
       "ExecStart=/usr/sbin/insmod {0}/modules/{1}/nvidia-modeset.ko\n"
       "ExecStart={2}\n"
+      "ExecStart={3}\n"
       "ExecStop=/usr/sbin/rmmod nvidia_modeset nvidia_uvm nvidia\n\n"
       "[Install]\n"
       "WantedBy=multi-user.target\n",
-      kFolder, release,
-      Joined(NodesCommand(planning.facts, fmt::format("{}/usr/bin/nvidia-modprobe", kFolder))));
+      kFolder, release, Joined(GpuNodesCommand(planning.facts.gpus.size(), program)),
+      Joined(UvmNodesCommand(program)));
 }
 
 void AddBuilding(Planning& planning, const std::string& image) {

@@ -199,7 +199,16 @@ void LookAtLoaded(const host::DriverFacts& facts, Look& look) {
   }
 }
 
-void LookAtNodes(Look& look) {
+// Made for a module that was loaded before, it may lead to another driver's devices now.
+void LookAtMajor(const host::DriverFacts& facts, const host::DeviceFile& node, Look& look) {
+  const auto major = facts.nvidia_majors.find("nvidia-uvm");
+  if (major != facts.nvidia_majors.end() && major->second != node.major) {
+    Fail(look, "{} has major {}, the module {}: nvidia-modprobe -u -c 0", node.path, node.major,
+         major->second);
+  }
+}
+
+void LookAtNodes(const host::DriverFacts& facts, Look& look) {
   const StatusOr<host::DeviceNodes> nodes = host::ReadDeviceNodes(look.root.host);
   if (!nodes.ok()) {
     Miss(look, "device nodes: {}", Message(nodes.status()));
@@ -215,10 +224,14 @@ void LookAtNodes(Look& look) {
   if (nodes->gpus.empty()) {
     missing.emplace_back("/dev/nvidia0");
   }
+  if (nodes->uvm) {
+    LookAtMajor(facts, *nodes->uvm, look);
+  }
   if (missing.empty()) {
     Pass(look, "device nodes of {} GPUs", nodes->gpus.size());
   } else {
-    Fail(look, "no {}: nvidia-modprobe -c 0 -u", Join(missing, ", "));
+    Fail(look, "no {}: nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0",
+         Join(missing, ", "));
   }
 }
 
@@ -244,8 +257,9 @@ Verified VerifyDriver(const Verify& wish, const host::DriverRoot& root,
     Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.wish.kernel);
     return std::move(look.seen);
   }
-  LookAtLoaded(host::ReadDriverFacts(root), look);
-  LookAtNodes(look);
+  const host::DriverFacts facts = host::ReadDriverFacts(root);
+  LookAtLoaded(facts, look);
+  LookAtNodes(facts, look);
   return std::move(look.seen);
 }
 

@@ -159,8 +159,17 @@ TEST_F(VerifyTest, FailsWhenTheLoadedModuleIsNotTheOneInstalled) {
 TEST_F(VerifyTest, FailsWithoutNodesOfTheRunningDriver) {
   StartKernel();
   host_.dir().MakeDir("dev");
-  EXPECT_THAT(Look().failed,
-              ElementsAre(HasSubstr("no /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia0")));
+  EXPECT_THAT(Look().failed, ElementsAre("no /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia0: "
+                                         "nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0"));
+}
+
+TEST_F(VerifyTest, FailsOverANodeOfAModuleThatWasLoadedBefore) {
+  StartKernel();
+  if (!host_.AddNodes(1)) {
+    GTEST_SKIP() << "device nodes can not be made here";
+  }
+  host_.dir().WriteFile("proc/devices", "Character devices:\n195 nvidia\n7 nvidia-uvm\n");
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("the module 7: nvidia-modprobe -u -c 0")));
 }
 
 TEST_F(VerifyTest, PassesARunningDriver) {

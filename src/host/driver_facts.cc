@@ -132,7 +132,7 @@ DriverVerdict ExplainSilentDriver(const DriverFacts& facts, LibraryAnswer answer
   if (!facts.has_control_node) {
     return {
         DriverState::kNotLoaded,
-        "The kernel module is loaded, but /dev/nvidiactl is not there: run nvidia-modprobe -c 0, "
+        "The kernel module is loaded, but /dev/nvidiactl is not there: run nvidia-modprobe -c 255, "
         "or mount the host's /dev where --host-root points."};
   }
   if (answer == LibraryAnswer::kDriverNotLoaded) {

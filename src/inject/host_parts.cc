@@ -39,7 +39,7 @@ void AddNodes(const host::DriverRoot& root, const device::Snapshot& snapshot,
   }
   if (!nodes.control) {
     parts.notes.emplace_back(
-        "/dev/nvidiactl is not there, no GPU can be opened without it: run nvidia-modprobe -c 0");
+        "/dev/nvidiactl is not there, no GPU can be opened without it: run nvidia-modprobe -c 255");
   }
   if (!nodes.uvm) {
     parts.notes.emplace_back(
