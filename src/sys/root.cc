@@ -137,7 +137,10 @@ StatusOr<std::string> Root::Resolve(std::string_view path) const {
   }
   std::string_view whole = *real;
   if (real_path_ != "/") {
-    if (!whole.starts_with(real_path_)) {
+    // "/a.new" does not lie below "/a".
+    const bool is_below = whole.starts_with(real_path_) &&
+                          (whole.size() == real_path_.size() || whole[real_path_.size()] == '/');
+    if (!is_below) {
       return Unavailable("resolve {}: {} was moved meanwhile", At(path), path_);
     }
     whole.remove_prefix(real_path_.size());

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -57,6 +59,14 @@ TEST_F(RootTest, ResolveFollowsEveryLink) {
   dir_.Symlink("usr/lib", "lib");
   EXPECT_THAT(root_.Resolve("lib/libcuda.so.1"), IsOkAndHolds("/usr/lib/libcuda.so.535.1"));
   EXPECT_THAT(root_.Resolve("/"), IsOkAndHolds("/"));
+}
+
+TEST_F(RootTest, ARootThatWasMovedIsNotTakenForOneBelowItself) {
+  dir_.WriteFile("driver/file", "");
+  const Root moved = Root::Open(dir_.At("driver")).value();
+  EXPECT_THAT(moved.Resolve("file"), IsOkAndHolds("/file"));
+  std::filesystem::rename(dir_.At("driver"), dir_.At("driver.new"));
+  EXPECT_THAT(moved.Resolve("file"), StatusIs(StatusCode::kUnavailable, HasSubstr("was moved")));
 }
 
 TEST_F(RootTest, ALinkThatPointsAtItselfIsAnErrorNotALoop) {
