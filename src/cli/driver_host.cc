@@ -21,8 +21,10 @@ StatusOr<sys::RunResult> TellingRunner::Run(const sys::RunRequest& request) {
 DriverHost::DriverHost(host::DriverRoot root)
     : root_(std::move(root)),
       progress_(DriverProgress::OnStandardError()),
-      runner_(progress_),
-      disk_(root_.host) {
+      disk_(root_.host),
+      notes_disk_(root_.host, sys::Durability::kMemory),
+      noting_runner_(plain_runner_, root_.host, notes_disk_),
+      runner_(noting_runner_, progress_) {
   if (auto found = packages::FindPackageManager(root_.host, runner_); found.ok()) {
     packages_ = *std::move(found);
   }
@@ -38,6 +40,12 @@ driver_install::Hands DriverHost::hands() {
     return driver::VerifyDriver(wish, root_, plain_runner_);
   };
   return {root_.host, disk_, runner_, packages_.get(), clock_, progress_, verify};
+}
+
+StatusOr<UniqueFd> DriverHost::Lock() {
+  ASSIGN_OR_RETURN(UniqueFd lock, driver_install::LockHost(hands()));
+  noting_runner_.BeginNoting();
+  return lock;
 }
 
 bool DriverHost::IsRunningSystem() const {

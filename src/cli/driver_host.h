@@ -10,6 +10,7 @@
 #include "src/cli/driver_progress.h"
 #include "src/cli/driver_request.h"
 #include "src/driver_install/carry_out.h"
+#include "src/driver_install/running_program.h"
 #include "src/engine/disk.h"
 #include "src/host/driver_root.h"
 #include "src/packages/package_manager.h"
@@ -20,12 +21,13 @@ namespace kgpu::cli {
 // Tells the lines of every program that runs, also of those that a package manager starts.
 class TellingRunner final : public sys::ProgramRunner {
  public:
-  explicit TellingRunner(driver_install::Progress& progress) : progress_(progress) {}
+  TellingRunner(sys::ProgramRunner& runner, driver_install::Progress& progress)
+      : runner_(runner), progress_(progress) {}
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override;
 
  private:
+  sys::ProgramRunner& runner_;
   driver_install::Progress& progress_;
-  sys::RealRunner runner_;
 };
 
 // Owns all parts; not to be moved once made, since they refer to each other.
@@ -41,6 +43,8 @@ class DriverHost {
   sys::ProgramRunner& runner() { return plain_runner_; }
   DriverProgress& progress() { return progress_; }
   driver_install::Hands hands();
+  // As driver_install::LockHost; from then on the programs of hands() are noted on the host.
+  StatusOr<UniqueFd> Lock();
   // Whether its root is that of the system that runs, and not an image or a chroot.
   bool IsRunningSystem() const;
 
@@ -51,8 +55,10 @@ class DriverHost {
   RealClock clock_;
   DriverProgress progress_;
   sys::RealRunner plain_runner_;
-  TellingRunner runner_;
   engine::HostDisk disk_;
+  engine::HostDisk notes_disk_;  // of what a power cut ends anyway
+  driver_install::NotingRunner noting_runner_;
+  TellingRunner runner_;
   std::unique_ptr<packages::PackageManager> packages_;  // null: it has none that we know
 };
 

@@ -169,7 +169,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
     return DryRun(options, format, *host);
   }
   const driver_install::Hands hands = host->hands();
-  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
   if (journal && journal->phase == Phase::kGoingBack) {
     // What was half taken back comes first: what is planned then sees the host as it was.
@@ -213,7 +213,7 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinish
   }
   RETURN_IF_ERROR(Agree(options, fmt::format("Take driver {} back?", asked.plan.version)));
   const driver_install::Hands hands = host->hands();
-  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
   ASSIGN_OR_RETURN(const Journal journal, ToTakeBack(root, only_unfinished));
   if (journal.began != asked.began || journal.plan != asked.plan) {
     return Unavailable("another kgpu put driver {} in place of {} meanwhile: look, and call again",

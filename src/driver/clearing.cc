@@ -78,6 +78,7 @@ void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan) {
   if (std::vector<std::string> command = InitramfsCommand(facts); !command.empty()) {
     AddCommand(plan, "initramfs", "build the initial RAM disk again, without nouveau", traits.page,
                std::move(command));
+    LetItBuild(plan);
   }
   AddEnrolment(facts, traits, plan);
   if (!facts.kernel.is_running) {

@@ -29,6 +29,7 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
     // On the way back this is the last step: by then what nouveau was kept off with is gone.
     AddCommand(plan, "initramfs-back", "build the initial RAM disk again when all is taken back",
                traits.page, {}, std::move(command));
+    LetItBuild(plan);
   }
   AddNouveauFile(traits, plan);
   if (facts.bootloader == "grubby" && IsRivalLoaded(facts)) {
@@ -37,6 +38,7 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
                traits.page,
                {grubby, "--update-kernel=ALL", fmt::format("--args={}", kNouveauArguments)},
                {grubby, "--update-kernel=ALL", fmt::format("--remove-args={}", kNouveauArguments)});
+    LetItBuild(plan);
   }
 }
 
@@ -125,6 +127,14 @@ void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::st
   AddStep(plan, id, title, source, std::move(run));
 }
 
+void LetItBuild(Plan& plan) {
+  constexpr std::chrono::minutes kForBuilding{60};
+  if (auto* run = std::get_if<RunCommand>(&plan.steps.back().deed); run != nullptr) {
+    run->command.deadline = kForBuilding;
+    run->undo.deadline = kForBuilding;
+  }
+}
+
 std::vector<std::string> InitramfsCommand(const HostFacts& facts) {
   const std::string program = facts.initramfs.empty() ? "" : facts.Program(facts.initramfs);
   if (program.empty()) {
@@ -191,6 +201,7 @@ void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan) {
     AddCommand(
         plan, "build", "build the modules for the kernel", traits.page,
         {ProgramOr(facts, "dkms", "/usr/sbin/dkms"), "autoinstall", "-k", facts.kernel.release});
+    LetItBuild(plan);
   }
   if (!traits.is_cleared) {
     AddClearing(facts, traits, plan);

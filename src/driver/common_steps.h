@@ -16,6 +16,8 @@ void AddStep(Plan& plan, std::string_view id, std::string_view title, std::strin
              Deed deed);
 void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
                 std::vector<std::string> argv, std::vector<std::string> undo = {});
+// For the last command of the plan: modules or an image are built, also for several kernels.
+void LetItBuild(Plan& plan);
 
 // What a distribution's planner says of its packages.
 struct Traits {

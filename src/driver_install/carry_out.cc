@@ -5,6 +5,7 @@
 
 #include "src/base/status_macros.h"
 #include "src/driver_install/deeds.h"
+#include "src/driver_install/running_program.h"
 #include "src/driver_install/work.h"
 #include "src/engine/lock.h"
 #include "src/packages/service_policy.h"
@@ -304,6 +305,7 @@ StatusOr<UniqueFd> LockHost(const Hands& hands) {
                    engine::LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu"));
   RETURN_IF_ERROR(packages::RemoveOurPolicy(hands.host));
   RETURN_IF_ERROR(hands.disk.Tidy(std::string(kJournalFile)));
+  RETURN_IF_ERROR(AwaitProgram(hands.host, hands.disk, hands.progress, kProgramWait));
   return lock;
 }
 

@@ -68,7 +68,8 @@ struct Outcome {
   bool lacks = false;               // taken back, but for something that was here before
 };
 
-// Only one at a time may work on a host. Errors: Unavailable (another does), and those of making
+// Only one at a time may work on a host; what an earlier one that was killed left at work is waited
+// for. Errors: Unavailable (another does, or a program of that one still), and those of making
 // /var/lib/kgpu.
 StatusOr<UniqueFd> LockHost(const Hands& hands);
 
