@@ -86,7 +86,10 @@ std::string OutcomeText(const Outcome& outcome, std::string_view version) {
           outcome.resumes_itself ? "It goes on by itself then." : "Then: kgpu driver install");
       break;
     case Result::kNeedsPerson:
-      fmt::format_to(put, "not done yet: {}\nThen: kgpu driver install\n", outcome.text);
+      fmt::format_to(put, "not done yet: {}\n{}\n", outcome.text,
+                     outcome.resumes_itself
+                         ? "It goes on by itself at the restart, once it is done."
+                         : "Then: kgpu driver install");
       break;
     case Result::kTakenBack:
       fmt::format_to(

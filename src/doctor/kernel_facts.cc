@@ -7,6 +7,7 @@
 #include "src/cuda/version.h"
 #include "src/doctor/facts.h"
 #include "src/engine/find.h"
+#include "src/host/enrolled_keys.h"
 
 namespace kgpu::doctor {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 constexpr std::string_view kSigned = "~Module signature appended~\n";
 constexpr std::string_view kSecureBoot =
     "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
-constexpr std::string_view kVariables = "sys/firmware/efi/efivars";
-constexpr std::string_view kWholeList = "sys/firmware/efi/mok-variables/MokListRT";
 // The last one is what a plan of the driver makes where there is no DKMS.
 constexpr std::array<std::string_view, 3> kKeys = {
     "var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub", "var/lib/kgpu/signing/module.der"};
@@ -141,26 +140,6 @@ void ReadCompilers(Sight& sight, KernelFacts& facts) {
   }
 }
 
-// The keys that shim knows. A list too long for one variable is cut, and goes on in MokListRT1 and
-// so on; the kernel has the whole of it in a file that only root may read.
-std::optional<std::string> ReadEnrolled(Sight& sight) {
-  const StatusOr<std::string> whole = sight.host().ReadFile(kWholeList);
-  if (whole.ok()) {
-    return *whole;
-  }
-  const StatusOr<std::vector<std::string>> names = sight.host().ListDir(kVariables);
-  std::optional<std::string> list;
-  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-    const std::optional<std::string> part = name.starts_with("MokListRT")
-                                                ? sight.Text(fmt::format("{}/{}", kVariables, name))
-                                                : std::nullopt;
-    if (part) {
-      list = list.value_or("") + *part;
-    }
-  }
-  return list;
-}
-
 // Four bytes of attributes stand before a variable's value. Source: efivarfs of the kernel.
 void ReadSigning(Sight& sight, KernelFacts& facts) {
   if (const std::optional<std::string> value = sight.Text(kSecureBoot); value && !value->empty()) {
@@ -171,7 +150,7 @@ void ReadSigning(Sight& sight, KernelFacts& facts) {
     const std::optional<std::string> key = sight.Text(path);
     if (key && !key->empty()) {
       facts.key_file = fmt::format("/{}", path);
-      const std::optional<std::string> enrolled = ReadEnrolled(sight);
+      const std::optional<std::string> enrolled = host::EnrolledKeys(sight.host());
       if (enrolled) {
         facts.is_key_enrolled = enrolled->find(*key) != std::string::npos;
       } else if (facts.secure_boot.value_or(false)) {

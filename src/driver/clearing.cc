@@ -31,12 +31,14 @@ void AddEnrolment(const HostFacts& facts, const Traits& traits, Plan& plan) {
   const std::string key(traits.mok_key.empty() ? "/var/lib/dkms/mok.pub" : traits.mok_key);
   AddStep(plan, "enrol-key", "let the firmware trust the key the module is signed with",
           pages::kSecureBoot,
-          AskPerson{fmt::format(
-              "Secure Boot is on: only a module signed with a key that the firmware trusts is "
-              "loaded. Run `mokutil --import {}`, give it a password for one use, restart the "
-              "host, and at the blue screen (MokManager) choose \"Enroll MOK\" and give the "
-              "password again.",
-              key)});
+          AskPerson{
+              .text = fmt::format(
+                  "Secure Boot is on: only a module signed with a key that the firmware trusts is "
+                  "loaded. Run `mokutil --import {}`, give it a password for one use, restart the "
+                  "host, and at the blue screen (MokManager) choose \"Enroll MOK\" and give the "
+                  "password again.",
+                  key),
+              .key = key});
 }
 
 void AddUnloading(const HostFacts& facts, Plan& plan) {

@@ -98,6 +98,7 @@ struct Reboot {
 // until the state shows it done.
 struct AskPerson {
   std::string text;
+  std::string key{};  // the certificate that is enrolled then; empty: there is nothing to look at
   bool operator==(const AskPerson&) const = default;
 };
 

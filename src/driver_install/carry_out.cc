@@ -88,10 +88,8 @@ StatusOr<Next> Run::DoStep(size_t index) {
     record.state = StepState::kDoing;
     RETURN_IF_ERROR(Save());
     ASSIGN_OR_RETURN(next, Do(work));
-  } else if (options_.is_unattended ||
-             !std::holds_alternative<driver::AskPerson>(work.step().deed)) {
-    // Begun by a run before this one. A person who calls again has done what was asked for; that
-    // the host was restarted says nothing of it.
+  } else if (!IsTakenOnTrust(work)) {
+    // Begun by a run before this one.
     ASSIGN_OR_RETURN(next, Do(work));
   }
   if (next != Next::kGoOn) {

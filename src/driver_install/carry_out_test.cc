@@ -198,6 +198,44 @@ TEST(CarryOutTest, NobodyIsTakenToHaveDoneWhatAPersonWasAskedFor) {
   EXPECT_FALSE(world.host().Exists("/etc/a"));
 }
 
+// A host that was restarted, perhaps for something else, perhaps with the key refused.
+TEST(CarryOutTest, LooksWhetherAKeyIsEnrolledBeforeItGoesOn) {
+  const World world;
+  const auto before = world.Tree();
+  world.dir().WriteFile("host/sys/firmware/efi/mok-variables/MokListRT", "others");
+  const driver::Plan plan =
+      PlanOf({driver::WriteFile{"/var/lib/dkms-mok.pub", "our key", 0644},
+              driver::AskPerson{.text = "enrol the key", .key = "/var/lib/dkms-mok.pub"},
+              driver::WriteFile{"/etc/a", "a", 0644}});
+  for (const bool is_unattended : {false, true, false}) {
+    OneRun run(world);
+    run.options().is_unattended = is_unattended;
+    const auto journal = ReadJournal(world.host());
+    ASSERT_OK(journal);
+
+    const auto outcome = journal->has_value() ? run.GoOn() : run.Begin(plan);
+
+    ASSERT_OK(outcome);
+    EXPECT_EQ(outcome->result, Result::kNeedsPerson);
+    EXPECT_TRUE(outcome->resumes_itself);
+  }
+  EXPECT_TRUE(world.host().Exists("/etc/systemd/system/kgpu-driver-resume.service"));
+  world.dir().WriteFile("host/sys/firmware/efi/mok-variables/MokListRT", "others, our key, more");
+  OneRun unit(world);
+  unit.options().is_unattended = true;
+
+  const auto outcome = unit.GoOn();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kDone);
+  EXPECT_TRUE(world.host().Exists("/etc/a"));
+  EXPECT_FALSE(world.host().Exists("/etc/systemd/system/kgpu-driver-resume.service"));
+  OneRun back(world);
+  ASSERT_OK(back.Undo());
+  std::filesystem::remove_all(world.dir().At("host/sys"));
+  EXPECT_EQ(world.Tree(), before);
+}
+
 TEST(CarryOutTest, AUnitThatDoesNotStartAgainHoldsUpNothing) {
   const World world;
   world.dir().MakeDir("host/etc");

@@ -97,7 +97,10 @@ struct Looker {
   Status operator()(const UnloadModules& unload) const { return LookBeforeUnload(work, unload); }
   Status operator()(const LoadModules& load) const { return LookBeforeLoad(work, load); }
   Status operator()(const Reboot&) const { return LookBeforeReboot(work); }
-  Status operator()(const AskPerson&) const { return OkStatus(); }
+  Status operator()(const AskPerson&) const {
+    LookBeforeUnit(work);
+    return OkStatus();
+  }
   Status operator()(const Verify&) const { return OkStatus(); }
   Status operator()(const RemovePackages& packages) const {
     return LookBeforeRemoval(work, packages);
@@ -132,10 +135,7 @@ struct Doer {
   StatusOr<Next> operator()(const UnloadModules&) const { return GoOn(DoUnload(work)); }
   StatusOr<Next> operator()(const LoadModules& load) const { return GoOn(DoLoad(work, load)); }
   StatusOr<Next> operator()(const Reboot& reboot) const { return DoReboot(work, reboot); }
-  StatusOr<Next> operator()(const AskPerson& ask) const {
-    work.outcome().text = ask.text;
-    return Next::kPerson;
-  }
+  StatusOr<Next> operator()(const AskPerson& ask) const { return DoAsk(work, ask); }
   StatusOr<Next> operator()(const Verify& wish) const { return GoOn(DoVerify(work, wish)); }
   StatusOr<Next> operator()(const RemovePackages&) const { return GoOn(DoRemoval(work)); }
 };
@@ -164,15 +164,8 @@ struct Undoer {
   Status operator()(const StartUnits&) const { return UndoStart(work); }
   Status operator()(const UnloadModules&) const { return UndoUnload(work); }
   Status operator()(const LoadModules&) const { return UndoLoad(work); }
-  Status operator()(const Reboot&) const {
-    RETURN_IF_ERROR(RemoveResumeUnit(work.hands()));
-    const auto& folders = work.record().folders;
-    for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
-      RETURN_IF_ERROR(work.hands().disk.RemoveFolder(*folder));
-    }
-    return OkStatus();
-  }
-  Status operator()(const AskPerson&) const { return OkStatus(); }
+  Status operator()(const Reboot&) const { return UndoUnit(work); }
+  Status operator()(const AskPerson&) const { return UndoUnit(work); }
   Status operator()(const Verify&) const { return OkStatus(); }
   Status operator()(const RemovePackages& packages) const { return UndoRemoval(work, packages); }
 };
@@ -197,6 +190,12 @@ Status LookBefore(Work& work) {
     work.record().boot_id = BootId(work.host());
   }
   return std::visit(Looker{work}, work.step().deed);
+}
+
+bool IsTakenOnTrust(const Work& work) {
+  const auto* ask = std::get_if<AskPerson>(&work.step().deed);
+  return ask != nullptr && !work.options().is_unattended &&
+         !IsAnswered(work.host(), *ask).has_value();
 }
 
 bool IsLost(const Work& work) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/base/status.h"
@@ -28,6 +29,9 @@ Status Undo(Work& work);
 bool IsLost(const Work& work);
 // As LookBefore, for a step that is lost: what this boot brought besides is noted, too.
 Status LookAgain(Work& work);
+
+// Whether the step asked a person before, who calls again, and nothing shows whether it was done.
+bool IsTakenOnTrust(const Work& work);
 
 // One file for each kind.
 Status LookBeforeFile(Work& work, const std::string& path, bool follows);
@@ -68,6 +72,13 @@ StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot);
 // What stood still for the deed goes on again when all other steps are taken back: the driver that
 // it needs is there then.
 bool ComesBackLast(const driver::Deed& deed);
+// Nothing: it can not be looked at.
+std::optional<bool> IsAnswered(const sys::Root& host, const driver::AskPerson& ask);
+// Done already, or waits for a person; a restart belongs to it, which a unit goes on after.
+StatusOr<Next> DoAsk(Work& work, const driver::AskPerson& ask);
+// Of the unit that goes on: the folders made for it.
+void LookBeforeUnit(Work& work);
+Status UndoUnit(Work& work);
 // Takes the unit away that goes on after a restart.
 Status RemoveResumeUnit(const Hands& hands);
 

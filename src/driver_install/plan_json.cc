@@ -90,7 +90,9 @@ struct ToJson {
   json::object operator()(const Reboot& reboot) const {
     return {{"reason", doc::View(reboot.reason)}};
   }
-  json::object operator()(const AskPerson& ask) const { return {{"text", doc::View(ask.text)}}; }
+  json::object operator()(const AskPerson& ask) const {
+    return {{"text", doc::View(ask.text)}, {"key", doc::View(ask.key)}};
+  }
   json::object operator()(const Verify& verify) const {
     return {{"version", doc::View(verify.version)}, {"kernel", doc::View(verify.kernel)}};
   }
@@ -132,7 +134,8 @@ Deed ReadReboot(doc::Fields& fields) {
   return Reboot{fields.Text("reason")};
 }
 Deed ReadAsk(doc::Fields& fields) {
-  return AskPerson{fields.Text("text")};
+  return AskPerson{.text = fields.Text("text"),
+                   .key = fields.Has("key") ? fields.Text("key") : std::string()};
 }
 Deed ReadRemovePackages(doc::Fields& fields) {
   return RemovePackages{.names = fields.Texts("names"), .is_kept = fields.Bool("isKept")};

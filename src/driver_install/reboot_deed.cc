@@ -3,6 +3,7 @@
 #include "src/base/strings.h"
 #include "src/driver_install/deeds.h"
 #include "src/engine/find.h"
+#include "src/host/enrolled_keys.h"
 #include "src/sys/unit_text.h"
 
 namespace kgpu::driver_install {
@@ -26,7 +27,12 @@ std::string UnitText(const std::vector<std::string>& command) {
        .command = command});
 }
 
-Status WriteResumeUnit(Work& work) {
+// Where one can go on.
+Status PutResumeUnit(Work& work) {
+  if (work.options().resume_command.empty() || !engine::HasSystemd(work.host())) {
+    return OkStatus();
+  }
+  work.outcome().resumes_itself = true;
   engine::Disk& disk = work.hands().disk;
   for (const std::string& folder : work.record().folders) {
     RETURN_IF_ERROR(disk.MakeFolder(folder));
@@ -52,7 +58,36 @@ Status LookBeforeReboot(Work& work) {
         "{}: can not be read, and without it a restart of the host is not seen",
         work.host().At("/proc/sys/kernel/random/boot_id"));
   }
+  LookBeforeUnit(work);
+  return OkStatus();
+}
+
+void LookBeforeUnit(Work& work) {
   work.record().folders = MissingFolders(work.host(), std::string(kWanted));
+}
+
+std::optional<bool> IsAnswered(const sys::Root& host, const driver::AskPerson& ask) {
+  return ask.key.empty() ? std::nullopt : host::IsKeyEnrolled(host, ask.key);
+}
+
+StatusOr<Next> DoAsk(Work& work, const driver::AskPerson& ask) {
+  const std::optional<bool> is_answered = IsAnswered(work.host(), ask);
+  if (is_answered.value_or(false)) {
+    return Next::kGoOn;
+  }
+  if (is_answered.has_value()) {  // else nobody could go on but the person
+    RETURN_IF_ERROR(PutResumeUnit(work));
+  }
+  work.outcome().text = ask.text;
+  return Next::kPerson;
+}
+
+Status UndoUnit(Work& work) {
+  RETURN_IF_ERROR(RemoveResumeUnit(work.hands()));
+  const auto& folders = work.record().folders;
+  for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
+    RETURN_IF_ERROR(work.hands().disk.RemoveFolder(*folder));
+  }
   return OkStatus();
 }
 
@@ -60,10 +95,7 @@ StatusOr<Next> DoReboot(Work& work, const driver::Reboot& reboot) {
   if (BootId(work.host()) != work.record().boot_id) {
     return Next::kGoOn;
   }
-  if (!work.options().resume_command.empty() && engine::HasSystemd(work.host())) {
-    RETURN_IF_ERROR(WriteResumeUnit(work));
-    work.outcome().resumes_itself = true;
-  }
+  RETURN_IF_ERROR(PutResumeUnit(work));
   work.outcome().text = fmt::format("restart the host: {}", reboot.reason);
   return Next::kReboot;
 }

@@ -97,10 +97,9 @@ TEST_F(RunningProgramTest, IsWaitedForWhenKgpuWasKilled) {
   const pid_t leader = KillAtWork();
   EXPECT_TRUE(IsNoted());
 
-  EXPECT_THAT(Await(kNoWait),
-              StatusIs(StatusCode::kUnavailable,
-                       AllOf(HasSubstr("exec sleep 600"),
-                             HasSubstr(fmt::format("sleep (process {})", leader)))));
+  EXPECT_THAT(Await(kNoWait), StatusIs(StatusCode::kUnavailable,
+                                       AllOf(HasSubstr("exec sleep 600"),
+                                             HasSubstr(fmt::format("(process {})", leader)))));
   EXPECT_THAT(progress_.lines(), Contains(HasSubstr("waiting for")));
   EXPECT_TRUE(IsNoted());
   kill(leader, SIGTERM);
