@@ -212,7 +212,7 @@ driver::Verified VerifyFolder(const driver::Verify& wish, const sys::Root& host,
   const auto root = HasKernel(host) ? host::OpenDriverRoot(host.path(), folder, "")
                                     : host::OpenDriverRoot(host.At(folder), "", "");
   if (root.ok()) {
-    return driver::VerifyDriver(wish, *root, runner);
+    return driver::VerifyDriver(wish, {}, *root, runner);
   }
   driver::Verified seen;
   seen.failed.emplace_back(Message(root.status()));

@@ -37,7 +37,7 @@ StatusOr<std::unique_ptr<DriverHost>> DriverHost::Open(const DriverOptions& opti
 
 driver_install::Hands DriverHost::hands() {
   const auto verify = [this](const driver::Verify& wish) {
-    return driver::VerifyDriver(wish, root_, plain_runner_);
+    return driver::VerifyDriver(wish, {}, root_, plain_runner_);
   };
   return {root_.host, disk_, runner_, packages_.get(), clock_, progress_, verify};
 }

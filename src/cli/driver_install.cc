@@ -13,11 +13,11 @@
 #include "src/cli/driver_container.h"
 #include "src/cli/driver_host.h"
 #include "src/cli/driver_request.h"
+#include "src/cli/driver_verify.h"
 #include "src/cli/driver_view.h"
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
 #include "src/cli/output.h"
-#include "src/driver/verify.h"
 #include "src/driver/view.h"
 #include "src/sys/systemctl.h"
 
@@ -99,28 +99,15 @@ StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& vers
   return code;
 }
 
-// Another driver than the one that is installed is not brought over it.
-Status CheckSameWish(const InstallOptions& options, const Journal& journal) {
-  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options.driver));
-  const bool is_other = !request.version.empty() &&
-                        !driver::IsVersion(journal.plan.version, request.version) &&
-                        !driver::IsVersion(request.version, journal.plan.version);
-  if (!is_other) {
-    return OkStatus();
-  }
-  return FailedPrecondition(
-      "driver {} is here, {} by kgpu: take it back before another one comes: kgpu driver remove",
-      journal.plan.version, driver_install::ToString(journal.phase));
-}
-
 StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, OutputFormat format,
                         DriverHost& host) {
-  RETURN_IF_ERROR(CheckSameWish(options, journal));
+  RETURN_IF_ERROR(CheckSameWish(options.driver, journal, host));
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
-  if (journal.phase == Phase::kInstalling) {
-    PrintNote(JournalText(journal));
-    RETURN_IF_ERROR(Agree(options, "Go on with it?"));
+  if (journal.phase == Phase::kInstalled) {
+    return End(LookAgain(options.driver, journal, work, host), journal.plan.version, format, host);
   }
+  PrintNote(JournalText(journal));
+  RETURN_IF_ERROR(Agree(options, "Go on with it?"));
   const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
   return End(outcome, journal.plan.version, format, host);
 }
@@ -146,6 +133,7 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
 StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, DriverHost& host) {
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host.root().host));
   if (journal) {
+    RETURN_IF_ERROR(CheckSameWish(options.driver, *journal, host));
     PrintNote(JournalText(*journal));
     return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
   }
@@ -224,23 +212,6 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinish
   return End(outcome, journal.plan.version, format, *host);
 }
 
-StatusOr<ExitCode> RunVerify(const InstallOptions& options) {
-  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
-  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
-  driver::Verify wish{.version = options.driver.version, .kernel = options.driver.kernel};
-  if (journal && wish.version.empty()) {
-    wish.version = journal->plan.version;
-  }
-  if (journal && wish.kernel.empty() && !host->IsRunningSystem()) {
-    wish.kernel = journal->plan.kernel;  // else the one that runs now, which may be a newer one
-  }
-  const driver::Verified seen = driver::VerifyDriver(wish, host->root(), host->runner());
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? VerifiedText(seen)
-                                                          : Render(VerifiedJson(seen), format)));
-  return seen.failed.empty() ? ExitCode::kOk : ExitCode::kUnhealthy;
-}
-
 void AddRunFlags(CLI::App& verb, InstallOptions& options) {
   verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps, change nothing");
   verb.add_flag("-y,--yes", options.is_yes, "Do not ask");
@@ -309,27 +280,11 @@ void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
   verbs.OnRun(*verb, [options] { return RunTakeBack(*options, true); });
 }
 
-void AddVerifyVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<InstallOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "verify", "Look whether the driver is there whole: module, libraries, nodes, versions");
-  verb->footer(
-      "Without flags what kgpu installed, else any version for the running kernel. Exits 7 when\n"
-      "something is wrong.\n\n"
-      "  kgpu driver verify\n"
-      "  kgpu driver verify --version 580 --kernel 6.1.0-56-amd64 --output json");
-  AddDriverHostFlags(*verb, options->driver);
-  verb->add_option("--version", options->driver.version, "A version or branch that it must be")
-      ->type_name("VERSION");
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunVerify(*options); });
-}
-
 }  // namespace
 
 void AddDriverInstallVerbs(CLI::App& group, VerbRegistrar& verbs) {
   AddInstallVerb(group, verbs);
-  AddVerifyVerb(group, verbs);
+  AddDriverVerifyVerb(group, verbs);
   AddRemoveVerb(group, verbs);
   AddRollbackVerb(group, verbs);
 }

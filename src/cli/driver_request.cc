@@ -13,6 +13,11 @@
 #include "src/packages/package_manager.h"
 
 namespace kgpu::cli {
+namespace {
+
+constexpr char kWanted[] = "What is wanted";
+
+}  // namespace
 
 void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
   verb.add_option("--host-root", options.host_root,
@@ -24,47 +29,50 @@ void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
       ->type_name("RELEASE");
 }
 
-void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
-  const std::string group = "What is wanted";
+void AddDriverDemandFlags(CLI::App& verb, DriverOptions& options) {
   verb.add_option("--cuda", options.cuda, "The least CUDA that the driver must have, e.g. 12.4")
       ->type_name("VERSION")
-      ->group(group);
+      ->group(kWanted);
   CLI::Option* version =
       verb.add_option("--version", options.version, "A whole version of the driver, e.g. 580.95.05")
           ->type_name("VERSION")
-          ->group(group);
+          ->group(kWanted);
   verb.add_option("--branch", options.branch, "A branch of the driver, e.g. 580")
       ->type_name("BRANCH")
-      ->group(group)
+      ->group(kWanted)
       ->excludes(version);
   verb.add_option("--module", options.module_kind, "Kernel modules: open, proprietary or auto")
       ->type_name("KIND")
-      ->group(group)
+      ->group(kWanted)
       ->capture_default_str();
+}
+
+void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
+  AddDriverDemandFlags(verb, options);
   verb.add_option("--source", options.source,
                   "Where from: distribution, nvidia (its repository), precompiled, auto, or a file "
                   "of the host: FILE.run, FILE.deb, FILE.rpm")
       ->type_name("SOURCE")
-      ->group(group)
+      ->group(kWanted)
       ->capture_default_str();
   verb.add_option("--gpu", options.gpu,
                   "Plan for GPUs that are not here yet: kepler, maxwell, pascal, volta, turing, "
                   "ampere, ada, hopper, blackwell, rubin")
       ->type_name("GENERATION")
-      ->group(group);
+      ->group(kWanted);
   verb.add_option("--driver-toolkit", options.toolkit_image,
                   "RHCOS: the Driver Toolkit image of its release, in which FILE.run is built")
       ->type_name("IMAGE")
-      ->group(group);
+      ->group(kWanted);
   verb.add_flag("--display", options.has_display,
                 "A display is to be drawn on: its packages, and a file for the X server")
-      ->group(group);
+      ->group(kWanted);
   verb.add_flag("--no-way-back", options.gives_up,
                 "Another driver gives way also where it could not be brought back")
-      ->group(group);
+      ->group(kWanted);
   verb.add_flag("--offline", options.skips_packages,
                 "Do not ask the package manager whether the packages can be had")
-      ->group(group);
+      ->group(kWanted);
 }
 
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {

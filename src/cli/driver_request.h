@@ -36,7 +36,9 @@ struct DriverOptions {
 
 // --host-root and --kernel, for every verb; `options` outlives the parse.
 void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
-// What is wanted: --cuda, --version, --branch, --module, --source, --gpu and so on.
+// What a driver that is here can be asked for, too: --cuda, --version, --branch, --module.
+void AddDriverDemandFlags(CLI::App& verb, DriverOptions& options);
+// What is wanted: those, and --source, --gpu and so on.
 void AddDriverWishFlags(CLI::App& verb, DriverOptions& options);
 
 // Errors: InvalidArgument, naming the flag.

@@ -216,17 +216,6 @@ void ReadUsers(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& fac
   facts.holders = FindGpuHolders(host);
 }
 
-StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path) {
-  ASSIGN_OR_RETURN(const UniqueFd fd, host.OpenFile(path, O_RDONLY));
-  std::string head(kFileHeadLimit, '\0');
-  const ssize_t count = TEMP_FAILURE_RETRY(pread(fd.get(), head.data(), head.size(), 0));
-  if (count < 0) {
-    return ErrnoStatus(errno, fmt::format("read {}", host.At(path)));
-  }
-  head.resize(static_cast<size_t>(count));
-  return ParseDriverFile(path.starts_with('/') ? path : fmt::format("/{}", path), head);
-}
-
 void ReadSpace(const sys::Root& host, HostFacts& facts) {
   using Space = struct statvfs;
   for (const char* folder : {"/usr", "/var", "/boot"}) {
@@ -245,6 +234,17 @@ std::string HostFacts::Program(std::string_view name) const {
   const auto found = std::ranges::find_if(
       programs, [&end](const std::string& path) { return path.ends_with(end); });
   return found == programs.end() ? "" : *found;
+}
+
+StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd fd, host.OpenFile(path, O_RDONLY));
+  std::string head(kFileHeadLimit, '\0');
+  const ssize_t count = TEMP_FAILURE_RETRY(pread(fd.get(), head.data(), head.size(), 0));
+  if (count < 0) {
+    return ErrnoStatus(errno, fmt::format("read {}", host.At(path)));
+  }
+  head.resize(static_cast<size_t>(count));
+  return ParseDriverFile(path.starts_with('/') ? path : fmt::format("/{}", path), head);
 }
 
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,

@@ -108,6 +108,10 @@ struct HostFacts {
   std::string Program(std::string_view name) const;
 };
 
+// What the installer at `path` of the host says of itself. Errors: those of reading it and of
+// ParseDriverFile.
+StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path);
+
 struct FactsOptions {
   std::string kernel;  // --kernel; empty: the running one, or the one installed
   std::string file;    // --source FILE, as the host names it; empty: none

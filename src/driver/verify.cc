@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
+#include "src/cuda/compatibility.h"
 #include "src/driver/module_facts.h"
 #include "src/host/device_nodes.h"
 #include "src/host/driver_facts.h"
@@ -25,6 +26,7 @@ constexpr std::chrono::seconds kDeadline{60};
 // What is looked at: the wish with its kernel filled in, and what was found so far.
 struct Look {
   Verify wish;
+  const Demands& demands;
   bool is_running = false;  // that kernel runs this host
   std::string version;      // of the module, once found
   const host::DriverRoot& root;
@@ -71,6 +73,12 @@ StatusOr<std::optional<ModuleInfo>> FindModule(const Look& look, const std::stri
   return std::optional<ModuleInfo>();
 }
 
+// The open modules say "Dual MIT/GPL" of themselves, the proprietary ones "NVIDIA".
+ModuleKind KindOf(const ModuleInfo& module) {
+  return module.license.find("GPL") == std::string::npos ? ModuleKind::kProprietary
+                                                         : ModuleKind::kOpen;
+}
+
 void LookAtModule(Look& look) {
   const std::string modinfo = sys::FindProgram(look.root.driver, "modinfo");
   if (modinfo.empty()) {
@@ -94,6 +102,9 @@ void LookAtModule(Look& look) {
          look.wish.kernel);
   } else if (!IsOfVersion(module->version, look.wish.version)) {
     Fail(look, "{} is of version {}, not of {}", module->path, module->version, look.wish.version);
+  } else if (look.demands.kind && *look.demands.kind != KindOf(*module)) {
+    Fail(look, "{} is of the {} modules, not of the {} ones", module->path,
+         ToString(KindOf(*module)), ToString(*look.demands.kind));
   } else {
     Pass(look, "module {} for kernel {}: {}", module->version, look.wish.kernel, module->path);
   }
@@ -147,6 +158,30 @@ void LookAtLibraries(Look& look) {
     Fail(look, "the libraries are {}, not {}", versions.front(), look.wish.version);
   } else {
     Pass(look, "libraries {}", versions.front());
+  }
+}
+
+void LookAtCuda(Look& look) {
+  if (!look.demands.cuda) {
+    return;
+  }
+  const std::string cuda = look.demands.cuda->str();
+  const auto least = cuda::LeastDriver(*look.demands.cuda);
+  std::string version = look.version;
+  if (const auto versions = host::FindDriverVersions(look.root.driver);
+      version.empty() && !versions.empty()) {
+    version = versions.back();
+  }
+  const auto parsed = cuda::DriverVersion::Parse(version);
+  if (!least) {
+    Fail(look, "CUDA {} is newer than every one known here, {}", cuda,
+         cuda::Toolkits().front().cuda.str());
+  } else if (!parsed.ok()) {
+    Fail(look, "CUDA {} needs driver {} or newer, and none is here", cuda, least->str());
+  } else if (*parsed < *least) {
+    Fail(look, "CUDA {} needs driver {} or newer, {} is here", cuda, least->str(), version);
+  } else {
+    Pass(look, "driver {} has all of CUDA {}", version, cuda);
   }
 }
 
@@ -237,9 +272,10 @@ void LookAtNodes(const host::DriverFacts& facts, Look& look) {
 
 }  // namespace
 
-Verified VerifyDriver(const Verify& wish, const host::DriverRoot& root,
+Verified VerifyDriver(const Verify& wish, const Demands& demands, const host::DriverRoot& root,
                       sys::ProgramRunner& runner) {
-  Look look{.wish = wish, .version = "", .root = root, .runner = runner, .seen = {}};
+  Look look{
+      .wish = wish, .demands = demands, .version = "", .root = root, .runner = runner, .seen = {}};
   const std::string running(Trim(root.host.ReadFile("proc/sys/kernel/osrelease").value_or("")));
   if (look.wish.kernel.empty()) {
     look.wish.kernel = running;
@@ -252,6 +288,7 @@ Verified VerifyDriver(const Verify& wish, const host::DriverRoot& root,
     LookAtDkms(look);
   }
   LookAtLibraries(look);
+  LookAtCuda(look);
   LookAtLinker(look);
   if (!look.is_running) {
     Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.wish.kernel);

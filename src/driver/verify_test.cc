@@ -45,6 +45,7 @@ class FakeTools final : public sys::ProgramRunner {
 std::string ModuleText(std::string_view version, std::string_view kernel = kKernel) {
   return fmt::format(
       "filename:       /lib/modules/{1}/updates/dkms/nvidia-current.ko\nversion:        {0}\n"
+      "license:        NVIDIA\n"
       "vermagic:       {1} SMP preempt mod_unload modversions \n",
       version, kernel);
 }
@@ -61,10 +62,11 @@ class VerifyTest : public ::testing::Test {
         fmt::format("nvidia-current/{}, {}, x86_64: installed\n", TestHost::kVersion, kKernel);
   }
 
-  Verified Look(const std::string& version = "535", const std::string& kernel = kKernel) {
+  Verified Look(const std::string& version = "535", const std::string& kernel = kKernel,
+                const Demands& demands = {}) {
     const auto root = host::OpenDriverRoot(host_.path(), "", "");
     EXPECT_OK(root);
-    return root.ok() ? VerifyDriver({.version = version, .kernel = kernel}, *root, tools_)
+    return root.ok() ? VerifyDriver({.version = version, .kernel = kernel}, demands, *root, tools_)
                      : Verified{};
   }
   // As if the kernel ran here with the module loaded.
@@ -106,6 +108,22 @@ TEST_F(VerifyTest, FailsOverAnotherVersionThanTheWish) {
 
 TEST_F(VerifyTest, TakesAnyVersionWhereNoneIsWished) {
   EXPECT_THAT(Look("").failed, IsEmpty());
+}
+
+TEST_F(VerifyTest, FailsOverADriverTooOldForTheCuda) {
+  EXPECT_THAT(Look("", kKernel, {.cuda = cuda::CudaVersion{12, 4}}).failed,
+              ElementsAre("CUDA 12.4 needs driver 550.54.14 or newer, 535.104.05 is here"));
+  const Verified well = Look("", kKernel, {.cuda = cuda::CudaVersion{12, 2}});
+  EXPECT_THAT(well.failed, IsEmpty());
+  EXPECT_THAT(well.passed, Contains("driver 535.104.05 has all of CUDA 12.2"));
+  EXPECT_THAT(Look("", kKernel, {.cuda = cuda::CudaVersion{99, 0}}).failed,
+              ElementsAre(HasSubstr("newer than every one known here")));
+}
+
+TEST_F(VerifyTest, FailsOverModulesOfTheOtherKind) {
+  EXPECT_THAT(Look("", kKernel, {.kind = ModuleKind::kOpen}).failed,
+              ElementsAre(HasSubstr("is of the proprietary modules, not of the open ones")));
+  EXPECT_THAT(Look("", kKernel, {.kind = ModuleKind::kProprietary}).failed, IsEmpty());
 }
 
 TEST_F(VerifyTest, FailsOverLibrariesOfAnotherVersionThanTheModule) {

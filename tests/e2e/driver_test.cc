@@ -143,6 +143,56 @@ TEST_F(DriverTest, GoesOnWithWhatAnEarlierRunBegan) {
   EXPECT_EQ(Tree(), before);
 }
 
+TEST_F(DriverTest, AnotherWishThanWhatIsInstalledIsTold) {
+  WriteJournal("installed", "done", kNothingBefore);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wishes = {
+      {{"--module", "proprietary"}, "its modules are the open ones, not the proprietary ones"},
+      {{"--source", "nvidia"}, "its source is distribution, not nvidia"},
+      {{"--cuda", "12.4"}, "CUDA 12.4 needs driver 550.54.14 or newer"},
+      {{"--branch", "470"}, "it is no 470"},
+      {{"--display"}, "draws on no display"}};
+  for (const auto& [flags, reason] : wishes) {
+    SCOPED_TRACE(reason);
+    for (const char* how : {"--yes", "--dry-run"}) {
+      std::vector<std::string> argv = flags;
+      argv.emplace_back(how);
+      const Result other = Install(argv);
+      EXPECT_EQ(other.code, 6);
+      EXPECT_THAT(other.err, AllOf(HasSubstr(reason), HasSubstr("kgpu driver remove")));
+    }
+  }
+  EXPECT_EQ(Install({"--yes", "--module", "open", "--branch", "535"}).code, 0);
+}
+
+// As a kernel update leaves it: the plan's kernel has the module, the one that is to run has none.
+TEST_F(DriverTest, InstallVerifiesWhatIsInstalledAsVerifyDoes) {
+  std::string text = Replaced(std::string(kJournal), "PHASE", "installed");
+  text = Replaced(Replaced(std::move(text), "STATE", "done"), "FILE", kNothingBefore);
+  text = Replaced(std::move(text), R"("deed": "write-file", "of": {"path": "/etc/one")",
+                  R"("deed": "verify", "of": {"version": "", "kernel": "6.1.0-56-amd64")");
+  text = Replaced(std::move(text), R"(, "text": "ours\n", "mode": 420)", "");
+  dir_.WriteFile("var/lib/kgpu/driver.json", text);
+  for (const char* verb : {"install", "verify"}) {
+    SCOPED_TRACE(verb);
+    std::vector<std::string> flags = {"--kernel", "6.1.0-57-amd64"};
+    if (verb == std::string_view("install")) {
+      flags.emplace_back("--yes");
+    }
+    const Result result = Kgpu(verb, flags);
+    EXPECT_NE(result.code, 0);
+    EXPECT_THAT(result.err, HasSubstr("installed for kernel 6.1.0-56-amd64, this one is "
+                                      "6.1.0-57-amd64: dkms autoinstall -k 6.1.0-57-amd64"));
+  }
+}
+
+TEST_F(DriverTest, VerifyIsAskedForWhatInstallIs) {
+  const Result cuda = Kgpu("verify", {"--cuda", "12.4"});
+  EXPECT_EQ(cuda.code, 7);
+  EXPECT_THAT(cuda.out, HasSubstr("CUDA 12.4 needs driver 550.54.14 or newer, and none is here"));
+  EXPECT_EQ(Kgpu("verify", {"--cuda", "twelve"}).code, 2);
+  EXPECT_EQ(Kgpu("verify", {"--branch", "580", "--version", "580.95.05"}).code, 2);
+}
+
 TEST_F(DriverTest, FinishesTakingBackBeforeItInstalls) {
   const auto before = Tree();
   dir_.WriteFile("etc/one", "ours\n");

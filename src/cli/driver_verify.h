@@ -1,0 +1,28 @@
+// `kgpu driver verify`, and what `kgpu driver install` has of it where kgpu has installed a driver
+// already: is it what is asked for, and is it whole?
+#pragma once
+
+#include "src/base/status.h"
+#include "src/cli/driver_host.h"
+#include "src/cli/driver_request.h"
+#include "src/cli/verb.h"
+#include "src/driver_install/carry_out.h"
+#include "src/driver_install/journal.h"
+
+namespace kgpu::cli {
+
+// Another driver than the one that was begun is not brought over it. Errors: FailedPrecondition
+// (what differs, with the mend), InvalidArgument (a flag).
+Status CheckSameWish(const DriverOptions& options, const driver_install::Journal& journal,
+                     DriverHost& host);
+
+// Verifies what is installed as `kgpu driver verify` does. Errors: FailedPrecondition (what is
+// wrong, with the mend).
+StatusOr<driver_install::Outcome> LookAgain(const DriverOptions& options,
+                                            const driver_install::Journal& journal,
+                                            const driver_install::Options& work, DriverHost& host);
+
+// Adds it to the group `kgpu driver`.
+void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs);
+
+}  // namespace kgpu::cli

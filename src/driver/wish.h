@@ -1,0 +1,22 @@
+// What is asked for against what was planned before.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/driver/choice.h"
+#include "src/driver/plan.h"
+#include "src/driver/verify.h"
+
+namespace kgpu::driver {
+
+// What `request` asks for and `plan` does not have, for people: "its modules are the proprietary
+// ones, not the open ones"; empty: it has all of it. `file_version` is that of the file which
+// --source names; empty: none. Pure. Errors: InvalidArgument, naming the flag.
+StatusOr<std::string> OtherThanAsked(const Request& request, const Plan& plan,
+                                     const std::string& file_version);
+
+// What a driver that is here can be asked for. Errors: InvalidArgument, naming the flag.
+StatusOr<Demands> DemandsOf(const Request& request);
+
+}  // namespace kgpu::driver
