@@ -19,6 +19,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrograms = {"kgpu", "kgpu-probe", "kgpu-cuda"};
 constexpr size_t kMostProgram = size_t{256} << 20;
 constexpr char kUnitName[] = "kgpu-agent.service";
+// What enabling it makes.
+constexpr std::string_view kWanted =
+    "/etc/systemd/system/multi-user.target.wants/kgpu-agent.service";
 
 bool IsOurs(const Record& record, const std::string& path, const std::string& text) {
   const auto ours = record.files.find(path);
@@ -33,6 +36,9 @@ class AgentStage final : public Stage {
   std::string_view id() const override { return "agent"; }
   std::string_view title() const override { return "the agent of this node"; }
   bool LeavesTraces() const override { return true; }
+  bool HasTraces() const override;
+  Status Begin() override;
+  Status End() override;
   Look LookAt() override;
   StatusOr<std::string> Preview() override;
   StatusOr<std::string> PreviewUndo() override;
@@ -107,23 +113,59 @@ StatusOr<std::vector<std::string>> AgentStage::Missing(
 }
 
 bool AgentStage::IsAnswering() const {
-  const auto told = in_.verbs.Run({"status"}, false);
+  Words words = {"status"};
+  if (in_.host.path() != "/") {  // its own agent, not the one of the system that we run on
+    words.insert(words.end(), {"--run-dir", in_.host.At("/run/kgpu")});
+  }
+  const auto told = in_.verbs.Run(words, false);
   constexpr int kBadNews = 7;
   return told.ok() && (told->IsSuccess() || told->exit.code == kBadNews);
+}
+
+// Files that are still to be removed. One that can not be read is for Undo to tell of.
+bool AgentStage::HasTraces() const {
+  const auto record = ReadRecord(in_.host);
+  return !record.ok() || !record->files.empty();
+}
+
+Status AgentStage::Begin() {
+  if (in_.host.Exists(kAgentUnit) || !IsAnswering()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
+  if (record.has_others_agent) {
+    return OkStatus();
+  }
+  record.has_others_agent = true;
+  return WriteRecord(in_.disk, record);
+}
+
+Status AgentStage::End() {
+  ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
+  if (!record.has_others_agent) {
+    return OkStatus();
+  }
+  record.has_others_agent = false;
+  return WriteRecord(in_.disk, record);
 }
 
 Look AgentStage::LookAt() {
   const bool is_answering = IsAnswering();
   const bool has_unit = in_.host.Exists(kAgentUnit);
+  const auto record = ReadRecord(in_.host);
   if (is_answering && !has_unit) {
     return {Condition::kReady, "an agent that is no service of this host runs, and stays"};
+  }
+  if (record.ok() && record->has_others_agent && !has_unit) {
+    return {Condition::kReady,
+            "an agent that is no service of this host ran when this began, and comes back by "
+            "itself; if it does not, call kgpu node up again"};
   }
   if (!engine::HasSystemd(in_.host)) {
     return {Condition::kBlocked,
             "systemd does not run this host: let its service manager run `kgpu agent`, or apply "
             "the DaemonSet, deploy/manifests"};
   }
-  const auto record = ReadRecord(in_.host);
   const auto wanted = Wanted();
   const Status read = record.ok() ? wanted.status() : record.status();
   const auto missing = read.ok() ? Missing(*wanted, *record) : read;
@@ -198,11 +240,18 @@ Status AgentStage::RemoveFiles(Record& record) {
 
 StatusOr<Outcome> AgentStage::Undo() {
   ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
-  if (in_.host.Exists(kAgentUnit)) {
+  // An image of a host that was brought up, say: there is nobody to stop it, and nothing to stop.
+  const bool has_systemd = engine::HasSystemd(in_.host);
+  if (has_systemd && in_.host.Exists(kAgentUnit)) {
     RETURN_IF_ERROR(Systemctl({"disable", "--now", kUnitName}));
   }
+  if (!has_systemd && !record.files.empty()) {
+    RETURN_IF_ERROR(in_.disk.Remove(std::string(kWanted)));
+  }
   RETURN_IF_ERROR(RemoveFiles(record));
-  RETURN_IF_ERROR(Systemctl({"daemon-reload"}));
+  if (has_systemd) {
+    RETURN_IF_ERROR(Systemctl({"daemon-reload"}));
+  }
   return Outcome{};
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "src/bringup/record.h"
 #include "src/engine/test_engine_host.h"
 #include "testing/status_matchers.h"
@@ -25,8 +27,13 @@ class AgentStageTest : public ::testing::Test {
     host_.folder().MakeDir("etc/systemd/system");
     host_.folder().MakeDir("run/systemd/system");
     host_.runner().Answer("/usr/bin/systemctl", "");
-    host_.runner().Answer("/kgpu status", "", 4, "no agent runs\n");
+    Answer("", 4);
     ASSERT_OK(LockRecord(host_.root(), disk_).status());
+  }
+  // What kgpu status of this host says.
+  void Answer(const std::string& out, int code) {
+    const std::string run_dir = host_.root().At("/run/kgpu");
+    host_.runner().Answer("/kgpu status --run-dir " + run_dir, out, code);
   }
   std::unique_ptr<Stage> Make(engine::Disk& disk, bool is_installed = false) {
     return MakeAgentStage({host_.root(), disk, host_.runner(), verbs_, ours_.path(), is_installed});
@@ -47,15 +54,50 @@ TEST_F(AgentStageTest, PutsProgramsAndUnitAndStartsThem) {
   EXPECT_EQ(Text(std::string(kAgentUnit)), AgentUnitText());
   EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl restart kgpu-agent.service"), 1U);
   EXPECT_EQ(stage->LookAt().condition, Condition::kNeeded) << "it does not answer yet";
-  host_.runner().Answer("/kgpu status", "", 7);
+  Answer("", 7);
   EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
 }
 
 TEST_F(AgentStageTest, AnAgentOfADaemonSetStaysTheOnlyOne) {
-  host_.runner().Answer("/kgpu status", "ready");
+  Answer("ready", 0);
   const Look look = Make(disk_)->LookAt();
   EXPECT_EQ(look.condition, Condition::kReady);
   EXPECT_THAT(look.text, HasSubstr("no service of this host"));
+}
+
+TEST_F(AgentStageTest, AnAgentThatRanBeforeTheRestartIsNotDoubled) {
+  Answer("ready", 0);
+  ASSERT_OK(Make(disk_)->Begin());
+  Answer("", 4);  // the host was restarted, and its kubelet is not there yet
+  ASSERT_OK(Make(disk_)->Begin());
+  const Look look = Make(disk_)->LookAt();
+  EXPECT_EQ(look.condition, Condition::kReady);
+  EXPECT_THAT(look.text, HasSubstr("comes back by itself"));
+  ASSERT_OK(Make(disk_)->End());
+  EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded) << "the next call puts one";
+  EXPECT_FALSE(host_.root().Exists(kRecordFile));
+}
+
+TEST_F(AgentStageTest, ItsOwnAgentIsNoneOfOthers) {
+  ASSERT_OK(Make(disk_)->Do());
+  Answer("ready", 0);
+  ASSERT_OK(Make(disk_)->Begin());
+  Answer("", 4);
+  EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded) << "it does not run";
+}
+
+TEST_F(AgentStageTest, AnImageOfAHostComesDownWithoutSystemd) {
+  ASSERT_OK(Make(disk_)->Do());
+  EXPECT_TRUE(Make(disk_)->HasTraces());
+  host_.folder().Symlink("../kgpu-agent.service",
+                         "etc/systemd/system/multi-user.target.wants/kgpu-agent.service");
+  std::filesystem::remove_all(host_.folder().At("run/systemd"));
+  std::filesystem::remove(host_.folder().At("usr/bin/systemctl"));
+  ASSERT_OK(Make(disk_)->Undo());
+  EXPECT_FALSE(host_.root().Exists(kAgentUnit));
+  EXPECT_FALSE(std::filesystem::is_symlink(
+      host_.folder().At("etc/systemd/system/multi-user.target.wants/kgpu-agent.service")));
+  EXPECT_FALSE(Make(disk_)->HasTraces());
 }
 
 TEST_F(AgentStageTest, WithoutSystemdItSaysWhatElseThereIs) {
@@ -77,7 +119,7 @@ TEST_F(AgentStageTest, SomebodyElsesProgramIsNotReplaced) {
 
 TEST_F(AgentStageTest, ANewerVersionReplacesOurs) {
   ASSERT_OK(Make(disk_)->Do());
-  host_.runner().Answer("/kgpu status", "");
+  Answer("", 0);
   ours_.WriteFile("kgpu", "newer kgpu");
   EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded);
   ASSERT_OK(Make(disk_)->Do());

@@ -16,23 +16,29 @@ StageReport ReportOf(const Stage& stage) {
   return {.id = std::string(stage.id()), .title = std::string(stage.title())};
 }
 
-// The record is written first: a stage that is killed half-way is undone as well.
-Status Note(const Stage& stage, const Host& host) {
-  if (!stage.LeavesTraces()) {
-    return OkStatus();
-  }
+bool Knows(const Record& record, const Stage& stage) {
+  return std::ranges::find(record.stages, stage.id()) != record.stages.end();
+}
+
+// The record is written first: a stage that is killed half-way is undone as well. What somebody
+// began by hand is theirs, and stays theirs when `up` goes on with it. True: it is theirs.
+StatusOr<bool> Note(const Stage& stage, const Host& host) {
   ASSIGN_OR_RETURN(Record record, ReadRecord(host.root));
-  if (std::ranges::find(record.stages, stage.id()) == record.stages.end()) {
-    record.stages.emplace_back(stage.id());
-    return WriteRecord(host.disk, record);
+  if (!stage.LeavesTraces() || Knows(record, stage)) {
+    return false;
   }
-  return OkStatus();
+  if (stage.HasTraces()) {
+    return true;
+  }
+  record.stages.emplace_back(stage.id());
+  RETURN_IF_ERROR(WriteRecord(host.disk, record));
+  return false;
 }
 
 Status Forget(const Stage& stage, const Host& host) {
   ASSIGN_OR_RETURN(Record record, ReadRecord(host.root));
-  std::erase(record.stages, stage.id());
-  return WriteRecord(host.disk, record);
+  const bool is_known = std::erase(record.stages, stage.id()) != 0;
+  return is_known ? WriteRecord(host.disk, record) : OkStatus();
 }
 
 void Take(const StatusOr<Outcome>& outcome, StageReport& report) {
@@ -65,8 +71,19 @@ void RaiseStage(Stage& stage, const Host& host, const Options& options, StageRep
   if (options.is_dry_run) {
     return TakePreview(stage.Preview(), report);
   }
-  const Status noted = Note(stage, host);
-  Take(noted.ok() ? stage.Do() : StatusOr<Outcome>(noted), report);
+  const StatusOr<bool> is_theirs = Note(stage, host);
+  const StatusOr<Outcome> outcome =
+      is_theirs.ok() ? stage.Do() : StatusOr<Outcome>(is_theirs.status());
+  Take(outcome, report);
+  if (outcome.ok() && *is_theirs && report.text.empty()) {
+    report.text = "begun by hand before: kgpu node down leaves it";
+  }
+  if (!outcome.ok() && !stage.HasTraces()) {
+    // It did nothing, or took all back: what comes there later is somebody else's.
+    if (const Status forgotten = Forget(stage, host); !forgotten.ok()) {
+      report.text += fmt::format("; {}", Message(forgotten));
+    }
+  }
 }
 
 void TakeDown(Stage& stage, const Host& host, const Options& options, StageReport& report) {
@@ -93,6 +110,27 @@ StatusOr<std::optional<UniqueFd>> Lock(const Host& host, const Options& options)
     ASSIGN_OR_RETURN(lock, LockRecord(host.root, host.disk));
   }
   return lock;
+}
+
+Status Begin(const Stages& stages, const Options& options) {
+  for (const std::unique_ptr<Stage>& stage : stages) {
+    if (!options.is_dry_run && !options.skipped.contains(std::string(stage->id()))) {
+      RETURN_IF_ERROR(stage->Begin());
+    }
+  }
+  return OkStatus();
+}
+
+// Not for as long as the same call is to go on.
+void End(const Stages& stages, const Options& options, Report& report) {
+  if (options.is_dry_run || report.Has(Step::kFailed) || report.Has(Step::kWaits)) {
+    return;
+  }
+  for (const std::unique_ptr<Stage>& stage : stages) {
+    if (const Status ended = stage->End(); !ended.ok()) {
+      report.notes.emplace_back(Message(ended));
+    }
+  }
 }
 
 // The unit is there for as long as something waits, and not after that. That it can not be written
@@ -125,6 +163,7 @@ bool Report::Has(Step step) const {
 StatusOr<Report> Up(const Stages& stages, const Host& host, const Options& options) {
   ASSIGN_OR_RETURN(const std::optional<UniqueFd> lock, Lock(host, options));
   RETURN_IF_ERROR(ReadRecord(host.root).status());
+  RETURN_IF_ERROR(Begin(stages, options));
   Report report;
   bool is_over = false;
   for (const std::unique_ptr<Stage>& stage : stages) {
@@ -140,6 +179,7 @@ StatusOr<Report> Up(const Stages& stages, const Host& host, const Options& optio
   if (!options.is_dry_run) {
     KeepResumeUnit(report, host, options);
   }
+  End(stages, options, report);
   return report;
 }
 
@@ -154,7 +194,7 @@ StatusOr<Report> Down(const Stages& stages, const Host& host, const Options& opt
   }
   bool is_over = false;
   for (const std::unique_ptr<Stage>& stage : std::views::reverse(stages)) {
-    if (std::ranges::find(record.stages, stage->id()) == record.stages.end()) {
+    if (!Knows(record, *stage)) {
       continue;
     }
     StageReport& one = report.stages.emplace_back(ReportOf(*stage));
@@ -166,6 +206,7 @@ StatusOr<Report> Down(const Stages& stages, const Host& host, const Options& opt
       is_over = IsEnd(one, options);
     }
   }
+  End(stages, options, report);
   return report;
 }
 

@@ -158,6 +158,48 @@ TEST_F(BringupTest, WhatWasThereBeforeIsNotTakenDown) {
   EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done"));
 }
 
+TEST_F(BringupTest, WhatDidNothingIsNotTakenDown) {
+  Get("driver").is_quick_to_fail = true;
+  Get("driver").outcome = FailedPrecondition("another driver is here");
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host ready", "driver failed", "agent not reached"));
+  EXPECT_THAT(ReadRecord(host_.root()), IsOkAndHolds(Record{}));
+  Get("driver").has_traces = true;  // somebody installs one by hand
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), IsEmpty());
+}
+
+TEST_F(BringupTest, WhatFailedHalfWayIsTakenDown) {
+  Get("driver").outcome = FailedPrecondition("it could not be taken back");
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").outcome = Outcome{};
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("driver done"));
+}
+
+TEST_F(BringupTest, WhatWasBegunByHandIsGoneOnWithAndNotTakenDown) {
+  Get("driver").has_traces = true;
+  const auto report = Up(stages_, TheHost(), options_);
+  EXPECT_THAT(Steps(report), ElementsAre("host ready", "driver done", "agent done"));
+  ASSERT_OK(report);
+  EXPECT_EQ(report->stages[1].text, "begun by hand before: kgpu node down leaves it");
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done"));
+}
+
+TEST_F(BringupTest, StagesRememberFromTheFirstCallToTheLast) {
+  Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
+  options_.skipped = {"host"};
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  EXPECT_EQ(Get("agent").begun, 1) << "before it is reached";
+  EXPECT_EQ(Get("agent").ended, 0);
+  EXPECT_EQ(Get("host").begun, 0) << "it is skipped";
+  Get("driver").look = {Condition::kReady, ""};
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  EXPECT_EQ(Get("agent").ended, 1);
+  options_.is_dry_run = true;
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  EXPECT_EQ(Get("agent").begun, 2);
+  EXPECT_EQ(Get("agent").ended, 1);
+}
+
 TEST_F(BringupTest, KilledAtAnyWriteItGoesOn) {
   for (int deeds = 0;; ++deeds) {
     SCOPED_TRACE(deeds);

@@ -25,10 +25,11 @@ std::string PrintRecord(const Record& record) {
   for (const auto& [path, prints] : record.files) {
     files[doc::View(path)] = doc::Texts(prints);
   }
-  return doc::Print(
-      json::object{
-          {"format", kFormat}, {"stages", doc::Texts(record.stages)}, {"files", std::move(files)}},
-      doc::Format::kJson);
+  return doc::Print(json::object{{"format", kFormat},
+                                 {"stages", doc::Texts(record.stages)},
+                                 {"files", std::move(files)},
+                                 {"othersAgent", record.has_others_agent}},
+                    doc::Format::kJson);
 }
 
 StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
@@ -43,6 +44,8 @@ StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
   }
   Record record;
   record.stages = fields.Texts("stages");
+  // Records of before there was such a field lack it.
+  record.has_others_agent = tree.as_object().contains("othersAgent") && fields.Bool("othersAgent");
   const json::value& listed = fields.Get("files");
   RETURN_IF_ERROR(fields.status());
   doc::Fields files(listed, fmt::format("{}.files", file));

@@ -20,7 +20,10 @@ inline constexpr std::string_view kRecordFile = "/var/lib/kgpu/node/record.json"
 struct Record {
   std::vector<std::string> stages;  // ids, in the order in which they were begun
   // That are ours: path, and engine::Fingerprint of each text that we wrote or were about to write.
-  std::map<std::string, std::vector<std::string>> files;
+  std::map<std::string, std::vector<std::string>> files{};
+  // An agent that is not by `up` answered before this call of `up` began. It comes back by itself
+  // after a restart, later than `up`, and no second one is put beside it.
+  bool has_others_agent = false;
   bool operator==(const Record&) const = default;
 };
 

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RecordTest, ComesBackAsItWasWritten) {
-  const Record record{{"driver", "agent"}, {{"/usr/local/bin/kgpu", {"0123-9", "4567-8"}}}};
+  const Record record{{"driver", "agent"}, {{"/usr/local/bin/kgpu", {"0123-9", "4567-8"}}}, true};
   EXPECT_THAT(ParseRecord(PrintRecord(record), "f"), IsOkAndHolds(record));
 }
 
@@ -21,6 +21,13 @@ TEST(RecordTest, WhatIsBrokenNamesFileAndField) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("node/record.json.stages")));
   EXPECT_THAT(ParseRecord(R"({"format": 2})", "f"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("another version")));
+}
+
+TEST(RecordTest, OneOfBeforeOthersAgentsWereKnownIsRead) {
+  EXPECT_THAT(ParseRecord(R"({"format": 1, "stages": ["driver"], "files": {}})", "f"),
+              IsOkAndHolds(Record{{"driver"}}));
+  EXPECT_THAT(ParseRecord(R"({"format": 1, "stages": [], "files": {}, "othersAgent": "yes"})", "f"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("f.othersAgent")));
 }
 
 TEST(RecordTest, AnEmptyOneIsNoFile) {

@@ -40,6 +40,12 @@ class Stage {
   virtual std::string_view title() const = 0;  // "the driver"
   // Whether Do is to be undone by `node down`.
   virtual bool LeavesTraces() const = 0;
+  // Whether what Undo takes back is there, whoever put it there.
+  virtual bool HasTraces() const = 0;
+  // Of all stages, before the first is worked on, and when all are done: what they remember in
+  // between. Errors: of the record.
+  virtual Status Begin() { return OkStatus(); }
+  virtual Status End() { return OkStatus(); }
   // Changes nothing.
   virtual Look LookAt() = 0;
   // What Do and Undo would do, for people; change nothing.

@@ -17,19 +17,34 @@ class FakeStage final : public Stage {
   Look look{Condition::kNeeded, ""};
   StatusOr<Outcome> outcome{Outcome{}};
   bool leaves_traces = true;
+  bool has_traces = false;
+  bool is_quick_to_fail = false;  // before it leaves traces
+  int begun = 0;
+  int ended = 0;
 
   std::string_view id() const override { return id_; }
   std::string_view title() const override { return id_; }
   bool LeavesTraces() const override { return leaves_traces; }
+  bool HasTraces() const override { return has_traces; }
   Look LookAt() override { return look; }
   StatusOr<std::string> Preview() override { return "would do " + id_ + "\n"; }
   StatusOr<std::string> PreviewUndo() override { return "would undo " + id_ + "\n"; }
+  Status Begin() override {
+    ++begun;
+    return OkStatus();
+  }
+  Status End() override {
+    ++ended;
+    return OkStatus();
+  }
   StatusOr<Outcome> Do() override {
     calls_.push_back("do " + id_);
+    has_traces = has_traces || !is_quick_to_fail;
     return outcome;
   }
   StatusOr<Outcome> Undo() override {
     calls_.push_back("undo " + id_);
+    has_traces = has_traces && !outcome.ok();
     return outcome;
   }
 

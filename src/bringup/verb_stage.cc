@@ -23,6 +23,17 @@ std::string_view FirstLine(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
+// What follows `mark` in the lines that begin with it, in one line.
+std::string Marked(std::string_view text, std::string_view mark) {
+  std::vector<std::string> found;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!mark.empty() && line.starts_with(mark)) {
+      found.push_back(Printable(Trim(line.substr(mark.size()))));
+    }
+  }
+  return Join(found, "; ");
+}
+
 class ByVerbs final : public Stage {
  public:
   ByVerbs(VerbStage stage, const Verbs& verbs) : stage_(std::move(stage)), verbs_(verbs) {}
@@ -30,6 +41,7 @@ class ByVerbs final : public Stage {
   std::string_view id() const override { return stage_.id; }
   std::string_view title() const override { return stage_.title; }
   bool LeavesTraces() const override { return !stage_.undo.empty(); }
+  bool HasTraces() const override { return stage_.has_traces(); }
   Look LookAt() override;
   StatusOr<std::string> Preview() override { return Told(stage_.preview, 0); }
   StatusOr<std::string> PreviewUndo() override { return Told(stage_.preview_undo, stage_.nothing); }
@@ -61,7 +73,7 @@ Look ByVerbs::LookAt() {
             fmt::format("{}: {}", CommandOf(stage_.look), sys::Describe(*result))};
   }
   if (!stage_.is_look_final) {
-    return {Condition::kNeeded, ""};
+    return {Condition::kNeeded, Marked(result->out, stage_.reason)};
   }
   // Its first line is the first of what was found.
   const std::vector<std::string_view> words = kgpu::Words(FirstLine(result->out));
@@ -84,10 +96,13 @@ StatusOr<std::string> ByVerbs::Told(const Words& words, int well) const {
 
 StatusOr<Outcome> ByVerbs::Do() {
   ASSIGN_OR_RETURN(Outcome outcome, Act(stage_.act, 0));
-  if (stage_.is_proven && outcome.ending == Ending::kDone &&
-      LookAt().condition != Condition::kReady) {
-    return FailedPrecondition("{}: ended well, and {} still finds something wrong",
-                              CommandOf(stage_.act), CommandOf(stage_.look));
+  if (!stage_.is_proven || outcome.ending != Ending::kDone) {
+    return outcome;
+  }
+  if (const Look look = LookAt(); look.condition != Condition::kReady) {
+    return FailedPrecondition("{}: ended well, and {} still finds something wrong{}{}",
+                              CommandOf(stage_.act), CommandOf(stage_.look),
+                              look.text.empty() ? "" : ": ", look.text);
   }
   return outcome;
 }

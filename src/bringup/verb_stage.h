@@ -31,11 +31,14 @@ struct VerbStage {
   std::string id{};
   std::string title{};
   Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
+  std::string reason{};        // lines of `look` that begin with it say why the stage is needed
   bool is_look_final = false;  // what it finds no stage mends: 7 means blocked as well
   bool is_proven = false;      // after `act` the look must find it ready
   Words act{};                 // empty: nothing to do
   Words preview{};
   Words undo{};  // empty: leaves no traces
+  // Whether there is anything that `undo` would take back.
+  std::function<bool()> has_traces = [] { return false; };
   Words preview_undo{};
   // Exit code of `act` and `undo` that means Ending::kWaits; 0: none does.
   int waits = 0;

@@ -88,14 +88,19 @@ TEST_F(VerbStageTest, WhatIsGoneAlreadyIsUndone) {
 
 TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
   runner_.Answer("/kgpu driver install", "");
-  runner_.Answer("/kgpu driver verify", "", 7);
+  runner_.Answer("/kgpu driver verify", "ok      nodes\nFAILED  no module\nFAILED  no library\n",
+                 7);
   const auto stage = MakeStage({.id = "driver",
                                 .title = "the driver",
                                 .look = {"driver", "verify"},
+                                .reason = "FAILED",
                                 .is_proven = true,
                                 .act = {"driver", "install"}},
                                verbs_);
-  EXPECT_THAT(stage->Do(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver verify")));
+  EXPECT_EQ(stage->LookAt().text, "no module; no library");
+  EXPECT_THAT(stage->Do(), StatusIs(StatusCode::kFailedPrecondition,
+                                    HasSubstr("kgpu driver verify still finds something wrong: no "
+                                              "module; no library")));
   runner_.Answer("/kgpu driver verify", "fine");
   EXPECT_OK(stage->Do());
 }

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,8 +25,10 @@
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
 #include "src/cli/output.h"
+#include "src/driver_install/journal.h"
 #include "src/engine/disk.h"
 #include "src/engine/find.h"
+#include "src/engine/state.h"
 #include "src/sys/run.h"
 
 namespace kgpu::cli {
@@ -49,23 +52,35 @@ struct UpOptions {
   bool only_resumes = false;  // --resume, of the unit that goes on after a restart
 };
 
-// The flags of `kgpu driver` as they were given to us.
-Words DriverWords(const DriverOptions& options) {
+Words Joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// Those that were given: "auto" is not.
+Words Given(const std::vector<std::pair<const char*, std::string>>& flags) {
   Words words;
-  const std::vector<std::pair<const char*, std::string>> flags = {
-      {"--kernel", options.kernel},
-      {"--cuda", options.cuda},
-      {"--version", options.version},
-      {"--branch", options.branch},
-      {"--module", options.module_kind == "auto" ? "" : options.module_kind},
-      {"--source", options.source == "auto" ? "" : options.source},
-      {"--gpu", options.gpu},
-      {"--driver-toolkit", options.toolkit_image}};
   for (const auto& [flag, value] : flags) {
-    if (!value.empty()) {
+    if (!value.empty() && value != "auto") {
       words.insert(words.end(), {flag, value});
     }
   }
+  return words;
+}
+
+// The flags of `kgpu driver` as they were given to us: what a driver that is here can be asked for,
+// and with those all.
+Words DemandWords(const DriverOptions& options) {
+  return Given({{"--kernel", options.kernel},
+                {"--cuda", options.cuda},
+                {"--version", options.version},
+                {"--branch", options.branch},
+                {"--module", options.module_kind}});
+}
+Words DriverWords(const DriverOptions& options) {
+  Words words = Joined(DemandWords(options), Given({{"--source", options.source},
+                                                    {"--gpu", options.gpu},
+                                                    {"--driver-toolkit", options.toolkit_image}}));
   if (options.has_display) {
     words.emplace_back("--display");
   }
@@ -78,15 +93,15 @@ Words DriverWords(const DriverOptions& options) {
   return words;
 }
 
-Words Joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+std::function<bool()> WhetherThere(const sys::Root& host, std::string_view path) {
+  return [&host, path] { return host.Exists(path); };
 }
 
 bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs,
                            const bringup::AgentInput& agent) {
   const Words root =
       options.driver.host_root.empty() ? Words{} : Words{"--host-root", options.driver.host_root};
+  const Words demands = DemandWords(options.driver);
   const Words wish = Joined(DriverWords(options.driver), root);
   const bool skips_engines = std::ranges::find(options.skip, "engine") != options.skip.end();
   const std::string checks =
@@ -98,19 +113,22 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
   const Words configure =
       Joined({"runtime", "configure", "--accept-env", options.accept_env}, root);
   bringup::Stages stages;
-  stages.push_back(bringup::MakeStage({.id = "host",
-                                       .title = "what only people can mend",
-                                       .look = Joined({"doctor", "--only", checks}, root),
-                                       .is_look_final = true},
-                                      verbs));
+  stages.push_back(
+      bringup::MakeStage({.id = "host",
+                          .title = "the GPUs, the kernel and the engines that are here",
+                          .look = Joined({"doctor", "--only", checks}, root),
+                          .is_look_final = true},
+                         verbs));
   stages.push_back(
       bringup::MakeStage({.id = "driver",
                           .title = "NVIDIA's driver",
-                          .look = Joined({"driver", "verify"}, root),
+                          .look = Joined(Joined({"driver", "verify"}, demands), root),
+                          .reason = "FAILED",
                           .is_proven = true,
                           .act = install,
                           .preview = Joined({"driver", "plan"}, wish),
                           .undo = Joined({"driver", "remove", "--yes"}, root),
+                          .has_traces = WhetherThere(agent.host, driver_install::kJournalFile),
                           .preview_undo = Joined({"driver", "remove", "--dry-run"}, root),
                           .waits = static_cast<int>(ExitCode::kWaits),
                           .nothing = static_cast<int>(ExitCode::kNotFound)},
@@ -122,6 +140,7 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
                           .act = Joined(configure, {"--restart"}),
                           .preview = Joined(configure, {"--dry-run"}),
                           .undo = Joined({"runtime", "revert", "--restart"}, root),
+                          .has_traces = WhetherThere(agent.host, engine::kStateFile),
                           .preview_undo = Joined({"runtime", "revert", "--dry-run"}, root)},
                          verbs));
   stages.push_back(bringup::MakeAgentStage(agent));
@@ -198,14 +217,20 @@ StatusOr<ExitCode> Run(const UpOptions& options, Deed deed, std::string_view que
     PrintNote(fmt::format("{}: {}", stage.id(), stage.title()));
   };
   ASSIGN_OR_RETURN(const bringup::Report report, deed(stages, {root, disk}, how));
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? bringup::ReportText(report)
-                               : Render(bringup::ReportJson(report), format)));
+  if (format == OutputFormat::kTable) {
+    RETURN_IF_ERROR(PrintOut(bringup::ReportText(report)));
+    return CodeOf(report);
+  }
+  for (const std::string& note : report.notes) {  // the list has no place for them
+    PrintNote(fmt::format("note: {}", note));
+  }
+  RETURN_IF_ERROR(PrintOut(Render(bringup::ReportJson(report), format)));
   return CodeOf(report);
 }
 
 void AddCommon(VerbRegistrar& verbs, CLI::App& verb, UpOptions& options) {
-  verb.add_option("--skip", options.skip, "Stages that are left alone: ID,ID")
+  verb.add_option("--skip", options.skip,
+                  "Stages that are left alone: host, driver, engine, agent, validate; A,B")
       ->delimiter(',')
       ->type_name("STAGE");
   verb.add_flag("-n,--dry-run", options.is_dry_run, "Say what would be done, change nothing");
@@ -223,8 +248,8 @@ void AddUp(VerbRegistrar& verbs, CLI::App& group) {
       "reboot (a unit does that by itself). Each stage is a verb that also works by hand: kgpu\n"
       "doctor, driver install, runtime configure, agent, validate. Engines are restarted where\n"
       "their configuration changes.\n\n"
-      "Exits 0 when all is done, 8 when a reboot or a person is waited for, 1 when a stage "
-      "fails.\n\n"
+      "Exits 0 when all is done, 8 when a reboot or a person is waited for, 1 when a stage fails,\n"
+      "4 when another call is at work.\n\n"
       "  kgpu node up --dry-run\n"
       "  kgpu node up --cuda 12.4 --yes\n"
       "  kgpu node up --skip driver             the driver is somebody else's");
@@ -252,7 +277,10 @@ void AddDown(VerbRegistrar& verbs, CLI::App& group) {
       "driver where node up installed it.\n\n"
       "  kgpu node down --dry-run\n"
       "  kgpu node down --skip driver --yes");
-  AddDriverHostFlags(*verb, options->driver);
+  verb->add_option("--host-root", options->driver.host_root,
+                   "Folder where the host's files are seen: / or an image")
+      ->envname("KGPU_HOST_ROOT")
+      ->type_name("DIR");
   AddCommon(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
     return Run(*options, &bringup::Down, "Take back what kgpu node up did here?");

@@ -64,6 +64,20 @@ TEST_F(NodeUpTest, ADryRunTellsAllAndChangesNothing) {
   EXPECT_FALSE(std::filesystem::exists(host.dir().At("host/var/lib/kgpu/node")));
 }
 
+TEST_F(NodeUpTest, ADriverThatIsNotWhatIsAskedForIsNotReady) {
+  const SimHost host("4xT4");
+  const std::vector<std::string> words = {"up", "--yes", "--offline", "--skip",
+                                          "engine,agent,validate"};
+  EXPECT_THAT(Node(host, words).out, ContainsRegex("driver +ready"));
+  std::vector<std::string> more = words;
+  more.insert(more.end(), {"--cuda", "12.9"});
+  const Result up = Node(host, more);
+  EXPECT_EQ(up.code, 1);
+  EXPECT_THAT(up.out, ContainsRegex("driver +failed"));
+  EXPECT_FALSE(std::filesystem::exists(host.dir().At("host/var/lib/kgpu/node/record.json")))
+      << "it did nothing, and down has nothing to undo";
+}
+
 TEST_F(NodeUpTest, WithoutATerminalItWantsYes) {
   const SimHost host("4xT4");
   const Result up = Node(host, {"up"});
