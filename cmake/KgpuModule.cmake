@@ -1,12 +1,16 @@
-# kgpu_module(name SRCS a.cc … PUBLIC dep… PRIVATE dep…)
+# kgpu_module(name [COLD] SRCS a.cc … PUBLIC dep… PRIVATE dep…)
 #   Static library kgpu_<name>, alias kgpu::<name>. A dependency is PUBLIC only when a header of the
-#   module shows it.
+#   module shows it. COLD: what it does waits for people, disks or other programs, so that it is made
+#   small instead of fast: a third to a half of its code.
 function(kgpu_module name)
-  cmake_parse_arguments(M "" "" "SRCS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(M "COLD" "" "SRCS;PUBLIC;PRIVATE" ${ARGN})
   string(REPLACE "-" "_" target kgpu_${name})
   add_library(${target} STATIC ${M_SRCS})
   add_library(kgpu::${name} ALIAS ${target})
   target_link_libraries(${target} PUBLIC kgpu::options ${M_PUBLIC} PRIVATE ${M_PRIVATE})
+  if(M_COLD AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -Os)
+  endif()
 endfunction()
 
 # kgpu_program(name SRCS main.cc DEPS dep…): a program that ships (static when KGPU_STATIC is on).
@@ -17,7 +21,9 @@ function(kgpu_program name)
   if(KGPU_STATIC)
     # gRPC's archives name getaddrinfo, which a static program can not use well; ours only ever
     # connects by paths. The linker would warn of it in every build.
-    target_link_options(${name} PRIVATE -static-pie -s -Wl,--no-warnings)
+    # Relative relocations packed: a million bytes less. Nothing but the program itself reads them.
+    target_link_options(${name} PRIVATE -static-pie -s -Wl,--no-warnings
+      -Wl,-z,pack-relative-relocs)
   endif()
 endfunction()
 
