@@ -61,6 +61,27 @@ driver_install::Hands Inner::Hands() {
   return hands;
 }
 
+// The first branch whose installer can be told to load nothing.
+constexpr unsigned kFirstThatLoadsNothing = 550;
+
+// Others load the modules to see whether they go: into the host's kernel, before it knows of their
+// firmware and parameters.
+Status CheckFile(const driver::DriverFile& file) {
+  const bool is_run =
+      file.kind == driver::FileKind::kDriverRun || file.kind == driver::FileKind::kCudaRun;
+  const bool loads_nothing =
+      file.kind == driver::FileKind::kDriverRun &&
+      ParseUint(file.version.substr(0, file.version.find('.'))).value_or(0) >=
+          kFirstThatLoadsNothing;
+  return !is_run || loads_nothing
+             ? OkStatus()
+             : FailedPrecondition(
+                   "--source: {}: with --container only the driver's own installer of branch {} or "
+                   "later, or packages: this one loads the modules into the host's kernel while it "
+                   "builds them",
+                   file.path, kFirstThatLoadsNothing);
+}
+
 // A container has a root of its own, and so no journal; one that is started again may have.
 Status Inner::CheckSame(const Journal& journal) const {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(wish_));
@@ -87,13 +108,17 @@ void Inner::TakeSecureBoot(driver::HostFacts& facts) const {
 StatusOr<driver_install::Outcome> Inner::Begin() {
   const sys::Root& root = own_.root().host;
   engine::HostDisk disk(root, sys::Durability::kMemory);
-  bool has_headers = false;
+  DriverOptions wish = wish_;
   if (root.path() == "/") {  // what is below another root sees none of the host's folders
-    ASSIGN_OR_RETURN(has_headers, driver_install::LinkHeaders(host_, root, disk, wish_.kernel));
+    ASSIGN_OR_RETURN(wish.has_headers,
+                     driver_install::LinkHeaders(host_, root, disk, wish_.kernel));
   }
-  ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(wish_, own_.root(), own_.runner()));
+  ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(wish, own_.root(), own_.runner()));
+  if (facts.file) {
+    RETURN_IF_ERROR(CheckFile(*facts.file));
+  }
   TakeSecureBoot(facts);
-  ASSIGN_OR_RETURN(DriverPlan made, PlanFor(std::move(facts), wish_, own_.root(), own_.runner()));
+  ASSIGN_OR_RETURN(DriverPlan made, PlanFor(std::move(facts), wish, own_.root(), own_.runner()));
   if (driver::HasFabric(made.facts)) {
     return FailedPrecondition(
         "GPUs joined by NVSwitches do not compute without the fabric manager, which has to run as "
@@ -101,9 +126,6 @@ StatusOr<driver_install::Outcome> Inner::Begin() {
   }
   if (made.IsBlocked()) {
     return FailedPrecondition("in the container {}", driver::FindingsText(made.findings));
-  }
-  if (has_headers) {
-    std::erase_if(made.plan.steps, [](const driver::Step& step) { return step.id == "headers"; });
   }
   return driver_install::CarryOut(made.plan, options_, Hands());
 }

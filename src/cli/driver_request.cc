@@ -84,6 +84,7 @@ StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {
   request.toolkit_image = options.toolkit_image;
   request.has_display = options.has_display;
   request.gives_up = options.gives_up;
+  request.has_headers = options.has_headers;
   if (!options.gpu.empty()) {
     request.generation = driver::ParseGeneration(options.gpu);
     if (!request.generation) {

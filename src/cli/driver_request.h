@@ -30,6 +30,7 @@ struct DriverOptions {
   std::string gpu;
   std::string toolkit_image;
   bool has_display = false;
+  bool has_headers = false;     // of no package: driver::Request
   bool skips_packages = false;  // --offline: the package manager is not asked
   bool gives_up = false;        // --no-way-back
 };

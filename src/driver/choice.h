@@ -21,7 +21,8 @@ struct Request {
   std::optional<Generation> generation;  // plans for GPUs that are not here yet
   bool has_display = false;              // a display is to be drawn on, not only computed
   std::string toolkit_image;             // RHCOS: where the modules are built
-  bool gives_up = false;  // another driver gives way though it may not come back when this fails
+  bool gives_up = false;     // another driver gives way though it may not come back when this fails
+  bool has_headers = false;  // of the kernel: they are here, and of no package
 };
 
 // --module: "open", "proprietary" or "auto". Errors: InvalidArgument.

@@ -92,6 +92,20 @@ StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
   return plan;
 }
 
+// Packages of headers are left out; what a step brings besides stays.
+void DropHeaders(Plan& plan) {
+  std::erase_if(plan.steps, [](Step& step) {
+    auto* install = std::get_if<InstallPackages>(&step.deed);
+    if (step.id != "headers" || install == nullptr) {
+      return false;
+    }
+    std::erase_if(install->names, [](const std::string& name) {
+      return name.starts_with("linux-headers-") || name.starts_with("kernel");
+    });
+    return install->names.empty();
+  });
+}
+
 }  // namespace
 
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
@@ -114,6 +128,9 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
   AddUninstaller(planning);
   if (request.has_display) {
     AddDisplaySteps(planning);
+  }
+  if (request.has_headers) {
+    DropHeaders(middle);
   }
   AddBefore(facts, traits, plan);
   plan.steps.insert(plan.steps.end(), middle.steps.begin(), middle.steps.end());

@@ -301,6 +301,26 @@ TEST(RunFilePlanTest, NamesTheKindOfModulesAsItsBranchTakesIt) {
   EXPECT_THAT(InstallerOf(*middle), Not(Contains("--no-kernel-module-source")));
 }
 
+TEST(PlannerTest, NoPackageOfHeadersIsWantedWhereTheyAre) {
+  Request request;
+  request.has_headers = true;
+  HostFacts facts = HostWith("");
+  facts.doctor.driver = {};
+  facts.distribution = ParseDistribution("ID=debian\nVERSION_ID=\"12\"\n");
+  const auto debian = PlanDriver(facts, request);
+  ASSERT_OK(debian);
+  EXPECT_EQ(Find(*debian, "headers"), nullptr);
+  facts.distribution = ParseDistribution("ID=sles\nID_LIKE=suse\nVERSION_ID=15.6\n");
+  facts.file =
+      DriverFile{.path = "/d.run", .version = "580.95.05", .arch = "x86_64", .package = ""};
+  request.source = SourceKind::kRunFile;
+  const auto suse = PlanDriver(facts, request);
+  ASSERT_OK(suse);
+  const Step* compilers = Find(*suse, "headers");
+  ASSERT_NE(compilers, nullptr);
+  EXPECT_THAT(std::get<InstallPackages>(compilers->deed).names, ElementsAre("gcc", "make"));
+}
+
 TEST(RhelPlanTest, KnowsTheHeadersOfItsKernels) {
   HostFacts facts = HostWith("");
   facts.doctor.driver = {};

@@ -78,6 +78,8 @@ class Installing {
   Status CheckLoaded() const;
   StatusOr<Stamp> LookAtInstalled() const;
   Status KeepLastKernel(Stamp& stamp);
+  Status RemoveStaging();
+  std::optional<Stamp> FindWhole(const std::string& folder) const;
   StatusOr<Stamp> StageAnew();
   StatusOr<Stamp> Prepare(bool& is_there);
   StatusOr<bool> IsWayClear(const Stamp& stamp);
@@ -170,9 +172,18 @@ Status Installing::KeepLastKernel(Stamp& stamp) {
   return OkStatus();
 }
 
+// The stamp first: what is left of the folder by a power cut is not to be taken for a whole one.
+Status Installing::RemoveStaging() {
+  RETURN_IF_ERROR(hands_.trees.CheckUnmounted(staging_));
+  if (host_.LinkStat(StampPath(staging_)).ok()) {
+    RETURN_IF_ERROR(hands_.host.disk.Remove(StampPath(staging_)));
+  }
+  return hands_.trees.Remove(staging_);
+}
+
 // A whole copy in the staging folder.
 StatusOr<Stamp> Installing::StageAnew() {
-  RETURN_IF_ERROR(hands_.trees.Remove(staging_));
+  RETURN_IF_ERROR(RemoveStaging());
   RETURN_IF_ERROR(hands_.install());
   ASSIGN_OR_RETURN(Stamp stamp, LookAtInstalled());
   Status copied = hands_.trees.Copy(hands_.container, LeftOut(), staging_);
@@ -184,23 +195,37 @@ StatusOr<Stamp> Installing::StageAnew() {
   }
   if (!copied.ok()) {
     // A disk that is full is not to stay so by us. The first error is the one to be told.
-    [[maybe_unused]] const Status removed = hands_.trees.Remove(staging_);
+    [[maybe_unused]] const Status removed = RemoveStaging();
     return copied;
   }
   return stamp;
 }
 
+// That is what is wanted, and has the files that the stamp tells of: a person may have deleted
+// some.
+std::optional<Stamp> Installing::FindWhole(const std::string& folder) const {
+  std::optional<Stamp> stamp = ReadStamp(host_, folder);
+  if (!stamp || !Fits(*stamp, wish_)) {
+    return std::nullopt;
+  }
+  const auto tree = sys::Root::Open(host_.At(folder));
+  const bool is_whole = tree.ok() && FindModules(*tree, wish_.kernel).contains("nvidia") &&
+                        host::FindDriverVersions(*tree) == std::vector{stamp->version};
+  return is_whole ? stamp : std::nullopt;
+}
+
 // What is to run: in its place already, or in the staging folder, where a run before this one may
 // have left it because it could not put it in its place.
 StatusOr<Stamp> Installing::Prepare(bool& is_there) {
-  for (const std::string& folder : {folder_, staging_}) {
-    std::optional<Stamp> stamp = ReadStamp(host_, folder);
-    if (stamp && Fits(*stamp, wish_)) {
-      is_there = folder == folder_;
-      return *std::move(stamp);
-    }
+  if (std::optional<Stamp> stamp = FindWhole(folder_)) {
+    is_there = true;
+    return *std::move(stamp);
   }
   is_there = false;
+  RETURN_IF_ERROR(hands_.trees.CheckUnmounted(folder_));  // it is removed in the end
+  if (std::optional<Stamp> stamp = FindWhole(staging_)) {
+    return *std::move(stamp);
+  }
   return StageAnew();
 }
 
@@ -210,7 +235,7 @@ StatusOr<bool> Installing::IsWayClear(const Stamp& stamp) {
   if (!hands_.is_running_system) {
     return true;
   }
-  ASSIGN_OR_RETURN(outcome_.text, UnloadOthers(hands_, stamp.version, stamp.kind));
+  ASSIGN_OR_RETURN(outcome_.text, UnloadOthers(hands_, stamp.version, stamp.kind, wish_.kernel));
   if (!outcome_.text.empty()) {
     outcome_.result = ContainerResult::kWaits;
   }
@@ -218,7 +243,7 @@ StatusOr<bool> Installing::IsWayClear(const Stamp& stamp) {
 }
 
 Status Installing::Finish() {
-  RETURN_IF_ERROR(hands_.trees.Remove(staging_));
+  RETURN_IF_ERROR(RemoveStaging());
   if (wish_.driver_dir != folder_) {
     RETURN_IF_ERROR(hands_.trees.PointTo(wish_.driver_dir, folder_));
   }

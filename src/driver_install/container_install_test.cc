@@ -41,6 +41,47 @@ TEST(ContainerInstallTest, TheDriverIsInTheFolderAndLoadedFromThere) {
   EXPECT_FALSE(world.host().Exists("/var/lib/kgpu/driver-root.new"));
 }
 
+TEST(ContainerInstallTest, EveryGpuHasItsNodeAndTheirMemoryTheFirstOne) {
+  const ContainerWorld world;
+  world.dir().MakeDir("host/proc/driver/nvidia/gpus/0000:05:00.0");
+  world.dir().MakeDir("host/proc/driver/nvidia/gpus/0000:06:00.0");
+
+  ASSERT_OK(ContainerRun(world).Go());
+
+  EXPECT_THAT(world.host().ListDir("/dev"),
+              IsOkAndHolds(ElementsAre("nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidia1",
+                                       "nvidiactl")));
+  EXPECT_EQ(world.dir().ReadFile("host/dev/nvidiactl"), "195:255");
+  EXPECT_EQ(world.dir().ReadFile("host/dev/nvidia1"), "195:1");
+  EXPECT_EQ(world.dir().ReadFile("host/dev/nvidia-uvm"), "uvm:0");
+}
+
+TEST(ContainerInstallTest, NodesOfModulesThatWereLoadedBeforeAreMended) {
+  const ContainerWorld world;
+  const TempDir& dir = world.dir();
+  if (!dir.MakeCharDevice("host/dev/nvidiactl", 195, 255) ||
+      !dir.MakeCharDevice("host/dev/nvidia0", 195, 0) ||
+      !dir.MakeCharDevice("host/dev/nvidia-uvm", 7, 0)) {
+    GTEST_SKIP() << "device nodes can not be made here";
+  }
+  ASSERT_OK(ContainerRun(world).Go());
+  EXPECT_EQ(dir.ReadFile("host/dev/nvidia-uvm"), "uvm:0");
+}
+
+TEST(ContainerInstallTest, AFolderThatHasLostItsModulesIsMadeAnew) {
+  const ContainerWorld world;
+  ASSERT_OK(ContainerRun(world).Go());
+  const auto before = world.Tree();
+  std::filesystem::remove_all(world.dir().At("host/var/lib/kgpu/driver-root/lib/modules"));
+  world.FreshContainer();
+  ContainerRun next(world);
+
+  ASSERT_OK(next.Go());
+
+  EXPECT_EQ(next.builds(), 1);
+  EXPECT_EQ(world.Tree(), before);
+}
+
 TEST(ContainerInstallTest, ASecondRunChangesNothing) {
   const ContainerWorld world;
   ASSERT_OK(ContainerRun(world).Go());
@@ -151,6 +192,23 @@ TEST(ContainerInstallTest, ADriverInUseStaysWholeAndTheNewOneWaits) {
   EXPECT_THAT(world.Loaded(), ElementsAre("nvidia", "nvidia_uvm"));
   EXPECT_TRUE(
       world.host().Exists("/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libcuda.so.535.309.01"));
+}
+
+TEST(ContainerInstallTest, ADriverThatIsTakenAtTheLastInstantIsMadeWholeAgain) {
+  const ContainerWorld world;
+  ASSERT_OK(ContainerRun(world).Go());
+  world.FreshContainer();
+  ContainerRun run(world);
+  run.runner().Fail("rmmod nvidia");
+
+  const auto outcome = run.Go("b", kOldKernel, "580.95.05");
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, ContainerResult::kWaits);
+  EXPECT_THAT(outcome->text, AllOf(HasSubstr("drain the node"), HasSubstr("rmmod nvidia")));
+  EXPECT_THAT(run.runner().commands(), Contains("rmmod nvidia_uvm"));
+  EXPECT_THAT(world.Loaded(), ElementsAre("video", "i2c-core", "nvidia", "nvidia_uvm"));
+  EXPECT_EQ(LoadedVersion(world.host()), "535.309.01");
 }
 
 TEST(ContainerInstallTest, WhatWaitedIsPutInPlaceAfterARestartWithoutBuilding) {
@@ -375,14 +433,29 @@ TEST(ContainerInstallTest, AnUpdateIsCompletedAfterAKillAtEachDeed) {
   KillAtEachDeed(true);
 }
 
-TEST(ContainerModulesTest, KnowsTheNamesThatPackagesGive) {
-  EXPECT_EQ(ModuleOf("nvidia.ko"), "nvidia");
-  EXPECT_EQ(ModuleOf("nvidia-current-open.ko.xz"), "nvidia");
-  EXPECT_EQ(ModuleOf("nvidia-current-uvm.ko.zst"), "nvidia_uvm");
-  EXPECT_EQ(ModuleOf("nvidia-modeset.ko"), "nvidia_modeset");
-  EXPECT_EQ(ModuleOf("nvidia-fs.ko"), "");
-  EXPECT_EQ(ModuleOf("nvidia-current.conf"), "");
-  EXPECT_EQ(ModuleOf("nouveau.ko"), "");
+// What is left of the driver before is not taken for it by a container that wants it back.
+TEST(ContainerInstallTest, WhoGoesBackAfterAKillAtEachDeedHasTheWholeDriver) {
+  const auto go_old = [](ContainerRun& run) { return run.Go("old", kOldKernel, "470.1.1"); };
+  const ContainerWorld undisturbed;
+  ContainerRun only(undisturbed);
+  ASSERT_OK(go_old(only));
+  const auto wanted = undisturbed.Tree();
+  bool is_killed = true;
+  int lives = 0;
+  for (; is_killed && lives < kMostDeeds; ++lives) {
+    const ContainerWorld world;
+    ContainerRun first(world);
+    ASSERT_OK(go_old(first));
+    world.FreshContainer();
+    ContainerRun run(world, Fate(Fate::End::kDead, lives));
+    EXPECT_TRUE(run.Go().ok() || run.fate().is_dead());
+    is_killed = run.fate().is_dead();
+    world.FreshContainer();
+    ContainerRun back(world);
+    ASSERT_OK(go_old(back)) << lives;
+    ASSERT_EQ(world.Tree(), wanted) << lives;
+  }
+  EXPECT_FALSE(is_killed);
 }
 
 TEST(StampTest, IsReadAsItWasWritten) {

@@ -16,9 +16,9 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/driver/common_steps.h"
 #include "src/driver/gpu_holders.h"
 #include "src/driver_install/container_options.h"
-#include "src/host/device_nodes.h"
 #include "src/host/driver_facts.h"
 #include "src/sys/find_program.h"
 
@@ -140,30 +140,36 @@ Status UnloadNouveau(const ContainerHands& hands, const Uses& loaded) {
                   "/etc/modprobe.d of the host), and restart the host");
 }
 
-// By the driver's own program, run as the host's, whose /dev it fills.
-Status MakeNodes(const ContainerHands& hands, const std::string& folder, const sys::Root& tree) {
-  const sys::Root& host = hands.host.host;
-  const auto nodes = host::ReadDeviceNodes(host);
-  if (nodes.ok() && nodes->control && nodes->uvm && !nodes->gpus.empty()) {
-    return OkStatus();
-  }
-  // The host's root does not hold where links of the folder lead.
-  const auto program = tree.Resolve("/usr/bin/nvidia-modprobe");
-  if (!program.ok()) {
-    return FailedPrecondition("device nodes can not be made: {}", Message(program.status()));
-  }
+Status RunOnHost(const ContainerHands& hands, std::vector<std::string> argv) {
   sys::RunRequest request;
-  request.argv = {folder + *program, "-u"};
-  const auto gpus = host.ListDir("/proc/driver/nvidia/gpus");
-  for (size_t minor = 0; minor < std::max<size_t>(gpus.ok() ? gpus->size() : 0, 1); ++minor) {
-    request.argv.insert(request.argv.end(), {"-c", fmt::format("{}", minor)});
-  }
-  request.root = host.path();
+  request.argv = std::move(argv);
+  request.root = hands.host.host.path();
   request.deadline = kDeadline;
   ASSIGN_OR_RETURN(const sys::RunResult result, hands.host.runner.Run(request));
   return result.IsSuccess()
              ? OkStatus()
              : FailedPrecondition("{}: {}", Join(request.argv, " "), sys::Describe(result));
+}
+
+// By the driver's own program, run as the host's, whose /dev it fills. Also where nodes are there:
+// the numbers of nvidia-uvm are others when other modules came before it, and the program mends
+// what has a wrong one.
+Status MakeNodes(const ContainerHands& hands, const std::string& folder, const sys::Root& tree) {
+  // The host's root does not hold where links of the folder lead.
+  const auto program = tree.Resolve("/usr/bin/nvidia-modprobe");
+  if (!program.ok()) {
+    return FailedPrecondition("device nodes can not be made: {}", Message(program.status()));
+  }
+  const sys::Root& host = hands.host.host;
+  const auto gpus = host.ListDir("/proc/driver/nvidia/gpus");
+  ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
+  std::vector<std::string> command =
+      driver::GpuNodesCommand(gpus.ok() ? gpus->size() : 0, folder + *program);
+  if (!loaded.contains("nvidia_modeset")) {
+    std::erase(command, "-m");  // it would look for the module on the host
+  }
+  RETURN_IF_ERROR(RunOnHost(hands, std::move(command)));
+  return RunOnHost(hands, driver::UvmNodesCommand(folder + *program));
 }
 
 // Whether anything but modules that are unloaded, too, uses one of the driver's. Taken off one by
@@ -205,6 +211,46 @@ Loaded ReadLoaded(const sys::Root& host) {
   return loaded;
 }
 
+Status Unload(const ContainerHands& hands, const Uses& loaded) {
+  for (const std::string_view name : kUnloaded) {
+    if (loaded.contains(std::string(name))) {
+      RETURN_IF_ERROR(
+          RunTool(hands.host.runner, hands.container, "rmmod", {std::string(name)}).status());
+    }
+  }
+  return OkStatus();
+}
+
+// Those of the driver's that depmod(8) has chosen, from the list that it wrote: which folder comes
+// first is the distribution's choice. Paths are below the folder of the kernel's modules.
+std::vector<std::string> ChosenModules(const sys::Root& root, const std::string& folder) {
+  constexpr size_t kLimit = size_t{16} << 20;
+  std::vector<std::string> paths;
+  const std::string text =
+      root.ReadFile(fmt::format("{}/modules.dep", folder), kLimit).value_or("");
+  for (const std::string_view line : Split(text, '\n')) {
+    const std::string_view path = line.substr(0, line.find(':'));
+    if (!ModuleOf(path.substr(path.rfind('/') + 1)).empty()) {
+      paths.emplace_back(path);
+    }
+  }
+  return paths;
+}
+
+// All that lie there, which depmod may not have been told of.
+std::vector<std::string> AllModules(const sys::Root& root, const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  const fs::path top = root.At(folder);
+  for (fs::recursive_directory_iterator entry(top, error);
+       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (!ModuleOf(entry->path().filename().string()).empty()) {
+      paths.push_back(entry->path().lexically_relative(top).string());
+    }
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::string ModuleOf(std::string_view file) {
@@ -234,20 +280,19 @@ std::map<std::string, std::string> FindModules(const sys::Root& root, std::strin
   if (!folder.ok()) {
     return modules;
   }
-  std::error_code error;
-  const fs::path top = root.At(*folder);
-  for (fs::recursive_directory_iterator entry(top, error);
-       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    const std::string name = ModuleOf(entry->path().filename().string());
-    if (name.empty()) {
-      continue;
+  const auto take = [&](const std::vector<std::string>& paths) {
+    std::map<std::string, std::string> found;
+    for (const std::string& path : paths) {
+      const std::string whole = (fs::path(*folder) / path).string();
+      std::string& known = found[ModuleOf(path.substr(path.rfind('/') + 1))];
+      // Of two the one in updates/ is meant, as depmod(8) mostly has it.
+      known = root.Exists(whole) ? std::max(known, whole) : known;
     }
-    // Of two the one in updates/ is meant, as depmod(8) has it.
-    std::string path = (fs::path(*folder) / entry->path().lexically_relative(top)).string();
-    std::string& known = modules[name];
-    known = std::max(known, path);
-  }
-  return modules;
+    std::erase_if(found, [](const auto& one) { return one.second.empty(); });
+    return found;
+  };
+  modules = take(ChosenModules(root, *folder));
+  return modules.contains("nvidia") ? modules : take(AllModules(root, *folder));
 }
 
 std::string LoadedVersion(const sys::Root& host) {
@@ -261,28 +306,35 @@ StatusOr<driver::ModuleInfo> AskModule(const ContainerHands& hands, const sys::R
 }
 
 StatusOr<std::string> UnloadOthers(const ContainerHands& hands, const std::string& version,
-                                   driver::ModuleKind kind) {
+                                   driver::ModuleKind kind, const std::string& kernel) {
   const sys::Root& host = hands.host.host;
   const Loaded there = ReadLoaded(host);
   if (there.version.empty() || (there.version == version && there.kind.value_or(kind) == kind)) {
     return "";
   }
   ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
-  if (IsInUse(loaded)) {
+  const auto waits = [&] {
     return fmt::format(
         "driver {}{} is loaded and used{}; {} ({}) waits to be put in its place: drain the node "
-        "and "
-        "take off it what watches its GPUs, or restart it: the next run goes on without building",
+        "and take off it what watches its GPUs, or restart it: the next run goes on without "
+        "building",
         there.version, there.kind ? fmt::format(" ({})", driver::ToString(*there.kind)) : "",
         Holders(host), version, driver::ToString(kind));
+  };
+  if (IsInUse(loaded)) {
+    return waits();
   }
-  for (const std::string_view name : kUnloaded) {
-    if (loaded.contains(std::string(name))) {
-      RETURN_IF_ERROR(
-          RunTool(hands.host.runner, hands.container, "rmmod", {std::string(name)}).status());
-    }
+  const Status gone = Unload(hands, loaded);
+  if (gone.ok()) {
+    return "";
   }
-  return "";
+  // Somebody opened a device after we looked. What is left would start no new job: it is made
+  // whole.
+  std::vector<std::string> notes;
+  RETURN_IF_ERROR(Annotate(LoadFrom(hands, std::string(kDriverFolder), kernel, notes),
+                           "{}; driver {} is no longer whole: restart the host", Message(gone),
+                           there.version));
+  return fmt::format("{} ({})", waits(), Message(gone));
 }
 
 Status LoadFrom(const ContainerHands& hands, const std::string& folder, const std::string& kernel,

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -17,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "src/base/status_macros.h"
+#include "src/base/strings.h"
 #include "src/base/unique_fd.h"
 
 namespace kgpu::driver_install {
@@ -40,14 +44,63 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return OkStatus();
 }
 
+// A path of mountinfo, in which blanks are octal numbers. Source: proc(5).
+std::string Unescaped(std::string_view text) {
+  std::string path;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const auto digit = [&](size_t index) {
+      return index < text.size() && text[index] >= '0' && text[index] <= '7' ? text[index] - '0'
+                                                                             : -1;
+    };
+    if (text[at] == '\\' && digit(at + 1) >= 0 && digit(at + 2) >= 0 && digit(at + 3) >= 0) {
+      path.push_back(static_cast<char>(digit(at + 1) * 64 + digit(at + 2) * 8 + digit(at + 3)));
+      at += 3;
+    } else {
+      path.push_back(text[at]);
+    }
+  }
+  return path;
+}
+
+// Where something is mounted, as this process sees it: folders and files.
+StatusOr<std::set<std::string>> ReadMounts(const std::string& mountinfo) {
+  std::ifstream in(mountinfo);
+  if (!in) {
+    return Unavailable("{}: can not be read, so what is mounted where is not known", mountinfo);
+  }
+  std::set<std::string> mounts;
+  std::string line;
+  while (std::getline(in, line)) {
+    const std::vector<std::string_view> words = Words(line);
+    if (words.size() > 4) {
+      mounts.insert(Unescaped(words[4]));
+    }
+  }
+  return mounts;
+}
+
+// With no link in it, as the kernel names mounts.
+StatusOr<std::string> RealPath(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? StatusOr<std::string>(ErrnoStatus(error.value(), fmt::format("resolve {}", path)))
+               : real.string();
+}
+
 // Copies one tree. Lives for one call; the paths are this process's.
 class Copying {
  public:
-  // `label`: of SELinux, for all that is made; empty: none.
-  Copying(dev_t device, std::vector<std::string> left_out, std::string_view label)
-      : device_(device), left_out_(std::move(left_out)), label_(label), block_(kBlock, '\0') {}
+  // `left_out` and `mounts`: what of it is not copied. `label`: of SELinux, for all that is made;
+  // empty: none.
+  Copying(std::set<std::string> mounts, std::vector<std::string> left_out, std::string_view label)
+      : mounts_(std::move(mounts)),
+        left_out_(std::move(left_out)),
+        label_(label),
+        block_(kBlock, '\0') {}
 
   Status Folder(const std::string& from, const std::string& to, int depth);
+  // Of the files that are copied, on the disk.
+  uint64_t Bytes(const std::string& from, int depth) const;
 
  private:
   Status Entry(const std::string& from, const std::string& to, int depth);
@@ -56,14 +109,31 @@ class Copying {
   Status Label(const std::string& path) const;
   bool IsLeftOut(const std::string& from) const;
 
-  dev_t device_;
+  std::set<std::string> mounts_;
   std::vector<std::string> left_out_;
   std::string label_;
   std::string block_;
 };
 
 bool Copying::IsLeftOut(const std::string& from) const {
-  return std::ranges::find(left_out_, from) != left_out_.end();
+  return mounts_.contains(from) || std::ranges::find(left_out_, from) != left_out_.end();
+}
+
+uint64_t Copying::Bytes(const std::string& from, int depth) const {
+  uint64_t bytes = 0;
+  std::error_code error;
+  fs::directory_iterator entries(from, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const std::string path = entries->path().string();
+    struct stat status = {};
+    if (IsLeftOut(path) || lstat(path.c_str(), &status) != 0) {
+      continue;
+    }
+    constexpr uint64_t kUnit = 512;  // stat(2)
+    bytes += S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_blocks) * kUnit : 0;
+    bytes += S_ISDIR(status.st_mode) && depth < kMostDepth ? Bytes(path, depth + 1) : 0;
+  }
+  return bytes;
 }
 
 Status Copying::File(const std::string& from, const std::string& to, const struct stat& status) {
@@ -87,9 +157,9 @@ Status Copying::File(const std::string& from, const std::string& to, const struc
         WriteAll(copy.get(), std::string_view(block_).substr(0, static_cast<size_t>(count)), to));
   }
   const std::array<struct timespec, 2> times = {status.st_atim, status.st_mtim};
-  // The mode last: fchown(2) takes set-user-ID bits away.
+  // No program of the image is to give its rights to users of the host, which would not update it.
   if (fchown(copy.get(), status.st_uid, status.st_gid) != 0 ||
-      fchmod(copy.get(), status.st_mode & 07777) != 0 || futimens(copy.get(), times.data()) != 0) {
+      fchmod(copy.get(), status.st_mode & 0777) != 0 || futimens(copy.get(), times.data()) != 0) {
     return ErrnoStatus(errno, fmt::format("keep owner and mode of {}", to));
   }
   return OkStatus();
@@ -149,7 +219,7 @@ Status Copying::Folder(const std::string& from, const std::string& to, int depth
   if (mkdir(to.c_str(), 0700) != 0) {
     return ErrnoStatus(errno, fmt::format("make the folder {}", to));
   }
-  if (status.st_dev == device_ && !IsLeftOut(from)) {
+  if (depth == 0 || !IsLeftOut(from)) {
     std::error_code error;
     fs::directory_iterator entries(from, error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
@@ -177,6 +247,14 @@ Status Sync(const std::string& path, bool is_whole_system) {
   return OkStatus();
 }
 
+StatusOr<uint64_t> FreeOnDisk(const std::string& path) {
+  struct statvfs info = {};
+  if (statvfs(path.c_str(), &info) != 0) {
+    return ErrnoStatus(errno, fmt::format("see how much is free in {}", path));
+  }
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
 std::string FolderOf(const std::string& path) {
   return fs::path(path).parent_path();
 }
@@ -189,24 +267,54 @@ StatusOr<std::string> HostTrees::Place(const std::string& path) const {
     return InvalidArgument("\"{}\": is no whole path of a folder below /", path);
   }
   ASSIGN_OR_RETURN(const std::string folder, host_.Resolve(asked.parent_path().string()));
-  return (fs::path(host_.At(folder)) / asked.filename()).string();
+  ASSIGN_OR_RETURN(const std::string real, RealPath(host_.At(folder)));
+  return (fs::path(real) / asked.filename()).string();
 }
 
 Status HostTrees::Copy(const sys::Root& from, const std::vector<std::string>& left_out,
                        const std::string& to) {
   ASSIGN_OR_RETURN(const std::string place, Place(to));
-  ASSIGN_OR_RETURN(const struct stat status, from.Stat("/"));
-  std::vector<std::string> paths = {host_.path(), place};
+  ASSIGN_OR_RETURN(const std::string top, RealPath(from.path()));
+  ASSIGN_OR_RETURN(const std::string host, RealPath(host_.path()));
+  ASSIGN_OR_RETURN(std::set<std::string> mounts, ReadMounts(mountinfo_));
+  std::vector<std::string> paths = {host, place};
   for (const std::string& folder : left_out) {
-    paths.push_back((fs::path(from.path()) / fs::path(folder).relative_path()).string());
+    paths.push_back((fs::path(top) / fs::path(folder).relative_path()).string());
   }
   const bool has_selinux = host_.Exists("/sys/fs/selinux/enforce");
-  Copying copying(status.st_dev, std::move(paths), has_selinux ? kLabel : "");
-  RETURN_IF_ERROR(copying.Folder(from.path(), place, 0));
+  Copying copying(std::move(mounts), std::move(paths), has_selinux ? kLabel : "");
+  const uint64_t bytes = copying.Bytes(top, 0);
+  ASSIGN_OR_RETURN(const uint64_t free,
+                   free_bytes_ ? free_bytes_(place) : FreeOnDisk(FolderOf(place)));
+  if (bytes > free) {
+    return FailedPrecondition("{}: {} MiB are free, the driver takes {} MiB there", FolderOf(place),
+                              free >> 20, (bytes >> 20) + 1);
+  }
+  RETURN_IF_ERROR(copying.Folder(top, place, 0));
   return Sync(place, true);
 }
 
+Status HostTrees::CheckUnmounted(const std::string& tree) {
+  const auto place = Place(tree);
+  if (place.status().code() == StatusCode::kNotFound) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(place.status());
+  ASSIGN_OR_RETURN(const std::set<std::string> mounts, ReadMounts(mountinfo_));
+  const auto below = std::ranges::find_if(mounts, [start = *place + "/"](const std::string& mount) {
+    return mount.starts_with(start);
+  });
+  return below == mounts.end()
+             ? OkStatus()
+             : FailedPrecondition(
+                   "{}: something is mounted there, and would be deleted with the old driver: "
+                   "unmount it",
+                   *below);
+}
+
 Status HostTrees::Put(const std::string& tree, const std::string& place) {
+  RETURN_IF_ERROR(CheckUnmounted(tree));
+  RETURN_IF_ERROR(CheckUnmounted(place));
   ASSIGN_OR_RETURN(const std::string from, Place(tree));
   ASSIGN_OR_RETURN(const std::string to, Place(place));
   const bool is_there = host_.LinkStat(place).ok();
@@ -218,6 +326,7 @@ Status HostTrees::Put(const std::string& tree, const std::string& place) {
 }
 
 Status HostTrees::Remove(const std::string& tree) {
+  RETURN_IF_ERROR(CheckUnmounted(tree));
   const auto place = Place(tree);
   if (place.status().code() == StatusCode::kNotFound) {
     return OkStatus();

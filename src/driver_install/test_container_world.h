@@ -24,7 +24,8 @@ namespace kgpu::driver_install {
 inline constexpr const char* kOldKernel = "6.1.0-56-amd64";
 inline constexpr const char* kNewKernel = "6.1.0-57-amd64";
 
-// Every deed asks before it is done and once more after it; a copy that is cut off leaves a part.
+// Every deed asks before it is done and once more after it; a copy and a removal that are cut off
+// leave a part, such a removal by bad luck what tells that all is there.
 class MortalTrees final : public Trees {
  public:
   MortalTrees(const sys::Root& host, Fate& fate) : host_(host), trees_(host), fate_(fate) {}
@@ -38,13 +39,17 @@ class MortalTrees final : public Trees {
     RETURN_IF_ERROR(trees_.Copy(from, left_out, to));
     return fate_.Live();
   }
+  Status CheckUnmounted(const std::string& tree) override { return trees_.CheckUnmounted(tree); }
   Status Put(const std::string& tree, const std::string& place) override {
     RETURN_IF_ERROR(fate_.Live());
     RETURN_IF_ERROR(trees_.Put(tree, place));
     return fate_.Live();
   }
   Status Remove(const std::string& tree) override {
-    RETURN_IF_ERROR(fate_.Live());
+    if (const Status alive = fate_.Live(); !alive.ok()) {
+      std::filesystem::remove_all(host_.At(tree) + "/usr/bin");
+      return alive;
+    }
     RETURN_IF_ERROR(trees_.Remove(tree));
     return fate_.Live();
   }
@@ -100,6 +105,9 @@ class ContainerWorld {
                      module_version);
     }
     dir_.WriteFile("container/usr/src/nvidia/source.c", "");
+    dir_.WriteFile(fmt::format("container/lib/modules/{}/modules.dep", kernel),
+                   "updates/dkms/nvidia-current.ko:\n"
+                   "updates/dkms/nvidia-current-uvm.ko: updates/dkms/nvidia-current.ko\n");
     dir_.WriteFile("container/usr/bin/nvidia-modprobe", "");
   }
 
@@ -155,6 +163,7 @@ class ContainerRunner final : public sys::ProgramRunner {
  public:
   ContainerRunner(const ContainerWorld& world, Fate& fate) : world_(world), fate_(fate) {}
 
+  // A program, or a whole command.
   void Fail(std::string name) { failing_ = std::move(name); }
   void SayOpen() { is_open_ = true; }  // of every module that is asked
   const std::vector<std::string>& commands() const { return commands_; }
@@ -165,7 +174,7 @@ class ContainerRunner final : public sys::ProgramRunner {
     const std::string last = std::filesystem::path(request.argv.back()).filename();
     commands_.push_back(Join(Named(request.argv), " "));
     sys::RunResult result{.exit = {.code = 0, .signal = std::nullopt}, .out = "", .err = ""};
-    if (name == failing_) {
+    if (name == failing_ || commands_.back() == failing_) {
       result.exit.code = 1;
       result.err = "in use\n";
     } else if (name == "modinfo") {
@@ -196,6 +205,30 @@ class ContainerRunner final : public sys::ProgramRunner {
   static std::string Depends(const std::string& file) {
     return file.find("uvm") == std::string::npos ? "video,i2c-core\n" : "nvidia\n";
   }
+  // As nvidia-modprobe does: after -u the numbers are nvidia-uvm's first ones, and -m is asked
+  // besides. A node of another number is made anew. Files stand for nodes, with their numbers.
+  void MakeNodes(const std::vector<std::string>& argv) const {
+    const auto make = [this](const std::string& name, std::string_view major, uint64_t minor) {
+      std::filesystem::remove(world_.dir().At("host/dev/" + name));
+      world_.dir().WriteFile("host/dev/" + name, fmt::format("{}:{}", major, minor));
+    };
+    const bool is_uvm = std::ranges::find(argv, "-u") != argv.end();
+    for (size_t at = 1; at + 1 < argv.size(); ++at) {
+      const uint64_t minor = ParseUint(argv[at + 1]).value_or(0);
+      if (argv[at] != "-c") {
+        continue;
+      }
+      if (is_uvm) {
+        make("nvidia-uvm", "uvm", minor);
+        make("nvidia-uvm-tools", "uvm", minor + 1);
+      } else {
+        make(minor == 255 ? "nvidiactl" : fmt::format("nvidia{}", minor), "195", minor);
+      }
+    }
+    if (std::ranges::find(argv, "-m") != argv.end()) {
+      make("nvidia-modeset", "195", 254);
+    }
+  }
   void Act(const std::string& name, const std::string& last, const sys::RunRequest& request) const {
     std::vector<std::string> loaded = world_.Loaded();
     if (name == "rmmod") {
@@ -213,7 +246,7 @@ class ContainerRunner final : public sys::ProgramRunner {
       loaded.push_back(module);
       world_.dir().WriteFile(fmt::format("host/sys/module/{}/version", module), Bytes(request));
     } else if (name == "nvidia-modprobe") {
-      world_.dir().WriteFile("host/dev/made", last);
+      MakeNodes(request.argv);
     }
     world_.SetLoaded(loaded);
   }

@@ -7,21 +7,29 @@ host=$work/host
 mkdir -p "$host"/{dev,etc,proc/sys/kernel,run,sys,var/lib}
 : >"$host/proc/modules"
 driver_root=$host/var/lib/kgpu/driver-root
+# Capabilities that deploy/driver/kgpu-driver.yaml gives, and no other.
+rights=$(sed -n '/drop: \[ALL\]/,/volumeMounts/s/^ *- \([A-Z_][A-Z_]*\).*/+\L\1/p' \
+  "$(dirname "$0")/../../deploy/driver/kgpu-driver.yaml" | paste -sd ,)
 # In what is given: our own environment, or one without a network. Modules are not loaded, as no
 # kernel runs the folder.
 container() {
-  "$@" "$kgpu" driver install --container --container-root "$root" --host-root "$host" \
-    --gpu ampere --yes
+  "$@" setpriv --bounding-set "-all,$rights" "$kgpu" driver install --container \
+    --container-root "$root" --host-root "$host" --gpu ampere --yes
 }
 # The host with that kernel, and each container with the root that its image has.
 boot() {
   echo "$1" >"$host/proc/sys/kernel/osrelease"
   rm -rf "$host/run/nvidia"
-  umount "$root/proc" "$root/sys" 2>/dev/null || true
+  umount "$root/proc" "$root/sys" "$root/etc/modprobe.d/mounted.conf" 2>/dev/null || true
   rm -rf --one-file-system "$root"
   cp -a "$work/image" "$root"
   mount -t proc proc "$root/proc"
   mount -t sysfs sysfs "$root/sys"
+  # As a ConfigMap is.
+  mkdir -p "$root/etc/modprobe.d"
+  : >"$work/options"
+  : >"$root/etc/modprobe.d/mounted.conf"
+  mount --bind "$work/options" "$root/etc/modprobe.d/mounted.conf"
 }
 loadable() {
   chroot "$driver_root" modinfo -k "$1" -F vermagic nvidia-current >"$work/vermagic" ||
@@ -53,6 +61,8 @@ sed 's/^/        /' "$work/container"
 loadable "$kernel"
 chroot "$driver_root" ldconfig -p >"$work/linker"
 grep -q libcuda.so.1 "$work/linker" || fail "the folder's dynamic linker does not find libcuda.so.1"
+[ ! -e "$driver_root/etc/modprobe.d/mounted.conf" ] || fail "a mounted file is in the folder"
+[ -z "$(find "$driver_root" -type f -perm /6000)" ] || fail "programs of other rights are there"
 [ ! -e "$driver_root/usr/src/linux-headers-$kernel" ] || fail "headers are in the folder"
 
 # A restart: a new container, nothing in /run. No archive is reached: there are no sources, and no

@@ -18,7 +18,7 @@ command -v debootstrap >/dev/null || { echo "SKIPPED: no debootstrap is here"; e
 work=$(mktemp -d)
 root=$work/root
 cleanup() {
-  umount "$root/proc" "$root/sys" 2>/dev/null || true
+  umount "$root/proc" "$root/sys" "$root/etc/modprobe.d/mounted.conf" 2>/dev/null || true
   rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT

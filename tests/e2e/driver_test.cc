@@ -333,6 +333,20 @@ TEST_F(DriverContainerTest, GpusThatNeedAFabricManagerAreRefused) {
   EXPECT_FALSE(fs::exists(dir_.At("host/var/lib/kgpu/driver-root")));
 }
 
+TEST_F(DriverContainerTest, InstallersThatLoadTheModulesWhileTheyBuildAreRefused) {
+  fs::remove(dir_.At("container/var/lib/kgpu/driver.json"));
+  const std::string name = "NVIDIA-Linux-x86_64-535.104.05.run";
+  dir_.WriteFile("container/root/" + name,
+                 "#!/bin/sh\nlabel=\"NVIDIA Accelerated Graphics Driver for Linux-x86_64 "
+                 "535.104.05\"\n");
+
+  const Result result = Install({"--offline", "--gpu", "ampere", "--source", "/root/" + name});
+
+  EXPECT_EQ(result.code, 6) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("branch 550 or later"));
+  EXPECT_FALSE(fs::exists(dir_.At("host/var/lib/kgpu/driver-root")));
+}
+
 TEST_F(DriverContainerTest, FlagsThatDoNotGoTogetherAreToldAtOnce) {
   EXPECT_EQ(Install({"--kernel", "6.1"}).code, 2);
   EXPECT_EQ(Install({"--dry-run"}).code, 2);
