@@ -1,9 +1,18 @@
 #include "src/packages/kept_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "src/base/status_macros.h"
 
 namespace kgpu::packages {
 namespace {
@@ -25,6 +34,33 @@ void AddFiles(const sys::Root& host, const std::string& folder, std::string_view
   }
 }
 
+// File systems that can not sync a folder say EINVAL.
+Status Sync(const sys::Root& host, const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd fd, host.OpenFile(path, O_RDONLY));
+  return fsync(fd.get()) == 0 || errno == EINVAL
+             ? OkStatus()
+             : ErrnoStatus(errno, fmt::format("write {}", host.At(path)));
+}
+
+// The managers leave what they fetch in memory. A power cut while the packages are taken off would
+// take these with it, and nothing else may have them any more.
+Status SyncAll(const sys::Root& host, const std::string& folder,
+               const std::vector<std::string>& files) {
+  // The one that the folder itself is in, too.
+  std::set<std::string> folders = {folder, std::filesystem::path(folder).parent_path().string()};
+  for (const std::string& file : files) {
+    RETURN_IF_ERROR(Sync(host, file));
+    for (auto above = std::filesystem::path(file).parent_path();
+         above.string().size() > folder.size(); above = above.parent_path()) {
+      folders.insert(above.string());
+    }
+  }
+  for (const std::string& above : folders) {
+    RETURN_IF_ERROR(Sync(host, above));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> FilesBelow(const sys::Root& host, const std::string& folder,
@@ -37,10 +73,18 @@ std::vector<std::string> FilesBelow(const sys::Root& host, const std::string& fo
 
 Status CheckKept(const sys::Root& host, const std::string& folder, std::string_view end,
                  size_t count) {
-  const size_t found = FilesBelow(host, folder, end).size();
-  return found >= count ? OkStatus()
-                        : FailedPrecondition("{}: only {} of {} packages could be fetched",
-                                             host.At(folder), found, count);
+  const std::vector<std::string> files = FilesBelow(host, folder, end);
+  if (files.size() < count) {
+    return FailedPrecondition("{}: only {} of {} packages could be fetched", host.At(folder),
+                              files.size(), count);
+  }
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const struct stat status, host.Stat(file));
+    if (status.st_size == 0) {
+      return FailedPrecondition("{}: was fetched, and is empty", host.At(file));
+    }
+  }
+  return SyncAll(host, folder, files);
 }
 
 }  // namespace kgpu::packages

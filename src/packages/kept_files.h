@@ -15,7 +15,8 @@ namespace kgpu::packages {
 std::vector<std::string> FilesBelow(const sys::Root& host, const std::string& folder,
                                     std::string_view end);
 
-// Errors: FailedPrecondition (there are fewer than `count` of them).
+// That they are there, and stay through a power cut. Errors: FailedPrecondition (there are fewer
+// than `count` of them, or one is empty), those of fsync(2).
 Status CheckKept(const sys::Root& host, const std::string& folder, std::string_view end,
                  size_t count);
 

@@ -320,7 +320,7 @@ TEST_F(RpmTest, TellsWhatWouldGoWithARemovalAsItsOwnListNamesIt) {
 }
 
 TEST_F(RpmTest, KeepsPackagesInTheirVersions) {
-  dir_.WriteFile("kept/a.rpm", "");
+  dir_.WriteFile("kept/cache/a.rpm", "package");
   host_.installed.insert("driver\t3:580-1\tx86_64");
   host_.installed.insert("driver\t3:580-1\ti686");
   ASSERT_OK(Manager().Keep({"driver"}, "/kept"));
@@ -333,6 +333,14 @@ TEST_F(RpmTest, KeepsPackagesInTheirVersions) {
   EXPECT_THAT(host_.argvs.back(),
               ElementsAre("/usr/bin/zypper", "--non-interactive", "--pkg-cache-dir=/kept",
                           "download", "driver=3:580-1"));
+}
+
+// As a full disk leaves it.
+TEST_F(RpmTest, AnEmptyFileIsNoPackageThatIsKept) {
+  dir_.WriteFile("kept/a.rpm", "");
+  host_.installed.insert("driver\t3:580-1\tx86_64");
+  EXPECT_THAT(Manager().Keep({"driver"}, "/kept"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kept/a.rpm: was fetched")));
 }
 
 TEST_F(RpmTest, PutsBackAllThatIsKeptInOneCall) {

@@ -21,7 +21,12 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Makes the rename itself survive a power cut. File systems that can not sync a folder say EINVAL.
+// Of the files beside `path` with a leading dot and `kRandom` for an ending.
+constexpr std::string_view kRandom = ".XXXXXX";
+
+}  // namespace
+
+// File systems that can not sync a folder say EINVAL.
 Status SyncFolder(const std::string& folder) {
   const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_valid() || (fsync(fd.get()) != 0 && errno != EINVAL)) {
@@ -29,11 +34,6 @@ Status SyncFolder(const std::string& folder) {
   }
   return OkStatus();
 }
-
-// Of the files beside `path` with a leading dot and `kRandom` for an ending.
-constexpr std::string_view kRandom = ".XXXXXX";
-
-}  // namespace
 
 void RemoveLeftovers(const std::string& path) {
   const std::string start = "." + std::filesystem::path(path).filename().string() + ".";

@@ -51,6 +51,9 @@ class AtomicFile {
 // it.
 void RemoveLeftovers(const std::string& path);
 
+// What is in the folder by name survives a power cut. Errors: those of open(2) and fsync(2).
+Status SyncFolder(const std::string& folder);
+
 // Create, Write, Commit in one call.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode = 0644,
                            Durability durability = Durability::kDisk);
