@@ -187,7 +187,8 @@ StatusOr<Outcome> Run::Forwards() {
 }
 
 Status Run::GiveUp(Work& work, std::string_view why) {
-  ASSIGN_OR_RETURN(const std::string kept, KeepFirstText(work));
+  const bool is_removal = std::holds_alternative<driver::RemovePackages>(work.step().deed);
+  ASSIGN_OR_RETURN(const std::string kept, is_removal ? KeepPackages(work) : KeepFirstText(work));
   work.NoteLost(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
                             kept.empty() ? "" : "; what stood there before is in ", kept));
   return OkStatus();

@@ -479,6 +479,45 @@ TEST(CarryOutTest, LeavesPackagesThatOthersUpgradeMeanwhile) {
   EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.37", "old-driver=470"));
 }
 
+TEST(CarryOutTest, TheWayBackWaitsForAnotherManagerAndGivesNothingUp) {
+  const World world;
+  OneRun run(world);
+  ASSERT_OK(run.Begin(PlanOf({driver::InstallPackages{{"kept=2"}}})));
+  OneRun busy(world);
+  busy.packages().FailInstall(Unavailable("another package manager is at work"));
+  EXPECT_THAT(busy.Undo(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is at work")));
+  OneRun back(world);
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_FALSE(outcome->lacks);
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.36", "old-driver=470"));
+}
+
+// A kgpu of before trials were noted was killed, and this one takes back.
+TEST(CarryOutTest, TakesBackAllThatCameWhereNoTrialWasNoted) {
+  const World world;
+  for (int lives = 0; !world.Get("packages").contains("libnvidia=535"); ++lives) {
+    OneRun killed(world, Fate(Fate::End::kDead, lives));
+    const bool has_begun = world.host().Exists(kJournalFile);
+    ASSERT_FALSE((has_begun ? killed.GoOn()
+                            : killed.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}})))
+                     .ok());
+  }
+  auto journal = ReadJournal(world.host());
+  ASSERT_OK(journal);
+  ASSERT_TRUE(journal->has_value());
+  (*journal)->steps[0].foreseen.reset();
+  engine::HostDisk disk(world.host(), sys::Durability::kMemory);
+  ASSERT_OK(WriteJournal(**journal, disk));
+  OneRun back(world);
+
+  ASSERT_OK(back.Undo());
+
+  EXPECT_THAT(world.Get("packages"), ElementsAre("kept=1", "libc6=2.36", "old-driver=470"));
+}
+
 TEST(CarryOutTest, LeavesPackagesThatCameBetweenAKillAndTheNextRun) {
   const World world;
   for (int lives = 0; !world.Get("packages").contains("libnvidia=535"); ++lives) {

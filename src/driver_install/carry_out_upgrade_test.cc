@@ -143,6 +143,74 @@ TEST_F(UpgradeTest, TheWayBackEndsWhereTheOldDriverDoesNotComeBackAndIsTriedAgai
   ExpectOldDriverRuns();
 }
 
+// The packages are listed in their versions then, as whole ones are.
+TEST_F(UpgradeTest, ADriverThatComesBackWithoutItsModuleIsNotTakenForWhole) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  for (int i = 0; i < 2; ++i) {
+    OneRun failing(world_);
+    failing.packages().FailConfigure(FailedPrecondition("no compiler"));
+    EXPECT_THAT(failing.Undo(),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("step 1 of 7, other-version"), HasSubstr("no compiler"))));
+  }
+
+  OneRun back(world_);
+  ASSERT_OK(back.Undo());
+
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, ARemovalThatIsRefusedLeavesTheOldDriverUntouched) {
+  OneRun run(world_);
+  run.packages().FailRemove(FailedPrecondition("kept needs old-driver"));
+  run.packages().FailPutBack(FailedPrecondition("nothing is to be put back"));
+
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all that was done is taken")));
+
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, WhatWentWithTheOldDriverThoughNoTrialToldOfItComesBack) {
+  OneRun run(world_);
+  run.packages().TakeToo("libc6");
+
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition, AllOf(HasSubstr("with them went others"),
+                                                              HasSubstr("all that was done is"))));
+
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, WhatWentWithTheOldDriverAndDoesNotComeBackIsTold) {
+  OneRun run(world_);
+  run.packages().TakeToo("libc6");
+  run.packages().FailInstall(FailedPrecondition("no such version"));
+
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("libc6 2.36 was here before")));
+}
+
+TEST_F(UpgradeTest, WhatIsGivenUpByForceKeepsThePackagesOfTheOldDriver) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.packages().FailPutBack(FailedPrecondition("a file is damaged"));
+  back.packages().FailInstall(FailedPrecondition("no such version"));
+  back.options().forces = true;
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_TRUE(outcome->lacks);
+  EXPECT_THAT(outcome->notes,
+              Contains(AllOf(HasSubstr("a file is damaged"), HasSubstr("driver-kept/packages-"))));
+  EXPECT_FALSE(world_.host().Exists(kKept));
+  EXPECT_THAT(packages::FilesBelow(world_.host(), "/var/lib/kgpu/driver-kept", ".rpm"),
+              ElementsAre(HasSubstr("old-driver=470.rpm")));
+}
+
 TEST_F(UpgradeTest, WithoutAWayBackItNeverSaysThatAllIsBack) {
   driver::Plan plan = UpgradePlan();
   plan.steps[0].deed = driver::RemovePackages{.names = {"old-driver"}, .is_kept = false};

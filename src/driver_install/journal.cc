@@ -36,20 +36,25 @@ json::object FileJson(const FileBefore& file) {
 }
 
 json::object RecordJson(const StepRecord& record) {
-  return {{"state", doc::View(kStates[static_cast<size_t>(record.state)])},
-          {"wasDone", record.was_done},
-          {"note", doc::View(record.note)},
-          {"file", record.file ? json::value(FileJson(*record.file)) : json::value()},
-          {"folders", doc::Texts(record.folders)},
-          {"packagesBefore", doc::TextMap(record.packages_before)},
-          {"foreseen", doc::Texts(record.foreseen)},
-          {"configured", doc::Texts(record.configured)},
-          {"came", doc::TextMap(record.came)},
-          {"replaced", doc::TextMap(record.replaced)},
-          {"units", doc::Texts(record.units)},
-          {"enabled", doc::Texts(record.enabled)},
-          {"modules", doc::Texts(record.modules)},
-          {"bootId", doc::View(record.boot_id)}};
+  json::object object = {
+      {"state", doc::View(kStates[static_cast<size_t>(record.state)])},
+      {"wasDone", record.was_done},
+      {"note", doc::View(record.note)},
+      {"file", record.file ? json::value(FileJson(*record.file)) : json::value()},
+      {"folders", doc::Texts(record.folders)},
+      {"packagesBefore", doc::TextMap(record.packages_before)},
+      {"foreseen", doc::Texts(record.foreseen.value_or(std::vector<std::string>()))},
+      {"configured", doc::Texts(record.configured)},
+      {"came", doc::TextMap(record.came)},
+      {"replaced", doc::TextMap(record.replaced)},
+      {"units", doc::Texts(record.units)},
+      {"enabled", doc::Texts(record.enabled)},
+      {"modules", doc::Texts(record.modules)},
+      {"bootId", doc::View(record.boot_id)}};
+  if (!record.foreseen) {
+    object.stable_erase("foreseen");
+  }
+  return object;
 }
 
 // A number of an unsigned type of 32 bits.
@@ -88,8 +93,12 @@ StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& whe
   record.note = fields.Text("note");
   record.folders = fields.Texts("folders");
   record.packages_before = fields.TextMap("packagesBefore");
-  // Records of before these fields have none.
-  record.foreseen = fields.Has("foreseen") ? fields.Texts("foreseen") : std::vector<std::string>();
+  // Records of before these fields have none: which is not the same as a trial that told of
+  // nothing.
+  record.foreseen.reset();
+  if (fields.Has("foreseen")) {
+    record.foreseen = fields.Texts("foreseen");
+  }
   record.configured =
       fields.Has("configured") ? fields.Texts("configured") : std::vector<std::string>();
   record.came = fields.TextMap("came");

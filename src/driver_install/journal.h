@@ -41,12 +41,13 @@ using Versions = std::map<std::string, std::string>;
 
 struct StepRecord {
   StepState state = StepState::kPending;
-  bool was_done = false;                // its deed was done whole before it was taken back
-  std::string note;                     // why it was passed over, or what kept it from being undone
-  std::optional<FileBefore> file;       // of a step with a file
-  std::vector<std::string> folders;     // made for it, the outer ones first
-  Versions packages_before;             // everything installed, until the step is done
-  std::vector<std::string> foreseen;    // packages that its trial told of, until it is done
+  bool was_done = false;             // its deed was done whole before it was taken back
+  std::string note;                  // why it was passed over, or what kept it from being undone
+  std::optional<FileBefore> file;    // of a step with a file
+  std::vector<std::string> folders;  // made for it, the outer ones first
+  Versions packages_before;          // everything installed, until the step is done
+  // Packages that its trial told of, until it is done; nothing: it is of a kgpu that noted none.
+  std::optional<std::vector<std::string>> foreseen = std::vector<std::string>();
   std::vector<std::string> configured;  // of those, what had its old configuration here before
   Versions came;                        // packages that came with it
   Versions replaced;                    // packages that it replaced or removed, as they were

@@ -82,8 +82,16 @@ TEST(DriverJournalTest, ReadsRecordsOfBeforeTrialsWereKept) {
   journal.steps.resize(1);
   const std::string text =
       Without(Without(PrintJournal(journal), "\"foreseen\": [],"), "\"configured\": [],");
+  journal.steps[0].foreseen.reset();  // which is not a trial that told of nothing
 
   EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
+}
+
+TEST(DriverJournalTest, WritesNoTrialWhereNoneWasNoted) {
+  Journal journal = FullJournal();
+  journal.steps[8].foreseen.reset();
+
+  EXPECT_THAT(ParseJournal(PrintJournal(journal), "driver.json"), IsOkAndHolds(journal));
 }
 
 TEST(DriverJournalTest, IsReadAsItWasWrittenByEarlierVersions) {

@@ -83,6 +83,10 @@ class MortalDisk final : public engine::Disk {
     RETURN_IF_ERROR(fate_.Live());
     return disk_.RemoveFolder(path);
   }
+  Status Move(const std::string& path, const std::string& to) override {
+    RETURN_IF_ERROR(fate_.Live());
+    return disk_.Move(path, to);
+  }
   Status Tidy(const std::string& path) override {
     RETURN_IF_ERROR(fate_.Live());
     return disk_.Tidy(path);
@@ -108,7 +112,8 @@ class World {
     dir_.WriteFile("host/etc/removed.conf", "to be removed\n");
     dir_.Symlink("removed.conf", "host/etc/link.conf");
     Set("packages", {"kept=1", "libc6=2.36", "old-driver=470"});
-    Set("configs", {});  // that packages left
+    Set("configs", {});     // that packages left
+    Set("unfinished", {});  // packages that are listed, and not configured or half removed
     Set("enabled", {});
     Set("switch", {});
     Set("strict", {});
@@ -161,7 +166,11 @@ class World {
   static constexpr std::string_view kDaemon = "nvidia-persistenced.service";
   // Version of the driver whose packages are here; empty: of none.
   std::string DriverVersion() const {
+    const std::set<std::string> unfinished = Get("unfinished");
     for (const std::string& line : Get("packages")) {
+      if (unfinished.contains(line.substr(0, line.find('=')))) {
+        continue;
+      }
       if (line.starts_with("nvidia-driver=") || (IsStrict() && line.starts_with("old-driver="))) {
         return line.substr(line.find('=') + 1);
       }
@@ -357,6 +366,10 @@ class WorldPackages final : public packages::PackageManager {
   void FailRemove(Status status) { remove_failure_ = std::move(status); }
   void FailKeep(Status status) { keep_failure_ = std::move(status); }
   void FailPutBack(Status status) { put_back_failure_ = std::move(status); }
+  // What is put back comes, and its module is not built.
+  void FailConfigure(Status status) { configure_failure_ = std::move(status); }
+  // Goes with the next ones that are taken off, though no trial told of it.
+  void TakeToo(std::string name) { went_too_ = std::move(name); }
   void Need(std::string needer, std::string needed) {
     needs_[std::move(needer)] = std::move(needed);
   }
@@ -394,6 +407,9 @@ class WorldPackages final : public packages::PackageManager {
     }
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
+      if (world_.Get("packages").contains(name)) {
+        continue;  // also one that is not finished: rpm knows no such state
+      }
       if (name == "nvidia-driver") {
         world_.Add("packages", "libnvidia=535");
         RETURN_IF_ERROR(fate_.Live());
@@ -427,11 +443,19 @@ class WorldPackages final : public packages::PackageManager {
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
       RETURN_IF_ERROR(remove_failure_);
-      if (Take(name)) {
+      if (IsThere(name)) {
+        world_.Add("unfinished", name);  // its module is gone
+        RETURN_IF_ERROR(fate_.Live());
+        Take(name);
         world_.Add("configs", name);
       }
     }
-    return fate_.Live();
+    RETURN_IF_ERROR(fate_.Live());
+    if (went_too_.empty()) {
+      return OkStatus();
+    }
+    Take(std::exchange(went_too_, ""));
+    return FailedPrecondition("with them went others");
   }
   Status Keep(const std::vector<std::string>& names, const std::string& folder) override {
     RETURN_IF_ERROR(keep_failure_);
@@ -446,22 +470,31 @@ class WorldPackages final : public packages::PackageManager {
   Status PutBack(const std::string& folder) override {
     RETURN_IF_ERROR(put_back_failure_);
     for (const std::string& path : packages::FilesBelow(world_.host(), folder, ".rpm")) {
+      const std::string line = world_.dir().ReadFile("host" + path);
+      const std::string name = line.substr(0, line.find('='));
       RETURN_IF_ERROR(fate_.Live());
-      Put(world_.dir().ReadFile("host" + path));
+      Put(line);
+      world_.Add("unfinished", name);
+      RETURN_IF_ERROR(fate_.Live());
+      RETURN_IF_ERROR(configure_failure_);
+      world_.Drop("unfinished", name);
     }
     return fate_.Live();
   }
 
  private:
-  // Whether it was there.
-  bool Take(const std::string& name) const {
+  bool IsThere(const std::string& name) const {
+    return std::ranges::any_of(world_.Get("packages"), [&name](const std::string& line) {
+      return line.starts_with(name + "=");
+    });
+  }
+  void Take(const std::string& name) const {
     for (const std::string& line : world_.Get("packages")) {
       if (line.starts_with(name + "=")) {
         world_.Drop("packages", line);
-        return true;
       }
     }
-    return false;
+    world_.Drop("unfinished", name);
   }
   void Put(const std::string& name) const {
     const size_t equals = name.find('=');
@@ -476,7 +509,9 @@ class WorldPackages final : public packages::PackageManager {
   Status remove_failure_;
   Status keep_failure_;
   Status put_back_failure_;
+  Status configure_failure_;
   std::string meanwhile_;
+  std::string went_too_;
   std::map<std::string, std::string> needs_;
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
 #include "src/base/status_macros.h"
@@ -98,6 +99,16 @@ Status HostDisk::RemoveFolder(const std::string& path) {
     return ErrnoStatus(errno, fmt::format("remove the folder {}", *place));
   }
   return OkStatus();
+}
+
+Status HostDisk::Move(const std::string& path, const std::string& to) {
+  ASSIGN_OR_RETURN(const std::string place, Place(path, false));
+  ASSIGN_OR_RETURN(const std::string target, Place(to, false));
+  if (rename(place.c_str(), target.c_str()) != 0) {
+    return ErrnoStatus(errno, fmt::format("move {} to {}", place, target));
+  }
+  const std::string folder = std::filesystem::path(target).parent_path().string();
+  return durability_ == sys::Durability::kDisk ? sys::SyncFolder(folder) : OkStatus();
 }
 
 Status HostDisk::Tidy(const std::string& path) {

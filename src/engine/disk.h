@@ -38,6 +38,9 @@ class Disk {
   virtual Status MakeFolder(const std::string& path) = 0;
   // One that is not empty, or not there, is left as it is.
   virtual Status RemoveFolder(const std::string& path) = 0;
+  // A file or a folder with all that is in it, on the same file system; the folder above `to` is
+  // there, and `to` is not. Errors: NotFound, FailedPrecondition (it can not be had there).
+  virtual Status Move(const std::string& path, const std::string& to) = 0;
   // Takes away what killed processes left beside the file.
   virtual Status Tidy(const std::string& path) = 0;
 };
@@ -55,6 +58,7 @@ class HostDisk final : public Disk {
   Status Link(const std::string& path, const std::string& target) override;
   Status MakeFolder(const std::string& path) override;
   Status RemoveFolder(const std::string& path) override;
+  Status Move(const std::string& path, const std::string& to) override;
   Status Tidy(const std::string& path) override;
 
  private:

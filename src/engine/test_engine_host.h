@@ -177,6 +177,9 @@ class DyingDisk final : public Disk {
   Status RemoveFolder(const std::string& path) override {
     return Live([&] { return disk_.RemoveFolder(path); });
   }
+  Status Move(const std::string& path, const std::string& to) override {
+    return Live([&] { return disk_.Move(path, to); });
+  }
   Status Tidy(const std::string& path) override {
     return Live([&] { return disk_.Tidy(path); });
   }
