@@ -39,6 +39,7 @@ struct InstallOptions {
   bool forces = false;        // --force
   bool restarts = false;      // --reboot
   bool only_resumes = false;  // --resume, of the unit that goes on after a restart
+  bool trusts_key = false;    // --trust-key
 };
 
 Status Agree(const InstallOptions& options, std::string_view question) {
@@ -52,6 +53,7 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
   work.restarts = options.restarts;
   work.is_running_system = host.IsRunningSystem();
   work.forces = options.forces;
+  work.trusts_key = options.trusts_key;
   if (host.root().host.path() == "/") {  // else our program's path is none of the host's
     ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
     // A unit is not to run what somebody else may put there.
@@ -246,8 +248,13 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
   AddRunFlags(*verb, *options);
   verb->add_flag("--keep", options->keeps, "Leave what was done when a step fails");
   verb->add_flag("--reboot", options->restarts, "Restart the host by itself where a step needs it");
-  verb->add_flag("--resume", options->only_resumes,
-                 "Only go on with what was begun; as the unit does that runs after a restart");
+  CLI::Option* resume =
+      verb->add_flag("--resume", options->only_resumes,
+                     "Only go on with what was begun; as the unit does that runs after a restart");
+  verb->add_flag("--trust-key", options->trusts_key,
+                 "Secure Boot: go on though the firmware's lists lack the modules' key, as the "
+                 "kernel trusts it otherwise; if not, loading them fails and all is taken back")
+      ->excludes(resume);
   verbs.OnRun(*verb, [options] { return RunInstall(*options); });
 }
 

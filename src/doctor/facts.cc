@@ -138,6 +138,11 @@ void NoteOpenGpus(Sight& sight, const PciFacts& pci, SystemFacts& facts) {
 
 }  // namespace
 
+std::vector<engine::Daemon> FindDisplays(const sys::Root& host) {
+  return engine::FindDaemons(host, {"Xorg", "Xwayland", "gnome-shell", "gdm3", "gdm", "sddm",
+                                    "lightdm", "kwin_wayland", "weston"});
+}
+
 SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci) {
   SystemFacts facts;
   facts.family = ReadFamily(sight);
@@ -147,9 +152,7 @@ SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci) {
   facts.default_target = DefaultTarget(sight);
   facts.has_display_manager =
       sight.host().LinkStat("etc/systemd/system/display-manager.service").ok();
-  facts.displays =
-      engine::FindDaemons(sight.host(), {"Xorg", "Xwayland", "gnome-shell", "gdm3", "gdm", "sddm",
-                                         "lightdm", "kwin_wayland", "weston"});
+  facts.displays = FindDisplays(sight.host());
   NoteOpenGpus(sight, pci, facts);
   return facts;
 }

@@ -129,6 +129,8 @@ struct SystemFacts {
   // By the pid of each whether it has a GPU of `pci` open; absent: may not be seen.
   std::map<pid_t, bool> has_gpu_open;
 };
+// Servers and compositors of displays, and what starts them.
+std::vector<engine::Daemon> FindDisplays(const sys::Root& host);
 SystemFacts ReadSystemFacts(Sight& sight, const PciFacts& pci);
 
 // What is installed of NVIDIA's driver.

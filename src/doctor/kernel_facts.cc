@@ -150,10 +150,8 @@ void ReadSigning(Sight& sight, KernelFacts& facts) {
     const std::optional<std::string> key = sight.Text(path);
     if (key && !key->empty()) {
       facts.key_file = fmt::format("/{}", path);
-      const std::optional<std::string> enrolled = host::EnrolledKeys(sight.host());
-      if (enrolled) {
-        facts.is_key_enrolled = enrolled->find(*key) != std::string::npos;
-      } else if (facts.secure_boot.value_or(false)) {
+      facts.is_key_enrolled = host::IsKeyEnrolled(sight.host(), path);
+      if (!facts.is_key_enrolled && facts.secure_boot.value_or(false)) {
         sight.Say(
             fmt::format("whether the firmware knows {}: it shows no MokListRT", facts.key_file));
       }

@@ -53,6 +53,9 @@ struct Options {
   // Of the unit that goes on after a restart; empty: there is none.
   std::vector<std::string> resume_command;
   bool is_unattended = false;  // nobody is there who may have done what a person was asked for
+  // A person says that the kernel trusts the modules' key, whatever the firmware's lists show: that
+  // they can not be loaded tells the truth then.
+  bool trusts_key = false;
 };
 
 enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };

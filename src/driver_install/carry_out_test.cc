@@ -236,6 +236,62 @@ TEST(CarryOutTest, LooksWhetherAKeyIsEnrolledBeforeItGoesOn) {
   EXPECT_EQ(world.Tree(), before);
 }
 
+// The kernel trusts keys that no list of the firmware shows, those built into it, say.
+TEST(CarryOutTest, GoesOnWithoutTheKeyInAnyListWhereAPersonSaysSo) {
+  const World world;
+  world.dir().WriteFile("host/sys/firmware/efi/mok-variables/MokListRT", "others");
+  const driver::Plan plan =
+      PlanOf({driver::WriteFile{"/var/lib/dkms-mok.pub", "our key", 0644},
+              driver::AskPerson{.text = "enrol the key", .key = "/var/lib/dkms-mok.pub"},
+              driver::WriteFile{"/etc/a", "a", 0644}});
+  OneRun first(world);
+  const auto asked = first.Begin(plan);
+  ASSERT_OK(asked);
+  EXPECT_THAT(asked->text, HasSubstr("--trust-key"));
+  OneRun unit(world);
+  unit.options().trusts_key = true;
+  unit.options().is_unattended = true;
+  const auto again = unit.GoOn();
+  ASSERT_OK(again);
+  EXPECT_EQ(again->result, Result::kNeedsPerson) << "nobody is there to say so";
+  OneRun person(world);
+  person.options().trusts_key = true;
+
+  const auto outcome = person.GoOn();
+
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kDone);
+  EXPECT_THAT(outcome->notes, Contains(HasSubstr("/var/lib/dkms-mok.pub")));
+  EXPECT_TRUE(world.host().Exists("/etc/a"));
+}
+
+void AddHolder(const World& world, const std::string& pid, std::string_view cgroup) {
+  const std::string process = "host/proc/" + pid;
+  world.dir().WriteFile(process + "/comm", "python3\n");
+  world.dir().WriteFile(process + "/cgroup", cgroup);
+  world.dir().MakeDir(process + "/fd");
+  world.dir().Symlink("/dev/nvidia0", process + "/fd/3");
+}
+
+// A pod that came while the headers were installed, say.
+TEST(CarryOutTest, LooksWhoHoldsTheGpusBeforeTheOldDriverGoes) {
+  const World world;
+  world.Add("modules", "nvidia");
+  AddHolder(world, "20", "0::/system.slice/nvidia-persistenced.service\n");
+  AddHolder(world, "4711", "0::/kubepods.slice/pod1\n");
+  const auto before = world.Tree();
+  const auto packages = world.Get("packages");
+  OneRun run(world);
+
+  const auto outcome = run.Begin(UpgradePlan());
+
+  EXPECT_THAT(outcome, StatusIs(StatusCode::kFailedPrecondition,
+                                HasSubstr("1 processes hold GPUs by now, so that the modules could "
+                                          "not be unloaded: python3 (4711)")));
+  EXPECT_EQ(world.Get("packages"), packages);
+  EXPECT_EQ(world.Tree(), before);
+}
+
 TEST(CarryOutTest, AUnitThatDoesNotStartAgainHoldsUpNothing) {
   const World world;
   world.dir().MakeDir("host/etc");

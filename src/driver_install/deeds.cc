@@ -7,6 +7,8 @@
 
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
+#include "src/doctor/facts.h"
+#include "src/driver/gpu_holders.h"
 #include "src/engine/find.h"
 
 namespace kgpu::driver_install {
@@ -84,6 +86,42 @@ struct Namer {
   }
 };
 
+// What the plan is yet to stop or unload.
+template <typename Stopping>
+const Stopping* FindPending(const Work& work) {
+  for (size_t index = work.index(); index < work.journal().steps.size(); ++index) {
+    const auto* found = std::get_if<Stopping>(&work.journal().plan.steps[index].deed);
+    if (found != nullptr) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+// Processes that came since the plan was made would keep the modules from being unloaded. Before
+// the packages of the old driver go they are found at no cost.
+Status CheckHolders(const Work& work) {
+  if (!work.options().is_running_system || FindPending<UnloadModules>(work) == nullptr) {
+    return OkStatus();
+  }
+  const auto* stop = FindPending<StopUnits>(work);
+  const auto units = stop == nullptr ? std::vector<std::string>() : stop->units;
+  const std::vector<engine::Daemon> displays = doctor::FindDisplays(work.host());
+  std::vector<std::string> names;
+  for (const driver::GpuHolder& holder : driver::FindGpuHolders(work.host())) {
+    const bool draws =
+        std::ranges::find(displays, holder.pid, &engine::Daemon::pid) != displays.end();
+    if (!draws && !holder.IsOf(units)) {
+      names.push_back(fmt::format("{} ({})", holder.name, holder.pid));
+    }
+  }
+  return names.empty() ? OkStatus()
+                       : FailedPrecondition(
+                             "{} processes hold GPUs by now, so that the modules could not be "
+                             "unloaded: {}: end them, or empty the node, and call again",
+                             names.size(), Join(names, ", "));
+}
+
 struct Looker {
   Work& work;
   Status operator()(const RunCommand&) const { return OkStatus(); }
@@ -103,6 +141,7 @@ struct Looker {
   }
   Status operator()(const Verify&) const { return OkStatus(); }
   Status operator()(const RemovePackages& packages) const {
+    RETURN_IF_ERROR(CheckHolders(work));
     return LookBeforeRemoval(work, packages);
   }
 };

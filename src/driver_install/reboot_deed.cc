@@ -75,10 +75,21 @@ StatusOr<Next> DoAsk(Work& work, const driver::AskPerson& ask) {
   if (is_answered.value_or(false)) {
     return Next::kGoOn;
   }
-  if (is_answered.has_value()) {  // else nobody could go on but the person
-    RETURN_IF_ERROR(PutResumeUnit(work));
+  const Options& options = work.options();
+  if (options.trusts_key && !options.is_unattended && !ask.key.empty()) {
+    work.Note(
+        fmt::format("{} is in no list that the firmware shows, and trusted all the same as "
+                    "--trust-key says",
+                    ask.key));
+    return Next::kGoOn;
   }
   work.outcome().text = ask.text;
+  if (is_answered.has_value()) {  // else nobody could go on but the person
+    RETURN_IF_ERROR(PutResumeUnit(work));
+    work.outcome().text +=
+        " Where the kernel trusts the key otherwise: kgpu driver install "
+        "--trust-key";
+  }
   return Next::kPerson;
 }
 

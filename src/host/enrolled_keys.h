@@ -1,19 +1,18 @@
-// The keys that a person enrolled in the firmware, by shim's list of them.
+// The keys that the firmware trusts: those that a person enrolled, by shim's list of them, and
+// those of the firmware's own list.
 #pragma once
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "src/sys/root.h"
 
 namespace kgpu::host {
 
-// The list's bytes, in which each certificate stands whole. A list too long for one variable is
-// cut, and goes on in MokListRT1 and so on; the kernel has the whole of it in a file that only root
-// may read. Nothing: no list is shown. Source: efivarfs and mok-variables of the kernel.
-std::optional<std::string> EnrolledKeys(const sys::Root& host);
-// Whether the certificate in this file is in it. Nothing: no list is shown, or no such file.
+// Whether the certificate in this file is trusted: it is in MokListRT, or in the firmware's `db`,
+// which counts as well unless a person told shim otherwise. Nothing: it is not in `db` and there is
+// no other list to be seen, or there is no such file. Kernels that a distribution or a host's owner
+// gave keys of their own trust those, too, which is not seen here.
 std::optional<bool> IsKeyEnrolled(const sys::Root& host, std::string_view key_file);
 
 }  // namespace kgpu::host
