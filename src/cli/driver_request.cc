@@ -123,7 +123,8 @@ StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& optio
   made.findings = driver::CheckFacts(made.facts, made.plan, request.gives_up);
   if (!options.skips_packages) {
     if (const auto manager = packages::FindPackageManager(root.host, runner); manager.ok()) {
-      for (driver::Finding& finding : driver_install::CompleteRemoval(made.plan, **manager)) {
+      for (driver::Finding& finding :
+           driver_install::CompleteRemoval(made.plan, **manager, made.facts.packages)) {
         made.findings.push_back(std::move(finding));
       }
     }

@@ -52,16 +52,6 @@ bool IsOn(const HostFacts& facts, std::string_view id) {
   });
 }
 
-// Once, whoever asks for it first.
-void AddRepositoryTool(Planning& planning, std::string_view page) {
-  constexpr std::string_view kId = "repository-tool";
-  const std::vector<Step>& steps = planning.plan.steps;
-  if (std::ranges::find(steps, kId, &Step::id) == steps.end()) {
-    AddStep(planning.plan, kId, "install what adds repositories", page,
-            InstallPackages{{HasDnf5(planning.facts) ? "dnf5-plugins" : "dnf-plugins-core"}});
-  }
-}
-
 void AddEpelOfSubscribers(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const unsigned major = facts.distribution.major;
@@ -130,6 +120,15 @@ std::string Dnf(const HostFacts& facts) {
 bool HasDnf5(const HostFacts& facts) {
   return !facts.Program("dnf5").empty() ||
          (facts.distribution.family == Family::kFedora && facts.distribution.major >= 41);
+}
+
+void AddRepositoryTool(Planning& planning, std::string_view page, std::string_view title) {
+  constexpr std::string_view kId = "repository-tool";
+  const std::vector<Step>& steps = planning.plan.steps;
+  if (std::ranges::find(steps, kId, &Step::id) == steps.end()) {
+    AddStep(planning.plan, kId, title, page,
+            InstallPackages{{HasDnf5(planning.facts) ? "dnf5-plugins" : "dnf-plugins-core"}});
+  }
 }
 
 void AddDnfRepository(Planning& planning, std::string_view page) {

@@ -159,22 +159,26 @@ void ReadPackages(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& 
   }
 }
 
+// Ubuntu's modules that come built have the version of their kernel.
+bool HasDriversVersion(const Packages::value_type& package) {
+  return IsModulePackage(package.first) && !package.first.starts_with("linux-modules-");
+}
+
 void ReadExisting(HostFacts& facts) {
   const doctor::Facts& doctor = facts.doctor;
   facts.existing_version = doctor.driver.module_version;
   if (facts.existing_version.empty() && !doctor.driver.library_versions.empty()) {
     facts.existing_version = doctor.driver.library_versions.back();
   }
-  for (const auto& [name, package] : facts.packages) {
-    if (IsModulePackage(name)) {
-      facts.existing = Existing::kPackages;
-      if (facts.existing_version.empty()) {
-        facts.existing_version = UpstreamVersion(package.version);
-      }
-      return;
+  const auto is_module = [](const auto& one) { return IsModulePackage(one.first); };
+  if (std::ranges::any_of(facts.packages, is_module)) {
+    facts.existing = Existing::kPackages;
+    // What is loaded may be older: an upgrade of the packages changes nothing of it.
+    const auto versioned = std::ranges::find_if(facts.packages, HasDriversVersion);
+    if (versioned != facts.packages.end()) {
+      facts.existing_version = UpstreamVersion(versioned->second.version);
     }
-  }
-  if (doctor.install.has_runfile) {
+  } else if (doctor.install.has_runfile) {
     facts.existing = Existing::kRunFile;
   } else if (doctor.has_driver()) {
     facts.existing = Existing::kOther;

@@ -91,8 +91,8 @@ struct HostFacts {
   ModuleStream stream;                      // of dnf's module nvidia-driver
   std::string version_locks;                // /etc/dnf/versionlock.toml, of dnf 5
   Existing existing = Existing::kNone;
-  std::string existing_version;
-  bool has_systemd = false;  // it runs this host, so units can be stopped and started
+  std::string existing_version;  // of its packages, where it came by those; else what is loaded
+  bool has_systemd = false;      // it runs this host, so units can be stopped and started
   // Units that hold the GPUs and run now: "display-manager.service".
   std::vector<std::string> users;
   std::vector<GpuHolder> holders;

@@ -61,6 +61,16 @@ TEST(DpkgStatusTest, HasWhatIsInstalledAndWhatIsHeld) {
   EXPECT_THAT(ParseDpkgStatus("Status: install ok installed\n\n"), IsEmpty());
 }
 
+TEST(DpkgStatusTest, HasWhatIsNotConfigured) {
+  EXPECT_THAT(ParseDpkgStatus("Package: a\nStatus: install ok half-configured\nVersion: 1\n\n"
+                              "Package: b\nStatus: install ok unpacked\nVersion: 2\n\n"
+                              "Package: c\nStatus: install ok half-installed\nVersion: 3\n\n"
+                              "Package: d\nStatus: install ok triggers-awaited\nVersion: 4\n\n"),
+              ElementsAre(Pair("a", InstalledPackage{"1", false, true}),
+                          Pair("b", InstalledPackage{"2", false, true}),
+                          Pair("d", InstalledPackage{"4", false, false})));
+}
+
 TEST(RpmListTest, HasNamesAndVersions) {
   EXPECT_THAT(ParseRpmList("kernel-core\t5.14.0-570.el9\nno version\n\t1\n"),
               ElementsAre(Pair("kernel-core", InstalledPackage{"5.14.0-570.el9", false})));

@@ -10,6 +10,7 @@
 
 #include "src/base/strings.h"
 #include "src/driver/common_steps.h"
+#include "src/driver/dnf_steps.h"
 #include "src/driver/packages.h"
 
 namespace kgpu::driver {
@@ -86,12 +87,23 @@ std::vector<std::string> OldPackages(const Planning& planning) {
   return names;
 }
 
+// `dnf download`, by which packages are kept, is a plugin's; dnf 5 has it itself.
+bool IsFetchedByPlugin(const Planning& planning) {
+  const Family family = planning.facts.distribution.family;
+  const bool has_dnf =
+      family == Family::kRhel || family == Family::kFedora || family == Family::kAmazon;
+  return has_dnf && !HasDnf5(planning.facts) && !planning.gives_up;
+}
+
 }  // namespace
 
 void AddMigration(Planning& planning) {
   const std::vector<std::string> names = OldPackages(planning);
   if (names.empty() || planning.facts.existing != Existing::kPackages) {
     return;
+  }
+  if (IsFetchedByPlugin(planning)) {
+    AddRepositoryTool(planning, planning.traits.page, "install what fetches packages");
   }
   AddRemoval(planning, "other-version", planning.traits.page, names);
 }

@@ -23,12 +23,19 @@ struct Paragraph {
   std::string_view version;
 };
 
+constexpr std::array<std::string_view, 5> kHere = {
+    "installed", "triggers-awaited", "triggers-pending", "half-configured", "unpacked"};
+constexpr std::array<std::string_view, 2> kUnfinished = {"half-configured", "unpacked"};
+
 void Keep(const Paragraph& paragraph, Packages& packages) {
   const std::vector<std::string_view> status = Words(paragraph.status);
-  if (paragraph.name.empty() || status.size() != 3 || status[2] != "installed") {
+  const bool is_here = status.size() == 3 && std::ranges::find(kHere, status[2]) != kHere.end();
+  if (paragraph.name.empty() || !is_here) {
     return;
   }
-  packages[std::string(paragraph.name)] = {std::string(paragraph.version), status[0] == "hold"};
+  packages[std::string(paragraph.name)] = {
+      std::string(paragraph.version), status[0] == "hold",
+      std::ranges::find(kUnfinished, status[2]) != kUnfinished.end()};
 }
 
 }  // namespace

@@ -9,14 +9,16 @@ namespace kgpu::driver {
 
 struct InstalledPackage {
   std::string version;  // as the package manager prints it: "535.261.03-1~deb12u1", "3:580.95.05-1"
-  bool is_held = false;  // an admin forbade its change
+  bool is_held = false;        // an admin forbade its change
+  bool is_unfinished = false;  // its files are here, and it is not configured: its script failed
   bool operator==(const InstalledPackage&) const = default;
 };
 
 // By name, without architecture: of several the last one listed.
 using Packages = std::map<std::string, InstalledPackage>;
 
-// The installed ones of dpkg's status file. Source: deb-control(5), dpkg(1) "PACKAGE STATES".
+// Those of dpkg's status file whose files are here, configured or not. Source: deb-control(5),
+// dpkg(1) "PACKAGE STATES".
 Packages ParseDpkgStatus(std::string_view text);
 
 // Lines of "name\tversion", as `rpm -qa --queryformat` is asked for. Others are left out.

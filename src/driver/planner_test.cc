@@ -84,6 +84,37 @@ TEST(PlannerTest, ServesAChrootOfDebian12) {
   EXPECT_EQ(Find(*plan, "load"), nullptr) << "the kernel of a chroot does not run";
 }
 
+// Packages that were upgraded while the modules of before were in use.
+TEST(PlannerTest, TakesTheVersionOfPackagesForTheOneThatIsHere) {
+  const TempDir dir;
+  MakeChroot(dir);
+  std::string status;
+  for (const char* name : {"libcuda1", "linux-modules-nvidia-535-generic", "nvidia-kernel-dkms"}) {
+    status += fmt::format("Package: {}\nStatus: install ok installed\nVersion: {}\n\n", name,
+                          name[2] == 'n' ? "6.8.0-85.85" : "535.261.03-1~deb12u1");
+  }
+  dir.WriteFile("var/lib/dpkg/status", status);
+  dir.WriteFile("proc/driver/nvidia/version",
+                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.247.01  Mon\n");
+  const auto root = host::OpenDriverRoot(dir.path(), "", "");
+  ASSERT_OK(root);
+  NoRunner runner;
+  const auto facts = GatherHostFacts(*root, runner, RealClock(), {});
+  ASSERT_OK(facts);
+  EXPECT_EQ(facts->doctor.driver.module_version, "535.247.01");
+  EXPECT_EQ(facts->existing, Existing::kPackages);
+  EXPECT_EQ(facts->existing_version, "535.261.03");
+  Request request;
+  request.version = "580";
+  request.source = SourceKind::kNvidia;
+  const auto plan = PlanDriver(*facts, request);
+  ASSERT_OK(plan);
+  const Step* step = Find(*plan, "other-version");
+  ASSERT_NE(step, nullptr);
+  EXPECT_THAT(std::get<RemovePackages>(step->deed).names,
+              IsSupersetOf({"libcuda1", "nvidia-kernel-dkms"}));
+}
+
 // A host with NVIDIA's GPUs on which a driver runs.
 HostFacts HostWith(std::string_view version) {
   HostFacts facts;

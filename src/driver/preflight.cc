@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -106,6 +107,30 @@ void CheckHeld(const HostFacts& facts, std::vector<Finding>& findings) {
   }
 }
 
+// What would have to be configured again on the way back, and could not be before.
+void CheckUnfinished(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
+  std::vector<std::string> names;
+  for (const Step& step : plan.steps) {
+    const auto* removal = std::get_if<RemovePackages>(&step.deed);
+    if (removal == nullptr || !removal->is_kept) {
+      continue;
+    }
+    std::ranges::copy_if(removal->names, std::back_inserter(names), [&](const std::string& name) {
+      const auto found = facts.packages.find(name);
+      return found != facts.packages.end() && found->second.is_unfinished;
+    });
+  }
+  if (!names.empty()) {
+    findings.push_back(
+        {.id = "unfinished",
+         .is_blocker = false,
+         .text = fmt::format("not configured, so that the driver that is here may not come back "
+                             "whole if this fails: {}",
+                             Join(names, ", ")),
+         .mend = "dpkg --configure --pending tells why; mend it first if that driver matters"});
+  }
+}
+
 bool Unloads(const Plan& plan) {
   return std::ranges::any_of(plan.steps, [](const Step& step) {
     return std::holds_alternative<UnloadModules>(step.deed);
@@ -191,6 +216,7 @@ std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan, bool g
   CheckExisting(facts, plan, findings);
   if (!gives_up) {
     CheckWayBack(facts, plan, findings);
+    CheckUnfinished(facts, plan, findings);
   }
   CheckHeld(facts, findings);
   CheckUsers(facts, plan, findings);

@@ -91,6 +91,22 @@ Asked PackagesToAsk(const Plan& plan) {
   return asked;
 }
 
+// Where several versions or architectures stand beside each other, a plan's name has its own.
+std::string SpecOf(std::string name, std::string version, char between) {
+  if (between == '-') {  // dnf's: name-version.architecture, of any epoch
+    version.erase(0, version.find(':') + 1);
+    if (const size_t colon = name.rfind(':'); colon != std::string::npos) {
+      version += fmt::format(".{}", name.substr(colon + 1));
+      name.resize(colon);
+    }
+  }
+  const std::string end = fmt::format("-{}", version.substr(version.find(':') + 1));
+  if (name.ends_with(end)) {
+    name.resize(name.size() - end.size());
+  }
+  return fmt::format("{}{}{}", name, between, version);
+}
+
 // What is taken off must be to be had again, as it is: "name=version" for apt and zypper,
 // "name-version" for dnf.
 std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, char between) {
@@ -102,11 +118,20 @@ std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, 
     }
     for (const std::string& name : removal->names) {
       if (const auto found = facts.packages.find(name); found != facts.packages.end()) {
-        specs.push_back(fmt::format("{}{}{}", name, between, found->second.version));
+        specs.push_back(SpecOf(name, found->second.version, between));
       }
     }
   }
   return specs;
+}
+
+void NoteNotKept(const std::string& reason, std::vector<Finding>& findings) {
+  findings.push_back(
+      {.id = "way-back",
+       .text = fmt::format("packages of the driver that is here are not to be had any more, and "
+                           "could not come back if this fails: {}",
+                           reason),
+       .mend = "add the source that has them, or give that driver up with --no-way-back"});
 }
 
 // Asks by `argv`, which fetches nothing.
@@ -117,12 +142,42 @@ void CheckKept(std::vector<std::string> argv, const std::vector<std::string>& sp
   }
   argv.insert(argv.end(), specs.begin(), specs.end());
   if (const std::string reason = Try(std::move(argv), host, runner, findings); !reason.empty()) {
+    NoteNotKept(reason, findings);
+  }
+}
+
+// Asks dnf itself: `dnf download` is of a plugin that may be yet to come. It is content with what
+// it does not find, too, so what it lists is looked at.
+void CheckKeptByDnf(const std::string& dnf, const HostFacts& facts, const Plan& plan,
+                    const sys::Root& host, sys::ProgramRunner& runner,
+                    std::vector<Finding>& findings) {
+  const std::vector<std::string> specs = KeptPackages(facts, plan, '-');
+  if (specs.empty()) {
+    return;
+  }
+  constexpr const char* kForm =
+      "--queryformat=%{name}-%{version}-%{release}\\n%{name}-%{version}-%{release}.%{arch}\\n";
+  std::vector<std::string> argv = {
+      dnf, "--quiet", "repoquery", "--available", "--setopt=*.module_hotfixes=1", kForm};
+  argv.insert(argv.end(), specs.begin(), specs.end());
+  const StatusOr<sys::RunResult> result = runner.Run(RequestFor(argv, host));
+  const std::string out = result.ok() ? result->out : "";
+  if (!result.ok() || !result->IsSuccess()) {
     findings.push_back(
-        {.id = "way-back",
-         .text = fmt::format("packages of the driver that is here are not to be had any more, and "
-                             "could not come back if this fails: {}",
-                             reason),
-         .mend = "add the source that has them, or give that driver up with --no-way-back"});
+        {.id = "package-manager",
+         .text = fmt::format("whether the driver that is here could come back is not known: {}: {}",
+                             Join(argv, " "),
+                             result.ok() ? sys::Describe(*result) : Message(result.status())),
+         .mend = "mend what it says"});
+    return;
+  }
+  const std::vector<std::string_view> lines = Split(out, '\n');
+  std::vector<std::string> lacking;
+  std::ranges::copy_if(specs, std::back_inserter(lacking), [&lines](const std::string& spec) {
+    return std::ranges::find(lines, spec) == lines.end();
+  });
+  if (!lacking.empty()) {
+    NoteNotKept(fmt::format("no repository has {}", Join(lacking, ", ")), findings);
   }
 }
 
@@ -266,8 +321,7 @@ void CheckDnf(const HostFacts& facts, const Plan& plan, const std::vector<std::s
   if (dnf.empty()) {
     return;
   }
-  CheckKept({dnf, "download", "--url", "--setopt=*.module_hotfixes=1"},
-            KeptPackages(facts, plan, '-'), host, runner, findings);
+  CheckKeptByDnf(dnf, facts, plan, host, runner, findings);
   if (names.empty()) {
     return;
   }

@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 // Answers each call with the next of its results.
 class ScriptedRunner final : public sys::ProgramRunner {
@@ -98,6 +99,21 @@ TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
   facts.packages = {{"nvidia-utils-535", {"535.1", true}}, {"vim", {"9", true}}};
   EXPECT_THAT(CheckFacts(facts, {}),
               ElementsAre(Field(&Finding::mend, "apt-mark unhold nvidia-utils-535")));
+}
+
+TEST(CheckFactsTest, WarnsOfWhatCouldNotBeConfiguredBefore) {
+  HostFacts facts;
+  facts.packages = {{"nvidia-kernel-dkms", {"535.183.01-1", false, true}},
+                    {"libcuda1", {"535.183.01-1", false}}};
+  Plan plan;
+  plan.steps.push_back({.id = "",
+                        .title = "",
+                        .source = "",
+                        .deed = RemovePackages{.names = {"libcuda1", "nvidia-kernel-dkms"}}});
+  EXPECT_THAT(
+      CheckFacts(facts, plan),
+      ElementsAre(AllOf(Field(&Finding::id, "unfinished"), Field(&Finding::is_blocker, false),
+                        Field(&Finding::text, HasSubstr("fails: nvidia-kernel-dkms")))));
 }
 
 // A host whose driver is to be exchanged.
@@ -201,6 +217,47 @@ TEST(CheckPackagesTest, RefusesToTakeOffWhatItsArchiveHasNoMore) {
                                 Field(&Finding::text, HasSubstr("'libcuda1' was not found")))));
   ASSERT_EQ(runner.argvs.size(), 2U);
   EXPECT_THAT(runner.argvs[1], AllOf(Contains("--print-uris"), Contains("libcuda1=535.183.01-1")));
+}
+
+// A host with dnf that takes these off.
+std::vector<Finding> FindingsOfDnf(Packages packages, ScriptedRunner& runner) {
+  const TempDir dir;
+  const auto host = sys::Root::Open(dir.path());
+  EXPECT_OK(host);
+  HostFacts facts;
+  facts.distribution.family = Family::kRhel;
+  facts.programs = {"/usr/bin/dnf"};
+  RemovePackages removal;
+  for (const auto& [name, package] : packages) {
+    removal.names.push_back(name);
+  }
+  facts.packages = std::move(packages);
+  Plan plan;
+  plan.steps.push_back({.id = "", .title = "", .source = "", .deed = std::move(removal)});
+  return host.ok() ? CheckPackages(facts, plan, *host, runner) : std::vector<Finding>();
+}
+
+TEST(CheckPackagesTest, AsksDnfWithoutItsPluginsWhatCouldComeBack) {
+  const Packages packages = {{"kmod-nvidia-latest-dkms", {"580.95.05-1.el9", false}},
+                             {"nvidia-libs:i686", {"3:580.95.05-1.el9", false}},
+                             {"kmod-nvidia-580.95.05-2.el9", {"3:580.95.05-2.el9", false}}};
+  ScriptedRunner runner;
+  runner.Add(0,
+             "kmod-nvidia-580.95.05-2.el9\nkmod-nvidia-580.95.05-2.el9.x86_64\n\n"
+             "kmod-nvidia-latest-dkms-580.95.05-1.el9\nnvidia-libs-580.95.05-1.el9\n"
+             "nvidia-libs-580.95.05-1.el9.i686\n");
+  EXPECT_THAT(FindingsOfDnf(packages, runner), IsEmpty());
+  ASSERT_EQ(runner.argvs.size(), 1U);
+  EXPECT_THAT(runner.argvs[0], IsSupersetOf({"repoquery", "kmod-nvidia-580.95.05-2.el9",
+                                             "nvidia-libs-580.95.05-1.el9.i686"}));
+  ScriptedRunner lacking;
+  lacking.Add(0, "nvidia-libs-580.95.05-1.el9\nnvidia-libs-580.95.05-1.el9.x86_64\n");
+  EXPECT_THAT(FindingsOfDnf(packages, lacking),
+              ElementsAre(AllOf(
+                  Field(&Finding::id, "way-back"),
+                  Field(&Finding::text, HasSubstr("no repository has kmod-nvidia-580.95.05-2.el9, "
+                                                  "kmod-nvidia-latest-dkms-580.95.05-1.el9, "
+                                                  "nvidia-libs-580.95.05-1.el9.i686")))));
 }
 
 TEST(CheckPackagesTest, RefusesSourcesThatAreNotReached) {

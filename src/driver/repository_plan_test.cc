@@ -99,6 +99,21 @@ TEST(RepositoryPlanTest, TakesAMirrorOfNvidiasNameForIt) {
   EXPECT_EQ(Find(PlanOf(facts), "repository"), nullptr);
 }
 
+// `dnf download` is of a plugin, and without it nothing could be kept.
+TEST(RepositoryPlanTest, BringsWhatFetchesPackagesBeforeAnyAreTakenOff) {
+  HostFacts facts = HostOf(kRocky9);
+  facts.repositories = {
+      {"cuda-rhel9-x86_64", "http://mirror", "/etc/yum.repos.d/cuda-rhel9.repo", true},
+      {"epel", "http://mirror/epel", "/etc/yum.repos.d/mirror.repo", true}};
+  EXPECT_EQ(Find(PlanOf(facts), "repository-tool"), nullptr);
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "570.195.03";
+  facts.packages = {{"kmod-nvidia-open-dkms", {"570.195.03-1.el9", false}}};
+  const Plan plan = PlanOf(facts);
+  EXPECT_THAT(NamesOf(plan, "repository-tool"), ElementsAre("dnf-plugins-core"));
+  EXPECT_LT(Find(plan, "repository-tool"), Find(plan, "other-version"));
+}
+
 TEST(RepositoryPlanTest, TurnsNvidiasRepositoryOnAndOffAgain) {
   HostFacts facts = HostOf(kRocky9);
   facts.repositories = {

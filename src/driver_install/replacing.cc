@@ -46,15 +46,16 @@ std::vector<std::string> KeysOf(const std::vector<std::string>& names,
 
 struct Going {
   std::vector<std::string> names;
+  std::map<std::string, std::string> installed;  // everything, with versions
   std::vector<std::string> companions;
   std::vector<std::string> others;
 };
 
 StatusOr<Going> FindGoing(const std::vector<std::string>& names,
                           packages::PackageManager& manager) {
-  ASSIGN_OR_RETURN(const auto installed, manager.Installed());
   Going going;
-  going.names = KeysOf(names, installed);
+  ASSIGN_OR_RETURN(going.installed, manager.Installed());
+  going.names = KeysOf(names, going.installed);
   ASSIGN_OR_RETURN(going.others, manager.GoWith(going.names));
   std::ranges::copy_if(going.others, std::back_inserter(going.companions),
                        [](const std::string& name) {
@@ -96,7 +97,8 @@ void BringAgain(driver::Plan& plan, const std::vector<std::string>& companions) 
 
 }  // namespace
 
-std::vector<Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager) {
+std::vector<Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
+                                     driver::Packages& here) {
   const auto step = std::ranges::find_if(plan.steps, [](const driver::Step& one) {
     return std::holds_alternative<RemovePackages>(one.deed);
   });
@@ -114,6 +116,11 @@ std::vector<Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManage
   }
   if (!going->names.empty()) {
     removal.names = std::move(going->names);
+  }
+  for (const std::string& name : removal.names) {
+    if (const auto found = going->installed.find(name); found != going->installed.end()) {
+      here.try_emplace(name, driver::InstalledPackage{.version = found->second});
+    }
   }
   if (!going->others.empty()) {
     return {{.id = "other-version",

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "src/driver/packages.h"
 #include "src/driver/plan.h"
 #include "src/driver/preflight.h"
 #include "src/packages/package_manager.h"
@@ -13,7 +14,9 @@ namespace kgpu::driver_install {
 // Completes the step of a plan that takes packages off: those of other architectures go as well,
 // and so do the driver's daemon and tools that serve every version where they need what goes; these
 // are installed again with the new driver. Finds, as a blocker, others that would go: they are
-// nobody's but the admin's to remove. A plan without such a step stays as it is.
-std::vector<driver::Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager);
+// nobody's but the admin's to remove. A plan without such a step stays as it is. `here` gets the
+// versions of what the step takes off, under the names it has there.
+std::vector<driver::Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
+                                             driver::Packages& here);
 
 }  // namespace kgpu::driver_install

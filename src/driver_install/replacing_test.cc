@@ -30,33 +30,35 @@ class ReplacingTest : public ::testing::Test {
   World world_;
   OneRun run_;
   driver::Plan plan_;
+  driver::Packages here_;
 };
 
 TEST_F(ReplacingTest, APlanThatTakesNothingOffStaysAsItIs) {
   plan_.steps.erase(plan_.steps.begin());
   const driver::Plan before = plan_;
-  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
   EXPECT_EQ(plan_, before);
 }
 
 TEST_F(ReplacingTest, RefusesWhatOthersNeedAndNamesThem) {
   run_.packages().Need("cuda-runtime-12-2", "old-driver");
   EXPECT_THAT(
-      CompleteRemoval(plan_, run_.packages()),
+      CompleteRemoval(plan_, run_.packages(), here_),
       ElementsAre(AllOf(Field(&Finding::id, "other-version"), Field(&Finding::is_blocker, true),
                         Field(&Finding::text, HasSubstr("cuda-runtime-12-2")))));
 }
 
 TEST_F(ReplacingTest, TakesThoseOfOtherArchitecturesAlong) {
   world_.Add("packages", "old-driver:i386=470");
-  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
   EXPECT_THAT(Removed(), ElementsAre("old-driver", "old-driver:i386"));
+  EXPECT_EQ(here_["old-driver:i386"].version, "470");
 }
 
 TEST_F(ReplacingTest, WhatServesEveryVersionGoesAndComesAgain) {
   world_.Add("packages", "nvidia-persistenced=525");
   run_.packages().Need("nvidia-persistenced", "old-driver");
-  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
   EXPECT_THAT(Removed(), ElementsAre("old-driver", "nvidia-persistenced"));
   EXPECT_EQ(plan_.steps[2].id, "companions");
   EXPECT_EQ(plan_.steps[2].deed, driver::Deed(InstallPackages{{"nvidia-persistenced"}}));
@@ -67,7 +69,7 @@ TEST_F(ReplacingTest, WhatThePlanInstallsAnywayIsNotAskedForTwice) {
   run_.packages().Need("nvidia-persistenced", "old-driver");
   std::get<InstallPackages>(plan_.steps[1].deed).names.emplace_back("nvidia-persistenced");
   const size_t steps = plan_.steps.size();
-  EXPECT_THAT(CompleteRemoval(plan_, run_.packages()), IsEmpty());
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
   EXPECT_EQ(plan_.steps.size(), steps);
 }
 
