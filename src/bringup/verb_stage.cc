@@ -34,6 +34,17 @@ std::string Marked(std::string_view text, std::string_view mark) {
   return Join(found, "; ");
 }
 
+// The first line that has `part` in it, its words one space apart; empty: none has, or nothing is
+// looked for.
+std::string LineWith(std::string_view text, std::string_view part) {
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!part.empty() && line.find(part) != std::string_view::npos) {
+      return Printable(fmt::format("{}", fmt::join(kgpu::Words(line), " ")));
+    }
+  }
+  return "";
+}
+
 class ByVerbs final : public Stage {
  public:
   ByVerbs(VerbStage stage, const Verbs& verbs) : stage_(std::move(stage)), verbs_(verbs) {}
@@ -66,7 +77,10 @@ Look ByVerbs::LookAt() {
     return {Condition::kBlocked, std::string(Message(result.status()))};
   }
   if (result->IsSuccess() || result->exit.code == kWarned) {
-    return {Condition::kReady, ""};
+    const std::string obstacle = LineWith(result->out, stage_.obstacle);
+    return obstacle.empty()
+               ? Look{Condition::kReady, ""}
+               : Look{Condition::kBlocked, fmt::format("{}; {}", obstacle, stage_.way_past)};
   }
   if (result->exit.code != kBadNews) {
     return {Condition::kBlocked,

@@ -57,6 +57,17 @@ TEST_F(VerbStageTest, WhatNoStageMendsBlocks) {
   EXPECT_THAT(look.text, HasSubstr("pci-no-gpu"));
 }
 
+TEST_F(VerbStageTest, WhatIsOnlyRemarkedMayBlock) {
+  const auto stage = MakeStage(
+      {.id = "host", .look = {"doctor"}, .obstacle = "no-gpu:", .way_past = "put one in"}, verbs_);
+  runner_.Answer("/kgpu doctor", "info     a: b\ninfo     no-gpu: none is here\n");
+  const Look look = stage->LookAt();
+  EXPECT_EQ(look.condition, Condition::kBlocked);
+  EXPECT_EQ(look.text, "info no-gpu: none is here; put one in");
+  runner_.Answer("/kgpu doctor", "info     a: b\n");
+  EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
+}
+
 TEST_F(VerbStageTest, RunsTheVerb) {
   runner_.Answer("/kgpu driver install", "");
   const auto outcome = Make()->Do();

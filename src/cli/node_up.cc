@@ -38,9 +38,9 @@ using bringup::Words;
 
 constexpr std::array<std::string_view, 5> kStages = {"host", "driver", "engine", "agent",
                                                      "validate"};
-// What no stage mends.
+// What no stage mends. That no GPU is here is one more, but for a host that gets them later.
 constexpr char kHostChecks[] =
-    "pci-no-gpu,pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused";
+    "pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused";
 
 struct UpOptions {
   DriverOptions driver;
@@ -93,6 +93,12 @@ Words DriverWords(const DriverOptions& options) {
   return words;
 }
 
+std::string HostChecks(const UpOptions& options) {
+  const bool skips_engines = std::ranges::find(options.skip, "engine") != options.skip.end();
+  return fmt::format("{}{}{}", options.driver.gpu.empty() ? "pci-no-gpu," : "", kHostChecks,
+                     skips_engines ? "" : ",engine-missing");
+}
+
 std::function<bool()> WhetherThere(const sys::Root& host, std::string_view path) {
   return [&host, path] { return host.Exists(path); };
 }
@@ -103,9 +109,6 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
       options.driver.host_root.empty() ? Words{} : Words{"--host-root", options.driver.host_root};
   const Words demands = DemandWords(options.driver);
   const Words wish = Joined(DriverWords(options.driver), root);
-  const bool skips_engines = std::ranges::find(options.skip, "engine") != options.skip.end();
-  const std::string checks =
-      skips_engines ? kHostChecks : fmt::format("{},engine-missing", kHostChecks);
   Words install = Joined({"driver", "install", "--yes"}, wish);
   if (options.only_resumes) {
     install.emplace_back("--resume");
@@ -116,8 +119,11 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
   stages.push_back(
       bringup::MakeStage({.id = "host",
                           .title = "the GPUs, the kernel and the engines that are here",
-                          .look = Joined({"doctor", "--only", checks}, root),
-                          .is_look_final = true},
+                          .look = Joined({"doctor", "--only", HostChecks(options)}, root),
+                          .is_look_final = true,
+                          // The doctor only remarks it where nothing of a driver is there.
+                          .obstacle = "pci-no-gpu:",
+                          .way_past = "for GPUs that come later name them: --gpu GENERATION"},
                          verbs));
   stages.push_back(
       bringup::MakeStage({.id = "driver",

@@ -55,6 +55,23 @@ TEST_F(NodeUpTest, WhatOnlyPeopleMendStopsIt) {
   EXPECT_THAT(up.out, AllOf(HasSubstr("engine-missing"), ContainsRegex("driver +not reached")));
 }
 
+// Nothing of a driver is there either, which the doctor alone would not mind.
+TEST_F(NodeUpTest, AHostWithoutGpusStopsItUnlessTheyComeLater) {
+  const SimHost host("4xT4");
+  host.dir().WriteFile("bare/usr/bin/dockerd", "");
+  host.dir().WriteFile("bare/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
+  host.dir().MakeDir("bare/sys/bus/pci/devices");
+  std::vector<std::string> words = {"kgpu",        "node",
+                                    "up",          "--yes",
+                                    "--skip",      "driver,engine,agent,validate",
+                                    "--host-root", host.dir().At("bare")};
+  const Result up = RunProgram(words);
+  EXPECT_EQ(up.code, 1);
+  EXPECT_THAT(up.out, AllOf(ContainsRegex("host +failed"), HasSubstr("--gpu")));
+  words.insert(words.end(), {"--gpu", "ampere"});
+  EXPECT_THAT(RunProgram(words).out, ContainsRegex("host +ready"));
+}
+
 TEST_F(NodeUpTest, ADryRunTellsAllAndChangesNothing) {
   const SimHost host("4xT4");
   host.dir().WriteFile("host/usr/bin/dockerd", "");
