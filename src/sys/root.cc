@@ -150,7 +150,7 @@ StatusOr<std::string> Root::Resolve(std::string_view path) const {
 
 StatusOr<struct stat> Root::Stat(std::string_view path) const {
   ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, O_PATH));
-  struct stat result{};
+  struct stat result = {};
   if (fstat(fd.get(), &result) != 0) {
     return ErrnoStatus(errno, fmt::format("stat {}", At(path)));
   }
@@ -158,7 +158,7 @@ StatusOr<struct stat> Root::Stat(std::string_view path) const {
 }
 
 StatusOr<struct stat> Root::LinkStat(std::string_view path) const {
-  struct stat result{};
+  struct stat result = {};
   if (path_ == "/") {
     // No link leads out of it: one call does for three.
     const std::string whole = At(path);
