@@ -7,7 +7,7 @@
 
 #include "src/driver_install/carry_out.h"
 #include "src/driver_install/test_plans.h"
-#include "src/driver_install/test_world.h"
+#include "src/driver_install/test_run.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::driver_install {

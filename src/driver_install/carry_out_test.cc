@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/driver_install/test_plans.h"
-#include "src/driver_install/test_world.h"
+#include "src/driver_install/test_run.h"
 #include "src/packages/service_policy.h"
 #include "testing/status_matchers.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/driver_install/test_plans.h"
-#include "src/driver_install/test_world.h"
+#include "src/driver_install/test_run.h"
 
 namespace kgpu::driver_install {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "src/driver_install/test_world.h"
+#include "src/driver_install/test_run.h"
 #include "src/sys/session.h"
 #include "testing/status_matchers.h"
 

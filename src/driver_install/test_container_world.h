@@ -17,7 +17,9 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver_install/container_install.h"
-#include "src/driver_install/test_world.h"
+#include "src/driver_install/test_fate.h"
+#include "src/driver_install/test_run.h"
+#include "testing/temp_dir.h"
 
 namespace kgpu::driver_install {
 

@@ -1,0 +1,191 @@
+// Packages that are taken off, and kept: they come back as they were.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/status_macros.h"
+#include "src/base/strings.h"
+#include "src/driver_install/deeds.h"
+#include "src/driver_install/package_work.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+// "name=version" of what was there and is not there as it was.
+std::vector<std::string> Lacking(const Versions& before, const Versions& now) {
+  std::vector<std::string> lacking;
+  for (const auto& [name, version] : before) {
+    const auto there = now.find(name);
+    if (there == now.end() || there->second != version) {
+      lacking.push_back(fmt::format("{}={}", name, version));
+    }
+  }
+  return lacking;
+}
+
+// Where the packages that the step takes off are kept.
+std::string KeptFolder(const Work& work) {
+  return fmt::format("{}/{}-packages", kBackupFolder, work.index());
+}
+
+bool HasAny(const Versions& versions, const std::vector<std::string>& names) {
+  return std::ranges::any_of(
+      names, [&versions](const std::string& name) { return versions.contains(name); });
+}
+
+// dnf and zypper may take more than rpm foretold, and the manager tells it as a failure then: the
+// record has the others, too, so that they come back.
+Status TakeOff(Work& work, packages::PackageManager& manager,
+               const std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(const Versions before, manager.Installed());
+  Status off = manager.TakeOff(names);
+  if (off.ok()) {
+    return off;
+  }
+  const StatusOr<Versions> now = manager.Installed();
+  if (now.ok() && !HasAny(*now, names)) {
+    for (const auto& [name, version] : before) {
+      if (!now->contains(name) && std::ranges::find(names, name) == names.end()) {
+        work.record().replaced[name] = version;
+      }
+    }
+  }
+  return off;
+}
+
+// Those that are there as they were, though the step took them off or was about to.
+std::vector<std::string> StillThere(const Versions& kept, const Versions& now) {
+  std::vector<std::string> there;
+  for (const auto& [name, version] : kept) {
+    if (const auto found = now.find(name); found != now.end() && found->second == version) {
+      there.push_back(name);
+    }
+  }
+  return there;
+}
+
+// A package that was cut off while it was removed or configured is listed as a whole one is, and
+// has no module: it goes first, and comes anew. Only to put it there again would not do: rpm runs
+// what belongs to the removal of the old one last, which takes the module that was just built.
+// Whether there is anything to put back then.
+StatusOr<bool> MakeRoom(Work& work, packages::PackageManager& manager, const Versions& kept) {
+  ASSIGN_OR_RETURN(const Versions before, manager.Installed());
+  const std::vector<std::string> there = StillThere(kept, before);
+  if (there.empty()) {
+    return true;
+  }
+  const Status off = TakeOff(work, manager, there);
+  ASSIGN_OR_RETURN(const Versions now, manager.Installed());
+  if (off.ok() || !HasAny(now, there)) {
+    return true;
+  }
+  if (IsTransient(off) || !Lacking(kept, now).empty()) {
+    return off;
+  }
+  // Others need them, as they did when the step was to begin: what is half-configured is finished.
+  RETURN_IF_ERROR(manager.Install(WithVersions(kept)));
+  return false;
+}
+
+Status PutKeptBack(Work& work, packages::PackageManager& manager, const Versions& kept) {
+  ASSIGN_OR_RETURN(const bool must_come, MakeRoom(work, manager, kept));
+  if (!must_come) {
+    return OkStatus();
+  }
+  const std::string folder = KeptFolder(work);
+  Status back = manager.PutBack(folder);
+  ASSIGN_OR_RETURN(const Versions now, manager.Installed());
+  const std::vector<std::string> lacking = Lacking(kept, now);
+  // Of those that came with a failure nobody knows whether they are whole.
+  const bool may_ask = back.ok() || (lacking.size() == kept.size() && !IsTransient(back));
+  if (back.ok() && lacking.empty()) {
+    return OkStatus();
+  }
+  if (may_ask && manager.Install(lacking).ok()) {
+    return OkStatus();
+  }
+  if (back.ok()) {
+    back = FailedPrecondition("{} not among them", Printable(Join(lacking, ", ")));
+  }
+  return Annotate(back, "the packages that were here before do not come back from {}",
+                  work.host().At(folder));
+}
+}  // namespace
+
+Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
+  ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  ASSIGN_OR_RETURN(const Versions now, manager->Installed());
+  Versions doomed;
+  std::vector<std::string> names;
+  for (const std::string& name : packages.names) {
+    if (const auto there = now.find(name); there != now.end()) {
+      doomed[name] = there->second;
+      names.push_back(name);
+    }
+  }
+  if (names.empty()) {
+    return OkStatus();
+  }
+  if (packages.is_kept) {
+    engine::Disk& disk = work.hands().disk;
+    RETURN_IF_ERROR(RemoveTree(work.host(), disk, KeptFolder(work)));
+    RETURN_IF_ERROR(disk.MakeFolder(std::string(kBackupFolder)));
+    RETURN_IF_ERROR(disk.MakeFolder(KeptFolder(work)));
+    if (const Status kept = manager->Keep(names, KeptFolder(work)); !kept.ok()) {
+      return Annotate(kept, "the packages that are here could not come back");
+    }
+  }
+  work.record().replaced = std::move(doomed);
+  return OkStatus();
+}
+
+Status DoRemoval(Work& work) {
+  ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  std::vector<std::string> names;
+  for (const auto& [name, version] : work.record().replaced) {
+    names.push_back(name);
+  }
+  return names.empty() ? OkStatus() : TakeOff(work, *manager, names);
+}
+
+// What is kept comes back, or the way back ends here and is tried again: without it no driver is
+// there for the steps before.
+Status UndoRemoval(Work& work, const driver::RemovePackages& packages) {
+  ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
+  Versions left = work.record().replaced;
+  if (packages.is_kept) {
+    Versions kept;
+    for (const auto& [name, version] : work.record().replaced) {
+      if (std::ranges::find(packages.names, name) != packages.names.end()) {
+        kept[name] = version;
+      }
+    }
+    if (!kept.empty()) {
+      RETURN_IF_ERROR(PutKeptBack(work, *manager, kept));
+    }
+    left = work.record().replaced;
+    std::erase_if(left, [&kept](const auto& entry) { return kept.contains(entry.first); });
+  }
+  return left.empty() ? OkStatus() : InstallOrNote(work, *manager, WithVersions(left));
+}
+
+StatusOr<std::string> KeepPackages(Work& work) {
+  // Of this installation and step, so that one that was killed meanwhile finds it again.
+  const std::string kept =
+      fmt::format("{}/packages-{}-{}", kKeptFolder, work.journal().began, work.index());
+  if (work.host().Exists(kept)) {
+    return work.host().At(kept);
+  }
+  if (!work.host().Exists(KeptFolder(work))) {
+    return std::string();
+  }
+  engine::Disk& disk = work.hands().disk;
+  RETURN_IF_ERROR(disk.MakeFolder(std::string(kKeptFolder)));
+  RETURN_IF_ERROR(disk.Move(KeptFolder(work), kept));
+  return work.host().At(kept);
+}
+
+}  // namespace kgpu::driver_install
