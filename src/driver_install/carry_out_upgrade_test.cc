@@ -161,6 +161,38 @@ TEST_F(UpgradeTest, ADriverThatComesBackWithoutItsModuleIsNotTakenForWhole) {
   ExpectOldDriverRuns();
 }
 
+// dpkg tells what is not configured: a driver whose module did not build before need not build now.
+TEST_F(UpgradeTest, ADriverThatWasNotWholeBeforeComesBackAsItWas) {
+  world_.Add("unfinished", "old-driver");
+  OneRun run(world_);
+  run.packages().TellUnfinished();
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.packages().TellUnfinished();
+  back.packages().FailConfigure(FailedPrecondition("no compiler"));
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, Contains(AllOf(HasSubstr("old-driver: here again as before"),
+                                             HasSubstr("no compiler"))));
+  EXPECT_FALSE(outcome->lacks);
+  EXPECT_EQ(world_.Get("packages"),
+            (std::set<std::string>{"kept=1", "libc6=2.36", "old-driver=470"}));
+  EXPECT_EQ(world_.Get("unfinished"), std::set<std::string>{"old-driver"});
+}
+
+TEST_F(UpgradeTest, ADriverThatWasWholeBeforeIsToBeSoAgain) {
+  OneRun run(world_);
+  run.packages().TellUnfinished();
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.packages().TellUnfinished();
+  back.packages().FailConfigure(FailedPrecondition("no compiler"));
+
+  EXPECT_THAT(back.Undo(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no compiler")));
+}
+
 TEST_F(UpgradeTest, ARemovalThatIsRefusedLeavesTheOldDriverUntouched) {
   OneRun run(world_);
   run.packages().FailRemove(FailedPrecondition("kept needs old-driver"));

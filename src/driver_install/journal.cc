@@ -47,6 +47,7 @@ json::object RecordJson(const StepRecord& record) {
       {"configured", doc::Texts(record.configured)},
       {"came", doc::TextMap(record.came)},
       {"replaced", doc::TextMap(record.replaced)},
+      {"unfinished", doc::Texts(record.unfinished)},
       {"units", doc::Texts(record.units)},
       {"enabled", doc::Texts(record.enabled)},
       {"modules", doc::Texts(record.modules)},
@@ -85,6 +86,11 @@ StatusOr<FileBefore> ReadFileBefore(const json::value& value, const std::string&
   return file;
 }
 
+// A list that records of before it have none of.
+std::vector<std::string> ReadNewTexts(doc::Fields& fields, std::string_view key) {
+  return fields.Has(key) ? fields.Texts(key) : std::vector<std::string>();
+}
+
 StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& where) {
   doc::Fields fields(value, where);
   StepRecord record;
@@ -99,10 +105,10 @@ StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& whe
   if (fields.Has("foreseen")) {
     record.foreseen = fields.Texts("foreseen");
   }
-  record.configured =
-      fields.Has("configured") ? fields.Texts("configured") : std::vector<std::string>();
+  record.configured = ReadNewTexts(fields, "configured");
   record.came = fields.TextMap("came");
   record.replaced = fields.TextMap("replaced");
+  record.unfinished = ReadNewTexts(fields, "unfinished");
   record.units = fields.Texts("units");
   record.enabled = fields.Texts("enabled");
   record.modules = fields.Texts("modules");

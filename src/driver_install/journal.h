@@ -51,10 +51,12 @@ struct StepRecord {
   std::vector<std::string> configured;  // of those, what had its old configuration here before
   Versions came;                        // packages that came with it
   Versions replaced;                    // packages that it replaced or removed, as they were
-  std::vector<std::string> units;       // that it stopped or started
-  std::vector<std::string> enabled;     // units that it lets start with the host
-  std::vector<std::string> modules;     // that it loaded or unloaded
-  std::string boot_id;                  // in which it was done, if a restart is or undoes it
+  // Of those that it took off, what was not whole before: its script may fail again.
+  std::vector<std::string> unfinished;
+  std::vector<std::string> units;    // that it stopped or started
+  std::vector<std::string> enabled;  // units that it lets start with the host
+  std::vector<std::string> modules;  // that it loaded or unloaded
+  std::string boot_id;               // in which it was done, if a restart is or undoes it
   bool operator==(const StepRecord&) const = default;
 };
 

@@ -39,6 +39,7 @@ Journal FullJournal() {
   packages.configured = {"libnvidia"};
   packages.came = {{"nvidia-driver", "535"}};
   packages.replaced = {{"kept", "1"}};
+  packages.unfinished = {"kept"};
   journal.steps[6].units = {"display-manager.service"};
   journal.steps[13].enabled = {"nvidia-persistenced.service"};
   journal.steps[7].modules = {"nouveau"};
@@ -83,6 +84,15 @@ TEST(DriverJournalTest, ReadsRecordsOfBeforeTrialsWereKept) {
   const std::string text =
       Without(Without(PrintJournal(journal), "\"foreseen\": [],"), "\"configured\": [],");
   journal.steps[0].foreseen.reset();  // which is not a trial that told of nothing
+
+  EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
+}
+
+TEST(DriverJournalTest, ReadsRecordsOfBeforeUnfinishedPackagesWereKept) {
+  const std::string text =
+      Without(PrintJournal(FullJournal()), "\"unfinished\": [\n        \"kept\"\n      ],");
+  Journal journal = FullJournal();
+  journal.steps[8].unfinished.clear();
 
   EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
 }

@@ -1,5 +1,7 @@
 // Packages that are taken off, and kept: they come back as they were.
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +69,27 @@ std::vector<std::string> StillThere(const Versions& kept, const Versions& now) {
   return there;
 }
 
+// Whether no more of the kept ones is unfinished than before they were taken off, though putting
+// them back failed with `cause`: all are there, in their versions.
+StatusOr<bool> AreAsBefore(Work& work, packages::PackageManager& manager, const Versions& kept,
+                           const Status& cause) {
+  const std::vector<std::string>& before = work.record().unfinished;
+  if (before.empty() || IsTransient(cause)) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const Versions now, manager.Installed());
+  ASSIGN_OR_RETURN(const std::set<std::string> unfinished, manager.Unfinished());
+  const bool has_more = std::ranges::any_of(unfinished, [&](const std::string& name) {
+    return kept.contains(name) && std::ranges::find(before, name) == before.end();
+  });
+  if (has_more || !Lacking(kept, now).empty()) {
+    return false;
+  }
+  work.Note(fmt::format("{}: here again as before, not configured: {}",
+                        Printable(Join(before, ", ")), Message(cause)));
+  return true;
+}
+
 // A package that was cut off while it was removed or configured is listed as a whole one is, and
 // has no module: it goes first, and comes anew. Only to put it there again would not do: rpm runs
 // what belongs to the removal of the old one last, which takes the module that was just built.
@@ -86,8 +109,12 @@ StatusOr<bool> MakeRoom(Work& work, packages::PackageManager& manager, const Ver
     return off;
   }
   // Others need them, as they did when the step was to begin: what is half-configured is finished.
-  RETURN_IF_ERROR(manager.Install(WithVersions(kept)));
-  return false;
+  const Status finished = manager.Install(WithVersions(kept));
+  if (finished.ok()) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const bool are_as_before, AreAsBefore(work, manager, kept, finished));
+  return are_as_before ? StatusOr<bool>(false) : finished;
 }
 
 Status PutKeptBack(Work& work, packages::PackageManager& manager, const Versions& kept) {
@@ -97,6 +124,12 @@ Status PutKeptBack(Work& work, packages::PackageManager& manager, const Versions
   }
   const std::string folder = KeptFolder(work);
   Status back = manager.PutBack(folder);
+  if (!back.ok()) {
+    ASSIGN_OR_RETURN(const bool are_as_before, AreAsBefore(work, manager, kept, back));
+    if (are_as_before) {
+      return OkStatus();
+    }
+  }
   ASSIGN_OR_RETURN(const Versions now, manager.Installed());
   const std::vector<std::string> lacking = Lacking(kept, now);
   // Of those that came with a failure nobody knows whether they are whole.
@@ -138,6 +171,9 @@ Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
       return Annotate(kept, "the packages that are here could not come back");
     }
   }
+  ASSIGN_OR_RETURN(const std::set<std::string> unfinished, manager->Unfinished());
+  std::ranges::copy_if(names, std::back_inserter(work.record().unfinished),
+                       [&](const std::string& name) { return unfinished.contains(name); });
   work.record().replaced = std::move(doomed);
   return OkStatus();
 }

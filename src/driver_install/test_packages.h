@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,12 @@ class WorldPackages final : public packages::PackageManager {
     }
     return versions;
   }
+  StatusOr<std::set<std::string>> Unfinished() override {
+    RETURN_IF_ERROR(fate_.Live());
+    return tells_unfinished_ ? world_.Get("unfinished") : std::set<std::string>();
+  }
+  // As dpkg, and unlike rpm.
+  void TellUnfinished() { tells_unfinished_ = true; }
   // What another manager installs or upgrades while the next installation waits for its lock.
   void Meanwhile(std::string line) { meanwhile_ = std::move(line); }
 
@@ -171,6 +178,7 @@ class WorldPackages final : public packages::PackageManager {
   Status keep_failure_;
   Status put_back_failure_;
   Status configure_failure_;
+  bool tells_unfinished_ = false;
   std::string meanwhile_;
   std::string went_too_;
   std::map<std::string, std::string> needs_;

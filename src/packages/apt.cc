@@ -34,6 +34,16 @@ bool HasUnfinished(const PackageList& list, const std::vector<std::string>& exce
   });
 }
 
+std::set<std::string> UnfinishedOf(const PackageList& list) {
+  std::set<std::string> names;
+  for (const auto& [name, package] : list) {
+    if (package.state == State::kUnfinished) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
 // What a simulation changes besides `names`.
 std::vector<std::string> OthersThan(const std::vector<std::string>& names,
                                     const Simulated& simulated) {
@@ -70,6 +80,15 @@ std::vector<std::string> Missing(const std::vector<std::string>& names, const Pa
   std::ranges::copy_if(names, std::back_inserter(missing),
                        [&list](const std::string& name) { return !IsThere(list, name); });
   return missing;
+}
+
+// Whether an installation that failed did all the same what it was asked for: what is not whole was
+// not whole before, as a module is that no longer builds, and apt-get tries it each time.
+bool CameNevertheless(const std::vector<std::string>& names, const PackageList& before,
+                      const PackageList& now) {
+  const std::set<std::string> unfinished = UnfinishedOf(now);
+  return !unfinished.empty() && std::ranges::includes(UnfinishedOf(before), unfinished) &&
+         Missing(names, now).empty();
 }
 
 std::vector<std::string> InstallArguments(const std::vector<std::string>& missing) {
@@ -114,6 +133,11 @@ StatusOr<std::map<std::string, std::string>> AptManager::Installed() {
     }
   }
   return installed;
+}
+
+StatusOr<std::set<std::string>> AptManager::Unfinished() {
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  return UnfinishedOf(list);
 }
 
 // dpkg notes each change in a file of its own there before it writes its database anew.
@@ -196,6 +220,9 @@ Status AptManager::Install(const std::vector<std::string>& names) {
     return TakeBack(before, foreseen, result.status());
   }
   if (result->IsSuccess()) {
+    return OkStatus();
+  }
+  if (const auto now = List(); now.ok() && CameNevertheless(names, before, *now)) {
     return OkStatus();
   }
   const Status failure = InstallFailure(calls_.host(), apt_get_, names, *result);

@@ -20,6 +20,7 @@ class AptManager final : public PackageManager {
   AptManager(const sys::Root& host, sys::ProgramRunner& runner);
 
   StatusOr<std::map<std::string, std::string>> Installed() override;
+  StatusOr<std::set<std::string>> Unfinished() override;
   StatusOr<Foreseen> Foresee(const std::vector<std::string>& names) override;
   Status Install(const std::vector<std::string>& names) override;
   Status Remove(const std::vector<std::string>& names) override;

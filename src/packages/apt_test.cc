@@ -113,10 +113,23 @@ TEST_F(AptTest, WhatOthersNeedIsNotTakenBack) {
   // Broken since an earlier run, it needs what comes only now, to be made whole.
   debian_.installed["driver"] = {'F', "535.1"};
   debian_.installed["library"] = {'i', "535.1"};
-  debian_.broken_scripts = {"driver"};
-  EXPECT_THAT(apt_->Install({"alternative"}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("still there: alternative")));
+  debian_.archive["other"] = {"1", {"alternative"}};
+  debian_.broken_scripts = {"driver", "other"};
+  EXPECT_THAT(apt_->Install({"other"}), StatusIs(StatusCode::kFailedPrecondition,
+                                                 HasSubstr("still there: alternative, other")));
   EXPECT_THAT(debian_.installed, AllOf(Contains(Key("driver")), Contains(Key("library"))));
+}
+
+// As a module that does not build for the kernel: apt-get tries it whatever it installs, and fails.
+TEST_F(AptTest, WhatWasBrokenBeforeAndIsNotAskedForHoldsUpNothing) {
+  debian_.installed["driver"] = {'F', "535.1"};
+  debian_.broken_scripts = {"driver"};
+  debian_.archive["headers"] = {"6.1", {}};
+  EXPECT_OK(apt_->Install({"headers"}));
+  EXPECT_EQ(debian_.installed["headers"].state, 'i');
+  EXPECT_OK(apt_->Install({"headers"})) << "which is there";
+  EXPECT_THAT(apt_->Unfinished(), IsOkAndHolds(ElementsAre("driver")));
+  EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kFailedPrecondition));
 }
 
 TEST_F(AptTest, RunPastItsDeadlineIsTakenBack) {

@@ -39,6 +39,9 @@ class PackageManager {
   // behind a minus, so that a name stays what it is when another comes beside it.
   // Errors: as of sys::ProgramRunner, FailedPrecondition (the list can not be had).
   virtual StatusOr<std::map<std::string, std::string>> Installed() = 0;
+  // Those of them that are not whole, as a script of theirs failed or a run was cut off. Only dpkg
+  // tells such. Errors: as Installed.
+  virtual StatusOr<std::set<std::string>> Unfinished() = 0;
 
   // What Install of the same names would change; what others bring meanwhile is not among it. Only
   // what a killed run left half-done is finished for it. Errors: as Install.
@@ -47,10 +50,10 @@ class PackageManager {
   // Installs all of `names` (names, "name=version" of a name and a version
   // of Installed(), too, paths of the host, URLs) and what they need;
   // those that are there stay as they are, but for one whose version is named. What a killed run
-  // left half-done is finished first. When it goes wrong, what came is taken off again; what could
-  // not be, the error names. Errors: FailedPrecondition (the manager's own reason), Unavailable
-  // (another one has its lock), DeadlineExceeded, InvalidArgument (a name that the manager would
-  // take for an option).
+  // left half-done is finished first; what can not be and is not asked for stays as it was. When it
+  // goes wrong, what came is taken off again; what could not be, the error names. Errors:
+  // FailedPrecondition (the manager's own reason), Unavailable (another one has its lock),
+  // DeadlineExceeded, InvalidArgument (a name that the manager would take for an option).
   virtual Status Install(const std::vector<std::string>& names) = 0;
 
   // Removes exactly these, with their configuration; those that are not there are passed over.

@@ -194,6 +194,10 @@ StatusOr<std::map<std::string, std::string>> RpmManager::Installed() {
   return installed;
 }
 
+StatusOr<std::set<std::string>> RpmManager::Unfinished() {
+  return std::set<std::string>();  // rpm lists what failed like any other
+}
+
 StatusOr<Foreseen> RpmManager::Try(const std::vector<std::string>& missing) const {
   std::vector<std::string> argv = {program_};
   std::ranges::move(TrialArguments(front_), std::back_inserter(argv));

@@ -25,6 +25,7 @@ class RpmManager final : public PackageManager {
   RpmManager(const sys::Root& host, sys::ProgramRunner& runner, Front front, std::string program);
 
   StatusOr<std::map<std::string, std::string>> Installed() override;
+  StatusOr<std::set<std::string>> Unfinished() override;
   StatusOr<Foreseen> Foresee(const std::vector<std::string>& names) override;
   Status Install(const std::vector<std::string>& names) override;
   Status Remove(const std::vector<std::string>& names) override;
