@@ -1,5 +1,7 @@
 #include "src/packages/changes.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "src/base/strings.h"
@@ -65,6 +67,23 @@ std::string Remains(const PackageList& before, const Foreseen& foreseen,
 bool IsPresent(const PackageList& list, const std::string& name) {
   const auto found = list.find(name);
   return found != list.end() && found->second.state != State::kConfigOnly;
+}
+
+std::set<std::string> UnfinishedOf(const PackageList& list) {
+  std::set<std::string> names;
+  for (const auto& [name, package] : list) {
+    if (package.state == State::kUnfinished) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
+bool HasUnfinished(const PackageList& list, const std::vector<std::string>& except) {
+  return std::ranges::any_of(list, [&except](const auto& entry) {
+    return entry.second.state == State::kUnfinished &&
+           std::ranges::find(except, entry.first) == except.end();
+  });
 }
 
 Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& foreseen,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@ namespace kgpu::packages {
 
 // Installed, wholly or half: more than its configuration is there.
 bool IsPresent(const PackageList& list, const std::string& name);
+
+// What is neither whole nor gone.
+std::set<std::string> UnfinishedOf(const PackageList& list);
+// Whether there is such besides these.
+bool HasUnfinished(const PackageList& list, const std::vector<std::string>& except = {});
 
 // What a manager does for TakeBack.
 struct Hand {

@@ -1,7 +1,6 @@
 // Packages of the RPM families, by dnf, yum or zypper.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -10,11 +9,9 @@
 #include "src/packages/calls.h"
 #include "src/packages/package_list.h"
 #include "src/packages/package_manager.h"
+#include "src/packages/rpm_front.h"
 
 namespace kgpu::packages {
-
-// What stands before rpm: repositories and what needs what.
-enum class Front : uint8_t { kDnf, kYum, kZypper };
 
 // Weak dependencies are taken as the host is configured; nothing is removed because nothing needs
 // it any more. rpm itself is asked who needs what is to be removed: it prints that the same way

@@ -52,4 +52,12 @@ ServicePolicy::~ServicePolicy() {
   }
 }
 
+StatusOr<std::unique_ptr<ServicePolicy>> QuietServices(const sys::Root& host) {
+  if (host.path() == "/") {
+    RETURN_IF_ERROR(RemoveOurPolicy(host));
+    return std::make_unique<ServicePolicy>("");
+  }
+  return ServicePolicy::Impose(host);
+}
+
 }  // namespace kgpu::packages

@@ -32,4 +32,8 @@ class ServicePolicy {
   std::string ours_;
 };
 
+// As long as it lives no service of this root is started by a package; those of the running system
+// are, and what a killed run left there to keep them from it goes. Errors: as Impose.
+StatusOr<std::unique_ptr<ServicePolicy>> QuietServices(const sys::Root& host);
+
 }  // namespace kgpu::packages
