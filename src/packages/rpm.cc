@@ -54,14 +54,10 @@ StatusOr<Foreseen> RpmManager::Try(const std::vector<std::string>& missing) cons
   }
   // What the lists of packages are older than may be read anew first.
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  const bool is_zypper = front_ == Front::kZypper;
-  const bool is_well = IsWell(front_, result) || (!is_zypper && IsNo(result));
-  if (!is_well || PassedOver(front_, result)) {
+  if (!IsTrialWell(front_, result)) {
     return FailureOf(program_, fmt::format("install {}", Join(missing, " ")), result);
   }
-  return Foreseen{.names = is_zypper ? ParseZypperTrial(result.out)
-                                     : ParseDnfTrial(fmt::format("{}\n{}", result.out, result.err)),
-                  .configured = {}};
+  return Foreseen{.names = NamesOfTrial(front_, result), .configured = {}};
 }
 
 StatusOr<Foreseen> RpmManager::Foresee(const std::vector<std::string>& names) {
@@ -103,7 +99,7 @@ Status RpmManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
   Hand hand;
   hand.list = [this] { return List(); };
   hand.take_off = [this](const std::vector<std::string>& names, const PackageList& now) {
-    RETURN_IF_ERROR(CheckRemoval(names));
+    RETURN_IF_ERROR(CheckRemoval(names, now));
     return RemoveNow(names, now);
   };
   return packages::TakeBack(cause, before, foreseen, hand);

@@ -37,9 +37,14 @@ class RpmManager final : public PackageManager {
   // Undoes an installation that went wrong, and says in `cause` what stayed.
   Status TakeBack(const PackageList& before, const Foreseen& foreseen, const Status& cause) const;
   Status RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const;
-  Status CheckRemoval(const std::vector<std::string>& keys) const;
+  // Errors: FailedPrecondition (others would go, or come, with them).
+  Status CheckRemoval(const std::vector<std::string>& keys, const PackageList& list) const;
   // What rpm says needs `keys`, as it names it; empty: nothing does.
   StatusOr<std::vector<std::string>> NeederOf(const std::vector<std::string>& keys) const;
+  // What the front would change besides when it removed `keys`: it has rules of its own, as what it
+  // protects and what it counts as belonging together.
+  StatusOr<std::vector<std::string>> OthersOfTrial(const std::vector<std::string>& keys,
+                                                   const PackageList& list) const;
 
   Calls calls_;
   Front front_;

@@ -1,6 +1,7 @@
 // Packages of rpm's are taken off: exactly those that are named.
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,13 +56,44 @@ StatusOr<std::vector<std::string>> RpmManager::NeederOf(
   return others;
 }
 
-Status RpmManager::CheckRemoval(const std::vector<std::string>& keys) const {
-  ASSIGN_OR_RETURN(const std::vector<std::string> others, NeederOf(keys));
+StatusOr<std::vector<std::string>> RpmManager::OthersOfTrial(const std::vector<std::string>& keys,
+                                                             const PackageList& list) const {
+  std::vector<std::string> argv = {program_};
+  std::ranges::move(RemovalTrialArguments(front_), std::back_inserter(argv));
+  const size_t fixed = argv.size();
+  std::set<std::string> own;
+  for (const std::string& key : keys) {
+    if (key.starts_with(kRpmKey)) {
+      continue;
+    }
+    const std::string& version = list.at(key).version;
+    argv.push_back(RemovalSpecOf(front_, key, version));
+    own.insert(NameOf(key, version));
+  }
+  if (argv.size() == fixed) {
+    return std::vector<std::string>();
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kQueryDeadline));
+  if (!IsTrialWell(front_, result)) {
+    return FailureOf(program_, fmt::format("remove {}", Join(keys, " ")), result);
+  }
+  std::vector<std::string> others;
+  std::ranges::set_difference(NamesOfTrial(front_, result), own, std::back_inserter(others));
+  return others;
+}
+
+Status RpmManager::CheckRemoval(const std::vector<std::string>& keys,
+                                const PackageList& list) const {
+  ASSIGN_OR_RETURN(std::vector<std::string> others, NeederOf(keys));
+  const std::string& asked = others.empty() ? program_ : rpm_;
+  if (others.empty()) {
+    ASSIGN_OR_RETURN(others, OthersOfTrial(keys, list));
+  }
   if (others.empty()) {
     return OkStatus();
   }
   return FailedPrecondition(
-      "{}: removing {} would change others, too: {}: remove those first, or keep these", rpm_,
+      "{}: removing {} would change others, too: {}: remove those first, or keep these", asked,
       Join(keys, ", "), Join(others, ", "));
 }
 
@@ -75,7 +107,7 @@ Status RpmManager::Remove(const std::vector<std::string>& names) {
   if (doomed.empty()) {
     return OkStatus();
   }
-  RETURN_IF_ERROR(CheckRemoval(doomed));
+  RETURN_IF_ERROR(CheckRemoval(doomed, before));
   const Status removed = RemoveNow(doomed, before);
   ASSIGN_OR_RETURN(const PackageList now, List());
   std::vector<std::string> others;
@@ -114,6 +146,11 @@ StatusOr<std::vector<std::string>> RpmManager::GoWith(const std::vector<std::str
       }
     }
   }
+  if (doomed.empty()) {
+    return others;
+  }
+  ASSIGN_OR_RETURN(std::vector<std::string> more, OthersOfTrial(doomed, list));
+  std::ranges::move(more, std::back_inserter(others));
   return others;
 }
 

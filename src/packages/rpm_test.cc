@@ -34,7 +34,8 @@ class FakeRpmHost final : public sys::ProgramRunner {
   int install_code = 0;
   int trial_code = 0;  // of a trial that is no success by itself
   std::string install_text;
-  std::set<std::string> meanwhile;  // lines of what another installs during our installation
+  std::set<std::string> front_takes;  // lines of what the front removes besides, and rpm would not
+  std::set<std::string> meanwhile;    // lines of what another installs during our installation
   std::vector<std::vector<std::string>> argvs;
   std::vector<std::vector<std::string>> trials;
 
@@ -74,10 +75,15 @@ class FakeRpmHost final : public sys::ProgramRunner {
   sys::RunResult Trial(const std::vector<std::string>& argv) const {
     sys::RunResult result;
     const bool is_xml = std::ranges::find(argv, "--xmlout") != argv.end();
+    const bool is_removal = std::ranges::find(argv, "remove") != argv.end();
     for (const std::string& name : argv) {
       const auto found = archive.find(name);
-      for (const std::string& line :
-           found == archive.end() ? std::set<std::string>() : found->second) {
+      std::set<std::string> lines =
+          found == archive.end() ? std::set<std::string>() : found->second;
+      if (is_removal) {
+        lines = name == "remove" ? front_takes : LinesOf(name);
+      }
+      for (const std::string& line : lines) {
         const std::vector<std::string_view> fields = Split(line, '\t');
         result.out += is_xml
                           ? fmt::format(
@@ -102,15 +108,24 @@ class FakeRpmHost final : public sys::ProgramRunner {
       }
     }
   }
+  // What is installed of that name, which may have a version behind it.
+  std::set<std::string> LinesOf(std::string name) const {
+    std::ranges::replace(name, '=', '-');
+    std::set<std::string> lines;
+    for (const std::string& line : installed) {
+      std::string text = line;
+      std::ranges::replace(text, '\t', '-');
+      if (text.starts_with(fmt::format("{}-", name))) {
+        lines.insert(line);
+      }
+    }
+    return lines;
+  }
   void Erase(const std::vector<std::string>& argv) {
     for (const std::string& name : argv) {
-      std::erase_if(installed, [&name](const std::string& line) {
-        std::string text = line;
-        std::ranges::replace(text, '\t', '-');
-        std::string wanted = name;
-        std::ranges::replace(wanted, '=', '-');
-        return text.starts_with(fmt::format("{}-", wanted));
-      });
+      for (const std::string& line : LinesOf(name)) {
+        installed.erase(line);
+      }
     }
   }
 };
@@ -306,6 +321,37 @@ TEST_F(RpmTest, RefusesRemovalThatOthersWouldFeel) {
       "error: Failed dependencies:\n\tdkms is needed by (installed) driver-580-1.x86_64\n";
   EXPECT_THAT(Manager().Remove({"dkms"}),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver-580-1.x86_64")));
+  EXPECT_EQ(host_.installed.size(), 3U);
+}
+
+// dnf and zypper have rules besides what packages need of each other.
+TEST_F(RpmTest, RefusesRemovalWithWhichTheFrontWouldTakeOthers) {
+  host_.front_takes = {"kernel\t5.14-1\tx86_64"};
+  for (const Front front : {Front::kDnf, Front::kYum, Front::kZypper}) {
+    EXPECT_THAT(Manager(front, "/usr/bin/front").Remove({"dkms"}),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("/usr/bin/front: removing dkms"), HasSubstr("kernel"))));
+    EXPECT_THAT(Manager(front).GoWith({"dkms"}), IsOkAndHolds(ElementsAre("kernel")));
+  }
+  EXPECT_EQ(host_.installed.size(), 3U);
+  EXPECT_THAT(host_.trials.front(),
+              ElementsAre("/usr/bin/front", "--assumeno",
+                          "--setopt=clean_requirements_on_remove=False", "remove", "dkms"));
+}
+
+TEST_F(RpmTest, ZypperIsAskedWithoutReadingItsRepositoriesWhatARemovalTakes) {
+  host_.installed.insert("kernel\t5.14-2\tx86_64");
+  EXPECT_THAT(Manager(Front::kZypper, "/usr/bin/zypper").GoWith({"kernel-5.14-2"}),
+              IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(host_.trials.back(),
+              ElementsAre("/usr/bin/zypper", "--non-interactive", "--no-refresh", "--xmlout",
+                          "remove", "--dry-run", "--no-clean-deps", "kernel=5.14-2"));
+}
+
+TEST_F(RpmTest, RemovalThatTheFrontRefusesIsNotBegun) {
+  host_.trial_code = 1;
+  EXPECT_THAT(Manager().Remove({"dkms"}),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/usr/bin/dnf: remove dkms")));
   EXPECT_EQ(host_.installed.size(), 3U);
 }
 
