@@ -59,6 +59,11 @@ std::map<Repository, std::vector<std::string>> MissingComponents(
 
 }  // namespace
 
+std::string DebianInfix(const Planning& planning) {
+  const bool is_older = planning.facts.distribution.major == 12 && planning.choice.branch() == 470;
+  return is_older ? "-tesla-470" : "";
+}
+
 void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,
                           std::string_view page) {
   std::string text = "# Written by kgpu: the parts of the archive that hold NVIDIA's driver.\n";

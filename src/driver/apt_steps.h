@@ -9,6 +9,10 @@
 
 namespace kgpu::driver {
 
+// What the names of Debian's packages have in them that are of a branch beside the release's own,
+// for GPUs that end there: "-tesla-470"; empty: it is the release's own.
+std::string DebianInfix(const Planning& planning);
+
 // A file of sources with those of `wanted` that the distribution's own archive is not asked for
 // yet; no step where nothing is missing.
 void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,

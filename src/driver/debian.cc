@@ -18,6 +18,19 @@ std::vector<std::string> WantedComponents(unsigned major) {
   return wanted;
 }
 
+// The release's own daemon serves an older branch as well, with that one's library.
+std::vector<std::string> OlderPackages(const std::string& infix) {
+  return {fmt::format("nvidia{}-kernel-dkms", infix),
+          fmt::format("libnvidia{}-cuda1", infix),
+          fmt::format("libnvidia{}-ml1", infix),
+          fmt::format("libnvidia{}-encode1", infix),
+          fmt::format("libnvidia{}-nvcuvid1", infix),
+          fmt::format("libnvidia{}-cfg1", infix),
+          fmt::format("nvidia{}-smi", infix),
+          "nvidia-modprobe",
+          "nvidia-persistenced"};
+}
+
 std::vector<std::string> ArchivePackages(ModuleKind kind) {
   return {kind == ModuleKind::kOpen ? "nvidia-open-kernel-dkms" : "nvidia-kernel-dkms",
           "libcuda1",
@@ -36,8 +49,10 @@ Status AddOwnPackages(Planning& planning) {
   AddPackageLists(planning, pages::kDebianWiki);
   AddAptHeaders(planning, pages::kDebianWiki);
   AddMigration(planning);
+  const std::string infix = DebianInfix(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kDebianWiki,
-          InstallPackages{ArchivePackages(planning.choice.kind)});
+          InstallPackages{infix.empty() ? ArchivePackages(planning.choice.kind)
+                                        : OlderPackages(infix)});
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "src/driver/apt_steps.h"
 #include "src/driver/common_steps.h"
 #include "src/driver/pages.h"
 
@@ -35,9 +36,12 @@ std::vector<std::string> DisplayPackages(const Planning& planning) {
   const Choice& choice = planning.choice;
   const bool is_own = choice.source == SourceKind::kDistribution;
   switch (planning.facts.distribution.family) {
-    case Family::kDebian:
-      return is_own ? std::vector<std::string>{"xserver-xorg-video-nvidia", "nvidia-driver-libs"}
+    case Family::kDebian: {
+      const std::string infix = DebianInfix(planning);
+      return is_own ? std::vector<std::string>{fmt::format("xserver-xorg-video-nvidia{}", infix),
+                                               fmt::format("nvidia{}-driver-libs", infix)}
                     : std::vector<std::string>{"nvidia-driver"};
+    }
     case Family::kUbuntu:
       return UbuntuPackages(choice);
     case Family::kRhel:

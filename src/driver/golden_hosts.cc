@@ -5,6 +5,7 @@
 namespace kgpu::driver {
 namespace {
 
+constexpr uint16_t kK80 = 0x102d;
 constexpr uint16_t kV100 = 0x1db6;
 constexpr uint16_t kT4 = 0x1eb8;
 constexpr uint16_t kH100 = 0x2330;
@@ -71,6 +72,11 @@ constexpr auto kHosts = std::to_array<GoldenHost>({
      .kernel = "6.1.0-56-amd64",
      .gpu = kT4,
      .module = "open"},
+    {.name = "debian12-k80",
+     .os_release = kDebian12,
+     .kernel = "6.1.0-56-amd64",
+     .gpu = kK80,
+     .has_nouveau = true},
     {.name = "debian12-h100-nvidia",
      .os_release = kDebian12,
      .kernel = "6.1.0-56-cloud-amd64",

@@ -11,13 +11,14 @@ constexpr std::array<std::string_view, 12> kUbuntuFlavours = {
     "generic", "lowlatency", "aws",    "azure",  "gcp",        "gke",
     "ibm",     "kvm",        "oracle", "nvidia", "nvidia-64k", "generic-64k"};
 
-// Source: packages.debian.org, "nvidia-kernel-dkms" by release.
+// Source: packages.debian.org, "nvidia-kernel-dkms" and "nvidia-tesla-470-kernel-dkms" by release.
 std::vector<Offer> OfDebian(unsigned major) {
   switch (major) {
     case 11:
       return {{.branch = 470, .has_closed = true}};
     case 12:
-      return {{.branch = 535, .has_open = true, .has_closed = true}};
+      return {{.branch = 470, .has_closed = true},
+              {.branch = 535, .has_open = true, .has_closed = true}};
     case 13:
       return {{.branch = 550, .has_open = true, .has_closed = true}};
     default:

@@ -61,7 +61,7 @@ bool IsOfVersion(std::string_view version, std::string_view wished) {
 
 // nvidia's module under any of the names that packages give it; nothing: there is none.
 StatusOr<std::optional<ModuleInfo>> FindModule(const Look& look, const std::string& modinfo) {
-  for (const char* name : {"nvidia", "nvidia-current", "nvidia-current-open"}) {
+  for (const char* name : {"nvidia", "nvidia-current", "nvidia-current-open", "nvidia-tesla-470"}) {
     const StatusOr<sys::RunResult> result = Ask(look, {modinfo, "-k", look.wish.kernel, name});
     if (!result.ok()) {
       return result.status();
