@@ -101,13 +101,29 @@ StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& vers
   return code;
 }
 
+// Whether another driver is asked for than the one that kgpu has installed, which gives way then.
+StatusOr<bool> IsToReplace(const Journal& journal, const DriverOptions& options, DriverHost& host) {
+  ASSIGN_OR_RETURN(const std::string other, OtherWish(options, journal, host));
+  if (other.empty()) {
+    return false;
+  }
+  if (!options.toolkit_image.empty()) {
+    return FailedPrecondition(
+        "driver {} by kgpu is here, and {}: of those that are built in a Driver Toolkit image "
+        "there is one: kgpu driver remove, then kgpu driver install",
+        journal.plan.version, other);
+  }
+  PrintNote(fmt::format("driver {} by kgpu gives way: {}", journal.plan.version, other));
+  return true;
+}
+
 StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, OutputFormat format,
                         DriverHost& host) {
-  RETURN_IF_ERROR(CheckSameWish(options.driver, journal, host));
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
   if (journal.phase == Phase::kInstalled) {
     return End(LookAgain(options.driver, journal, work, host), journal.plan.version, format, host);
   }
+  RETURN_IF_ERROR(CheckSameWish(options.driver, journal, host));
   PrintNote(JournalText(journal));
   RETURN_IF_ERROR(Agree(options, "Go on with it?"));
   const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
@@ -127,14 +143,20 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
     PrintNote(driver::PlanText(made.plan));
   }
   RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", made.plan.version)));
-  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, host));
+  work.replaces = true;
   const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.hands());
   return End(outcome, made.plan.version, format, host);
 }
 
 StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, DriverHost& host) {
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host.root().host));
-  if (journal) {
+  const bool is_installed = journal && journal->phase == Phase::kInstalled;
+  bool gives_way = false;
+  if (is_installed) {
+    ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, host));
+  }
+  if (journal && !gives_way) {
     RETURN_IF_ERROR(CheckSameWish(options.driver, *journal, host));
     PrintNote(JournalText(*journal));
     return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
@@ -142,6 +164,16 @@ StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, Dr
   ASSIGN_OR_RETURN(const DriverPlan made,
                    MakeDriverPlan(options.driver, host.root(), host.runner()));
   return PrintDriverPlan(made, format);
+}
+
+// What was half taken back comes first: what is planned then sees the host as it was.
+Status EndGoingBack(const Journal& journal, const InstallOptions& options, DriverHost& host) {
+  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
+  host.progress().Clear();
+  RETURN_IF_ERROR(outcome.status());
+  PrintNote(fmt::format("what an earlier run had begun is taken back: {}", journal.failure));
+  return OkStatus();
 }
 
 StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
@@ -158,58 +190,75 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   if (options.is_dry_run) {
     return DryRun(options, format, *host);
   }
-  const driver_install::Hands hands = host->hands();
   ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
-  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
-  if (journal && journal->phase == Phase::kGoingBack) {
-    // What was half taken back comes first: what is planned then sees the host as it was.
-    ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, *host));
-    const StatusOr<Outcome> outcome = driver_install::Resume(work, hands);
-    host->progress().Clear();
-    RETURN_IF_ERROR(outcome.status());
-    PrintNote(fmt::format("what an earlier run had begun is taken back: {}", journal->failure));
-  } else if (journal) {
-    return GoOn(*journal, options, format, *host);
+  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(host->root().host));
+  const bool was_going_back = journal && journal->phase == Phase::kGoingBack;
+  if (was_going_back) {
+    RETURN_IF_ERROR(EndGoingBack(*journal, options, *host));
+    // The driver that the other one was to replace may be here again.
+    ASSIGN_OR_RETURN(journal, driver_install::ReadJournal(host->root().host));
   }
-  if (options.only_resumes) {
+  if (options.only_resumes && (was_going_back || !journal)) {
     return ExitCode::kOk;  // taken back or finished meanwhile
   }
-  return Begin(options, format, *host);
+  if (!journal) {
+    return Begin(options, format, *host);
+  }
+  bool gives_way = false;
+  if (journal->phase == Phase::kInstalled) {
+    ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, *host));
+  }
+  return gives_way ? Begin(options, format, *host) : GoOn(*journal, options, format, *host);
 }
 
 // What there is to take back. Asked before the lock, so that nobody is asked in vain, and in it.
-StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_unfinished) {
+StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root));
   if (!journal) {
     return NotFound("{}: is not there: kgpu has installed no driver here, and takes none away",
                     root.At(driver_install::kJournalFile));
   }
-  if (only_unfinished && journal->phase == Phase::kInstalled) {
+  if (only_last && journal->phase == Phase::kInstalled && journal->below.empty()) {
     return FailedPrecondition("driver {} is installed to the end: kgpu driver remove takes it back",
                               journal->plan.version);
   }
   return *std::move(journal);
 }
 
-StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_unfinished) {
+// What stays below the driver that is taken back, for the question and the dry run.
+std::string WhatComesBack(const Journal& journal, bool only_last) {
+  if (journal.below.empty()) {
+    return "";
+  }
+  const std::string& last = journal.below.back().plan.version;
+  return only_last && !journal.takes_all
+             ? fmt::format(" Driver {}, which it replaced, comes back.", last)
+             : fmt::format(" Driver {}, which it replaced, comes back and is taken back as well.",
+                           last);
+}
+
+StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
   const sys::Root& root = host->root().host;
-  ASSIGN_OR_RETURN(const Journal asked, ToTakeBack(root, only_unfinished));
+  ASSIGN_OR_RETURN(const Journal asked, ToTakeBack(root, only_last));
+  const std::string besides = WhatComesBack(asked, only_last);
   if (options.is_dry_run) {
     PrintNote(JournalText(asked));
-    PrintNote("these steps are taken back, the last one first:");
+    PrintNote(fmt::format("these steps are taken back, the last one first:{}", besides));
     return PrintDriverPlan({.facts = {}, .plan = asked.plan, .findings = {}}, format);
   }
-  RETURN_IF_ERROR(Agree(options, fmt::format("Take driver {} back?", asked.plan.version)));
+  RETURN_IF_ERROR(
+      Agree(options, fmt::format("Take driver {} back?{}", asked.plan.version, besides)));
   const driver_install::Hands hands = host->hands();
   ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
-  ASSIGN_OR_RETURN(const Journal journal, ToTakeBack(root, only_unfinished));
+  ASSIGN_OR_RETURN(const Journal journal, ToTakeBack(root, only_last));
   if (journal.began != asked.began || journal.plan != asked.plan) {
     return Unavailable("another kgpu put driver {} in place of {} meanwhile: look, and call again",
                        journal.plan.version, asked.plan.version);
   }
-  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, *host));
+  ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, *host));
+  work.takes_all = !only_last;
   const StatusOr<Outcome> outcome = driver_install::TakeBack(work, hands);
   return End(outcome, journal.plan.version, format, *host);
 }
@@ -235,7 +284,7 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
       "something, before it goes on; 7 when something speaks against the plan; 6 when a step\n"
       "failed. Another driver's packages give way and are kept: when that fails, or by remove, "
       "they\n"
-      "come back.\n\n"
+      "come back; those of a driver that kgpu installed come back by rollback.\n\n"
       "  kgpu driver install --dry-run\n"
       "  kgpu driver install --yes --reboot               restart where a step needs it, go on "
       "then\n"
@@ -264,7 +313,9 @@ void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
       group.add_subcommand("remove", "Take back what install did: packages, files, units, modules");
   verb->footer(
       "Removes exactly the packages that came with it, and puts back the files that stood there\n"
-      "before. What somebody else changed since stays. Exits 3 when kgpu installed no driver.\n\n"
+      "before. What somebody else changed since stays. Drivers by kgpu that this one replaced "
+      "come\n"
+      "back one after the other and go, too. Exits 3 when kgpu installed no driver.\n\n"
       "  kgpu driver remove --dry-run\n"
       "  kgpu driver remove --yes");
   AddDriverHostFlags(*verb, options->driver);
@@ -276,10 +327,12 @@ void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
 void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
   auto options = std::make_shared<InstallOptions>();
   CLI::App* verb = group.add_subcommand(
-      "rollback", "Take back an installation that is not finished, failed or was killed");
+      "rollback",
+      "Take back an installation that is not finished, or go back to the driver before");
   verb->footer(
-      "Exits 3 when there is none, 6 when it is finished (remove takes it back) or a step can not\n"
-      "be undone now.\n\n"
+      "One that failed, was killed or waits is taken back. One that is finished gives way to the\n"
+      "driver by kgpu that it replaced. Exits 3 when there is none, 6 when it is finished and\n"
+      "replaced none (remove takes it back) or a step can not be undone now.\n\n"
       "  kgpu driver rollback --yes");
   AddDriverHostFlags(*verb, options->driver);
   AddRunFlags(*verb, *options);

@@ -9,6 +9,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver/view.h"
+#include "src/driver_install/journal.h"
 #include "src/driver_install/replacing.h"
 #include "src/packages/package_manager.h"
 
@@ -111,6 +112,10 @@ bool DriverPlan::IsBlocked() const {
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner) {
   ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(options, root, runner));
+  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root.host));
+  if (journal) {
+    facts.ours = std::move(journal->plan);
+  }
   return PlanFor(std::move(facts), options, root, runner);
 }
 

@@ -85,7 +85,8 @@ StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
 
 }  // namespace
 
-Status CheckSameWish(const DriverOptions& options, const Journal& journal, DriverHost& host) {
+StatusOr<std::string> OtherWish(const DriverOptions& options, const Journal& journal,
+                                DriverHost& host) {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
   std::string file_version;
   if (driver::IsFile(options.source)) {
@@ -93,14 +94,17 @@ Status CheckSameWish(const DriverOptions& options, const Journal& journal, Drive
     const auto file = driver::ReadDriverFile(host.root().host, options.source);
     file_version = file.ok() ? file->version : "";
   }
-  ASSIGN_OR_RETURN(const std::string other,
-                   driver::OtherThanAsked(request, journal.plan, file_version));
+  return driver::OtherThanAsked(request, journal.plan, file_version);
+}
+
+Status CheckSameWish(const DriverOptions& options, const Journal& journal, DriverHost& host) {
+  ASSIGN_OR_RETURN(const std::string other, OtherWish(options, journal, host));
   if (other.empty()) {
     return OkStatus();
   }
   return FailedPrecondition(
       "driver {} is here, {} by kgpu, and {}: take it back before another one comes: kgpu driver "
-      "remove",
+      "rollback",
       journal.plan.version, driver_install::ToString(journal.phase), other);
 }
 

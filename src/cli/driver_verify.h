@@ -11,7 +11,11 @@
 
 namespace kgpu::cli {
 
-// Another driver than the one that was begun is not brought over it. Errors: FailedPrecondition
+// What is asked for and the driver by kgpu does not have, for people; empty: it has all of it.
+// Errors: InvalidArgument (a flag).
+StatusOr<std::string> OtherWish(const DriverOptions& options,
+                                const driver_install::Journal& journal, DriverHost& host);
+// Another driver than one that is not finished is not brought over it. Errors: FailedPrecondition
 // (what differs, with the mend), InvalidArgument (a flag).
 Status CheckSameWish(const DriverOptions& options, const driver_install::Journal& journal,
                      DriverHost& host);

@@ -93,8 +93,9 @@ std::string OutcomeText(const Outcome& outcome, std::string_view version) {
       break;
     case Result::kTakenBack:
       fmt::format_to(
-          put, "driver {} is taken back: {}\n", version,
-          outcome.lacks ? "not all that was here before is here again" : "all is as it was before");
+          put, "driver {} is taken back: {}{}\n", version,
+          outcome.lacks ? "not all that was here before is here again" : "all is as it was before",
+          outcome.back_to.empty() ? "" : fmt::format(", with driver {} by kgpu", outcome.back_to));
       break;
   }
   return text;
@@ -106,6 +107,7 @@ json::object OutcomeJson(const Outcome& outcome, std::string_view version) {
           {"text", View(outcome.text)},
           {"resumesItself", outcome.resumes_itself},
           {"lacks", outcome.lacks},
+          {"backTo", View(outcome.back_to)},
           {"passed", Texts(outcome.passed)},
           {"notes", Texts(outcome.notes)}};
 }
@@ -113,8 +115,13 @@ json::object OutcomeJson(const Outcome& outcome, std::string_view version) {
 std::string JournalText(const Journal& journal) {
   switch (journal.phase) {
     case Phase::kInstalled:
-      return fmt::format("driver {} by kgpu; kgpu driver remove takes it back",
-                         journal.plan.version);
+      return fmt::format(
+          "driver {} by kgpu; {}", journal.plan.version,
+          journal.below.empty()
+              ? "kgpu driver remove takes it back"
+              : fmt::format("kgpu driver rollback brings driver {} back, which it replaced, kgpu "
+                            "driver remove all",
+                            journal.below.back().plan.version));
     case Phase::kInstalling:
       return fmt::format(
           "driver {} is unfinished: {}{}{}; kgpu driver install goes on with it, kgpu "
@@ -132,13 +139,16 @@ std::string JournalText(const Journal& journal) {
 
 json::object JournalJson(const Journal& journal) {
   const size_t step = OpenStep(journal);
-  json::object object = {{"phase", View(driver_install::ToString(journal.phase))},
-                         {"version", View(journal.plan.version)},
-                         {"kernel", View(journal.plan.kernel)},
-                         {"began", journal.began},
-                         {"failure", View(journal.failure)},
-                         {"steps", journal.steps.size()},
-                         {"step", nullptr}};
+  json::object object = {
+      {"phase", View(driver_install::ToString(journal.phase))},
+      {"version", View(journal.plan.version)},
+      {"kernel", View(journal.plan.kernel)},
+      {"began", journal.began},
+      {"failure", View(journal.failure)},
+      {"replaced", journal.below.empty() ? json::value()
+                                         : json::value(View(journal.below.back().plan.version))},
+      {"steps", journal.steps.size()},
+      {"step", nullptr}};
   if (step < journal.steps.size()) {
     object["step"] = View(journal.plan.steps[step].id);
   }

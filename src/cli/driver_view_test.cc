@@ -58,6 +58,15 @@ TEST(DriverViewTest, TellsOfAnInstalledDriver) {
   EXPECT_TRUE(JournalJson(journal)["step"].is_null());
 }
 
+TEST(DriverViewTest, TellsWhatAnInstalledDriverReplaced) {
+  Journal journal = JournalOf(Phase::kInstalled, {StepState::kDone});
+  journal.below.push_back(journal);
+  journal.plan.version = "580";
+
+  EXPECT_THAT(JournalText(journal), HasSubstr("kgpu driver rollback brings driver 535 back"));
+  EXPECT_EQ(JournalJson(journal)["replaced"], "535");
+}
+
 TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {
   Outcome restart;
   restart.result = Result::kNeedsReboot;

@@ -210,7 +210,7 @@ TEST(ChoiceTest, RefusesAVersionOlderThanTheCudaAskedFor) {
 
 TEST(ChoiceTest, TellsWhatThereIsWhereNothingFits) {
   Request request;
-  request.version = "450";
+  request.version = "460";
   EXPECT_THAT(Choose(Debian12({kA100}), request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("535 (both kinds)")));
   EXPECT_THAT(Choose(Host("ID=alpine\nPRETTY_NAME=Alpine\n", {kA100}), {}),

@@ -93,6 +93,9 @@ void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
 // For apt and dnf: packages of another version of the driver, or of the other kind of modules, are
 // taken off.
 void AddMigration(Planning& planning);
+// Of a driver that kgpu itself installed: what holds its branch goes. dnf 5's file of locks has
+// those of others, too, and is written anew with the new branch instead.
+void AddRelease(Planning& planning);
 // SUSE's headers of the plan's kernel, of its very version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
 // Packages and configuration of a display, after those of any family.

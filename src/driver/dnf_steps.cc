@@ -88,6 +88,21 @@ std::string LockEntry(std::string_view name, const std::string& least, const std
   return text;
 }
 
+// Without what holds another branch, for a driver that kgpu itself installed before.
+std::string WithoutOurLocks(std::string_view locks) {
+  constexpr std::string_view kBegin = "\n[[packages]]\n";
+  std::string others(locks.substr(0, locks.find(kBegin)));
+  for (size_t at = locks.find(kBegin); at < locks.size();) {
+    const size_t end = std::min(locks.find(kBegin, at + 1), locks.size());
+    const std::string_view entry = locks.substr(at, end - at);
+    if (entry.find("\ncomment = \"by kgpu\"\n") == std::string_view::npos) {
+      others += entry;
+    }
+    at = end;
+  }
+  return others;
+}
+
 // As a file, whose text comes back: dnf 5 itself resolves patterns to the packages of now, and
 // takes off none of these when it is told the pattern again. The driver's packages have the epoch
 // 3, and what only has NVIDIA's name has none and stays free. Source: dnf5-versionlock(8),
@@ -102,9 +117,12 @@ void AddLockFile(Planning& planning) {
     locks += LockEntry("libnvsdm*", fmt::format("3:{}", choice.version),
                        fmt::format("3:{}", choice.end()));
   }
-  const std::string& here = planning.facts.version_locks;
+  std::string here = planning.facts.version_locks;
   if (here.find(locks) != std::string::npos) {
     return;
+  }
+  if (planning.facts.ours) {
+    here = WithoutOurLocks(here);
   }
   AddStep(planning.plan, "branch", "stay on this branch", pages::kVersionLock,
           WriteFile{"/etc/dnf/versionlock.toml",

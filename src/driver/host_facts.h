@@ -15,6 +15,7 @@
 #include "src/driver/generation.h"
 #include "src/driver/gpu_holders.h"
 #include "src/driver/packages.h"
+#include "src/driver/plan.h"
 #include "src/driver/repo_files.h"
 #include "src/driver/run_file.h"
 #include "src/host/driver_root.h"
@@ -92,6 +93,7 @@ struct HostFacts {
   std::string version_locks;                // /etc/dnf/versionlock.toml, of dnf 5
   Existing existing = Existing::kNone;
   std::string existing_version;  // of its packages, where it came by those; else what is loaded
+  std::optional<Plan> ours;      // by which kgpu installed the driver that is here
   bool has_systemd = false;      // it runs this host, so units can be stopped and started
   // Units that hold the GPUs and run now: "display-manager.service".
   std::vector<std::string> users;

@@ -97,6 +97,26 @@ bool IsFetchedByPlugin(const Planning& planning) {
 
 }  // namespace
 
+void AddRelease(Planning& planning) {
+  if (!planning.facts.ours) {
+    return;
+  }
+  constexpr std::string_view kTitle = "no longer stay on the branch before";
+  for (const Step& step : planning.facts.ours->steps) {
+    if (step.id != "branch") {
+      continue;
+    }
+    const auto* run = std::get_if<RunCommand>(&step.deed);
+    const auto* file = std::get_if<WriteFile>(&step.deed);
+    if (run != nullptr && !run->undo.argv.empty()) {
+      AddCommand(planning.plan, "branch-free", kTitle, step.source, run->undo.argv,
+                 run->command.argv);
+    } else if (file != nullptr && file->path.starts_with("/etc/apt/")) {
+      AddStep(planning.plan, "branch-free", kTitle, step.source, RemoveFile{file->path});
+    }
+  }
+}
+
 void AddMigration(Planning& planning) {
   const std::vector<std::string> names = OldPackages(planning);
   if (names.empty() || planning.facts.existing != Existing::kPackages) {

@@ -124,6 +124,7 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
                     .traits = traits,
                     .has_display = request.has_display,
                     .gives_up = request.gives_up};
+  AddRelease(planning);
   RETURN_IF_ERROR(AddFamilySteps(planning));
   AddUninstaller(planning);
   if (request.has_display) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -72,11 +73,18 @@ struct Asked {
   bool is_all = true;  // nothing of the plan had to be left out
 };
 
-Asked PackagesToAsk(const Plan& plan) {
+// dnf is asked with its locks as they are now: those of the driver before let nothing else in.
+bool ChangesLocks(const HostFacts& facts, const Step& step) {
+  const Family family = facts.distribution.family;
+  return facts.ours && family != Family::kDebian && family != Family::kUbuntu &&
+         step.id.starts_with("branch");
+}
+
+Asked PackagesToAsk(const HostFacts& facts, const Plan& plan) {
   Asked asked;
   bool is_changed = false;
   for (const Step& step : plan.steps) {
-    is_changed |= ChangesSources(step);
+    is_changed |= ChangesSources(step) || ChangesLocks(facts, step);
     const auto* install = std::get_if<InstallPackages>(&step.deed);
     // What follows the version of another is known only when that one is here.
     if (install == nullptr || !install->version_of.empty()) {
@@ -190,6 +198,8 @@ void NoteUnresolved(const std::string& what, std::string reason, std::vector<Fin
   }
 }
 
+constexpr size_t kPreferencesLimit = size_t{1} << 20;
+
 // A folder below the host's root for apt's lists, gone with this object.
 class Scratch {
  public:
@@ -200,7 +210,7 @@ class Scratch {
       return ErrnoStatus(errno, fmt::format("make a folder in {}", host.At(cache)));
     }
     auto scratch = std::make_unique<Scratch>(folder, cache);
-    for (const char* part : {"lists/partial", "cache/archives/partial"}) {
+    for (const char* part : {"lists/partial", "cache/archives/partial", "preferences.d"}) {
       std::error_code error;
       std::filesystem::create_directories(fmt::format("{}/{}", folder, part), error);
       if (error) {
@@ -250,22 +260,51 @@ std::string SourcesText(const HostFacts& facts, const Plan& plan) {
   return text;
 }
 
-// apt as the host has it, but with lists of its own in `scratch`.
+// What the host prefers but for what holds the branch of a driver by kgpu, and what the plan writes
+// of it: as it will be when the packages come.
+Status WritePreferences(const Plan& plan, const sys::Root& host, const std::string& folder) {
+  constexpr std::string_view kFolder = "/etc/apt/preferences.d";
+  constexpr std::string_view kOurs = "kgpu-nvidia";
+  constexpr std::string_view kPinning = "nvidia-driver-pinning";
+  std::map<std::string, std::string> texts;
+  const auto names = host.ListDir(kFolder);
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    const auto text = host.ReadFile(fmt::format("{}/{}", kFolder, name), kPreferencesLimit);
+    if (text.ok() && name != kOurs && !name.starts_with(kPinning)) {
+      texts[name] = *text;
+    }
+  }
+  for (const Step& step : plan.steps) {
+    const auto* file = std::get_if<WriteFile>(&step.deed);
+    if (file != nullptr && file->path == fmt::format("{}/{}", kFolder, kOurs)) {
+      texts[std::string(kOurs)] = file->text;
+    }
+  }
+  for (const auto& [name, text] : texts) {
+    RETURN_IF_ERROR(sys::WriteFileAtomically(fmt::format("{}/{}", folder, name), text));
+  }
+  return OkStatus();
+}
+
+// apt as the host has it, but with lists and preferences of its own in `scratch`.
 std::vector<std::string> AptCommand(const std::string& apt, const std::string& scratch,
                                     std::initializer_list<std::string> more) {
-  std::vector<std::string> argv = {apt,
-                                   "-o",
-                                   fmt::format("Dir::State::lists={}/lists", scratch),
-                                   "-o",
-                                   fmt::format("Dir::Cache={}/cache", scratch),
-                                   "-o",
-                                   fmt::format("Dir::Etc::sourcelist={}/sources.list", scratch),
-                                   "-o",
-                                   "Dir::Etc::sourceparts=/dev/null",
-                                   "-o",
-                                   "APT::Sandbox::User=root",
-                                   "-o",
-                                   "Acquire::Languages=none"};
+  std::vector<std::string> argv = {
+      apt,
+      "-o",
+      fmt::format("Dir::State::lists={}/lists", scratch),
+      "-o",
+      fmt::format("Dir::Cache={}/cache", scratch),
+      "-o",
+      fmt::format("Dir::Etc::sourcelist={}/sources.list", scratch),
+      "-o",
+      "Dir::Etc::sourceparts=/dev/null",
+      "-o",
+      fmt::format("Dir::Etc::preferencesparts={}/preferences.d", scratch),
+      "-o",
+      "APT::Sandbox::User=root",
+      "-o",
+      "Acquire::Languages=none"};
   argv.insert(argv.end(), more.begin(), more.end());
   return argv;
 }
@@ -281,8 +320,11 @@ void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::s
   const auto scratch = Scratch::Make(host);
   std::string written = scratch.ok() ? "" : std::string(Message(scratch.status()));
   if (scratch.ok()) {
-    const Status status =
+    Status status =
         sys::WriteFileAtomically((*scratch)->folder() + "/sources.list", SourcesText(facts, plan));
+    if (status.ok()) {
+      status = WritePreferences(plan, host, (*scratch)->folder() + "/preferences.d");
+    }
     written = status.ok() ? "" : std::string(Message(status));
   }
   if (!written.empty()) {
@@ -384,7 +426,7 @@ std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, con
                                    sys::ProgramRunner& runner) {
   std::vector<Finding> findings;
   CheckDkms(facts, plan, host, runner, findings);
-  const Asked asked = PackagesToAsk(plan);
+  const Asked asked = PackagesToAsk(facts, plan);
   if (!asked.is_all) {
     findings.push_back(
         {.id = "packages",

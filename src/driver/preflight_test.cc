@@ -16,6 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Pair;
 
 // Answers each call with the next of its results.
 class ScriptedRunner final : public sys::ProgramRunner {
@@ -181,6 +182,53 @@ TEST(CheckPackagesTest, AsksAptWithoutTouchingItsLists) {
   }
   EXPECT_THAT(runner.argvs[1], Contains("--simulate"));
   EXPECT_THAT(host->ListDir("var/cache"), IsOkAndHolds(IsEmpty()));
+}
+
+// Looks what is preferred while apt is asked.
+class PreferencesRunner final : public sys::ProgramRunner {
+ public:
+  explicit PreferencesRunner(const sys::Root& host) : host_(host) {}
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    constexpr std::string_view kOption = "Dir::Etc::preferencesparts=";
+    for (const std::string& argument : request.argv) {
+      if (argument.starts_with(kOption)) {
+        const std::string folder = argument.substr(kOption.size());
+        const auto names = host_.ListDir(folder);
+        EXPECT_OK(names);
+        for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+          seen[name] = host_.ReadFile(folder + "/" + name).value_or("");
+        }
+      }
+    }
+    sys::RunResult result;
+    result.exit.code = 0;
+    return result;
+  }
+  std::map<std::string, std::string> seen;
+
+ private:
+  const sys::Root& host_;
+};
+
+TEST(CheckPackagesTest, AsksAptWithWhatWillBePreferredThen) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  dir.WriteFile("etc/apt/preferences.d/kgpu-nvidia", "565\n");
+  dir.WriteFile("etc/apt/preferences.d/nvidia-driver-pinning-570", "570\n");
+  dir.WriteFile("etc/apt/preferences.d/theirs", "bash\n");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  Plan plan = InstallOf("x");
+  PreferencesRunner before(*host);
+  EXPECT_THAT(CheckPackages(Debian(), plan, *host, before), IsEmpty());
+  EXPECT_THAT(before.seen, ElementsAre(Pair("theirs", "bash\n")));
+  plan.steps.push_back({.id = "branch",
+                        .title = "",
+                        .source = "",
+                        .deed = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "550\n", 0644}});
+  PreferencesRunner after(*host);
+  EXPECT_THAT(CheckPackages(Debian(), plan, *host, after), IsEmpty());
+  EXPECT_THAT(after.seen, ElementsAre(Pair("kgpu-nvidia", "550\n"), Pair("theirs", "bash\n")));
 }
 
 TEST(CheckPackagesTest, RefusesWhatAptCanNotInstallWithItsReason) {

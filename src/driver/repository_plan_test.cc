@@ -20,6 +20,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view kRocky9 = "ID=rocky\nID_LIKE=\"rhel fedora\"\nVERSION_ID=9.6\n";
+constexpr std::string_view kRocky10 = "ID=rocky\nID_LIKE=\"rhel fedora\"\nVERSION_ID=10.0\n";
+constexpr std::string_view kDebian12 = "ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n";
 constexpr std::string_view kFedora42 = "ID=fedora\nVERSION_ID=42\n";
 constexpr std::string_view kSles15 = "ID=sles\nID_LIKE=suse\nVERSION_ID=15.6\n";
 
@@ -34,9 +36,9 @@ HostFacts HostOf(std::string_view os_release) {
   return facts;
 }
 
-Plan PlanOf(const HostFacts& facts) {
+Plan PlanOf(const HostFacts& facts, std::string version = "580") {
   Request request;
-  request.version = "580";
+  request.version = std::move(version);
   request.source = SourceKind::kNvidia;
   const auto plan = PlanDriver(facts, request);
   EXPECT_OK(plan);
@@ -156,6 +158,49 @@ TEST(RepositoryPlanTest, HidesTheModuleAgainThatWasHidden) {
   HostFacts facts = HostOf(kRocky9);
   facts.stream.is_disabled = true;
   EXPECT_THAT(CommandOf(PlanOf(facts), "stream-reset").undo.argv, Contains("disable"));
+}
+
+// A host whose driver of another branch kgpu installed by `ours`.
+HostFacts WithOurs(HostFacts facts, Plan ours) {
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "570.195.03";
+  facts.ours = std::move(ours);
+  return facts;
+}
+
+TEST(OwnDriverPlanTest, FreesTheBranchThatDnfHolds) {
+  const HostFacts facts = HostOf(kRocky10);
+  const Plan ours = PlanOf(facts, "575");
+  const Plan plan = PlanOf(WithOurs(facts, ours));
+  const RunCommand free = CommandOf(plan, "branch-free");
+  EXPECT_THAT(free.command.argv, AllOf(Contains("delete"), Contains("*nvidia*575*")));
+  EXPECT_EQ(free.undo, CommandOf(ours, "branch").command);
+  EXPECT_LT(Find(plan, "branch-free"), Find(plan, "branch"));
+}
+
+TEST(OwnDriverPlanTest, FreesTheBranchThatAptHolds) {
+  const HostFacts facts = HostOf(kDebian12);
+  Plan ours;
+  ours.steps.push_back({.id = "branch",
+                        .title = "",
+                        .source = "",
+                        .deed = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "565", 0644}});
+  const Plan plan = PlanOf(WithOurs(facts, ours));
+  const Step* step = Find(plan, "branch-free");
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->deed, Deed(RemoveFile{"/etc/apt/preferences.d/kgpu-nvidia"}));
+}
+
+TEST(OwnDriverPlanTest, LeavesNothingOfTheOtherBranchInTheFileOfLocks) {
+  HostFacts facts = HostOf(kFedora42);
+  const std::string theirs = "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\n";
+  facts.version_locks = theirs;
+  const Plan ours = PlanOf(facts, "570");
+  facts.version_locks = std::get<WriteFile>(Find(ours, "branch")->deed).text;
+  const Plan plan = PlanOf(WithOurs(facts, ours));
+  facts.version_locks = theirs;
+  EXPECT_EQ(Find(plan, "branch")->deed, Find(PlanOf(facts), "branch")->deed);
+  EXPECT_EQ(Find(plan, "branch-free"), nullptr);
 }
 
 TEST(Dnf5PlanTest, BringsTheToolOfVersion5) {

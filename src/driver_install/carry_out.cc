@@ -37,6 +37,7 @@ class Run {
   Status UndoSteps(bool is_last);
   Status UndoStep(size_t index);
   Status Forget();
+  Status GoBackAll();
   std::string NameOf(size_t index) const;
 
   Journal journal_;
@@ -255,19 +256,40 @@ Status Run::GoBack() {
   return undone;
 }
 
-// All is as before us: so that nothing tells of us either.
+// All is as before this driver: what tells of the one before it is the host's again. Before the
+// first, so that nothing tells of us either.
 Status Run::Forget() {
   engine::Disk& disk = hands_.disk;
-  RETURN_IF_ERROR(RemoveTree(hands_.host, disk, std::string(kBackupFolder)));
+  RETURN_IF_ERROR(RemoveTree(hands_.host, disk, BackupFolder(journal_)));
   RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
-  return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
+  if (journal_.below.empty()) {
+    return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
+  }
+  Journal next = std::move(journal_.below.back());
+  next.below = std::move(journal_.below);
+  next.below.pop_back();
+  next.takes_all = journal_.takes_all;
+  next.phase = next.takes_all ? Phase::kGoingBack : next.phase;
+  journal_ = std::move(next);
+  return Save();
+}
+
+Status Run::GoBackAll() {
+  size_t left = journal_.takes_all ? journal_.below.size() : 0;
+  RETURN_IF_ERROR(GoBack());
+  for (; left > 0; --left) {
+    RETURN_IF_ERROR(GoBack());
+  }
+  return OkStatus();
 }
 
 StatusOr<Outcome> Run::Back() {
-  if (const Status back = GoBack(); !back.ok()) {
+  const bool has_more = !journal_.below.empty() && !journal_.takes_all;
+  if (const Status back = GoBackAll(); !back.ok()) {
     return FailedPrecondition("{}", Message(back));
   }
   outcome_.result = Result::kTakenBack;
+  outcome_.back_to = has_more ? journal_.plan.version : "";
   return outcome_;
 }
 
@@ -309,12 +331,22 @@ StatusOr<UniqueFd> LockHost(const Hands& hands) {
 }
 
 StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands) {
-  ASSIGN_OR_RETURN(const std::optional<Journal> there, ReadJournal(hands.host));
-  if (there) {
+  ASSIGN_OR_RETURN(std::optional<Journal> there, ReadJournal(hands.host));
+  if (there && (!options.replaces || there->phase != Phase::kInstalled)) {
     return AlreadyExists("{}: driver {} is {} here: take it back first: kgpu driver remove",
                          hands.host.At(kJournalFile), there->plan.version, ToString(there->phase));
   }
+  if (there && there->below.size() == kMostBelow) {
+    return OutOfRange(
+        "{}: {} drivers are kept below driver {}, and no more: kgpu driver remove, "
+        "then kgpu driver install",
+        hands.host.At(kJournalFile), kMostBelow, there->plan.version);
+  }
   Journal journal;
+  if (there) {
+    journal.below = std::exchange(there->below, {});
+    journal.below.push_back(*std::move(there));
+  }
   journal.began = Seconds(hands.clock);
   journal.keeps = options.keeps;
   journal.restarts = options.restarts;
@@ -347,6 +379,7 @@ StatusOr<Outcome> Resume(const Options& options, const Hands& hands) {
 
 StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands) {
   ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+  journal.takes_all |= options.takes_all;
   Run run(std::move(journal), options, hands);
   return run.Back();
 }

@@ -56,6 +56,11 @@ struct Options {
   // A person says that the kernel trusts the modules' key, whatever the firmware's lists show: that
   // they can not be loaded tells the truth then.
   bool trusts_key = false;
+  // CarryOut: a driver that kgpu installed to the end gives way. What tells of it is kept below the
+  // journal, and is the host's again when this one is taken back.
+  bool replaces = false;
+  // TakeBack: those below, too, to the host that was here before kgpu.
+  bool takes_all = false;
 };
 
 enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };
@@ -69,6 +74,7 @@ struct Outcome {
   std::vector<std::string> passed;  // of the verification
   std::vector<std::string> notes;   // what was passed over or left alone
   bool lacks = false;               // taken back, but for something that was here before
+  std::string back_to;              // taken back: version of the driver by kgpu that is here again
 };
 
 // Only one at a time may work on a host; what an earlier one that was killed left at work is waited
@@ -78,17 +84,17 @@ StatusOr<UniqueFd> LockHost(const Hands& hands);
 
 // Begins with a plan and goes on to its end, to a restart or to what a person must do. A step that
 // fails takes all back from the last to the first, unless it is to be kept; the error says which.
-// Errors: AlreadyExists (there is a journal: Resume or TakeBack it), FailedPrecondition (a step
-// failed), and those of writing the journal.
+// Errors: AlreadyExists (there is a journal: Resume or TakeBack it), OutOfRange (too many are below
+// it), FailedPrecondition (a step failed), and those of writing the journal.
 StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands);
 // Goes on with the host's journal, also where it was being taken back. One that is finished is
 // verified again. Errors: NotFound (there is none), else as CarryOut.
 StatusOr<Outcome> Resume(const Options& options, const Hands& hands);
 // Takes back what the journal tells of, from the last step to the first; units that were stopped
-// and modules that were unloaded come back when all else has; afterwards there is none. A step that
-// can not be undone ends it, since those before it may be needed for that, and the next call tries
-// again. Errors: NotFound (there is no journal), FailedPrecondition (the step that could not be
-// undone).
+// and modules that were unloaded come back when all else has; afterwards there is none, or that of
+// the driver by kgpu that this one replaced. A step that can not be undone ends it, since those
+// before it may be needed for that, and the next call tries again. Errors: NotFound (there is no
+// journal), FailedPrecondition (the step that could not be undone).
 StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands);
 
 }  // namespace kgpu::driver_install

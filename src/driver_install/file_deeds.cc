@@ -115,8 +115,10 @@ StatusOr<std::string> KeepFirstText(Work& work) {
   }
   const sys::Root& host = work.host();
   ASSIGN_OR_RETURN(const std::string bytes, host.ReadFile(file->backup, kMostBytes));
-  const std::string start = fmt::format(
-      "{}/{}", kKeptFolder, file->backup.substr(file->backup.find('-', kBackupFolder.size()) + 1));
+  // "7-name" of the backup is "name" among what is kept.
+  const std::string numbered = std::filesystem::path(file->backup).filename().string();
+  const std::string start =
+      fmt::format("{}/{}", kKeptFolder, numbered.substr(numbered.find('-') + 1));
   std::string kept = start;
   for (int number = 2; host.LinkStat(kept).ok(); ++number) {
     if (host.ReadFile(kept, kMostBytes).value_or("") == bytes) {
@@ -147,9 +149,10 @@ Status LookBeforeFile(Work& work, const std::string& path, bool follows) {
   FileBefore before{now.kind, "", now.target, now.attributes};
   if (now.kind == FileKind::kFile) {
     engine::Disk& disk = work.hands().disk;
-    before.backup = fmt::format("{}/{}-{}", kBackupFolder, work.index(),
+    const std::string folder = BackupFolder(work.journal());
+    before.backup = fmt::format("{}/{}-{}", folder, work.index(),
                                 std::filesystem::path(path).filename().string());
-    RETURN_IF_ERROR(disk.MakeFolder(std::string(kBackupFolder)));
+    RETURN_IF_ERROR(disk.MakeFolder(folder));
     RETURN_IF_ERROR(disk.Write(before.backup, now.bytes, kForRoot));
   }
   record.file = std::move(before);

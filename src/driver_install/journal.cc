@@ -77,7 +77,9 @@ StatusOr<FileBefore> ReadFileBefore(const json::value& value, const std::string&
   file.attributes.mode = ReadNumber(fields, "mode", 07777);
   file.attributes.uid = ReadNumber(fields, "uid", UINT32_MAX);
   file.attributes.gid = ReadNumber(fields, "gid", UINT32_MAX);
-  const bool is_ours = file.backup.starts_with(fmt::format("{}/", kBackupFolder)) &&
+  // "driver-backup/0-name", or "driver-backup-2/0-name" of what replaced the first.
+  const bool is_ours = file.backup.starts_with(kBackupFolder) &&
+                       file.backup.find('/', kBackupFolder.size()) != std::string::npos &&
                        file.backup.find("/..") == std::string::npos;
   if (file.kind == FileKind::kFile && !is_ours) {
     fields.Fail("backup", fmt::format("must be a file in {}", kBackupFolder));
@@ -121,6 +123,58 @@ StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& whe
   return record;
 }
 
+json::object JournalJson(const Journal& journal) {
+  json::array steps;
+  for (const StepRecord& record : journal.steps) {
+    steps.push_back(RecordJson(record));
+  }
+  json::object object = {{"phase", doc::View(kPhases[static_cast<size_t>(journal.phase)])},
+                         {"began", journal.began},
+                         {"failure", doc::View(journal.failure)},
+                         {"keeps", journal.keeps},
+                         {"restarts", journal.restarts},
+                         {"takesAll", journal.takes_all},
+                         {"steps", std::move(steps)},
+                         {"plan", PlanToJson(journal.plan)}};
+  json::array below;
+  for (const Journal& one : journal.below) {
+    below.push_back(JournalJson(one));
+  }
+  if (!below.empty()) {
+    object["below"] = std::move(below);
+  }
+  return object;
+}
+
+// But for those that are below it.
+StatusOr<Journal> ReadOne(const json::value& tree, const std::string& where) {
+  doc::Fields fields(tree, where);
+  Journal journal;
+  journal.phase = static_cast<Phase>(fields.Word("phase", kPhases));
+  journal.began = fields.Number("began");
+  journal.failure = fields.Text("failure");
+  journal.keeps = fields.Has("keeps") && fields.Bool("keeps");
+  journal.restarts = fields.Has("restarts") && fields.Bool("restarts");
+  journal.takes_all = fields.Has("takesAll") && fields.Bool("takesAll");
+  const json::value& steps = fields.Get("steps");
+  const json::value& plan = fields.Get("plan");
+  if (!steps.is_array()) {
+    fields.Fail("steps", "must be a list");
+  }
+  RETURN_IF_ERROR(fields.status());
+  ASSIGN_OR_RETURN(journal.plan, PlanFromJson(plan, where + ": plan"));
+  if (steps.get_array().size() != journal.plan.steps.size()) {
+    return InvalidArgument("{}: steps: {} records of a plan of {} steps", where,
+                           steps.get_array().size(), journal.plan.steps.size());
+  }
+  for (size_t i = 0; i < steps.get_array().size(); ++i) {
+    ASSIGN_OR_RETURN(StepRecord record,
+                     ReadRecord(steps.get_array()[i], fmt::format("{}: steps[{}]", where, i)));
+    journal.steps.push_back(std::move(record));
+  }
+  return journal;
+}
+
 }  // namespace
 
 std::string_view ToString(StepState state) {
@@ -131,20 +185,15 @@ std::string_view ToString(Phase phase) {
   return kPhases[static_cast<size_t>(phase)];
 }
 
+std::string BackupFolder(const Journal& journal) {
+  return journal.below.empty() ? std::string(kBackupFolder)
+                               : fmt::format("{}-{}", kBackupFolder, journal.below.size() + 1);
+}
+
 std::string PrintJournal(const Journal& journal) {
-  json::array steps;
-  for (const StepRecord& record : journal.steps) {
-    steps.push_back(RecordJson(record));
-  }
-  return doc::Print(json::object{{"format", kFormat},
-                                 {"phase", doc::View(kPhases[static_cast<size_t>(journal.phase)])},
-                                 {"began", journal.began},
-                                 {"failure", doc::View(journal.failure)},
-                                 {"keeps", journal.keeps},
-                                 {"restarts", journal.restarts},
-                                 {"steps", std::move(steps)},
-                                 {"plan", PlanToJson(journal.plan)}},
-                    doc::Format::kJson);
+  json::object tree = JournalJson(journal);
+  tree["format"] = kFormat;
+  return doc::Print(tree, doc::Format::kJson);
 }
 
 StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
@@ -153,32 +202,21 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
   const std::string name(file);
   doc::Fields fields(tree, name);
   const int64_t format = fields.Number("format");
+  const json::value below =
+      fields.Has("below") ? fields.Get("below") : json::value(json::array_kind);
+  if (!below.is_array() || below.get_array().size() > kMostBelow) {
+    fields.Fail("below", fmt::format("must be a list of at most {}", kMostBelow));
+  }
   RETURN_IF_ERROR(fields.status());
   if (format != kFormat) {
     return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
                            format);
   }
-  Journal journal;
-  journal.phase = static_cast<Phase>(fields.Word("phase", kPhases));
-  journal.began = fields.Number("began");
-  journal.failure = fields.Text("failure");
-  journal.keeps = fields.Has("keeps") && fields.Bool("keeps");
-  journal.restarts = fields.Has("restarts") && fields.Bool("restarts");
-  const json::value& steps = fields.Get("steps");
-  const json::value& plan = fields.Get("plan");
-  if (!steps.is_array()) {
-    fields.Fail("steps", "must be a list");
-  }
-  RETURN_IF_ERROR(fields.status());
-  ASSIGN_OR_RETURN(journal.plan, PlanFromJson(plan, name + ": plan"));
-  if (steps.get_array().size() != journal.plan.steps.size()) {
-    return InvalidArgument("{}: steps: {} records of a plan of {} steps", file,
-                           steps.get_array().size(), journal.plan.steps.size());
-  }
-  for (size_t i = 0; i < steps.get_array().size(); ++i) {
-    ASSIGN_OR_RETURN(StepRecord record,
-                     ReadRecord(steps.get_array()[i], fmt::format("{}: steps[{}]", file, i)));
-    journal.steps.push_back(std::move(record));
+  ASSIGN_OR_RETURN(Journal journal, ReadOne(tree, name));
+  for (size_t i = 0; i < below.get_array().size(); ++i) {
+    ASSIGN_OR_RETURN(Journal one,
+                     ReadOne(below.get_array()[i], fmt::format("{}: below[{}]", file, i)));
+    journal.below.push_back(std::move(one));
   }
   return journal;
 }

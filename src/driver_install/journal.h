@@ -19,7 +19,9 @@ namespace kgpu::driver_install {
 
 inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
 inline constexpr std::string_view kJournalFile = "/var/lib/kgpu/driver.json";
-inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";
+inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";  // of the first
+// Drivers that are kept below the one that is installed.
+inline constexpr size_t kMostBelow = 8;
 // First texts of files that could not be put back: they outlive the journal.
 inline constexpr std::string_view kKeptFolder = "/var/lib/kgpu/driver-kept";
 
@@ -70,10 +72,18 @@ struct Journal {
   // As the last call by a person asked for, and as the unit goes on after a restart:
   bool keeps = false;     // what was done stays when a step fails
   bool restarts = false;  // the host is restarted where a step needs it
+  // The way back goes on with those below, to the host that was here before kgpu.
+  bool takes_all = false;
   driver::Plan plan;
   std::vector<StepRecord> steps;  // one for each of the plan
+  // Those of drivers that kgpu installed before, and that this one replaced: the oldest first, each
+  // with nothing below itself. The last of them is the host's again when this one is taken back.
+  std::vector<Journal> below;
   bool operator==(const Journal&) const = default;
 };
+
+// Where what stood there before is kept: a folder of its own for each of those that are below.
+std::string BackupFolder(const Journal& journal);
 
 std::string PrintJournal(const Journal& journal);
 // Errors: InvalidArgument, naming `file` and the field.

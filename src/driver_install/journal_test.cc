@@ -60,6 +60,37 @@ TEST(DriverJournalTest, IsReadAsItWasWritten) {
   EXPECT_EQ(*read, FullJournal());
 }
 
+TEST(DriverJournalTest, IsReadWithThoseBelowIt) {
+  Journal journal = FullJournal();
+  journal.takes_all = true;
+  journal.below = {FullJournal(), FullJournal()};
+  journal.below[1].plan.version = "580";
+  journal.steps[1].file->backup = BackupFolder(journal) + "/1-old.conf";
+
+  const auto read = ParseJournal(PrintJournal(journal), "driver.json");
+
+  ASSERT_OK(read);
+  EXPECT_EQ(*read, journal);
+}
+
+TEST(DriverJournalTest, EachKeepsItsBackupInAFolderOfItsOwn) {
+  Journal journal;
+  EXPECT_EQ(BackupFolder(journal), kBackupFolder);
+  journal.below.resize(2);
+  EXPECT_EQ(BackupFolder(journal), "/var/lib/kgpu/driver-backup-3");
+}
+
+TEST(DriverJournalTest, NamesTheOneBelowThatIsWrong) {
+  Journal journal;
+  journal.below = {Journal(), FullJournal()};
+  EXPECT_THAT(
+      ParseJournal(Without(PrintJournal(journal), "\"undoing\"", "\"sleeping\""), "driver.json"),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("driver.json: below[1]: steps[1].state")));
+  journal.below.resize(kMostBelow + 1);
+  EXPECT_THAT(ParseJournal(PrintJournal(journal), "driver.json"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("below")));
+}
+
 TEST(DriverJournalTest, KeepsCommandsWhole) {
   Journal journal;
   driver::RunCommand run;

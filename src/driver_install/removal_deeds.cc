@@ -30,7 +30,7 @@ std::vector<std::string> Lacking(const Versions& before, const Versions& now) {
 
 // Where the packages that the step takes off are kept.
 std::string KeptFolder(const Work& work) {
-  return fmt::format("{}/{}-packages", kBackupFolder, work.index());
+  return fmt::format("{}/{}-packages", BackupFolder(work.journal()), work.index());
 }
 
 bool HasAny(const Versions& versions, const std::vector<std::string>& names) {
@@ -165,7 +165,7 @@ Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
   if (packages.is_kept) {
     engine::Disk& disk = work.hands().disk;
     RETURN_IF_ERROR(RemoveTree(work.host(), disk, KeptFolder(work)));
-    RETURN_IF_ERROR(disk.MakeFolder(std::string(kBackupFolder)));
+    RETURN_IF_ERROR(disk.MakeFolder(BackupFolder(work.journal())));
     RETURN_IF_ERROR(disk.MakeFolder(KeptFolder(work)));
     if (const Status kept = manager->Keep(names, KeptFolder(work)); !kept.ok()) {
       return Annotate(kept, "the packages that are here could not come back");

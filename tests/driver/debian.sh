@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Debian 12's own driver on a Debian 12 in a folder: installed, its modules compiled for Debian's
-# kernel, verified, and removed until nothing is left of it; then in the place of an older driver,
-# which comes back; then brought to a host by a container.
+# kernel, verified, and removed until nothing is left of it; then in the place of an older driver by
+# kgpu, and of one by apt, which comes back; then brought to a host by a container.
 #   tests/driver/debian.sh build/release/bin/kgpu
 # The tree is made by debootstrap of the archive that this machine installs from. With
 # KGPU_DEBIAN_TREE=FOLDER it is kept there and taken from there by the next run.
@@ -119,7 +119,7 @@ say "the open modules were refused with exit code $status: $(grep -m1 firmware-n
 
 install_and_look() {
   local begun=$SECONDS
-  driver install --yes --gpu ampere >"$work/install" 2>&1 ||
+  driver install --yes --gpu ampere "$@" >"$work/install" 2>&1 ||
     { cat "$work/install"; fail "kgpu driver install"; }
   say "installed in $((SECONDS - begun)) s"
   version=$(inside modinfo -k "$kernel" -F version nvidia-current)
@@ -151,6 +151,8 @@ same_as_before removed
 ! driver verify >/dev/null 2>&1 || fail "kgpu driver verify finds a driver that is gone"
 say "the tree is as it was before"
 
+# shellcheck source=tests/driver/own.sh
+. "$(dirname "$0")/own.sh"
 # shellcheck source=tests/driver/upgrade.sh
 . "$(dirname "$0")/upgrade.sh"
 # shellcheck source=tests/driver/container.sh

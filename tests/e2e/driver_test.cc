@@ -136,32 +136,89 @@ TEST_F(DriverTest, GoesOnWithWhatAnEarlierRunBegan) {
   EXPECT_EQ(on.out, "driver 535 is installed\n");
   EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
   EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "it is finished";
-  const Result other = Install({"--yes", "--branch", "470"});
-  EXPECT_EQ(other.code, 6);
-  EXPECT_THAT(other.err, HasSubstr("kgpu driver remove"));
   EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 0);
   EXPECT_EQ(Tree(), before);
 }
 
-TEST_F(DriverTest, AnotherWishThanWhatIsInstalledIsTold) {
+const std::vector<std::pair<std::vector<std::string>, std::string>> kOtherWishes = {
+    {{"--module", "proprietary"}, "its modules are the open ones, not the proprietary ones"},
+    {{"--source", "nvidia"}, "its source is distribution, not nvidia"},
+    {{"--cuda", "12.4"}, "CUDA 12.4 needs driver 550.54.14 or newer"},
+    {{"--branch", "580"}, "it is no 580"},
+    {{"--display"}, "draws on no display"}};
+
+TEST_F(DriverTest, WhatIsInstalledGivesWayToAnotherWish) {
   WriteJournal("installed", "done", kNothingBefore);
-  const std::vector<std::pair<std::vector<std::string>, std::string>> wishes = {
-      {{"--module", "proprietary"}, "its modules are the open ones, not the proprietary ones"},
-      {{"--source", "nvidia"}, "its source is distribution, not nvidia"},
-      {{"--cuda", "12.4"}, "CUDA 12.4 needs driver 550.54.14 or newer"},
-      {{"--branch", "470"}, "it is no 470"},
-      {{"--display"}, "draws on no display"}};
-  for (const auto& [flags, reason] : wishes) {
+  const auto before = Tree();
+  for (const auto& [flags, reason] : kOtherWishes) {
+    SCOPED_TRACE(reason);
+    std::vector<std::string> argv = flags;
+    argv.emplace_back("--dry-run");
+    const Result dry = Install(argv);
+    EXPECT_EQ(dry.code, 0) << dry.err;
+    EXPECT_THAT(dry.err, AllOf(HasSubstr("driver 535 by kgpu gives way"), HasSubstr(reason)));
+    EXPECT_THAT(dry.out, HasSubstr("# install packages: "));
+  }
+  EXPECT_EQ(Tree(), before);
+  EXPECT_EQ(Install({"--yes", "--module", "open", "--branch", "535"}).code, 0);
+}
+
+TEST_F(DriverTest, WhatIsInstalledStaysWhereAnotherFails) {
+  dir_.WriteFile("etc/one", "ours\n");
+  WriteJournal("installed", "done", kNothingBefore);
+  const std::string status = Kgpu("status", {"--output", "json"}).out;
+
+  const Result other = Install({"--yes", "--branch", "580"});
+
+  EXPECT_EQ(other.code, 6);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("apt-get"), HasSubstr("all that was done is taken back")));
+  EXPECT_EQ(Kgpu("status", {"--output", "json"}).out, status);
+  EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
+}
+
+TEST_F(DriverTest, WhatIsBegunDoesNotGiveWay) {
+  WriteJournal("installing", "doing", kNothingBefore);
+  for (const auto& [flags, reason] : kOtherWishes) {
     SCOPED_TRACE(reason);
     for (const char* how : {"--yes", "--dry-run"}) {
       std::vector<std::string> argv = flags;
       argv.emplace_back(how);
       const Result other = Install(argv);
       EXPECT_EQ(other.code, 6);
-      EXPECT_THAT(other.err, AllOf(HasSubstr(reason), HasSubstr("kgpu driver remove")));
+      EXPECT_THAT(other.err, AllOf(HasSubstr(reason), HasSubstr("kgpu driver rollback")));
     }
   }
-  EXPECT_EQ(Install({"--yes", "--module", "open", "--branch", "535"}).code, 0);
+}
+
+// 580 that replaced 535, both of one file.
+TEST_F(DriverTest, RollbackEndsAtTheDriverBeforeAndRemoveAtNone) {
+  const auto before = Tree();
+  WriteJournal("installed", "done", kNothingBefore);
+  const std::string below = dir_.ReadFile("var/lib/kgpu/driver.json");
+  std::string above = Replaced(below, R"("535")", R"("580")");
+  above = Replaced(std::move(above), "/etc/one", "/etc/two");
+  above.insert(1, fmt::format(R"("below": [{}], )", below));
+  const auto install = [&] {
+    dir_.WriteFile("etc/one", "ours\n");
+    dir_.WriteFile("etc/two", "ours\n");
+    dir_.WriteFile("var/lib/kgpu/driver.json", above);
+  };
+
+  install();
+  EXPECT_THAT(Kgpu("rollback").err, HasSubstr("Driver 535, which it replaced, comes back."));
+  const Result back = Kgpu("rollback", {"--yes"});
+  EXPECT_EQ(back.code, 0) << back.err;
+  EXPECT_EQ(back.out,
+            "driver 580 is taken back: all is as it was before, with driver 535 by kgpu\n");
+  EXPECT_TRUE(fs::exists(dir_.At("etc/one")));
+  EXPECT_FALSE(fs::exists(dir_.At("etc/two")));
+  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "nothing is below it";
+
+  install();
+  const Result removed = Kgpu("remove", {"--yes"});
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_EQ(removed.out, "driver 580 is taken back: all is as it was before\n");
+  EXPECT_EQ(Tree(), before);
 }
 
 // As a kernel update leaves it: the plan's kernel has the module, the one that is to run has none.

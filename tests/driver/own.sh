@@ -1,0 +1,17 @@
+# shellcheck shell=bash
+# A driver that kgpu itself installed gives way to a newer one by kgpu; remove goes back over both.
+# debian.sh reads this in, with its $root and functions; $root is as it was afterwards.
+: "${root:?}" "${work:?}"
+snapshot before
+begun=$SECONDS
+driver install --yes --gpu kepler >"$work/own" 2>&1 ||
+  { cat "$work/own"; fail "kgpu driver install --gpu kepler"; }
+say "470 installed by kgpu in $((SECONDS - begun)) s"
+install_and_look --branch 535
+driver status | grep -q 'kgpu driver rollback brings driver 470 back' ||
+  fail "kgpu driver status does not tell what was replaced"
+begun=$SECONDS
+driver remove --yes >"$work/remove" 2>&1 || { cat "$work/remove"; fail "kgpu driver remove"; }
+say "both removed in $((SECONDS - begun)) s"
+same_as_before own
+say "the tree is as it was before kgpu's two drivers"
