@@ -23,6 +23,8 @@ std::vector<std::string> Environment() {
           "APT_LISTCHANGES_FRONTEND=none", "UCF_FORCE_CONFFOLD=1", "NEEDRESTART_SUSPEND=1"};
 }
 
+constexpr std::string_view kDpkgDeb = "/usr/bin/dpkg-deb";
+
 std::string OrUsual(const std::string& found, std::string_view usual) {
   return found.empty() ? std::string(usual) : found;
 }
@@ -220,8 +222,13 @@ Status AptManager::Keep(const std::vector<std::string>& names, const std::string
     argv.push_back(fmt::format("{}={}", name, list.at(name).version));
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  return result.IsSuccess() ? CheckKept(calls_.host(), folder, ".deb", names.size())
-                            : FailureOf(apt_get_, "fetch packages as they are here", result);
+  if (!result.IsSuccess()) {
+    return FailureOf(apt_get_, "fetch packages as they are here", result);
+  }
+  RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".deb", names.size()));
+  // --info would do with a file that is cut off.
+  const std::string dpkg_deb = OrUsual(sys::FindProgram(calls_.host(), "dpkg-deb"), kDpkgDeb);
+  return LookInto(calls_, {dpkg_deb, "--contents"}, FilesBelow(calls_.host(), folder, ".deb"));
 }
 
 Status AptManager::PutBack(const std::string& folder) {

@@ -308,6 +308,17 @@ TEST_F(AptTest, WhatIsKeptComesBackWhenTheArchiveHasReplacedIt) {
       << "in one call";
 }
 
+TEST_F(AptTest, ADamagedFileIsNoPackageThatIsKept) {
+  ASSERT_OK(apt_->Install({"driver"}));
+  dir_.MakeDir("var/kept");
+  debian_.is_damaged = true;
+
+  EXPECT_THAT(apt_->Keep({"driver"}, "/var/kept"),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("driver_535.1.deb: was fetched, and is damaged"),
+                             HasSubstr("unexpected end of file"))));
+}
+
 TEST_F(AptTest, KeepsNothingThatTheArchiveHasReplaced) {
   ASSERT_OK(apt_->Install({"driver"}));
   debian_.archive["library"].version = "535.2";

@@ -87,4 +87,18 @@ Status CheckKept(const sys::Root& host, const std::string& folder, std::string_v
   return SyncAll(host, folder, files);
 }
 
+Status LookInto(const Calls& calls, const std::vector<std::string>& argv,
+                const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::vector<std::string> look = argv;
+    look.push_back(file);
+    ASSIGN_OR_RETURN(const sys::RunResult result, calls.Run(std::move(look), kQueryDeadline));
+    if (!result.IsSuccess()) {
+      return Annotate(FailureOf(argv[0], "read a package", result),
+                      "{}: was fetched, and is damaged", calls.host().At(file));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace kgpu::packages

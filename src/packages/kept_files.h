@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/packages/calls.h"
 #include "src/sys/root.h"
 
 namespace kgpu::packages {
@@ -19,5 +20,10 @@ std::vector<std::string> FilesBelow(const sys::Root& host, const std::string& fo
 // than `count` of them, or one is empty), those of fsync(2).
 Status CheckKept(const sys::Root& host, const std::string& folder, std::string_view end,
                  size_t count);
+
+// That a program of the package manager can read each of them whole, by `argv` with its path behind
+// it. Errors: FailedPrecondition (it can not), those of the runner.
+Status LookInto(const Calls& calls, const std::vector<std::string>& argv,
+                const std::vector<std::string>& files);
 
 }  // namespace kgpu::packages

@@ -121,8 +121,12 @@ Status RpmManager::Keep(const std::vector<std::string>& names, const std::string
     argv.push_back(WholeSpecOf(front_, name, found->second.version));
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  return IsWell(front_, result) ? CheckKept(calls_.host(), folder, ".rpm", names.size())
-                                : FailureOf(program_, "fetch packages as they are here", result);
+  if (!IsWell(front_, result)) {
+    return FailureOf(program_, "fetch packages as they are here", result);
+  }
+  RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".rpm", names.size()));
+  return LookInto(calls_, {rpm_, "--checksig", "--nosignature"},
+                  FilesBelow(calls_.host(), folder, ".rpm"));
 }
 
 // By rpm itself: the fronts hide packages of streams that are not chosen, and what these need is

@@ -36,6 +36,9 @@ class FakeRpmHost final : public sys::ProgramRunner {
   std::string install_text;
   std::set<std::string> front_takes;  // lines of what the front removes besides, and rpm would not
   std::set<std::string> meanwhile;    // lines of what another installs during our installation
+  std::string verified;               // what rpm --verify prints
+  int digest_code = 0;                // of a look at files of packages
+  std::vector<std::vector<std::string>> looks;
   std::vector<std::vector<std::string>> argvs;
   std::vector<std::vector<std::string>> trials;
 
@@ -55,6 +58,11 @@ class FakeRpmHost final : public sys::ProgramRunner {
     if (has("--assumeno") || has("--dry-run")) {
       trials.push_back(argv);
       return Trial(argv);
+    }
+    if (has("--checksig")) {
+      looks.push_back(argv);
+      result.exit.code = digest_code;
+      return result;
     }
     argvs.push_back(argv);
     if (has("--test")) {
@@ -387,6 +395,16 @@ TEST_F(RpmTest, AnEmptyFileIsNoPackageThatIsKept) {
   host_.installed.insert("driver\t3:580-1\tx86_64");
   EXPECT_THAT(Manager().Keep({"driver"}, "/kept"),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kept/a.rpm: was fetched")));
+}
+
+TEST_F(RpmTest, ADamagedFileIsNoPackageThatIsKept) {
+  dir_.WriteFile("kept/cache/a.rpm", "half a package");
+  host_.installed.insert("driver\t3:580-1\tx86_64");
+  host_.digest_code = 1;
+  EXPECT_THAT(Manager().Keep({"driver"}, "/kept"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("fetched, and is damaged")));
+  EXPECT_THAT(host_.looks, ElementsAre(ElementsAre("/usr/bin/rpm", "--checksig", "--nosignature",
+                                                   "/kept/cache/a.rpm")));
 }
 
 TEST_F(RpmTest, PutsBackAllThatIsKeptInOneCall) {

@@ -44,6 +44,9 @@ StatusOr<sys::RunResult> FakeDebian::Run(const sys::RunRequest& request) {
     }
     return Ended(0, text);
   }
+  if (request.argv[0] == "/usr/bin/dpkg-deb") {
+    return is_damaged ? Ended(2, "", "dpkg-deb: error: unexpected end of file\n") : Ended(0, "");
+  }
   if (request.argv[0] == "/bin/sh") {
     return Download(request);
   }
@@ -53,7 +56,8 @@ StatusOr<sys::RunResult> FakeDebian::Run(const sys::RunRequest& request) {
 std::vector<std::vector<std::string>> FakeDebian::Changes() const {
   std::vector<std::vector<std::string>> changes;
   std::ranges::copy_if(argvs, std::back_inserter(changes), [](const auto& argv) {
-    return argv[0] != "/usr/bin/dpkg-query" && !Has(argv, "--simulate") && !Has(argv, "--no-act");
+    return !argv[0].starts_with("/usr/bin/dpkg-") && !Has(argv, "--simulate") &&
+           !Has(argv, "--no-act");
   });
   return changes;
 }

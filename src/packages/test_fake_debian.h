@@ -28,7 +28,8 @@ class FakeDebian final : public sys::ProgramRunner {
   std::set<std::string> stubborn;          // that apt-get can not remove
   std::map<std::string, Entry> meanwhile;  // what another installs before our next installation
   bool is_locked = false;
-  bool is_killed = false;  // the next change ends at its deadline, packages unpacked
+  bool is_damaged = false;  // what is fetched can not be read
+  bool is_killed = false;   // the next change ends at its deadline, packages unpacked
   std::vector<std::vector<std::string>> argvs;
   std::vector<sys::RunRequest> requests;
 
