@@ -22,6 +22,7 @@ using Tree = std::map<std::string, std::string>;
 
 constexpr int kMostDeeds = 500;
 constexpr const char* kKept = "/var/lib/kgpu/driver-backup/0-packages";
+constexpr const char* kConfig = "/etc/old-driver.conf";
 
 class UpgradeTest : public ::testing::Test {
  protected:
@@ -29,6 +30,8 @@ class UpgradeTest : public ::testing::Test {
 
   static Tree BeginningOf(const World& world) {
     world.RunOldDriver();
+    world.OwnConfig(kConfig);
+    world.dir().WriteFile(fmt::format("host{}", kConfig), "an admin's\n");
     return world.Tree();
   }
   // Of a run that ended whole; the journal tells of what went on in between.
@@ -191,6 +194,33 @@ TEST_F(UpgradeTest, ADriverThatWasWholeBeforeIsToBeSoAgain) {
   back.packages().FailConfigure(FailedPrecondition("no compiler"));
 
   EXPECT_THAT(back.Undo(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no compiler")));
+}
+
+TEST_F(UpgradeTest, WhatWentAsideOfTheConfigurationIsToldAndPutBack) {
+  OneRun run(world_);
+  const auto outcome = run.Begin(UpgradePlan());
+  ASSERT_OK(outcome);
+  EXPECT_THAT(outcome->notes, ElementsAre(AllOf(HasSubstr("/etc/old-driver.conf went"),
+                                                HasSubstr("it is /etc/old-driver.conf.rpmsave"))));
+  EXPECT_FALSE(world_.host().Exists(kConfig));
+
+  OneRun back(world_);
+  ASSERT_OK(back.Undo());
+
+  EXPECT_EQ(world_.dir().ReadFile(fmt::format("host{}", kConfig)), "an admin's\n");
+  ExpectOldDriverRuns();
+}
+
+// Of a removal long ago.
+TEST_F(UpgradeTest, WhatLiesAsideAlreadyDoesNotReplaceWhatNeverWent) {
+  world_.dir().WriteFile(fmt::format("host{}.rpmsave", kConfig), "old\n");
+  const Tree before = world_.Tree();
+  OneRun run(world_);
+  run.packages().FailRemove(FailedPrecondition("kept needs old-driver"));
+
+  EXPECT_THAT(run.Begin(UpgradePlan()), StatusIs(StatusCode::kFailedPrecondition));
+
+  EXPECT_EQ(world_.Tree(), before);
 }
 
 TEST_F(UpgradeTest, ARemovalThatIsRefusedLeavesTheOldDriverUntouched) {

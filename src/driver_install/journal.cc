@@ -48,6 +48,7 @@ json::object RecordJson(const StepRecord& record) {
       {"came", doc::TextMap(record.came)},
       {"replaced", doc::TextMap(record.replaced)},
       {"unfinished", doc::Texts(record.unfinished)},
+      {"changedConfigs", doc::Texts(record.changed_configs)},
       {"units", doc::Texts(record.units)},
       {"enabled", doc::Texts(record.enabled)},
       {"modules", doc::Texts(record.modules)},
@@ -111,6 +112,7 @@ StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& whe
   record.came = fields.TextMap("came");
   record.replaced = fields.TextMap("replaced");
   record.unfinished = ReadNewTexts(fields, "unfinished");
+  record.changed_configs = ReadNewTexts(fields, "changedConfigs");
   record.units = fields.Texts("units");
   record.enabled = fields.Texts("enabled");
   record.modules = fields.Texts("modules");

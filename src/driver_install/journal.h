@@ -55,6 +55,8 @@ struct StepRecord {
   Versions replaced;                    // packages that it replaced or removed, as they were
   // Of those that it took off, what was not whole before: its script may fail again.
   std::vector<std::string> unfinished;
+  // Files of their configuration that somebody had changed, and that went aside with them.
+  std::vector<std::string> changed_configs;
   std::vector<std::string> units;    // that it stopped or started
   std::vector<std::string> enabled;  // units that it lets start with the host
   std::vector<std::string> modules;  // that it loaded or unloaded

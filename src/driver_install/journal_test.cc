@@ -40,6 +40,7 @@ Journal FullJournal() {
   packages.came = {{"nvidia-driver", "535"}};
   packages.replaced = {{"kept", "1"}};
   packages.unfinished = {"kept"};
+  packages.changed_configs = {"/etc/kept.conf"};
   journal.steps[6].units = {"display-manager.service"};
   journal.steps[13].enabled = {"nvidia-persistenced.service"};
   journal.steps[7].modules = {"nouveau"};
@@ -119,10 +120,12 @@ TEST(DriverJournalTest, ReadsRecordsOfBeforeTrialsWereKept) {
   EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
 }
 
-TEST(DriverJournalTest, ReadsRecordsOfBeforeUnfinishedPackagesWereKept) {
-  const std::string text =
+TEST(DriverJournalTest, ReadsRecordsOfBeforeThisWasNotedOfPackagesTakenOff) {
+  std::string text =
       Without(PrintJournal(FullJournal()), "\"unfinished\": [\n        \"kept\"\n      ],");
+  text = Without(text, "\"changedConfigs\": [\n        \"/etc/kept.conf\"\n      ],");
   Journal journal = FullJournal();
+  journal.steps[8].changed_configs.clear();
   journal.steps[8].unfinished.clear();
 
   EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));

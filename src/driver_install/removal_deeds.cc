@@ -58,6 +58,14 @@ Status TakeOff(Work& work, packages::PackageManager& manager,
   return off;
 }
 
+std::vector<std::string> NamesOf(const Versions& versions) {
+  std::vector<std::string> names;
+  for (const auto& [name, version] : versions) {
+    names.push_back(name);
+  }
+  return names;
+}
+
 // Those that are there as they were, though the step took them off or was about to.
 std::vector<std::string> StillThere(const Versions& kept, const Versions& now) {
   std::vector<std::string> there;
@@ -146,6 +154,46 @@ Status PutKeptBack(Work& work, packages::PackageManager& manager, const Versions
   return Annotate(back, "the packages that were here before do not come back from {}",
                   work.host().At(folder));
 }
+
+std::string AsideOf(const std::string& path) {
+  return fmt::format("{}{}", path, packages::kPutAside);
+}
+
+std::string AsideNote(const std::string& path) {
+  return fmt::format("{} went with its package, with what was changed in it: it is {} now",
+                     Printable(path), Printable(AsideOf(path)));
+}
+
+void NoteAside(Work& work) {
+  for (const std::string& path : work.record().changed_configs) {
+    if (work.host().LinkStat(AsideOf(path)).ok()) {
+      work.Note(AsideNote(path));
+    }
+  }
+}
+
+// A package that comes back brings its default. Where the file is another one by now, what lies
+// beside it is not of this step: it never went aside, or somebody has mended it since.
+Status PutConfigsBack(Work& work, packages::PackageManager& manager) {
+  const std::vector<std::string>& paths = work.record().changed_configs;
+  if (paths.empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> changed,
+                   manager.ChangedConfigs(NamesOf(work.record().replaced)));
+  engine::Disk& disk = work.hands().disk;
+  for (const std::string& path : paths) {
+    if (std::ranges::find(changed, path) != changed.end() ||
+        !work.host().LinkStat(AsideOf(path)).ok()) {
+      continue;
+    }
+    RETURN_IF_ERROR(disk.Remove(path));
+    RETURN_IF_ERROR(disk.Move(AsideOf(path), path));
+    std::erase(work.outcome().notes, AsideNote(path));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
@@ -174,17 +222,20 @@ Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
   ASSIGN_OR_RETURN(const std::set<std::string> unfinished, manager->Unfinished());
   std::ranges::copy_if(names, std::back_inserter(work.record().unfinished),
                        [&](const std::string& name) { return unfinished.contains(name); });
+  ASSIGN_OR_RETURN(work.record().changed_configs, manager->ChangedConfigs(names));
   work.record().replaced = std::move(doomed);
   return OkStatus();
 }
 
 Status DoRemoval(Work& work) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
-  std::vector<std::string> names;
-  for (const auto& [name, version] : work.record().replaced) {
-    names.push_back(name);
+  const std::vector<std::string> names = NamesOf(work.record().replaced);
+  if (names.empty()) {
+    return OkStatus();
   }
-  return names.empty() ? OkStatus() : TakeOff(work, *manager, names);
+  RETURN_IF_ERROR(TakeOff(work, *manager, names));
+  NoteAside(work);
+  return OkStatus();
 }
 
 // What is kept comes back, or the way back ends here and is tried again: without it no driver is
@@ -205,7 +256,10 @@ Status UndoRemoval(Work& work, const driver::RemovePackages& packages) {
     left = work.record().replaced;
     std::erase_if(left, [&kept](const auto& entry) { return kept.contains(entry.first); });
   }
-  return left.empty() ? OkStatus() : InstallOrNote(work, *manager, WithVersions(left));
+  if (!left.empty()) {
+    RETURN_IF_ERROR(InstallOrNote(work, *manager, WithVersions(left)));
+  }
+  return PutConfigsBack(work, *manager);
 }
 
 StatusOr<std::string> KeepPackages(Work& work) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -107,6 +109,19 @@ class WorldPackages final : public packages::PackageManager {
     }
     return others;
   }
+  StatusOr<std::vector<std::string>> ChangedConfigs(
+      const std::vector<std::string>& names) override {
+    RETURN_IF_ERROR(fate_.Live());
+    std::vector<std::string> changed;
+    if (std::ranges::find(names, "old-driver") != names.end() && IsThere("old-driver")) {
+      std::ranges::copy_if(world_.Get("owned"), std::back_inserter(changed),
+                           [this](const std::string& path) {
+                             return world_.host().Exists(path) &&
+                                    world_.dir().ReadFile("host" + path) != World::kDefault;
+                           });
+    }
+    return changed;
+  }
   Status TakeOff(const std::vector<std::string>& names) override {
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
@@ -114,6 +129,7 @@ class WorldPackages final : public packages::PackageManager {
       if (IsThere(name)) {
         world_.Add("unfinished", name);  // its module is gone
         RETURN_IF_ERROR(fate_.Live());
+        PutConfigAside(name);
         Take(name);
         world_.Add("configs", name);
       }
@@ -142,6 +158,7 @@ class WorldPackages final : public packages::PackageManager {
       const std::string name = line.substr(0, line.find('='));
       RETURN_IF_ERROR(fate_.Live());
       Put(line);
+      BringConfig(name);
       world_.Add("unfinished", name);
       RETURN_IF_ERROR(fate_.Live());
       RETURN_IF_ERROR(configure_failure_);
@@ -155,6 +172,23 @@ class WorldPackages final : public packages::PackageManager {
     return std::ranges::any_of(world_.Get("packages"), [&name](const std::string& line) {
       return line.starts_with(name + "=");
     });
+  }
+  void PutConfigAside(const std::string& name) const {
+    for (const std::string& owned : world_.Get("owned")) {
+      const std::string path = world_.host().At(owned);
+      if (name == "old-driver" && world_.dir().ReadFile("host" + owned) == World::kDefault) {
+        std::filesystem::remove(path);
+      } else if (name == "old-driver" && std::filesystem::exists(path)) {
+        std::filesystem::rename(path, path + ".rpmsave");
+      }
+    }
+  }
+  void BringConfig(const std::string& name) const {
+    for (const std::string& owned : world_.Get("owned")) {
+      if (name == "old-driver" && !world_.host().Exists(owned)) {
+        world_.dir().WriteFile("host" + owned, std::string(World::kDefault));
+      }
+    }
   }
   void Take(const std::string& name) const {
     for (const std::string& line : world_.Get("packages")) {

@@ -37,6 +37,7 @@ class World {
     Set("packages", {"kept=1", "libc6=2.36", "old-driver=470"});
     Set("configs", {});     // that packages left
     Set("unfinished", {});  // packages that are listed, and not configured or half removed
+    Set("owned", {});       // a file of old-driver's configuration
     Set("enabled", {});
     Set("switch", {});
     Set("strict", {});
@@ -85,6 +86,12 @@ class World {
     Add("active", std::string(kDaemon));
     Load("470");
   }
+  // As rpm keeps it: when its package goes, it goes aside where somebody changed it.
+  void OwnConfig(const std::string& path) const {
+    Set("owned", {path});
+    dir_.WriteFile("host" + path, std::string(kDefault));
+  }
+  static constexpr std::string_view kDefault = "as the package brings it\n";
   bool IsStrict() const { return !Get("strict").empty(); }
   static constexpr std::string_view kDaemon = "nvidia-persistenced.service";
   // Version of the driver whose packages are here; empty: of none.

@@ -87,6 +87,10 @@ Status AptManager::Remove(const std::vector<std::string>& names) {
   return RemoveBy("purge", names);
 }
 
+StatusOr<std::vector<std::string>> AptManager::ChangedConfigs(const std::vector<std::string>&) {
+  return std::vector<std::string>();
+}
+
 Status AptManager::TakeOff(const std::vector<std::string>& names) {
   return RemoveBy("remove", names);
 }

@@ -219,4 +219,17 @@ std::vector<std::string> ParseRpmNeeds(std::string_view text) {
   return names;
 }
 
+std::vector<std::string> ParseRpmVerify(std::string_view text) {
+  constexpr std::string_view kMark = "  c /";
+  std::vector<std::string> paths;
+  for (const std::string_view line : Split(text, '\n')) {
+    const size_t at = line.find(kMark);
+    if (at != std::string_view::npos && !line.starts_with("missing") &&
+        line.substr(0, at).find('5') != std::string_view::npos) {
+      paths.emplace_back(line.substr(at + kMark.size() - 1));
+    }
+  }
+  return paths;
+}
+
 }  // namespace kgpu::packages

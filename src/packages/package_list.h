@@ -63,4 +63,8 @@ std::set<std::string> ParseZypperTrial(std::string_view text);
 // Who needs what `rpm -e --test` was asked to remove: of "x is needed by (installed) y" each y.
 std::vector<std::string> ParseRpmNeeds(std::string_view text);
 
+// Files of the configuration whose text was changed, of lines of `rpm --verify`:
+// "S.5....T.  c /etc/a.conf". Source: rpm(8), "VERIFY OPTIONS".
+std::vector<std::string> ParseRpmVerify(std::string_view text);
+
 }  // namespace kgpu::packages

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  constexpr unsigned kKinds = 8;  // of which two are nobody's
+  constexpr unsigned kKinds = 8;  // of which one is nobody's
   switch (data[0] % kKinds) {
     case 0:
     case 1: {
@@ -42,6 +42,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (const auto& name : data[0] % kKinds == 4 ? kgpu::packages::ParseDnfTrial(text)
                                                     : kgpu::packages::ParseZypperTrial(text)) {
         if (name.empty()) {
+          std::abort();
+        }
+      }
+      break;
+    case 6:
+      for (const auto& path : kgpu::packages::ParseRpmVerify(text)) {
+        if (!path.starts_with('/')) {
           std::abort();
         }
       }

@@ -140,6 +140,16 @@ TEST(NameTest, IsAKeyWithoutItsVersion) {
   EXPECT_EQ(NameOf("driver", "3-1"), "driver");
 }
 
+TEST(RpmVerifyTest, NamesConfigurationWhoseTextChanged) {
+  EXPECT_THAT(ParseRpmVerify("SM5....T.  c /etc/nvidia/kernel.conf\n"
+                             ".M.......  c /etc/only-mode.conf\n"
+                             "S.5....T.    /usr/lib64/libcuda.so\n"
+                             "missing     c /etc/gone.conf\n"
+                             "S.5....T.  c /etc/with blank\n"
+                             "package a is not installed\n"),
+              ElementsAre("/etc/nvidia/kernel.conf", "/etc/with blank"));
+}
+
 TEST(RpmNeedsTest, NamesWhoNeedsIt) {
   EXPECT_THAT(ParseRpmNeeds("error: Failed dependencies:\n"
                             "\tlibcuda.so.1()(64bit) is needed by (installed) app-1-1.x86_64\n"

@@ -14,6 +14,9 @@
 
 namespace kgpu::packages {
 
+// How the name of a changed file of the configuration ends that rpm puts aside. dpkg leaves it.
+inline constexpr std::string_view kPutAside = ".rpmsave";
+
 // What an installation would change, as the manager's own trial of it tells.
 struct Foreseen {
   // Packages that would come, be replaced or go: by their names without versions.
@@ -64,6 +67,10 @@ class PackageManager {
   // What else would go, or come, if these were removed; what is not there goes with nothing.
   // Changes nothing. Errors: as Install.
   virtual StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) = 0;
+  // Files of their configuration that somebody changed and that TakeOff puts aside, beside where
+  // they stood, with kPutAside behind their names. Errors: as Install.
+  virtual StatusOr<std::vector<std::string>> ChangedConfigs(
+      const std::vector<std::string>& names) = 0;
   // As Remove, but their configuration stays, for when they come back.
   virtual Status TakeOff(const std::vector<std::string>& names) = 0;
   // Fetches the packages that these were installed from, in the versions they have, into `folder`,

@@ -154,6 +154,25 @@ StatusOr<std::vector<std::string>> RpmManager::GoWith(const std::vector<std::str
   return others;
 }
 
+StatusOr<std::vector<std::string>> RpmManager::ChangedConfigs(
+    const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::vector<std::string> argv = {rpm_, "--verify", "--nodeps", "--noscripts"};
+  const size_t fixed = argv.size();
+  for (const std::string& name : names) {
+    if (list.contains(name)) {
+      argv.push_back(SpecOf(name));
+    }
+  }
+  if (argv.size() == fixed) {
+    return std::vector<std::string>();
+  }
+  // It ends with an error where anything differs; all files of the driver are read.
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  return ParseRpmVerify(result.out);
+}
+
 Status RpmManager::TakeOff(const std::vector<std::string>& names) {
   return Remove(names);  // rpm itself keeps files of the configuration that were changed
 }

@@ -59,9 +59,10 @@ class FakeRpmHost final : public sys::ProgramRunner {
       trials.push_back(argv);
       return Trial(argv);
     }
-    if (has("--checksig")) {
+    if (has("--verify") || has("--checksig")) {
       looks.push_back(argv);
-      result.exit.code = digest_code;
+      result.out = has("--verify") ? verified : "digests";
+      result.exit.code = has("--verify") ? 1 : digest_code;
       return result;
     }
     argvs.push_back(argv);
@@ -405,6 +406,15 @@ TEST_F(RpmTest, ADamagedFileIsNoPackageThatIsKept) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("fetched, and is damaged")));
   EXPECT_THAT(host_.looks, ElementsAre(ElementsAre("/usr/bin/rpm", "--checksig", "--nosignature",
                                                    "/kept/cache/a.rpm")));
+}
+
+TEST_F(RpmTest, TellsWhatConfigurationWasChanged) {
+  host_.verified = "S.5....T.  c /etc/dkms/framework.conf\n";
+  EXPECT_THAT(Manager().ChangedConfigs({"dkms", "absent"}),
+              IsOkAndHolds(ElementsAre("/etc/dkms/framework.conf")));
+  EXPECT_THAT(host_.looks, ElementsAre(ElementsAre("/usr/bin/rpm", "--verify", "--nodeps",
+                                                   "--noscripts", "dkms")));
+  EXPECT_THAT(Manager().ChangedConfigs({"absent"}), IsOkAndHolds(IsEmpty()));
 }
 
 TEST_F(RpmTest, PutsBackAllThatIsKeptInOneCall) {
