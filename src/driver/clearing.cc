@@ -24,11 +24,15 @@ std::vector<std::string> LoadedModules(const HostFacts& facts) {
   return names;
 }
 
+std::string KeyOf(const Traits& traits) {
+  return traits.mok_key.empty() ? "/var/lib/dkms/mok.pub" : traits.mok_key;
+}
+
 void AddEnrolment(const HostFacts& facts, const Traits& traits, Plan& plan) {
   if (!NeedsEnrolment(facts, traits)) {
     return;
   }
-  const std::string key(traits.mok_key.empty() ? "/var/lib/dkms/mok.pub" : traits.mok_key);
+  const std::string key = KeyOf(traits);
   AddStep(plan, "enrol-key", "let the firmware trust the key the module is signed with",
           pages::kSecureBoot,
           AskPerson{
@@ -82,7 +86,9 @@ void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan) {
                std::move(command));
     LetItBuild(plan);
   }
-  AddEnrolment(facts, traits, plan);
+  if (!traits.asks_first) {
+    AddEnrolment(facts, traits, plan);
+  }
   if (!facts.kernel.is_running) {
     return;
   }
@@ -91,6 +97,18 @@ void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan) {
             Reboot{"nouveau has the GPUs and does not let go of them while it draws the console"});
   }
   AddUnloading(facts, plan);
+}
+
+void AskForKeyFirst(Planning& planning) {
+  const std::vector<Step>& steps = planning.plan.steps;
+  const bool is_brought = std::ranges::find(steps, "signing-key", &Step::id) != steps.end();
+  const bool is_known =
+      is_brought || planning.facts.doctor.kernel.key_file == KeyOf(planning.traits);
+  // Where nouveau has the GPUs the restart after it is to come late, when nouveau is kept out.
+  if (is_known && !IsRivalLoaded(planning.facts) && !planning.traits.asks_first) {
+    AddEnrolment(planning.facts, planning.traits, planning.plan);
+    planning.traits.asks_first = true;
+  }
 }
 
 }  // namespace kgpu::driver

@@ -28,6 +28,7 @@ struct Traits {
   bool has_fabric_manager = false;  // its packages are among those installed
   bool has_persistence = true;      // nvidia-persistenced comes with a unit
   bool is_cleared = false;          // AddClearing was called already
+  bool asks_first = false;          // AskForKeyFirst did: AddClearing does not
 };
 
 // Whether this host's GPUs are joined by switches that need a fabric manager: NVSwitches on the PCI
@@ -87,6 +88,10 @@ struct Planning {
   bool has_display = false;  // Request::has_display
   bool gives_up = false;     // Request::gives_up
 };
+// Before another driver goes: the key is enrolled, so that it serves until a person was at the
+// machine. Only a key that is here already, or that a step before brings, can be: DKMS makes its
+// own with its first build.
+void AskForKeyFirst(Planning& planning);
 // A step that takes packages of another driver off, which come back when the plan is taken back.
 void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
                 std::vector<std::string> names);

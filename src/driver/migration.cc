@@ -130,6 +130,7 @@ void AddMigration(Planning& planning) {
 
 void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
                 std::vector<std::string> names) {
+  AskForKeyFirst(planning);
   AddStep(planning.plan, id, "take off the packages of the other version or kind", page,
           RemovePackages{.names = std::move(names), .is_kept = !planning.gives_up});
   if (planning.gives_up) {

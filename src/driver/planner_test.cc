@@ -224,6 +224,76 @@ TEST(PlannerTest, KeepsNoPackagesOfADriverThatIsGivenUp) {
   EXPECT_THAT(step->loses, HasSubstr("driver 570.195.03"));
 }
 
+size_t CountOf(const Plan& plan, std::string_view id) {
+  return static_cast<size_t>(std::ranges::count(plan.steps, id, &Step::id));
+}
+
+HostFacts HostWithSecureBoot(std::string_view os_release) {
+  HostFacts facts;
+  facts.distribution = ParseDistribution(os_release);
+  facts.arch = "x86_64";
+  facts.kernel.release = "5.14.0-570.55.1.el9_6.x86_64";
+  facts.kernel.is_running = true;
+  facts.doctor.kernel.secure_boot = true;
+  facts.gpus = {{0x20b5, Generation::kAmpere}};
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "535.309.01";
+  facts.packages = {{"nvidia-kernel-dkms", {"535.309.01-1", false}},
+                    {"nvidia-driver-cuda-libs", {"535.309.01-1", false}}};
+  return facts;
+}
+
+TEST(SecureBootPlanTest, AsksForAKeyThatIsHereBeforeTheOldDriverGoes) {
+  HostFacts facts = HostWithSecureBoot("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
+  facts.doctor.kernel.key_file = "/var/lib/dkms/mok.pub";
+  Request request;
+  request.version = "580";
+  request.source = SourceKind::kNvidia;
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  ASSERT_NE(Find(*plan, "other-version"), nullptr);
+  EXPECT_EQ(CountOf(*plan, "enrol-key"), 1U);
+  EXPECT_LT(Find(*plan, "enrol-key"), Find(*plan, "other-version"));
+
+  facts.doctor.kernel.key_file = "";
+  const auto unknown = PlanDriver(facts, request);
+  ASSERT_OK(unknown);
+  EXPECT_GT(Find(*unknown, "enrol-key"), Find(*unknown, "build")) << "DKMS makes it there";
+
+  facts.doctor.kernel.key_file = "/var/lib/dkms/mok.pub";
+  facts.doctor.kernel.is_key_enrolled = true;
+  const auto enrolled = PlanDriver(facts, request);
+  ASSERT_OK(enrolled);
+  EXPECT_EQ(CountOf(*enrolled, "enrol-key"), 0U);
+}
+
+TEST(SecureBootPlanTest, AsksForAKeyThatIsFetchedBeforeTheOldDriverGoes) {
+  const HostFacts facts = HostWithSecureBoot("ID=rhel\nID_LIKE=fedora\nVERSION_ID=9.6\n");
+  Request request;
+  request.version = "580.95.05";
+  request.source = SourceKind::kPrecompiled;
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  ASSERT_NE(Find(*plan, "other-version"), nullptr);
+  EXPECT_EQ(CountOf(*plan, "enrol-key"), 1U);
+  EXPECT_LT(Find(*plan, "signing-key"), Find(*plan, "enrol-key"));
+  EXPECT_LT(Find(*plan, "enrol-key"), Find(*plan, "other-version"));
+}
+
+// The restart that belongs to it would bring nouveau back.
+TEST(SecureBootPlanTest, AsksLateWhereNouveauHasTheGpus) {
+  HostFacts facts = HostWithSecureBoot("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
+  facts.doctor.kernel.key_file = "/var/lib/dkms/mok.pub";
+  facts.doctor.driver.is_nouveau_loaded = true;
+  Request request;
+  request.version = "580";
+  request.source = SourceKind::kNvidia;
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  EXPECT_EQ(CountOf(*plan, "enrol-key"), 1U);
+  EXPECT_GT(Find(*plan, "enrol-key"), Find(*plan, "other-version"));
+}
+
 TEST(PlannerTest, TakesTheInstallersDriverOffOnlyWhenItIsGivenUp) {
   HostFacts facts = HostWith("535.183.01");
   facts.existing = Existing::kRunFile;

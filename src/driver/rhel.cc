@@ -52,10 +52,10 @@ Status AddPrecompiled(Planning& planning) {
   AddModuleStream(planning, fmt::format("{}", choice.branch()), pages::kPrecompiled);
   std::vector<std::string> names = {PrecompiledPackage(planning)};
   AddDnfUserSpace(planning, names);
+  AddSigningKey(planning);
   AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver and the modules built for this kernel",
           pages::kPrecompiled, InstallPackages{std::move(names)});
-  AddSigningKey(planning);
   planning.plan.notes.push_back(
       fmt::format("NVIDIA builds modules for some kernels of Red Hat's only: where {} is not among "
                   "them, take --source nvidia",
