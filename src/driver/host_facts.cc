@@ -278,6 +278,7 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
   facts.apt = ReadAptSources(host);
   facts.repositories = ReadRpmRepositories(host);
   facts.stream = ReadModuleStream(host, "nvidia-driver");
+  facts.locked_versions = ReadLockedVersions(host);
   facts.version_locks = host.ReadFile("etc/dnf/versionlock.toml").value_or("");
   ReadSpace(host, facts);
   ReadExisting(facts);

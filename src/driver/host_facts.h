@@ -88,9 +88,10 @@ struct HostFacts {
   unsigned nvswitches = 0;
   Packages packages;
   std::vector<AptSource> apt;
-  std::vector<RpmRepository> repositories;  // of dnf or zypper
-  ModuleStream stream;                      // of dnf's module nvidia-driver
-  std::string version_locks;                // /etc/dnf/versionlock.toml, of dnf 5
+  std::vector<RpmRepository> repositories;   // of dnf or zypper
+  ModuleStream stream;                       // of dnf's module nvidia-driver
+  std::vector<std::string> locked_versions;  // entries of dnf 4's versionlock.list
+  std::string version_locks;                 // /etc/dnf/versionlock.toml, of dnf 5
   Existing existing = Existing::kNone;
   std::string existing_version;  // of its packages, where it came by those; else what is loaded
   std::optional<Plan> ours;      // by which kgpu installed the driver that is here

@@ -131,6 +131,16 @@ TEST(RpmRepositoriesTest, AreOnOrOffAsDnf5WasTold) {
                           RpmRepository{"b", "", "/etc/yum.repos.d/a.repo", true}));
 }
 
+TEST(LockedVersionsTest, AreEntriesWithoutRemarks) {
+  const TempDir dir;
+  dir.WriteFile("etc/dnf/plugins/versionlock.list",
+                "\n# Added lock on Sun Nov 22\nnvidia-driver-3:580.95.05-1.el10.*\n !bash\n");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  EXPECT_THAT(ReadLockedVersions(*host),
+              ElementsAre("nvidia-driver-3:580.95.05-1.el10.*", "!bash"));
+}
+
 TEST(ModuleStreamTest, IsReadWhereDnfKeepsIt) {
   const TempDir dir;
   dir.WriteFile("etc/dnf/modules.d/nvidia-driver.module",

@@ -126,4 +126,16 @@ ModuleStream ReadModuleStream(const sys::Root& host, std::string_view module) {
   return stream;
 }
 
+std::vector<std::string> ReadLockedVersions(const sys::Root& host) {
+  const auto text = host.ReadFile("etc/dnf/plugins/versionlock.list");
+  std::vector<std::string> entries;
+  for (const std::string_view line : Split(text.ok() ? std::string_view(*text) : "", '\n')) {
+    const std::string_view entry = Trim(line);
+    if (!entry.empty() && !entry.starts_with('#')) {
+      entries.emplace_back(entry);
+    }
+  }
+  return entries;
+}
+
 }  // namespace kgpu::driver

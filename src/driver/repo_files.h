@@ -33,4 +33,8 @@ struct ModuleStream {
 // Of /etc/dnf/modules.d/MODULE.module.
 ModuleStream ReadModuleStream(const sys::Root& host, std::string_view module);
 
+// Entries of the list by which dnf 4 holds versions: "nvidia-driver-3:580.95.05-1.el10.*". Source:
+// dnf-versionlock(8).
+std::vector<std::string> ReadLockedVersions(const sys::Root& host);
+
 }  // namespace kgpu::driver

@@ -203,6 +203,27 @@ TEST(OwnDriverPlanTest, LeavesNothingOfTheOtherBranchInTheFileOfLocks) {
   EXPECT_EQ(Find(plan, "branch-free"), nullptr);
 }
 
+// dnf 4 adds nothing for a pattern that something matches, and deletes whatever matches it.
+TEST(VersionLockPlanTest, LeavesAnAdminsOwnLocks) {
+  HostFacts facts = HostOf(kRocky10);
+  facts.locked_versions = {"kernel-6.12.0-55.el10.*", "nvidia-driver-cuda-3:580.95.05-1.el10.*"};
+  const Plan plan = PlanOf(facts);
+  EXPECT_EQ(Find(plan, "branch"), nullptr);
+  EXPECT_EQ(Find(plan, "lock-tool"), nullptr);
+  EXPECT_THAT(plan.notes, Contains(HasSubstr("nvidia-driver-cuda-3:580.95.05-1.el10.*")));
+  facts.locked_versions = {"kernel-6.12.0-55.el10.*", "nvidia-driver-cuda-3:570.195.03-1.el10.*"};
+  EXPECT_THAT(CommandOf(PlanOf(facts), "branch").undo.argv, Contains("*nvidia*580*"));
+}
+
+TEST(VersionLockPlanTest, LocksAnewWhatItLockedItself) {
+  HostFacts facts = HostOf(kRocky10);
+  const Plan ours = PlanOf(facts);
+  facts.locked_versions = {"nvidia-driver-cuda-3:580.95.05-1.el10.*"};
+  const Plan plan = PlanOf(WithOurs(facts, ours));
+  EXPECT_NE(Find(plan, "branch-free"), nullptr);
+  EXPECT_EQ(CommandOf(plan, "branch").undo, CommandOf(ours, "branch").undo);
+}
+
 TEST(Dnf5PlanTest, BringsTheToolOfVersion5) {
   const Plan plan = PlanOf(HostOf(kFedora42));
   EXPECT_THAT(NamesOf(plan, "repository-tool"), ElementsAre("dnf5-plugins"));
