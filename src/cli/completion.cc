@@ -28,11 +28,13 @@ std::string NamesOf(const Verb& verb) {
   return Join(names, " ");
 }
 
-// One case per path of verbs; flags among the words are skipped.
+// One case per path of verbs; flags among the words are skipped, with what stands behind them.
 std::string Bash(const Verb& root) {
   std::string cases;
   std::string values;
+  std::string known = "|";
   Walk(root, root.name, [&](const Verb& verb, const std::string& words) {
+    fmt::format_to(std::back_inserter(known), "{}|", words);
     fmt::format_to(std::back_inserter(cases), "    '{}') names='{}' ;;\n", words, NamesOf(verb));
     for (const FlagWords& offer : verb.values) {
       fmt::format_to(std::back_inserter(values), "    '{} {}') names='{}' ;;\n", words, offer.flag,
@@ -43,9 +45,12 @@ std::string Bash(const Verb& root) {
       R"(# bash completion for {0}: source <({0} completion bash)
 _{0}_complete() {{
   local words='{0}' word names='' i head='' now=${{COMP_WORDS[COMP_CWORD]}}
+  local known='{3}'
   for ((i = 1; i < COMP_CWORD; ++i)); do
     word=${{COMP_WORDS[i]}}
-    [[ $word == -* ]] || words+=" $word"
+    if [[ $known == *"|$words $word|"* || ! ($word == [-=]* || ${{COMP_WORDS[i - 1]}} == [-=]*) ]]; then
+      words+=" $word"
+    fi
   done
   case $words in
 {1}    *) names='' ;;
@@ -58,7 +63,7 @@ _{0}_complete() {{
 }}
 complete -o default -F _{0}_complete {0}
 )",
-      root.name, cases, values);
+      root.name, cases, values, known);
 }
 
 std::string Zsh(const Verb& root) {

@@ -50,6 +50,12 @@ TEST(CompletionTest, BashOffersVerbsAndFlagsOfTheVerbTyped) {
   EXPECT_EQ(OfferedByBash("kgpu nonsense ''", 2), "\n");
 }
 
+TEST(CompletionTest, BashTakesWhatStandsBehindAFlagForNoVerb) {
+  EXPECT_EQ(OfferedByBash("kgpu devices --output json --o", 4), "--output\n");
+  EXPECT_EQ(OfferedByBash("kgpu devices --output = json --o", 5), "--output\n");
+  EXPECT_EQ(OfferedByBash("kgpu --help cdi ''", 3), "list\n");
+}
+
 TEST(CompletionTest, BashOffersWhatMayStandBehindAFlag) {
   EXPECT_EQ(OfferedByBash("kgpu devices --output ''", 3), "table json\n");
   EXPECT_EQ(OfferedByBash("kgpu devices --output table,j", 3), "table,json\n");
