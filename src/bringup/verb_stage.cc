@@ -18,6 +18,9 @@ constexpr int kBadNews = 7;
 // As cli::ExitCode::kWarned: it works.
 constexpr int kWarned = 9;
 
+// Before what a verb waits for, as cli::OutcomeText prints it.
+constexpr std::string_view kWaitsMark = "not done yet:";
+
 std::string_view FirstLine(std::string_view text) {
   text = Trim(text);
   return text.substr(0, text.find('\n'));
@@ -43,6 +46,26 @@ std::string LineWith(std::string_view text, std::string_view part) {
     }
   }
   return "";
+}
+
+// What speaks against a plan, with its mends, in one line; empty: nothing. Warnings are left out.
+std::string Refusals(std::string_view text) {
+  std::vector<std::string> found;
+  bool is_refusal = false;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!line.starts_with(' ')) {
+      is_refusal = line.starts_with("refused:");
+    }
+    if (is_refusal) {
+      found.push_back(Printable(Trim(line)));
+    }
+  }
+  return Join(found, "; ");
+}
+
+std::string WhyOf(const sys::RunResult& result) {
+  std::string refusals = Refusals(result.err);
+  return refusals.empty() ? sys::Describe(result) : refusals;
 }
 
 class ByVerbs final : public Stage {
@@ -100,10 +123,8 @@ StatusOr<std::string> ByVerbs::Told(const Words& words, int well) const {
     return std::string();
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, false));
-  const bool is_well =
-      result.IsSuccess() || result.exit.code == kBadNews || (well != 0 && result.exit.code == well);
-  if (!is_well) {
-    return FailedPrecondition("{}: {}", CommandOf(words), sys::Describe(result));
+  if (!result.IsSuccess() && (well == 0 || result.exit.code != well)) {
+    return FailedPrecondition("{}: {}", CommandOf(words), WhyOf(result));
   }
   return result.out + result.err;
 }
@@ -131,9 +152,10 @@ StatusOr<Outcome> ByVerbs::Act(const Words& words, int well) const {
     return Outcome{};
   }
   if (stage_.waits != 0 && result.exit.code == stage_.waits) {
-    return Outcome{Ending::kWaits, sys::Describe(result)};
+    std::string waits_for = Marked(result.out, kWaitsMark);
+    return Outcome{Ending::kWaits, waits_for.empty() ? sys::Describe(result) : waits_for};
   }
-  return FailedPrecondition("{}: {}", CommandOf(words), sys::Describe(result));
+  return FailedPrecondition("{}: {}", CommandOf(words), WhyOf(result));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace kgpu::bringup {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class VerbStageTest : public ::testing::Test {
@@ -84,6 +85,14 @@ TEST_F(VerbStageTest, AnExitCodeMeansThatItWaits) {
   EXPECT_THAT(outcome->text, HasSubstr("reboot to go on"));
 }
 
+TEST_F(VerbStageTest, WhatIsWaitedForIsToldAndNotTheLastStep) {
+  runner_.Answer("/kgpu driver install", "not done yet: enrol the key\nThen: kgpu driver install\n",
+                 8, "4/7 ask a person\n");
+  const auto outcome = Make()->Do();
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->text, "enrol the key");
+}
+
 TEST_F(VerbStageTest, AVerbThatFailsIsNamedWithItsReason) {
   runner_.Answer("/kgpu driver install", "", 1, "kgpu: apt-get: no network\n");
   EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition,
@@ -114,6 +123,23 @@ TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
                                               "module; no library")));
   runner_.Answer("/kgpu driver verify", "fine");
   EXPECT_OK(stage->Do());
+}
+
+// The findings' last line alone would be a mend without what it mends.
+TEST_F(VerbStageTest, WhatSpeaksAgainstAPlanIsToldWhole) {
+  const std::string findings =
+      "refused: space: the disk is full\n  mend: make room\n"
+      "warning: dkms: another module\n  mend: none needed\n"
+      "refused: held: one is held\n  mend: let it go\n";
+  runner_.Answer("/kgpu driver plan", "step 1\n", 7, findings);
+  runner_.Answer("/kgpu driver install", "", 7, findings);
+  constexpr const char* kWhole =
+      ": refused: space: the disk is full; mend: make room; refused: held: one is held; mend: let "
+      "it go";
+  EXPECT_THAT(Make()->Preview(), StatusIs(StatusCode::kFailedPrecondition,
+                                          EndsWith(std::string("driver plan") + kWhole)));
+  EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition,
+                                     EndsWith(std::string("driver install") + kWhole)));
 }
 
 TEST_F(VerbStageTest, APreviewIsWhatTheVerbPrints) {
