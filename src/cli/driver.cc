@@ -36,7 +36,11 @@ StatusOr<ExitCode> RunStatus(const Options& options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root,
                    host::OpenDriverRoot(options.driver.host_root, "", ""));
   sys::RealRunner runner;
-  ASSIGN_OR_RETURN(const driver::HostFacts facts, DriverFactsOf(options.driver, root, runner));
+  driver::FactsOptions wanted;
+  wanted.kernel = options.driver.kernel;
+  wanted.needs_kernel = false;
+  ASSIGN_OR_RETURN(const driver::HostFacts facts,
+                   driver::GatherHostFacts(root, runner, RealClock(), wanted));
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(root.host));
   if (format == OutputFormat::kTable) {
     RETURN_IF_ERROR(PrintOut(driver::StatusText(facts)));
@@ -68,7 +72,7 @@ void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver plan --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere\n"
       "  kgpu driver plan --output json | jq -r '.steps[] | .id, .lines[]'");
   AddDriverHostFlags(*verb, options->driver);
-  AddDriverWishFlags(*verb, options->driver);
+  AddDriverWishFlags(verbs, *verb, options->driver);
   AddOutputOption(*verb, options->output);
   verbs.OnRun(*verb, [options] { return RunPlan(*options); });
 }
@@ -92,6 +96,14 @@ void AddDriverVerbs(VerbRegistrar& verbs) {
   CLI::App* group = verbs.app().add_subcommand(
       "driver", "NVIDIA's driver on this host: which one, how it comes here, what is here");
   group->require_subcommand(1);
+  group->footer(
+      "Exits 3 when there is nothing to tell of or to take back, 6 when the host must be changed\n"
+      "first, 7 when something speaks against it, 8 when a restart or a person is waited for.\n\n"
+      "  kgpu driver plan --cuda 12.4             which driver suits, and every step to it\n"
+      "  kgpu driver install --cuda 12.4          ... done; or the host is as it was\n"
+      "  kgpu driver status                       what is here\n"
+      "  kgpu driver verify                       is it whole?\n"
+      "  kgpu driver remove                       as it was before");
   AddPlanVerb(*group, verbs);
   AddStatusVerb(*group, verbs);
   AddDriverInstallVerbs(*group, verbs);

@@ -39,8 +39,11 @@ class Inner {
 
   // Errors: FailedPrecondition (something speaks against the plan, or a step failed).
   Status Install();
+  // What that would do; changes nothing. Errors: as PlanFor, and of Install what a plan can tell.
+  StatusOr<DriverPlan> Preview() const;
 
  private:
+  StatusOr<DriverPlan> Plan(bool has_headers) const;
   StatusOr<driver_install::Outcome> Begin();
   Status CheckSame(const Journal& journal) const;
   driver_install::Hands Hands();
@@ -105,14 +108,10 @@ void Inner::TakeSecureBoot(driver::HostFacts& facts) const {
   facts.doctor.kernel.is_signature_enforced = seen.is_signature_enforced;
 }
 
-StatusOr<driver_install::Outcome> Inner::Begin() {
-  const sys::Root& root = own_.root().host;
-  engine::HostDisk disk(root, sys::Durability::kMemory);
+// `has_headers`: of the kernel, the host's.
+StatusOr<DriverPlan> Inner::Plan(bool has_headers) const {
   DriverOptions wish = wish_;
-  if (root.path() == "/") {  // what is below another root sees none of the host's folders
-    ASSIGN_OR_RETURN(wish.has_headers,
-                     driver_install::LinkHeaders(host_, root, disk, wish_.kernel));
-  }
+  wish.has_headers = has_headers;
   ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(wish, own_.root(), own_.runner()));
   if (facts.file) {
     RETURN_IF_ERROR(CheckFile(*facts.file));
@@ -124,6 +123,23 @@ StatusOr<driver_install::Outcome> Inner::Begin() {
         "GPUs joined by NVSwitches do not compute without the fabric manager, which has to run as "
         "long as they do, and an init container ends: install on the host (kgpu driver install)");
   }
+  return made;
+}
+
+// What is below another root than / sees none of the host's folders.
+StatusOr<DriverPlan> Inner::Preview() const {
+  const sys::Root& root = own_.root().host;
+  return Plan(root.path() == "/" && driver_install::CanLinkHeaders(host_, root, wish_.kernel));
+}
+
+StatusOr<driver_install::Outcome> Inner::Begin() {
+  const sys::Root& root = own_.root().host;
+  engine::HostDisk disk(root, sys::Durability::kMemory);
+  bool has_headers = false;
+  if (root.path() == "/") {
+    ASSIGN_OR_RETURN(has_headers, driver_install::LinkHeaders(host_, root, disk, wish_.kernel));
+  }
+  ASSIGN_OR_RETURN(const DriverPlan made, Plan(has_headers));
   if (made.IsBlocked()) {
     return FailedPrecondition("in the container {}", driver::FindingsText(made.findings));
   }
@@ -209,7 +225,7 @@ Status Tell(const ContainerOutcome& outcome, const std::string& folder, OutputFo
     const boost::json::object json{{"result", std::string(ToString(outcome.result))},
                                    {"version", outcome.version},
                                    {"folder", folder},
-                                   {"waits_for", outcome.text},
+                                   {"waitsFor", outcome.text},
                                    {"passed", doc::Texts(outcome.passed)},
                                    {"notes", doc::Texts(outcome.notes)}};
     return PrintOut(Render(json, format));
@@ -246,6 +262,10 @@ Status CheckFlags(const DriverOptions& wish, const ContainerOptions& options) {
     return InvalidArgument(
         "--container: --host-root is missing: the folder where the host's files are mounted, e.g. "
         "/host");
+  }
+  if (!options.container_root.starts_with('/')) {
+    return InvalidArgument("--container-root: \"{}\" is not an absolute path",
+                           Printable(options.container_root, 60));
   }
   if (!options.driver_dir.starts_with('/')) {
     return InvalidArgument("--driver-dir: \"{}\" is no whole path of the host",
@@ -293,24 +313,37 @@ StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOpti
   DriverOptions inside = wish;
   inside.host_root = options.container_root;
   inside.kernel = Trim(release);
+  if (const auto container = sys::Root::Open(options.container_root); !container.ok()) {
+    return Annotate(container.status(), "--container-root");
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> own, DriverHost::Open(inside));
 
   driver_install::Hands hands = host->hands();
   hands.verify = [&](const driver::Verify& what) {
     return VerifyFolder(what, root, host->runner());
   };
-  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
   Inner inner(inside, *own, root);
   driver_install::HostTrees trees(root);
   const driver_install::ContainerWish whole{.kernel = inside.kernel,
                                             .config = ConfigText(wish, own->root().host),
                                             .driver_dir = options.driver_dir};
-  const auto outcome =
-      driver_install::InstallFromContainer(whole, {.host = hands,
-                                                   .container = own->root().host,
-                                                   .trees = trees,
-                                                   .install = [&inner] { return inner.Install(); },
-                                                   .is_running_system = HasKernel(root)});
+  const auto install = [&inner] { return inner.Install(); };
+  const driver_install::ContainerHands all{.host = hands,
+                                           .container = own->root().host,
+                                           .trees = trees,
+                                           .install = install,
+                                           .is_running_system = HasKernel(root)};
+  if (options.is_dry_run) {
+    ASSIGN_OR_RETURN(const auto found, driver_install::LookFromContainer(whole, all));
+    if (found) {
+      RETURN_IF_ERROR(Tell(*found, options.driver_dir, format));
+      return ExitCode::kOk;
+    }
+    ASSIGN_OR_RETURN(const DriverPlan made, inner.Preview());
+    return PrintDriverPlan(made, format);
+  }
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  const auto outcome = driver_install::InstallFromContainer(whole, all);
   host->progress().Clear();
   RETURN_IF_ERROR(outcome.status());
   RETURN_IF_ERROR(Tell(*outcome, options.driver_dir, format));

@@ -16,6 +16,7 @@ namespace kgpu::cli {
 
 struct ContainerOptions {
   bool is_container = false;
+  bool is_dry_run = false;
   std::string driver_dir = "/run/nvidia/driver";
   std::string container_root = "/";
 };

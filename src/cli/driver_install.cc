@@ -179,12 +179,16 @@ Status EndGoingBack(const Journal& journal, const InstallOptions& options, Drive
 StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   if (options.container.is_container) {
-    if (options.is_dry_run || options.only_resumes || options.restarts || options.keeps) {
+    if (options.only_resumes || options.restarts || options.keeps || options.trusts_key) {
       return InvalidArgument(
-          "--container: does not go with --dry-run, --resume, --reboot or --keep");
+          "--container: does not go with --resume, --reboot, --keep or --trust-key");
     }
-    RETURN_IF_ERROR(Agree(options, "Install the driver from this container?"));
-    return RunInContainer(options.driver, options.container, format);
+    if (!options.is_dry_run) {
+      RETURN_IF_ERROR(Agree(options, "Install the driver from this container?"));
+    }
+    ContainerOptions container = options.container;
+    container.is_dry_run = options.is_dry_run;
+    return RunInContainer(options.driver, container, format);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
   if (options.is_dry_run) {
@@ -290,9 +294,10 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
       "then\n"
       "  kgpu driver install --branch 580 --source nvidia\n"
       "  kgpu driver install --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere --yes\n"
+      "  kgpu driver install --container --host-root /host --dry-run\n"
       "  kgpu driver install --container --host-root /host --yes   in an init container");
   AddDriverHostFlags(*verb, options->driver);
-  AddDriverWishFlags(*verb, options->driver);
+  AddDriverWishFlags(verbs, *verb, options->driver);
   AddContainerFlags(*verb, options->container);
   AddRunFlags(*verb, *options);
   verb->add_flag("--keep", options->keeps, "Leave what was done when a step fails");
@@ -318,7 +323,7 @@ void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
       "back one after the other and go, too. Exits 3 when kgpu installed no driver.\n\n"
       "  kgpu driver remove --dry-run\n"
       "  kgpu driver remove --yes");
-  AddDriverHostFlags(*verb, options->driver);
+  AddDriverRootFlag(*verb, options->driver);
   AddRunFlags(*verb, *options);
   AddForceFlag(*verb, *options);
   verbs.OnRun(*verb, [options] { return RunTakeBack(*options, false); });
@@ -334,7 +339,7 @@ void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
       "driver by kgpu that it replaced. Exits 3 when there is none, 6 when it is finished and\n"
       "replaced none (remove takes it back) or a step can not be undone now.\n\n"
       "  kgpu driver rollback --yes");
-  AddDriverHostFlags(*verb, options->driver);
+  AddDriverRootFlag(*verb, options->driver);
   AddRunFlags(*verb, *options);
   AddForceFlag(*verb, *options);
   verbs.OnRun(*verb, [options] { return RunTakeBack(*options, true); });

@@ -20,17 +20,21 @@ constexpr char kWanted[] = "What is wanted";
 
 }  // namespace
 
-void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
+void AddDriverRootFlag(CLI::App& verb, DriverOptions& options) {
   verb.add_option("--host-root", options.host_root,
                   "Folder where the host's files are seen: / or an image that is being made")
       ->envname("KGPU_HOST_ROOT")
       ->type_name("DIR");
+}
+
+void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
+  AddDriverRootFlag(verb, options);
   verb.add_option("--kernel", options.kernel,
                   "Release the module is for (default: the running one, or the newest installed)")
       ->type_name("RELEASE");
 }
 
-void AddDriverDemandFlags(CLI::App& verb, DriverOptions& options) {
+void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
   verb.add_option("--cuda", options.cuda, "The least CUDA that the driver must have, e.g. 12.4")
       ->type_name("VERSION")
       ->group(kWanted);
@@ -46,10 +50,11 @@ void AddDriverDemandFlags(CLI::App& verb, DriverOptions& options) {
       ->type_name("KIND")
       ->group(kWanted)
       ->capture_default_str();
+  verbs.OfferWords(verb, {.flag = "--module", .words = {"open", "proprietary", "auto"}});
 }
 
-void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
-  AddDriverDemandFlags(verb, options);
+void AddDriverWishFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
+  AddDriverDemandFlags(verbs, verb, options);
   verb.add_option("--source", options.source,
                   "Where from: distribution, nvidia (its repository), precompiled, auto, or a file "
                   "of the host: FILE.run, FILE.deb, FILE.rpm")
@@ -57,8 +62,8 @@ void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
       ->group(kWanted)
       ->capture_default_str();
   verb.add_option("--gpu", options.gpu,
-                  "Plan for GPUs that are not here yet: kepler, maxwell, pascal, volta, turing, "
-                  "ampere, ada, hopper, blackwell, rubin")
+                  fmt::format("Plan for GPUs that are not here yet: {}",
+                              Join(driver::GenerationNames(), ", ")))
       ->type_name("GENERATION")
       ->group(kWanted);
   verb.add_option("--driver-toolkit", options.toolkit_image,
@@ -74,12 +79,16 @@ void AddDriverWishFlags(CLI::App& verb, DriverOptions& options) {
   verb.add_flag("--offline", options.skips_packages,
                 "Do not ask the package manager whether the packages can be had")
       ->group(kWanted);
+  verbs.OfferWords(
+      verb, {.flag = "--source", .words = {"distribution", "nvidia", "precompiled", "auto"}});
+  verbs.OfferWords(verb, {.flag = "--gpu", .words = driver::GenerationNames()});
 }
 
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {
   driver::Request request;
   request.cuda = options.cuda;
   request.version = options.version.empty() ? options.branch : options.version;
+  request.is_branch = options.version.empty();
   ASSIGN_OR_RETURN(request.kind, driver::ParseModuleKind(options.module_kind));
   ASSIGN_OR_RETURN(request.source, driver::ParseSource(options.source));
   request.toolkit_image = options.toolkit_image;
@@ -87,11 +96,7 @@ StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {
   request.gives_up = options.gives_up;
   request.has_headers = options.has_headers;
   if (!options.gpu.empty()) {
-    request.generation = driver::ParseGeneration(options.gpu);
-    if (!request.generation) {
-      return InvalidArgument("--gpu: \"{}\" is no generation, as ampere and hopper are",
-                             Printable(options.gpu, 40));
-    }
+    ASSIGN_OR_RETURN(request.generation, driver::ParseGeneration(options.gpu));
   }
   return request;
 }

@@ -7,6 +7,7 @@
 #include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/output.h"
+#include "src/cli/verb.h"
 #include "src/driver/host_facts.h"
 #include "src/driver/planner.h"
 #include "src/driver/preflight.h"
@@ -35,12 +36,14 @@ struct DriverOptions {
   bool gives_up = false;        // --no-way-back
 };
 
-// --host-root and --kernel, for every verb; `options` outlives the parse.
+// --host-root, for every verb; `options` outlives the parse.
+void AddDriverRootFlag(CLI::App& verb, DriverOptions& options);
+// That and --kernel.
 void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
 // What a driver that is here can be asked for, too: --cuda, --version, --branch, --module.
-void AddDriverDemandFlags(CLI::App& verb, DriverOptions& options);
+void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
 // What is wanted: those, and --source, --gpu and so on.
-void AddDriverWishFlags(CLI::App& verb, DriverOptions& options);
+void AddDriverWishFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
 
 // Errors: InvalidArgument, naming the flag.
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options);

@@ -133,7 +133,7 @@ void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver verify --cuda 12.4                   has it all of CUDA 12.4?\n"
       "  kgpu driver verify --branch 580 --kernel 6.1.0-56-amd64 --output json");
   AddDriverHostFlags(*verb, options->driver);
-  AddDriverDemandFlags(*verb, options->driver);
+  AddDriverDemandFlags(verbs, *verb, options->driver);
   AddOutputOption(*verb, options->output);
   verbs.OnRun(*verb, [options] { return RunVerify(*options); });
 }

@@ -70,6 +70,11 @@ std::string WhereItIs(const Journal& journal) {
   return text;
 }
 
+// Last, as it may end with lines of a program.
+std::string FailureText(const Journal& journal) {
+  return journal.failure.empty() ? "" : fmt::format("; it failed: {}", journal.failure);
+}
+
 }  // namespace
 
 std::string OutcomeText(const Outcome& outcome, std::string_view version) {
@@ -124,15 +129,12 @@ std::string JournalText(const Journal& journal) {
                             journal.below.back().plan.version));
     case Phase::kInstalling:
       return fmt::format(
-          "driver {} is unfinished: {}{}{}; kgpu driver install goes on with it, kgpu "
-          "driver rollback takes it back",
-          journal.plan.version, WhereItIs(journal),
-          journal.failure.empty() ? "" : "; it failed: ", journal.failure);
+          "driver {} is unfinished: {}; kgpu driver install goes on with it, kgpu driver rollback "
+          "takes it back{}",
+          journal.plan.version, WhereItIs(journal), FailureText(journal));
     case Phase::kGoingBack:
-      return fmt::format(
-          "driver {} is half taken back: {}{}{}; kgpu driver rollback goes on with it",
-          journal.plan.version, WhereItIs(journal),
-          journal.failure.empty() ? "" : "; it failed: ", journal.failure);
+      return fmt::format("driver {} is half taken back: {}; kgpu driver rollback goes on with it{}",
+                         journal.plan.version, WhereItIs(journal), FailureText(journal));
   }
   return "";
 }

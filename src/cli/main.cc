@@ -90,7 +90,8 @@ void Describe(CLI::App& app) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 try again, 5 no permission,\n"
-      "6 change the host first (the text says how), 7 done and the answer is bad news.\n\n"
+      "6 change the host first (the text says how), 7 done and the answer is bad news,\n"
+      "8 begun, waits for a restart or a person, 9 done with a warning.\n\n"
       "  kgpu devices                       what GPUs are there, and are they well?\n"
       "  kgpu agent                         hand them to the pods of this node\n"
       "  kgpu status                        what does the agent do, and why not more?\n"

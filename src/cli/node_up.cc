@@ -17,6 +17,7 @@
 #include "src/base/strings.h"
 #include "src/bringup/agent_stage.h"
 #include "src/bringup/bringup.h"
+#include "src/bringup/record.h"
 #include "src/bringup/verb_stage.h"
 #include "src/bringup/view.h"
 #include "src/cli/confirm.h"
@@ -25,10 +26,13 @@
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
 #include "src/cli/output.h"
+#include "src/cli/runtime_configure.h"
+#include "src/driver/wish.h"
 #include "src/driver_install/journal.h"
 #include "src/engine/disk.h"
 #include "src/engine/find.h"
 #include "src/engine/state.h"
+#include "src/host/driver_root.h"
 #include "src/sys/run.h"
 
 namespace kgpu::cli {
@@ -45,11 +49,12 @@ constexpr char kHostChecks[] =
 struct UpOptions {
   DriverOptions driver;
   std::vector<std::string> skip;
-  std::string accept_env = "no";
+  std::string accept_env;  // "yes", "no"; empty: what is set already stays, else no
   std::string output = "table";
   bool is_dry_run = false;
   bool yes = false;
   bool only_resumes = false;  // --resume, of the unit that goes on after a restart
+  bool trusts_key = false;    // --trust-key
 };
 
 Words Joined(Words words, const Words& more) {
@@ -93,6 +98,10 @@ Words DriverWords(const DriverOptions& options) {
   return words;
 }
 
+Words AcceptWords(const UpOptions& options) {
+  return Given({{"--accept-env", options.accept_env}});
+}
+
 std::string HostChecks(const UpOptions& options) {
   const bool skips_engines = std::ranges::find(options.skip, "engine") != options.skip.end();
   return fmt::format("{}{}{}", options.driver.gpu.empty() ? "pci-no-gpu," : "", kHostChecks,
@@ -113,8 +122,10 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
   if (options.only_resumes) {
     install.emplace_back("--resume");
   }
-  const Words configure =
-      Joined({"runtime", "configure", "--accept-env", options.accept_env}, root);
+  if (options.trusts_key) {
+    install.emplace_back("--trust-key");
+  }
+  const Words configure = Joined(Joined({"runtime", "configure"}, AcceptWords(options)), root);
   bringup::Stages stages;
   stages.push_back(
       bringup::MakeStage({.id = "host",
@@ -174,14 +185,22 @@ Status CheckSkipped(const std::vector<std::string>& skip) {
   return OkStatus();
 }
 
+// What a stage would find wrong once it is reached, told before anything is asked or begun.
+Status CheckFlags(const UpOptions& options) {
+  RETURN_IF_ERROR(CheckSkipped(options.skip));
+  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options.driver));
+  RETURN_IF_ERROR(driver::DemandsOf(request).status());
+  RETURN_IF_ERROR(YesOrNo("--accept-env", options.accept_env).status());
+  return OkStatus();
+}
+
 // Empty where no unit can go on: it would run what somebody else may have put there, or nothing.
 Words ResumeCommand(const UpOptions& options, const sys::Root& root, const std::string& program) {
   if (root.path() != "/" || !engine::HasSystemd(root) || !IsLastingProgram(program)) {
     return {};
   }
-  Words words =
-      Joined({program, "node", "up", "--resume", "--yes", "--accept-env", options.accept_env},
-             DriverWords(options.driver));
+  Words words = Joined(Joined({program, "node", "up", "--resume", "--yes"}, AcceptWords(options)),
+                       DriverWords(options.driver));
   if (!options.skip.empty()) {
     words.insert(words.end(), {"--skip", Join(options.skip, ",")});
   }
@@ -195,23 +214,42 @@ ExitCode CodeOf(const bringup::Report& report) {
   return report.Has(bringup::Step::kWaits) ? ExitCode::kWaits : ExitCode::kOk;
 }
 
+// What the stages print is read: it must be what people get.
+std::vector<std::string> StageEnvironment() {
+  std::vector<std::string> environment = Environment();
+  std::erase_if(environment,
+                [](const std::string& entry) { return entry.starts_with("KGPU_OUTPUT="); });
+  return environment;
+}
+
 using Deed = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
                                            const bringup::Options&);
 
+// Whether there is nothing to take back, so that nobody need be asked.
+StatusOr<bool> IsInVain(Deed deed, const sys::Root& root) {
+  if (deed != &bringup::Down) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const bringup::Record record, bringup::ReadRecord(root));
+  return record.stages.empty();
+}
+
 StatusOr<ExitCode> Run(const UpOptions& options, Deed deed, std::string_view question) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  RETURN_IF_ERROR(CheckSkipped(options.skip));
+  RETURN_IF_ERROR(CheckFlags(options));
   const std::string& host_root = options.driver.host_root;
-  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(host_root.empty() ? "/" : host_root));
+  ASSIGN_OR_RETURN(const host::DriverRoot roots, host::OpenDriverRoot(host_root, "", ""));
+  const sys::Root& root = roots.host;
   ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-  if (!options.is_dry_run && !options.yes) {
+  ASSIGN_OR_RETURN(const bool is_in_vain, IsInVain(deed, root));
+  if (!options.is_dry_run && !options.yes && !is_in_vain) {
     RETURN_IF_ERROR(Confirm(question));
   }
   sys::RealRunner runner;
   engine::HostDisk disk(root);
   const bringup::Verbs verbs{folder + "/kgpu", runner,
                              [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },
-                             Environment()};
+                             StageEnvironment()};
   const bringup::AgentInput agent{root,  disk,   runner,
                                   verbs, folder, IsInstalled(folder, host_root)};
   const bringup::Stages stages = MakeStages(options, verbs, agent);
@@ -260,14 +298,19 @@ void AddUp(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu node up --cuda 12.4 --yes\n"
       "  kgpu node up --skip driver             the driver is somebody else's");
   AddDriverHostFlags(*verb, options->driver);
-  AddDriverWishFlags(*verb, options->driver);
+  AddDriverWishFlags(verbs, *verb, options->driver);
   verb->add_option("--accept-env", options->accept_env,
                    "yes or no: whether NVIDIA_VISIBLE_DEVICES, which an image can set too, gets a "
-                   "container GPUs")
-      ->type_name("yes|no")
-      ->capture_default_str();
-  verb->add_flag("--resume", options->only_resumes,
-                 "Only go on with a driver that was begun; as the unit does after a restart");
+                   "container GPUs; without this flag what is set already stays, else no")
+      ->type_name("yes|no");
+  CLI::Option* resume =
+      verb->add_flag("--resume", options->only_resumes,
+                     "Only go on with a driver that was begun; as the unit does after a restart");
+  verb->add_flag("--trust-key", options->trusts_key,
+                 "Secure Boot: the driver goes on though the firmware's lists lack the modules' "
+                 "key, as the kernel trusts it otherwise; if not, loading them fails")
+      ->excludes(resume);
+  verbs.OfferWords(*verb, {.flag = "--accept-env", .words = {"yes", "no"}});
   AddCommon(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
     return Run(*options, &bringup::Up, "Bring this host up as a GPU node?");

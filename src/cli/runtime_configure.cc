@@ -21,16 +21,6 @@
 namespace kgpu::cli {
 namespace {
 
-StatusOr<std::optional<bool>> YesOrNo(std::string_view flag, const std::string& text) {
-  if (text.empty() || text == "auto") {
-    return std::optional<bool>();
-  }
-  if (text == "yes" || text == "no") {
-    return std::optional(text == "yes");
-  }
-  return InvalidArgument("{}: \"{}\" must be yes or no", flag, Printable(text, 40));
-}
-
 StatusOr<engine::Request> RequestOf(const ConfigureOptions& options) {
   engine::Request request;
   ASSIGN_OR_RETURN(request.cdi, YesOrNo("--cdi", options.cdi));
@@ -250,6 +240,16 @@ StatusOr<std::vector<engine::Plan>> PlanReverts(RuntimeHost& host, bool restart)
 }
 
 }  // namespace
+
+StatusOr<std::optional<bool>> YesOrNo(std::string_view flag, const std::string& text) {
+  if (text.empty() || text == "auto") {
+    return std::optional<bool>();
+  }
+  if (text == "yes" || text == "no") {
+    return std::optional(text == "yes");
+  }
+  return InvalidArgument("{}: \"{}\" must be yes or no", flag, Printable(text, 40));
+}
 
 StatusOr<ExitCode> RunConfigure(const ConfigureOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));

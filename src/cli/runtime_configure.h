@@ -1,7 +1,9 @@
 // kgpu runtime configure and revert.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -27,6 +29,9 @@ struct ConfigureOptions {
   std::string https_proxy;
   std::string no_proxy;
 };
+
+// The value of a flag; empty or "auto": it was not given. Errors: InvalidArgument, naming `flag`.
+StatusOr<std::optional<bool>> YesOrNo(std::string_view flag, const std::string& text);
 
 StatusOr<ExitCode> RunConfigure(const ConfigureOptions& options);
 

@@ -72,7 +72,32 @@ std::string OffersText(const HostFacts& facts, SourceKind source) {
   return fmt::format("{}: {}", ToString(source), names.empty() ? "none" : Join(names, ", "));
 }
 
-Status NothingFits(const HostFacts& facts, const std::vector<SourceKind>& sources) {
+// "GPUs: fermi, up to branch 390; branch 535; open modules"; empty: nothing in particular.
+std::string WantedText(const Needs& needs, const Request& request) {
+  std::vector<std::string> parts;
+  if (!needs.generations.empty()) {
+    std::string limits;
+    if (needs.last_branch != 0) {
+      limits = fmt::format(", up to branch {}", needs.last_branch);
+    } else if (needs.first_branch != 0) {
+      limits = fmt::format(", from branch {} on", needs.first_branch);
+    }
+    parts.push_back(fmt::format("GPUs: {}{}", needs.Names(), limits));
+  }
+  if (needs.branch) {
+    parts.push_back(fmt::format("branch {}", *needs.branch));
+  }
+  if (needs.least) {
+    parts.push_back(fmt::format("driver {} or newer", needs.least->str()));
+  }
+  if (request.kind) {
+    parts.push_back(fmt::format("{} modules", ToString(*request.kind)));
+  }
+  return parts.empty() ? "" : fmt::format(" ({})", Join(parts, "; "));
+}
+
+Status NothingFits(const HostFacts& facts, const Request& request, const Needs& needs,
+                   const std::vector<SourceKind>& sources) {
   std::vector<std::string> texts;
   texts.reserve(sources.size());
   bool is_served = false;
@@ -88,9 +113,9 @@ Status NothingFits(const HostFacts& facts, const std::vector<SourceKind>& source
         facts.distribution.name, all);
   }
   return FailedPrecondition(
-      "{}: no branch fits these GPUs and what is asked for ({}): ask for less, or take NVIDIA's "
-      "installer with --source FILE.run",
-      facts.distribution.name, all);
+      "{}: no branch has what is wanted{}; there are: {}: ask for less, or take NVIDIA's installer "
+      "with --source FILE.run",
+      facts.distribution.name, WantedText(needs, request), all);
 }
 
 void Explain(const Offer& offer, const Needs& needs, const Request& request, Choice& choice) {
@@ -141,7 +166,8 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
   }
   if (!request.version.empty() && request.version != file.version &&
       request.version != fmt::format("{}", version->branch())) {
-    return InvalidArgument("--version: {} is asked for, {} has {}", request.version, file.path,
+    return InvalidArgument("--{}: {} is asked for, {} has {}",
+                           request.is_branch ? "branch" : "version", request.version, file.path,
                            file.version);
   }
   if (needs.least && *version < *needs.least) {
@@ -210,6 +236,23 @@ std::string Choice::end() const {
   const size_t dot = version.rfind('.');
   return fmt::format("{}.{}", version.substr(0, dot),
                      ParseUint(version.substr(dot + 1)).value_or(0) + 1);
+}
+
+StatusOr<cuda::DriverVersion> ParseVersion(const Request& request) {
+  constexpr size_t kMostNumbers = 3;
+  const std::string& text = request.version;
+  const auto parsed = cuda::DriverVersion::Parse(text);
+  const size_t count = Split(text, '.').size();
+  if (request.is_branch && (!parsed.ok() || count != 1)) {
+    return InvalidArgument("--branch: \"{}\" is no branch: one number, as 580{}",
+                           Printable(text, 40),
+                           parsed.ok() ? "; a whole version is asked for by --version" : "");
+  }
+  if (!parsed.ok() || count > kMostNumbers || text.ends_with('.')) {
+    return InvalidArgument("--version: \"{}\" is no version of the driver, as 580.95.05",
+                           Printable(text, 40));
+  }
+  return parsed;
 }
 
 StatusOr<std::optional<ModuleKind>> ParseModuleKind(std::string_view text) {
@@ -281,7 +324,7 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
     Explain(*offer, needs, request, choice);
     return choice;
   }
-  return NothingFits(facts, sources);
+  return NothingFits(facts, request, needs, sources);
 }
 
 }  // namespace kgpu::driver

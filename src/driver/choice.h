@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/cuda/version.h"
 #include "src/driver/host_facts.h"
 #include "src/driver/plan.h"
 
@@ -14,8 +15,9 @@ namespace kgpu::driver {
 
 // What an admin asks for. Unset: what suits the host decides.
 struct Request {
-  std::string cuda;     // "12.4": the least CUDA that the driver must have
-  std::string version;  // "580" or "580.95.05"
+  std::string cuda;        // "12.4": the least CUDA that the driver must have
+  std::string version;     // "580" or "580.95.05"
+  bool is_branch = false;  // --branch named it, not --version
   std::optional<ModuleKind> kind;
   std::optional<SourceKind> source;      // of kRunFile and kLocalRepo HostFacts::file says which
   std::optional<Generation> generation;  // plans for GPUs that are not here yet
@@ -25,6 +27,8 @@ struct Request {
   bool has_headers = false;  // of the kernel: they are here, and of no package
 };
 
+// Request::version, which is given. Errors: InvalidArgument, naming --version or --branch.
+StatusOr<cuda::DriverVersion> ParseVersion(const Request& request);
 // --module: "open", "proprietary" or "auto". Errors: InvalidArgument.
 StatusOr<std::optional<ModuleKind>> ParseModuleKind(std::string_view text);
 // --source: "auto", "distribution", "nvidia", "precompiled"; a path means the file's kind. Errors:

@@ -15,6 +15,13 @@ constexpr uint16_t kV100 = 0x1db6;
 constexpr uint16_t kA100 = 0x20b5;
 constexpr uint16_t kB200 = 0x2901;
 
+Request Asking(std::string version, bool is_branch) {
+  Request request;
+  request.version = std::move(version);
+  request.is_branch = is_branch;
+  return request;
+}
+
 HostFacts Host(std::string_view os_release, const std::vector<uint16_t>& gpus) {
   HostFacts facts;
   facts.distribution = ParseDistribution(os_release);
@@ -215,6 +222,40 @@ TEST(ChoiceTest, TellsWhatThereIsWhereNothingFits) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("535 (both kinds)")));
   EXPECT_THAT(Choose(Host("ID=alpine\nPRETTY_NAME=Alpine\n", {kA100}), {}),
               StatusIs(StatusCode::kUnimplemented, HasSubstr("--source FILE.run")));
+}
+
+TEST(ChoiceTest, TellsWhichLimitKeepsABranchFromFitting) {
+  Request request;
+  request.generation = Generation::kFermi;
+  EXPECT_THAT(Choose(Debian12({}), request),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("(GPUs: fermi, up to branch 390); there are: distribution: ")));
+  request = Asking("999", true);
+  request.kind = ModuleKind::kOpen;
+  EXPECT_THAT(Choose(Debian12({kA100}), request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("; branch 999; open modules)")));
+}
+
+TEST(VersionTest, IsRefusedByTheFlagThatNamedIt) {
+  const auto refused = [](const std::string& version, bool is_branch, std::string_view why) {
+    EXPECT_THAT(ParseVersion(Asking(version, is_branch)),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(why))));
+  };
+  refused("abc", true, "--branch: \"abc\" is no branch: one number, as 580");
+  refused("-5", true, "--branch: \"-5\"");
+  refused("580.95.05", true, "a whole version is asked for by --version");
+  refused("abc", false, "--version: \"abc\" is no version of the driver, as 580.95.05");
+  refused("580.", false, "--version: \"580.\"");
+  refused("580.95.05.07", false, "--version: ");
+  EXPECT_OK(ParseVersion(Asking("580", true)));
+  EXPECT_OK(ParseVersion(Asking("580.95.05", false)));
+}
+
+TEST(VersionTest, ABranchThatIsTooOldIsToldAsOne) {
+  Request request = Asking("470", true);
+  request.cuda = "12.4";
+  EXPECT_THAT(Choose(Ubuntu24({kA100}), request),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--branch: 470 is older than")));
 }
 
 TEST(ChoiceTest, RefusesAFileForAnotherArchitecture) {

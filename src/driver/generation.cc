@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/strings.h"
+
 namespace kgpu::driver {
 namespace {
 
@@ -95,10 +97,21 @@ std::string_view ToString(Generation generation) {
   return name == kNames.end() ? "unknown" : name->text;
 }
 
-std::optional<Generation> ParseGeneration(std::string_view text) {
+std::vector<std::string> GenerationNames() {
+  std::vector<std::string> names;
+  for (const Name& name : kNames) {
+    if (name.generation != Generation::kUnknown) {
+      names.emplace_back(name.text);
+    }
+  }
+  return names;
+}
+
+StatusOr<Generation> ParseGeneration(std::string_view text) {
   const auto* name = std::ranges::find(kNames, text, &Name::text);
   if (name == kNames.end() || name->generation == Generation::kUnknown) {
-    return std::nullopt;
+    return InvalidArgument("--gpu: \"{}\" is no generation: {}", Printable(text, 40),
+                           Join(GenerationNames(), ", "));
   }
   return name->generation;
 }

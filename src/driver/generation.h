@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
 
 namespace kgpu::driver {
 
@@ -24,7 +27,10 @@ enum class Generation : uint8_t {
   kRubin,
 };
 std::string_view ToString(Generation generation);  // "kepler", …, "unknown"
-std::optional<Generation> ParseGeneration(std::string_view text);
+// --gpu. Errors: InvalidArgument.
+StatusOr<Generation> ParseGeneration(std::string_view text);
+// What that takes, the oldest first.
+std::vector<std::string> GenerationNames();
 
 // kUnknown for ids of no range: older than Fermi, or newer than this table.
 Generation GenerationOf(uint16_t device_id);

@@ -1,9 +1,14 @@
 #include "src/driver/generation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
 
 namespace kgpu::driver {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(GenerationTest, FollowsFromThePciId) {
   const struct {
@@ -39,9 +44,12 @@ TEST(GenerationTest, FollowsFromThePciId) {
 }
 
 TEST(GenerationTest, IsReadByItsName) {
-  EXPECT_EQ(ParseGeneration("ada"), Generation::kAda);
-  EXPECT_EQ(ParseGeneration("unknown"), std::nullopt);
-  EXPECT_EQ(ParseGeneration("Ada"), std::nullopt);
+  EXPECT_THAT(ParseGeneration("ada"), IsOkAndHolds(Generation::kAda));
+  for (const char* text : {"unknown", "Ada", "A100", ""}) {
+    EXPECT_THAT(ParseGeneration(text), StatusIs(StatusCode::kInvalidArgument,
+                                                HasSubstr("--gpu: \"" + std::string(text) +
+                                                          "\" is no generation: fermi, kepler, ")));
+  }
   EXPECT_EQ(ToString(Generation::kBlackwell), "blackwell");
 }
 

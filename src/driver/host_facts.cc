@@ -83,7 +83,10 @@ StatusOr<Distribution> ReadDistribution(const sys::Root& host) {
     text = host.ReadFile("usr/lib/os-release");
   }
   if (!text.ok()) {
-    return Annotate(text.status(), "which distribution this is can not be told");
+    return FailedPrecondition(
+        "{}: which distribution this is can not be told: --host-root names the root of a whole "
+        "system",
+        Message(text.status()));
   }
   Distribution distribution = ParseDistribution(*text);
   if (distribution.immutable == Immutable::kNone && host.Exists("run/ostree-booted")) {
@@ -93,7 +96,8 @@ StatusOr<Distribution> ReadDistribution(const sys::Root& host) {
 }
 
 StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
-                            const std::string& wanted) {
+                            const FactsOptions& options) {
+  const std::string& wanted = options.kernel;
   Kernel kernel;
   for (const std::string& name : host.ListDir("lib/modules").value_or(std::vector<std::string>())) {
     if (!name.empty() && name.front() >= '0' && name.front() <= '9') {
@@ -112,11 +116,14 @@ StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
     kernel.release = running;
   } else if (!kernel.installed.empty()) {
     kernel.release = kernel.installed.back();
+  } else if (!options.needs_kernel) {
+    kernel.release = running;
   } else {
-    return NotFound("{}: no kernel is installed there: name the one it will have with --kernel",
-                    host.At("lib/modules"));
+    return FailedPrecondition(
+        "{}: no kernel is installed there: name the one it will have with --kernel",
+        host.At("lib/modules"));
   }
-  kernel.is_running = kernel.release == running;
+  kernel.is_running = !running.empty() && kernel.release == running;
   kernel.flavour = FlavourOf(kernel.release);
   kernel.has_headers = host.Exists(fmt::format("lib/modules/{}/build/Makefile", kernel.release));
   return kernel;
@@ -258,7 +265,7 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
   ASSIGN_OR_RETURN(facts.distribution, ReadDistribution(host));
   facts.doctor = doctor::GatherFacts(root, runner, clock);
   facts.problems = facts.doctor.unseen;
-  StatusOr<Kernel> kernel = ReadKernel(host, facts.doctor.kernel.release, options.kernel);
+  StatusOr<Kernel> kernel = ReadKernel(host, facts.doctor.kernel.release, options);
   if (kernel.ok()) {
     facts.kernel = *std::move(kernel);
   } else if (facts.distribution.immutable == Immutable::kNone) {
@@ -269,7 +276,11 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
     facts.gpus.push_back({gpu.pci.device_id, GenerationOf(gpu.pci.device_id)});
   }
   if (!options.file.empty()) {
-    ASSIGN_OR_RETURN(facts.file, ReadDriverFile(host, options.file));
+    StatusOr<DriverFile> file = ReadDriverFile(host, options.file);
+    if (!file.ok()) {
+      return Annotate(file.status(), "--source");
+    }
+    facts.file = *std::move(file);
   }
   facts.nvswitches = static_cast<unsigned>(facts.doctor.pci.nvswitches.size());
   ReadTools(host, facts);

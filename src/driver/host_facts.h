@@ -116,13 +116,14 @@ struct HostFacts {
 StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path);
 
 struct FactsOptions {
-  std::string kernel;  // --kernel; empty: the running one, or the one installed
-  std::string file;    // --source FILE, as the host names it; empty: none
+  std::string kernel;        // --kernel; empty: the running one, or the one installed
+  std::string file;          // --source FILE, as the host names it; empty: none
+  bool needs_kernel = true;  // false: the running one will do, though no file of it is here
 };
 
 // Reads the host and asks rpm, where that is its database, and systemd which units run. What can
-// not be found out is in `problems`. Errors: NotFound (no os-release, no kernel, no such file),
-// InvalidArgument (a file that is no installer).
+// not be found out is in `problems`. Errors: FailedPrecondition (no os-release, no kernel),
+// NotFound (no such file), InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
                                     const Clock& clock, const FactsOptions& options);
 

@@ -127,33 +127,31 @@ Status TakeCuda(const std::string& text, Needs& needs) {
   return OkStatus();
 }
 
-Status TakeVersion(const std::string& text, Needs& needs) {
+Status TakeVersion(const Request& request, Needs& needs) {
+  const std::string& text = request.version;
   if (text.empty()) {
     return OkStatus();
   }
-  const auto parsed = cuda::DriverVersion::Parse(text);
-  if (!parsed.ok()) {
-    return Annotate(parsed.status(), "--version");
-  }
-  needs.branch = parsed->branch();
+  const std::string_view flag = request.is_branch ? "--branch" : "--version";
+  ASSIGN_OR_RETURN(const cuda::DriverVersion parsed, ParseVersion(request));
+  needs.branch = parsed.branch();
   if (needs.last_branch != 0 && *needs.branch > needs.last_branch) {
-    return FailedPrecondition(
-        "--version: {} is past branch {}, the last that knows these GPUs ({})", text,
-        needs.last_branch, needs.Names());
+    return FailedPrecondition("{}: {} is past branch {}, the last that knows these GPUs ({})", flag,
+                              text, needs.last_branch, needs.Names());
   }
   if (*needs.branch < needs.first_branch) {
-    return FailedPrecondition("--version: these GPUs ({}) need branch {} or newer", needs.Names(),
+    return FailedPrecondition("{}: these GPUs ({}) need branch {} or newer", flag, needs.Names(),
                               needs.first_branch);
   }
   const bool is_whole = text.find('.') != std::string::npos;
   if (needs.least &&
-      (*needs.branch < needs.least->branch() || (is_whole && *parsed < *needs.least))) {
+      (*needs.branch < needs.least->branch() || (is_whole && parsed < *needs.least))) {
     return InvalidArgument(
-        "--version: {} is older than {}, the least for these GPUs and the CUDA "
+        "{}: {} is older than {}, the least for these GPUs and the CUDA "
         "asked for",
-        text, needs.least->str());
+        flag, text, needs.least->str());
   }
-  needs.why.push_back(fmt::format("version {} is asked for", text));
+  needs.why.push_back(fmt::format("{} {} is asked for", flag.substr(2), text));
   return OkStatus();
 }
 
@@ -194,7 +192,7 @@ StatusOr<Needs> NeedsOf(const HostFacts& facts, const Request& request) {
   if (!request.generation) {
     TakeBoards(facts, needs);
   }
-  RETURN_IF_ERROR(TakeVersion(request.version, needs));
+  RETURN_IF_ERROR(TakeVersion(request, needs));
   RETURN_IF_ERROR(CheckKind(request.kind, needs));
   return needs;
 }

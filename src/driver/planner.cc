@@ -109,6 +109,10 @@ void DropHeaders(Plan& plan) {
 }  // namespace
 
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
+  if (!request.toolkit_image.empty() && facts.distribution.immutable != Immutable::kRhcos) {
+    return InvalidArgument("--driver-toolkit: is of RHCOS, this is {}: leave it out",
+                           facts.distribution.name);
+  }
   if (facts.distribution.immutable != Immutable::kNone) {
     return PlanImage(facts, request);
   }

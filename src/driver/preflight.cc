@@ -46,7 +46,12 @@ void CheckExisting(const HostFacts& facts, const Plan& plan, std::vector<Finding
                              facts.existing_version),
          .mend = "remove the packages, or plan with --source distribution or nvidia"});
   }
-  if (facts.existing == Existing::kOther) {
+}
+
+// Where nothing more has to be said of it.
+void CheckUnowned(const HostFacts& facts, std::vector<Finding>& findings) {
+  const bool is_told = std::ranges::find(findings, "other-driver", &Finding::id) != findings.end();
+  if (facts.existing == Existing::kOther && !is_told) {
     findings.push_back({.id = "other-driver",
                         .is_blocker = false,
                         .text = fmt::format("parts of driver {} are here, and no package or "
@@ -218,6 +223,7 @@ std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan, bool g
     CheckWayBack(facts, plan, findings);
     CheckUnfinished(facts, plan, findings);
   }
+  CheckUnowned(facts, findings);
   CheckHeld(facts, findings);
   CheckUsers(facts, plan, findings);
   CheckKernel(facts, findings);

@@ -312,11 +312,6 @@ std::vector<std::string> AptCommand(const std::string& apt, const std::string& s
 void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
               const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
   const std::string apt = facts.Program("apt-get");
-  if (apt.empty()) {
-    findings.push_back(
-        {.id = "package-manager", .text = "apt-get is not on this host", .mend = "install apt"});
-    return;
-  }
   const auto scratch = Scratch::Make(host);
   std::string written = scratch.ok() ? "" : std::string(Message(scratch.status()));
   if (scratch.ok()) {
@@ -360,9 +355,6 @@ void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::s
 void CheckDnf(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
               const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
   const std::string dnf = facts.Program("dnf");
-  if (dnf.empty()) {
-    return;
-  }
   CheckKeptByDnf(dnf, facts, plan, host, runner, findings);
   if (names.empty()) {
     return;
@@ -381,9 +373,6 @@ void CheckZypper(const HostFacts& facts, const Plan& plan, const std::vector<std
                  const sys::Root& host, sys::ProgramRunner& runner,
                  std::vector<Finding>& findings) {
   const std::string zypper = facts.Program("zypper");
-  if (zypper.empty()) {
-    return;
-  }
   CheckKept({zypper, "--non-interactive", "download", "--dry-run"}, KeptPackages(facts, plan, '='),
             host, runner, findings);
   if (names.empty()) {
@@ -393,6 +382,31 @@ void CheckZypper(const HostFacts& facts, const Plan& plan, const std::vector<std
                                    "--auto-agree-with-licenses"};
   argv.insert(argv.end(), names.begin(), names.end());
   NoteUnresolved(Join(names, ", "), Try(argv, host, runner, findings), findings);
+}
+
+// What a family's plans install packages with; empty: they have none.
+std::string_view ManagerOf(Family family) {
+  switch (family) {
+    case Family::kDebian:
+    case Family::kUbuntu:
+      return "apt-get";
+    case Family::kRhel:
+    case Family::kFedora:
+    case Family::kAmazon:
+      return "dnf";
+    case Family::kSuse:
+      return "zypper";
+    case Family::kOther:
+      break;
+  }
+  return "";
+}
+
+bool HasPackages(const Plan& plan) {
+  return std::ranges::any_of(plan.steps, [](const Step& step) {
+    return std::holds_alternative<InstallPackages>(step.deed) ||
+           std::holds_alternative<RemovePackages>(step.deed);
+  });
 }
 
 // Modules of another version that DKMS would build again with every kernel, and that could win.
@@ -426,6 +440,13 @@ std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, con
                                    sys::ProgramRunner& runner) {
   std::vector<Finding> findings;
   CheckDkms(facts, plan, host, runner, findings);
+  const std::string_view manager = ManagerOf(facts.distribution.family);
+  if (HasPackages(plan) && !manager.empty() && facts.Program(manager).empty()) {
+    findings.push_back({.id = "package-manager",
+                        .text = fmt::format("{} is not on this host", manager),
+                        .mend = "install it; --host-root names the root of a whole system"});
+    return findings;
+  }
   const Asked asked = PackagesToAsk(facts, plan);
   if (!asked.is_all) {
     findings.push_back(

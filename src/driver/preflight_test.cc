@@ -77,6 +77,38 @@ TEST(CheckFactsTest, RefusesPackagesOverAnInstallersDriver) {
   EXPECT_THAT(CheckFacts(facts, {}, true), IsEmpty()) << "it is given up";
 }
 
+TEST(CheckFactsTest, TellsOnceOfADriverThatNobodyOwns) {
+  HostFacts facts;
+  facts.existing = Existing::kOther;
+  facts.existing_version = "535.104.05";
+  facts.doctor.driver.module_version = "535.104.05";
+  facts.doctor.driver.library_versions = {"535.104.05"};
+  Plan plan;
+  plan.version = "580";
+  EXPECT_THAT(CheckFacts(facts, plan), ElementsAre(AllOf(Field(&Finding::id, "other-driver"),
+                                                         Field(&Finding::is_blocker, true))));
+  EXPECT_THAT(
+      CheckFacts(facts, plan, true),
+      ElementsAre(AllOf(Field(&Finding::id, "other-driver"), Field(&Finding::is_blocker, false))));
+}
+
+TEST(CheckPackagesTest, RefusesAHostWithoutWhatThePlanInstallsWith) {
+  for (const auto& [family, program] :
+       {std::pair{Family::kUbuntu, "apt-get"}, {Family::kRhel, "dnf"}, {Family::kSuse, "zypper"}}) {
+    HostFacts facts;
+    facts.distribution.family = family;
+    ScriptedRunner runner;
+    const TempDir dir;
+    const auto root = sys::Root::Open(dir.path());
+    ASSERT_OK(root);
+    EXPECT_THAT(
+        CheckPackages(facts, InstallOf("driver"), *root, runner),
+        ElementsAre(AllOf(Field(&Finding::id, "package-manager"), Field(&Finding::is_blocker, true),
+                          Field(&Finding::text, HasSubstr(program)))));
+    EXPECT_THAT(CheckPackages(facts, {}, *root, runner), IsEmpty()) << "it installs none";
+  }
+}
+
 TEST(CheckFactsTest, LetsPackagesGiveWayThatAreKept) {
   HostFacts facts;
   facts.existing = Existing::kPackages;

@@ -57,7 +57,8 @@ std::string ArchOf(std::string_view text) {
 
 StatusOr<DriverFile> ParseRun(std::string_view path, std::string_view name, std::string_view head) {
   if (!head.starts_with("#!")) {
-    return InvalidArgument("{}: no installer: it does not begin as a script: load it again", path);
+    return InvalidArgument("{}: no installer: it does not begin as a script: download it again",
+                           path);
   }
   DriverFile file;
   file.path = path;
@@ -85,7 +86,7 @@ StatusOr<DriverFile> ParseRepository(std::string_view path, std::string_view nam
   constexpr std::string_view kArchive = "!<arch>\n";
   constexpr std::string_view kRpm = "\xed\xab\xee\xdb";
   if (!head.starts_with(is_deb ? kArchive : kRpm)) {
-    return InvalidArgument("{}: no package of this kind: load it again", path);
+    return InvalidArgument("{}: no package of this kind: download it again", path);
   }
   DriverFile file;
   file.kind = is_deb ? FileKind::kLocalDeb : FileKind::kLocalRpm;

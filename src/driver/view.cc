@@ -232,7 +232,7 @@ json::object PlanJson(const Plan& plan) {
 std::string FindingsText(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
-    fmt::format_to(std::back_inserter(text), "{}: {}: {}\n  mend: {}\n",
+    fmt::format_to(std::back_inserter(text), "{}{}: {}: {}\n  mend: {}", text.empty() ? "" : "\n",
                    finding.is_blocker ? "refused" : "warning", finding.id, finding.text,
                    finding.mend);
   }
@@ -255,8 +255,9 @@ std::string StatusText(const HostFacts& facts) {
   std::string text;
   Line(text, "distribution", facts.distribution.name);
   Line(text, "kernel",
-       fmt::format("{}{}", facts.kernel.release,
-                   facts.kernel.is_running ? "" : " (does not run now)"));
+       fmt::format(
+           "{}{}", facts.kernel.release,
+           facts.kernel.is_running || facts.kernel.release.empty() ? "" : " (does not run now)"));
   Line(text, "headers", facts.kernel.has_headers ? "installed" : "not installed");
   Line(text, "gpus", GpusText(facts));
   Line(text, "driver", facts.existing_version);
@@ -286,21 +287,22 @@ json::object StatusJson(const HostFacts& facts) {
   }
   const auto secure_boot =
       doctor.kernel.secure_boot ? json::value(*doctor.kernel.secure_boot) : json::value();
-  return {{"distribution", View(facts.distribution.id)},
-          {"distributionVersion", View(facts.distribution.version)},
-          {"kernel", View(facts.kernel.release)},
-          {"kernelRuns", facts.kernel.is_running},
-          {"headers", facts.kernel.has_headers},
-          {"gpus", std::move(gpus)},
-          {"driver", View(facts.existing_version)},
-          {"from", View(ToText(facts.existing))},
-          {"loaded", View(doctor.driver.module_version)},
-          {"openModule", doctor.driver.is_open_module},
-          {"libraries", Texts(doctor.driver.library_versions)},
-          {"dkms", View(DkmsVersion(doctor))},
-          {"nouveauLoaded", doctor.driver.is_nouveau_loaded},
-          {"secureBoot", secure_boot},
-          {"problems", Texts(facts.problems)}};
+  return {
+      {"distribution", View(facts.distribution.id)},
+      {"distributionVersion", View(facts.distribution.version)},
+      {"kernel", View(facts.kernel.release)},
+      {"kernelRuns", facts.kernel.is_running},
+      {"headers", facts.kernel.has_headers},
+      {"gpus", std::move(gpus)},
+      {"driver", View(facts.existing_version)},
+      {"from", View(facts.existing == Existing::kRunFile ? "installer" : ToText(facts.existing))},
+      {"loaded", View(doctor.driver.module_version)},
+      {"openModule", doctor.driver.is_open_module},
+      {"libraries", Texts(doctor.driver.library_versions)},
+      {"dkms", View(DkmsVersion(doctor))},
+      {"nouveauLoaded", doctor.driver.is_nouveau_loaded},
+      {"secureBoot", secure_boot},
+      {"problems", Texts(facts.problems)}};
 }
 
 }  // namespace kgpu::driver

@@ -39,6 +39,9 @@ bool HasDisplay(const Plan& plan) {
 StatusOr<Demands> DemandsOf(const Request& request) {
   Demands demands;
   demands.kind = request.kind;
+  if (!request.version.empty()) {
+    RETURN_IF_ERROR(ParseVersion(request).status());
+  }
   if (!request.cuda.empty()) {
     const auto parsed = cuda::CudaVersion::Parse(request.cuda);
     if (!parsed.ok()) {

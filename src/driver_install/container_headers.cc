@@ -26,12 +26,16 @@ Status LinkOne(const sys::Root& host, const sys::Root& container, engine::Disk& 
 
 }  // namespace
 
-StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, engine::Disk& disk,
-                           const std::string& kernel) {
+bool CanLinkHeaders(const sys::Root& host, const sys::Root& container, const std::string& kernel) {
   const std::string build = fmt::format("/lib/modules/{}/build", kernel);
   const auto link = container.ReadLink(build);
   const bool is_linked = link.ok() && link->starts_with(host.path() + "/");
-  if (!host.Exists(build + "/Makefile") || (container.LinkStat(build).ok() && !is_linked)) {
+  return host.Exists(build + "/Makefile") && (is_linked || !container.LinkStat(build).ok());
+}
+
+StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, engine::Disk& disk,
+                           const std::string& kernel) {
+  if (!CanLinkHeaders(host, container, kernel)) {
     return false;
   }
   // Headers name other folders beside them by whole paths: those of Debian two.
@@ -44,7 +48,7 @@ StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, en
       }
     }
   }
-  RETURN_IF_ERROR(LinkOne(host, container, disk, build));
+  RETURN_IF_ERROR(LinkOne(host, container, disk, fmt::format("/lib/modules/{}/build", kernel)));
   return true;
 }
 

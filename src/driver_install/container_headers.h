@@ -10,6 +10,9 @@
 
 namespace kgpu::driver_install {
 
+// Whether LinkHeaders would give true. Changes nothing.
+bool CanLinkHeaders(const sys::Root& host, const sys::Root& container, const std::string& kernel);
+
 // Whether `container`, whose files `disk` changes, has the headers of `kernel` by links to those of
 // `host`. False where the host has none, or the container has its own. Made once; what is there
 // stays.

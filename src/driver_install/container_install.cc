@@ -72,6 +72,7 @@ class Installing {
       : wish_(wish), hands_(hands), host_(hands.host.host) {}
 
   StatusOr<ContainerOutcome> Run();
+  StatusOr<std::optional<ContainerOutcome>> Look();
 
  private:
   StatusOr<bool> HasOwnDriver();
@@ -279,6 +280,23 @@ StatusOr<ContainerOutcome> Installing::Run() {
   return std::move(outcome_);
 }
 
+StatusOr<std::optional<ContainerOutcome>> Installing::Look() {
+  ASSIGN_OR_RETURN(const bool has_own, HasOwnDriver());
+  if (has_own) {
+    outcome_.result = ContainerResult::kHostHasOwn;
+    return std::optional(std::move(outcome_));
+  }
+  RETURN_IF_ERROR(CheckLoaded());
+  for (const std::string& folder : {folder_, staging_}) {
+    if (const std::optional<Stamp> stamp = FindWhole(folder)) {
+      outcome_.result = ContainerResult::kWasThere;
+      outcome_.version = stamp->version;
+      return std::optional(std::move(outcome_));
+    }
+  }
+  return std::optional<ContainerOutcome>();
+}
+
 }  // namespace
 
 std::string PrintStamp(const Stamp& stamp) {
@@ -312,6 +330,12 @@ StatusOr<ContainerOutcome> InstallFromContainer(const ContainerWish& wish,
                                                 const ContainerHands& hands) {
   Installing installing(wish, hands);
   return installing.Run();
+}
+
+StatusOr<std::optional<ContainerOutcome>> LookFromContainer(const ContainerWish& wish,
+                                                            const ContainerHands& hands) {
+  Installing installing(wish, hands);
+  return installing.Look();
 }
 
 }  // namespace kgpu::driver_install

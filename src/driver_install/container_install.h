@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,5 +75,10 @@ struct ContainerOutcome {
 // not bring, something that the installation lacks), and those of `install`.
 StatusOr<ContainerOutcome> InstallFromContainer(const ContainerWish& wish,
                                                 const ContainerHands& hands);
+
+// Whether InstallFromContainer would build nothing: kHostHasOwn or kWasThere, or nothing where it
+// would build. Changes nothing. Errors: as there.
+StatusOr<std::optional<ContainerOutcome>> LookFromContainer(const ContainerWish& wish,
+                                                            const ContainerHands& hands);
 
 }  // namespace kgpu::driver_install

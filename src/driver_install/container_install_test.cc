@@ -98,6 +98,26 @@ TEST(ContainerInstallTest, ASecondRunChangesNothing) {
   EXPECT_EQ(world.Tree(), before);
 }
 
+TEST(ContainerInstallTest, ALookTellsWhetherItWouldBuildAndChangesNothing) {
+  const ContainerWorld world;
+  const auto before = world.Tree();
+  ContainerRun first(world);
+  const auto anew = first.Look();
+  ASSERT_OK(anew);
+  EXPECT_FALSE(anew->has_value());
+  EXPECT_EQ(world.Tree(), before);
+  ASSERT_OK(first.Go());
+  const auto after = world.Tree();
+
+  const auto found = ContainerRun(world).Look();
+
+  ASSERT_OK(found);
+  ASSERT_TRUE(found->has_value());
+  EXPECT_EQ((*found)->result, ContainerResult::kWasThere);
+  EXPECT_EQ((*found)->version, "535.309.01");
+  EXPECT_EQ(world.Tree(), after);
+}
+
 TEST(ContainerInstallTest, AfterARestartOfTheHostModulesAreLoadedAgainAndNothingIsBuilt) {
   const ContainerWorld world;
   ASSERT_OK(ContainerRun(world).Go());

@@ -288,6 +288,15 @@ class ContainerRun {
         {host, world_.container(), trees_, install, is_running_system_});
   }
 
+  StatusOr<std::optional<ContainerOutcome>> Look() {
+    const auto install = [] { return Internal("a look installs nothing"); };
+    const auto verify = [this](const driver::Verify&) { return seen_; };
+    const Hands host{world_.host(), disk_, runner_, nullptr, clock_, progress_, verify};
+    return LookFromContainer(
+        {.kernel = kOldKernel, .config = "a", .driver_dir = "/run/nvidia/driver"},
+        {host, world_.container(), trees_, install, is_running_system_});
+  }
+
   Fate& fate() { return fate_; }
   ContainerRunner& runner() { return runner_; }
   int builds() const { return builds_; }

@@ -37,9 +37,12 @@ std::string DriverRoot::EnginePath(const sys::Root& root, std::string_view path)
 
 StatusOr<DriverRoot> OpenDriverRoot(const std::string& host_root, const std::string& driver_root,
                                     const std::string& engine_root) {
-  for (const std::string* given : {&host_root, &driver_root, &engine_root}) {
+  for (const auto& [flag, given] : {std::pair{"--host-root", &host_root},
+                                    {"--driver-root", &driver_root},
+                                    {"--engine-root", &engine_root}}) {
     if (!given->empty() && !given->starts_with('/')) {
-      return InvalidArgument("root \"{}\" is not an absolute path", *given);
+      return InvalidArgument("{}: \"{}\" is not an absolute path: write it from / on", flag,
+                             *given);
     }
   }
   auto host = sys::Root::Open(host_root.empty() ? "/" : host_root);

@@ -303,6 +303,45 @@ TEST_F(DriverTest, TheInstallersDriverGivesWayOnlyWhenItIsGivenUp) {
   EXPECT_EQ(Tree(), before);
 }
 
+TEST_F(DriverTest, ABadFlagIsNamedWithWhatWouldDo) {
+  dir_.WriteFile("text.run", "no script\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wishes = {
+      {{"--branch", "abc"}, "--branch: \"abc\" is no branch: one number, as 580"},
+      {{"--version", "abc"}, "--version: \"abc\" is no version of the driver, as 580.95.05"},
+      {{"--cuda", "-1"}, "--cuda: \"-1\" is no version"},
+      {{"--gpu", "A100"}, "--gpu: \"A100\" is no generation: fermi, kepler, "},
+      {{"--source", "/text.run"}, "--source: /text.run: no installer"},
+      {{"--driver-toolkit", "image"}, "--driver-toolkit: is of RHCOS"}};
+  for (const auto& [flags, reason] : wishes) {
+    const Result result = Kgpu("plan", flags);
+    EXPECT_EQ(result.code, 2) << reason;
+    EXPECT_THAT(result.err, HasSubstr(reason));
+  }
+  const Result gone = Kgpu("plan", {"--source", "/gone.run"});
+  EXPECT_EQ(gone.code, 3);
+  EXPECT_THAT(gone.err, HasSubstr("--source: open " + dir_.At("gone.run")));
+  EXPECT_EQ(Kgpu("verify", {"--branch", "abc"}).code, 2);
+  EXPECT_EQ(Kgpu("verify", {"--version", "abc"}).code, 2);
+  const Result relative = RunProgram({"kgpu", "driver", "status", "--host-root", "mnt"});
+  EXPECT_EQ(relative.code, 2);
+  EXPECT_THAT(relative.err, HasSubstr("--host-root: \"mnt\" is not an absolute path"));
+}
+
+// No kernel is there for a plan, and none is needed to tell of a driver.
+TEST_F(DriverTest, StatusWantsNoKernel) {
+  fs::remove_all(dir_.At("lib/modules"));
+  EXPECT_EQ(Kgpu("status").code, 3);
+  dir_.WriteFile("usr/lib/x86_64-linux-gnu/libcuda.so.550.1.2", "");
+  const Result status = Kgpu("status", {"--output", "json"});
+  EXPECT_EQ(status.code, 0) << status.err;
+  const auto json = doc::Parse(status.out, doc::Format::kJson, "status");
+  ASSERT_OK(json);
+  EXPECT_EQ(json->at("driver"), "550.1.2");
+  const Result plan = Kgpu("plan", {"--offline", "--gpu", "turing"});
+  EXPECT_EQ(plan.code, 6) << plan.err;
+  EXPECT_THAT(plan.err, HasSubstr("--kernel"));
+}
+
 TEST_F(DriverTest, HasNothingToTakeBackOnAFreshHost) {
   EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 3);
   EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 3);
@@ -345,6 +384,25 @@ class DriverContainerTest : public ::testing::Test {
 
   TempDir dir_;
 };
+
+// Neither a lock nor a folder is left by it.
+TEST_F(DriverContainerTest, ADryRunTellsThePlanAndTouchesNothing) {
+  fs::remove(dir_.At("container/var/lib/kgpu/driver.json"));
+  fs::remove(dir_.At("host/var/lib/kgpu"));
+  dir_.WriteFile("container/etc/apt/sources.list", "deb http://mirror.example/debian b main\n");
+  const Result plan = Install({"--dry-run", "--offline", "--gpu", "ampere"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("# driver 535, proprietary modules, for kernel 6.1.0-56-amd64"));
+  EXPECT_FALSE(fs::exists(dir_.At("host/var/lib/kgpu")));
+
+  dir_.WriteFile("host/usr/lib/x86_64-linux-gnu/libcuda.so.550.1.2", "");
+  const Result own = Install({"--dry-run", "--output", "json"});
+  EXPECT_EQ(own.code, 0) << own.err;
+  const auto json = doc::Parse(own.out, doc::Format::kJson, "install");
+  ASSERT_OK(json);
+  EXPECT_EQ(json->at("result"), "host-has-own");
+  EXPECT_EQ(json->at("waitsFor"), "");
+}
 
 // tests/driver/container.sh shows a real one.
 TEST_F(DriverContainerTest, NothingIsPutInPlaceOfModulesThatCanNotBeAsked) {
@@ -406,8 +464,12 @@ TEST_F(DriverContainerTest, InstallersThatLoadTheModulesWhileTheyBuildAreRefused
 
 TEST_F(DriverContainerTest, FlagsThatDoNotGoTogetherAreToldAtOnce) {
   EXPECT_EQ(Install({"--kernel", "6.1"}).code, 2);
-  EXPECT_EQ(Install({"--dry-run"}).code, 2);
   EXPECT_EQ(Install({"--keep"}).code, 2);
+  EXPECT_EQ(Install({"--trust-key"}).code, 2);
+  EXPECT_THAT(RunProgram({"kgpu", "driver", "install", "--container", "--host-root",
+                          dir_.At("host"), "--container-root", "c", "--dry-run"})
+                  .err,
+              HasSubstr("--container-root: \"c\" is not an absolute path"));
   EXPECT_EQ(Install({"--display"}).code, 2);
   EXPECT_EQ(RunProgram({"kgpu", "driver", "install", "--container", "--yes"}).code, 2);
 }

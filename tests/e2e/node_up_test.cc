@@ -16,6 +16,24 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::string_view kWaitsForKey = R"({"format": 1, "phase": "installing",
+  "began": 1700000000, "failure": "", "steps": [
+    {"state": "doing", "wasDone": false, "note": "", "file":
+       {"kind": "absent", "backup": "", "target": "", "mode": 420, "uid": 0, "gid": 0}, "folders": [],
+     "packagesBefore": {}, "came": {}, "replaced": {}, "units": [], "enabled": [], "modules": [],
+     "bootId": ""},
+    {"state": "pending", "wasDone": false, "note": "", "file":
+       {"kind": "absent", "backup": "", "target": "", "mode": 420, "uid": 0, "gid": 0}, "folders": [],
+     "packagesBefore": {}, "came": {}, "replaced": {}, "units": [], "enabled": [], "modules": [],
+     "bootId": ""}],
+  "plan": {"version": "535", "module": "open", "source": "distribution", "kernel": "6.1.0-56-amd64",
+    "why": [], "notes": [], "steps": [
+      {"id": "enrol-key", "title": "enrol", "source": "page", "deed": "ask-person",
+       "of": {"text": "enrol the key.", "key": "/var/lib/dkms-mok.pub"}},
+      {"id": "one", "title": "write a file", "source": "page", "deed": "write-file",
+       "of": {"path": "/etc/one", "text": "ours\n", "mode": 420}}]}})";
 
 class NodeUpTest : public ::testing::Test {
  protected:
@@ -93,6 +111,77 @@ TEST_F(NodeUpTest, ADriverThatIsNotWhatIsAskedForIsNotReady) {
   EXPECT_THAT(up.out, ContainsRegex("driver +failed"));
   EXPECT_FALSE(std::filesystem::exists(host.dir().At("host/var/lib/kgpu/node/record.json")))
       << "it did nothing, and down has nothing to undo";
+}
+
+// Though the driver is there, and its flags would not be looked at before another host.
+TEST_F(NodeUpTest, ABadFlagEndsItBeforeAnythingIsAskedOrBegun) {
+  const SimHost host("4xT4");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wishes = {
+      {{"--branch", "abc"}, "--branch: \"abc\""},
+      {{"--gpu", "A100"}, "--gpu: \"A100\""},
+      {{"--source", "internet"}, "--source: \"internet\""},
+      {{"--cuda", "twelve"}, "--cuda: \"twelve\""},
+      {{"--accept-env", "maybe"}, "--accept-env: \"maybe\" must be yes or no"},
+      {{"--resume", "--trust-key"}, "--trust-key"}};
+  for (const auto& [flags, reason] : wishes) {
+    std::vector<std::string> words = {"up", "--dry-run"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const Result up = Node(host, words);
+    EXPECT_EQ(up.code, 2) << reason;
+    EXPECT_THAT(up.err, HasSubstr(reason));
+    EXPECT_EQ(up.out, "");
+  }
+  const Result relative = RunProgram({"kgpu", "node", "down", "--host-root", "mnt", "--yes"});
+  EXPECT_EQ(relative.code, 2);
+  EXPECT_THAT(relative.err, HasSubstr("--host-root: \"mnt\""));
+}
+
+TEST_F(NodeUpTest, WhatSpeaksAgainstADriverFailsTheDryRunToo) {
+  const SimHost host("4xT4");
+  host.dir().MakeDir("host/lib/modules/6.1.0-56-amd64");
+  const Result up = Node(host, {"up", "--dry-run", "--offline", "--cuda", "12.9", "--skip",
+                                "host,engine,agent,validate"});
+  EXPECT_EQ(up.code, 1);
+  EXPECT_THAT(up.out, ContainsRegex("driver +failed +kgpu driver plan .*: refused: other-driver: "
+                                    ".*; mend: take it off first"));
+}
+
+TEST_F(NodeUpTest, WhatIsAskedOfItsOutputIsNotAskedOfTheStages) {
+  const SimHost host("4xT4");
+  const Result up =
+      RunProgram({"/usr/bin/env", "KGPU_OUTPUT=yaml", ProgramPath("kgpu"), "node", "up",
+                  "--dry-run", "--skip", "driver,agent,validate", "--host-root", host.path()});
+  EXPECT_THAT(up.out, HasSubstr("text: \"error engine-missing: No container engine"));
+}
+
+TEST_F(NodeUpTest, NobodyIsAskedWhereNothingIsToBeTakenBack) {
+  const SimHost host("4xT4");
+  const Result down = Node(host, {"down"});
+  EXPECT_EQ(down.code, 0) << down.err;
+  EXPECT_EQ(down.out, "nothing to do\n");
+}
+
+// A driver that waits for its key to be enrolled, as an earlier run left it. The word of a person
+// reaches the driver's stage.
+TEST(NodeUpFolderTest, ATrustedKeyIsToldToTheDriver) {
+  const TempDir dir;
+  dir.WriteFile("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n");
+  dir.WriteFile("sys/firmware/efi/mok-variables/MokListRT", "others");
+  dir.WriteFile("var/lib/dkms-mok.pub", "our key");
+  dir.WriteFile("var/lib/kgpu/driver.json", kWaitsForKey);
+  std::vector<std::string> words = {"kgpu",        "node",    "up",
+                                    "--yes",       "--skip",  "host,engine,agent,validate",
+                                    "--host-root", dir.path()};
+  const Result waits = RunProgram(words);
+  EXPECT_EQ(waits.code, 8) << waits.out << waits.err;
+  EXPECT_THAT(waits.out, ContainsRegex("driver +waits +enrol the key.*--trust-key"));
+  EXPECT_FALSE(std::filesystem::exists(dir.At("etc/one")));
+
+  words.emplace_back("--trust-key");
+  const Result up = RunProgram(words);
+
+  EXPECT_EQ(dir.ReadFile("etc/one"), "ours\n") << up.out << up.err;
+  EXPECT_THAT(up.out, Not(HasSubstr("waits")));
 }
 
 TEST_F(NodeUpTest, WithoutATerminalItWantsYes) {
