@@ -261,6 +261,10 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
     return Unavailable("another kgpu put driver {} in place of {} meanwhile: look, and call again",
                        journal.plan.version, asked.plan.version);
   }
+  if (only_last && journal.phase == Phase::kInstalled && asked.phase != Phase::kInstalled) {
+    return FailedPrecondition("driver {} was installed to the end meanwhile: look, and call again",
+                              journal.plan.version);
+  }
   ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, *host));
   work.takes_all = !only_last;
   const StatusOr<Outcome> outcome = driver_install::TakeBack(work, hands);

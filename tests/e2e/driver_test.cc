@@ -16,6 +16,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
+#include "tests/e2e/terminal.h"
 
 namespace kgpu::e2e {
 namespace {
@@ -340,6 +341,36 @@ TEST_F(DriverTest, StatusWantsNoKernel) {
   const Result plan = Kgpu("plan", {"--offline", "--gpu", "turing"});
   EXPECT_EQ(plan.code, 6) << plan.err;
   EXPECT_THAT(plan.err, HasSubstr("--kernel"));
+}
+
+// What was looked at before the question is another by the time of the answer.
+TEST_F(DriverTest, WhatIsFinishedWhileAPersonIsAskedIsNotTakenBack) {
+  dir_.WriteFile("etc/one", "ours\n");
+  for (const bool has_below : {false, true}) {
+    SCOPED_TRACE(has_below);
+    WriteJournal("installed", "done", kNothingBefore);
+    const std::string below = dir_.ReadFile("var/lib/kgpu/driver.json");
+    const auto put = [&](std::string_view phase, std::string_view state) {
+      WriteJournal(phase, state, kNothingBefore);
+      std::string text = dir_.ReadFile("var/lib/kgpu/driver.json");
+      if (has_below) {
+        text.insert(1, fmt::format(R"("below": [{}], )", below));
+        dir_.WriteFile("var/lib/kgpu/driver.json", text);
+      }
+    };
+    put("installing", "doing");
+    AtTerminal person({"kgpu", "driver", "rollback", "--host-root", dir_.path()});
+    if (!person.has_terminal()) {
+      GTEST_SKIP() << "no terminal can be had here";
+    }
+    ASSERT_TRUE(person.WaitFor("[y/N]")) << person.shown();
+    put("installed", "done");
+    person.Type("y\n");
+
+    EXPECT_EQ(person.End(), 6) << person.shown();
+    EXPECT_THAT(person.shown(), HasSubstr("installed to the end"));
+    EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
+  }
 }
 
 TEST_F(DriverTest, HasNothingToTakeBackOnAFreshHost) {
