@@ -24,5 +24,4 @@ build/release/bench/doctor-bench "${1:-20}"
 build/release/bench/labels-bench "${1:-20}"
 build/release/bench/metrics-bench
 build/release/bench/validate-bench "${1:-20}"
-build/release/bench/fleet-bench
 du -bh build/release/bin/kgpu build/release/bin/kgpu-cuda build/release/bin/kgpu-probe build/release/bin/kgpu-runtime
