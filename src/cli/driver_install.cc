@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/status_macros.h"
+#include "src/base/strings.h"
 #include "src/cli/confirm.h"
 #include "src/cli/driver_container.h"
 #include "src/cli/driver_host.h"
@@ -212,6 +213,10 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   if (journal->phase == Phase::kInstalled) {
     ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, *host));
   }
+  if (gives_way && options.only_resumes) {
+    PrintNote("nothing of that was begun, and --resume only goes on: it stays as it is");
+    return ExitCode::kOk;
+  }
   return gives_way ? Begin(options, format, *host) : GoOn(*journal, options, format, *host);
 }
 
@@ -229,16 +234,21 @@ StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   return *std::move(journal);
 }
 
-// What stays below the driver that is taken back, for the question and the dry run.
+// What comes back from below the driver that is taken back, for the question and the dry run.
 std::string WhatComesBack(const Journal& journal, bool only_last) {
   if (journal.below.empty()) {
     return "";
   }
-  const std::string& last = journal.below.back().plan.version;
-  return only_last && !journal.takes_all
-             ? fmt::format(" Driver {}, which it replaced, comes back.", last)
-             : fmt::format(" Driver {}, which it replaced, comes back and is taken back as well.",
-                           last);
+  if (only_last && !journal.takes_all) {
+    return fmt::format(" Driver {}, which it replaced, comes back.",
+                       journal.below.back().plan.version);
+  }
+  std::vector<std::string> versions;
+  for (auto one = journal.below.rbegin(); one != journal.below.rend(); ++one) {
+    versions.push_back(one->plan.version);
+  }
+  return fmt::format(" What it replaced comes back and is taken back as well: {}.",
+                     Join(versions, ", then "));
 }
 
 StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {

@@ -9,6 +9,7 @@
 #include "src/base/status_macros.h"
 #include "src/base/strings.h"
 #include "src/driver/view.h"
+#include "src/driver/wish.h"
 #include "src/driver_install/journal.h"
 #include "src/driver_install/replacing.h"
 #include "src/packages/package_manager.h"
@@ -17,6 +18,20 @@ namespace kgpu::cli {
 namespace {
 
 constexpr char kWanted[] = "What is wanted";
+
+// Where kgpu has installed a driver, what is not asked for stays as it is, if that fits.
+StatusOr<driver::Plan> PlanBesideOurs(const driver::HostFacts& facts,
+                                      const driver::Request& request) {
+  if (facts.ours) {
+    auto kept = driver::PlanDriver(facts, driver::KeepWish(request, *facts.ours));
+    if (kept.ok()) {
+      kept->why.push_back(fmt::format("what is not asked for stays as it is in driver {} by kgpu",
+                                      facts.ours->version));
+      return kept;
+    }
+  }
+  return driver::PlanDriver(facts, request);
+}
 
 }  // namespace
 
@@ -118,7 +133,7 @@ StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::Dr
                                     sys::ProgramRunner& runner) {
   ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(options, root, runner));
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root.host));
-  if (journal) {
+  if (journal && journal->phase == driver_install::Phase::kInstalled) {
     facts.ours = std::move(journal->plan);
   }
   return PlanFor(std::move(facts), options, root, runner);
@@ -129,7 +144,7 @@ StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& optio
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
   DriverPlan made;
   made.facts = std::move(facts);
-  ASSIGN_OR_RETURN(made.plan, driver::PlanDriver(made.facts, request));
+  ASSIGN_OR_RETURN(made.plan, PlanBesideOurs(made.facts, request));
   made.findings = driver::CheckFacts(made.facts, made.plan, request.gives_up);
   if (!options.skips_packages) {
     if (const auto manager = packages::FindPackageManager(root.host, runner); manager.ok()) {

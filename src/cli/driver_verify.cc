@@ -94,7 +94,16 @@ StatusOr<std::string> OtherWish(const DriverOptions& options, const Journal& jou
     const auto file = driver::ReadDriverFile(host.root().host, options.source);
     file_version = file.ok() ? file->version : "";
   }
-  return driver::OtherThanAsked(request, journal.plan, file_version);
+  driver::Plan here = journal.plan;
+  if (journal.phase == driver_install::Phase::kInstalled &&
+      !(request.version.empty() && request.cuda.empty())) {
+    // Of a branch that was asked for, the version that came.
+    ASSIGN_OR_RETURN(const driver::HostFacts facts,
+                     DriverFactsOf(options, host.root(), host.runner()));
+    here.version = driver::IsVersion(facts.existing_version, here.version) ? facts.existing_version
+                                                                           : here.version;
+  }
+  return driver::OtherThanAsked(request, here, file_version);
 }
 
 Status CheckSameWish(const DriverOptions& options, const Journal& journal, DriverHost& host) {

@@ -121,7 +121,8 @@ std::string JournalText(const Journal& journal) {
   switch (journal.phase) {
     case Phase::kInstalled:
       return fmt::format(
-          "driver {} by kgpu; {}", journal.plan.version,
+          "driver {} by kgpu{}{}; {}", journal.plan.version,
+          journal.failure.empty() ? "" : ", but ", journal.failure,
           journal.below.empty()
               ? "kgpu driver remove takes it back"
               : fmt::format("kgpu driver rollback brings driver {} back, which it replaced, kgpu "

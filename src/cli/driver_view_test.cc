@@ -65,6 +65,8 @@ TEST(DriverViewTest, TellsWhatAnInstalledDriverReplaced) {
 
   EXPECT_THAT(JournalText(journal), HasSubstr("kgpu driver rollback brings driver 535 back"));
   EXPECT_EQ(JournalJson(journal)["replaced"], "535");
+  journal.failure = "not all is here again";
+  EXPECT_THAT(JournalText(journal), HasSubstr("driver 580 by kgpu, but not all is here again; "));
 }
 
 TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {

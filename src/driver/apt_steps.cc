@@ -112,6 +112,16 @@ void AddAptBranch(Planning& planning) {
   }
 }
 
+void AddOwnPreference(Planning& planning) {
+  AddStep(planning.plan, "branch", "take the driver from Debian's archive", pages::kVersionLock,
+          WriteFile{.path = std::string(kPreferencesFile),
+                    .text = "# Written by kgpu: the driver's packages come from Debian's archive.\n"
+                            "Package: *nvidia* libcuda1* libcudadebugger1 libnvcuvid1 libnvoptix1 "
+                            "libxnvctrl* cuda-drivers*\n"
+                            "Pin: release o=Debian\n"
+                            "Pin-Priority: 900\n"});
+}
+
 void AddAptRepository(Planning& planning, std::string_view page) {
   if (planning.facts.HasPackage("cuda-keyring")) {
     return;

@@ -23,6 +23,8 @@ void AddAptHeaders(Planning& planning, std::string_view page);
 // apt kept on the plan's branch or version, where names of packages do not say it: of what the
 // fabric manager and the driver are called alike, both have to be of one version.
 void AddAptBranch(Planning& planning);
+// apt takes the driver from Debian's archive, whatever NVIDIA's repository has.
+void AddOwnPreference(Planning& planning);
 // NVIDIA's repository for this distribution: its key and its file of sources, by a package.
 void AddAptRepository(Planning& planning, std::string_view page);
 

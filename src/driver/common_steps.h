@@ -101,6 +101,8 @@ void AddMigration(Planning& planning);
 // Of a driver that kgpu itself installed: what holds its branch goes. dnf 5's file of locks has
 // those of others, too, and is written anew with the new branch instead.
 void AddRelease(Planning& planning);
+// Not where the same branch is held again.
+void DropIdleRelease(Planning& planning);
 // SUSE's headers of the plan's kernel, of its very version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
 // Packages and configuration of a display, after those of any family.

@@ -1,4 +1,6 @@
 // Debian's own packages, and NVIDIA's repository for Debian.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "src/driver/apt_steps.h"
@@ -42,6 +44,14 @@ std::vector<std::string> ArchivePackages(ModuleKind kind) {
           "nvidia-persistenced"};
 }
 
+// NVIDIA's repository has packages of the same names, newer ones, and its keyring prefers them.
+bool HasNvidiaRepository(const HostFacts& facts) {
+  return facts.HasPackage("cuda-keyring") ||
+         std::ranges::any_of(facts.apt, [](const AptSource& source) {
+           return source.uri.find("/compute/cuda/") != std::string::npos;
+         });
+}
+
 Status AddOwnPackages(Planning& planning) {
   planning.traits.page = pages::kDebianWiki;
   AddArchiveComponents(planning, WantedComponents(planning.facts.distribution.major),
@@ -49,6 +59,9 @@ Status AddOwnPackages(Planning& planning) {
   AddPackageLists(planning, pages::kDebianWiki);
   AddAptHeaders(planning, pages::kDebianWiki);
   AddMigration(planning);
+  if (HasNvidiaRepository(planning.facts)) {
+    AddOwnPreference(planning);
+  }
   const std::string infix = DebianInfix(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kDebianWiki,
           InstallPackages{infix.empty() ? ArchivePackages(planning.choice.kind)

@@ -14,8 +14,8 @@ Status AddFedoraSteps(Planning& planning) {
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
   AddDnfRepository(planning, pages::kFedora);
   AddDnfHeaders(planning, pages::kFedora);
-  AddVersionLock(planning);
   AddMigration(planning);
+  AddVersionLock(planning);  // after it: what is locked out can not be fetched to be kept, either
   AddStep(planning.plan, "packages", "install the driver", pages::kFedora,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();

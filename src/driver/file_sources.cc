@@ -151,7 +151,9 @@ void AddInstaller(Planning& planning, const DriverFile& file) {
       is_cuda ? CudaArguments(planning, file.path) : DriverArguments(planning, file.path);
   run.command.deadline = std::chrono::minutes{30};
   const bool has_other = planning.facts.existing == Existing::kRunFile;
-  const bool is_same = has_other && planning.facts.existing_version == file.version;
+  const std::optional<Plan>& ours = planning.facts.ours;
+  const bool is_same = has_other && planning.facts.existing_version == file.version &&
+                       (!ours || ours->kind == planning.choice.kind);
   if (!is_same) {  // else it was here before
     run.undo.argv = UninstallCommand(file.version);
     run.undo.deadline = run.command.deadline;

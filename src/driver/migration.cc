@@ -47,6 +47,17 @@ bool IsOfOtherKind(std::string_view name, ModuleKind kind) {
   return has_kind && is_open != (kind == ModuleKind::kOpen);
 }
 
+// Of Red Hat's: modules that DKMS builds and those built for one kernel give way to each other.
+bool IsOfOtherForm(const Planning& planning, std::string_view name) {
+  constexpr std::string_view kStart = "kmod-nvidia-";
+  if (planning.facts.distribution.family != Family::kRhel || !name.starts_with(kStart)) {
+    return false;
+  }
+  name.remove_prefix(kStart.size());
+  const bool is_for_one_kernel = !name.empty() && name[0] >= '0' && name[0] <= '9';
+  return is_for_one_kernel != (planning.choice.source == SourceKind::kPrecompiled);
+}
+
 // Of Ubuntu's and NVIDIA's packages of one branch the names differ, and one excludes the other.
 bool IsOfOtherBranch(const Planning& planning, std::string_view name) {
   if (planning.facts.distribution.family != Family::kUbuntu) {
@@ -72,14 +83,14 @@ std::vector<std::string> OldPackages(const Planning& planning) {
   const std::string& old = facts.existing_version;
   bool is_other = !old.empty() && !IsVersion(old, planning.choice.version);
   for (const auto& [name, package] : facts.packages) {
-    is_other |= IsOfOtherKind(name, planning.choice.kind);
+    is_other |= IsOfOtherKind(name, planning.choice.kind) || IsOfOtherForm(planning, name);
   }
   std::vector<std::string> names;
   for (const auto& [name, package] : facts.packages) {
     // All that is of the driver has its version.
     const bool is_of_old = is_other && !old.empty() && UpstreamVersion(package.version) == old;
     if (IsDriverPackage(name) &&
-        (is_of_old || IsOfOtherKind(name, planning.choice.kind) ||
+        (is_of_old || IsOfOtherKind(name, planning.choice.kind) || IsOfOtherForm(planning, name) ||
          IsOfOtherBranch(planning, name) || IsOtherPinning(planning, name))) {
       names.push_back(name);
     }
@@ -114,6 +125,21 @@ void AddRelease(Planning& planning) {
     } else if (file != nullptr && file->path.starts_with("/etc/apt/")) {
       AddStep(planning.plan, "branch-free", kTitle, step.source, RemoveFile{file->path});
     }
+  }
+}
+
+void DropIdleRelease(Planning& planning) {
+  const auto is_branch = [](const Step& step) { return step.id == "branch"; };
+  std::vector<Step>& steps = planning.plan.steps;
+  const auto next = std::ranges::find_if(steps, is_branch);
+  if (!planning.facts.ours || next == steps.end()) {
+    return;
+  }
+  const auto before = std::ranges::find_if(planning.facts.ours->steps, is_branch);
+  // A command is done again, as what undoes it is: else nothing would be held on the way back.
+  const bool is_file = std::holds_alternative<WriteFile>(next->deed);
+  if (is_file && before != planning.facts.ours->steps.end() && before->deed == next->deed) {
+    std::erase_if(steps, [](const Step& step) { return step.id == "branch-free"; });
   }
 }
 

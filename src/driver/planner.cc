@@ -130,6 +130,7 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
                     .gives_up = request.gives_up};
   AddRelease(planning);
   RETURN_IF_ERROR(AddFamilySteps(planning));
+  DropIdleRelease(planning);
   AddUninstaller(planning);
   if (request.has_display) {
     AddDisplaySteps(planning);

@@ -36,15 +36,18 @@ void CheckSpace(const HostFacts& facts, std::vector<Finding>& findings) {
   }
 }
 
+// Of a driver by kgpu: whatever else takes it off leaves a journal that is not true.
+constexpr std::string_view kTakeOurs = "take it back first: kgpu driver remove";
+
 void CheckExisting(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
   const bool is_file = plan.source == SourceKind::kRunFile;
   if (facts.existing == Existing::kPackages && is_file) {
-    findings.push_back(
-        {.id = "other-driver",
-         .text = fmt::format("packages of driver {} are here, whose files the "
-                             "installer would overwrite",
-                             facts.existing_version),
-         .mend = "remove the packages, or plan with --source distribution or nvidia"});
+    findings.push_back({.id = "other-driver",
+                        .text = fmt::format("packages of driver {} are here, whose files the "
+                                            "installer would overwrite",
+                                            facts.existing_version),
+                        .mend = fmt::format("{}, or plan with --source distribution or nvidia",
+                                            facts.ours ? kTakeOurs : "remove the packages")});
   }
 }
 
@@ -93,9 +96,11 @@ void CheckWayBack(const HostFacts& facts, const Plan& plan, std::vector<Finding>
        .text =
            fmt::format("{} is here, and would not come back if this fails, or when it is removed",
                        is_installers ? InstallersDriver(facts) : fmt::format("driver {}", old)),
-       .mend = fmt::format("{}, or give it up with --no-way-back",
-                           is_installers ? "keep its .run, and run /usr/bin/nvidia-uninstall first"
-                                         : "take it off first, as it came")});
+       .mend =
+           fmt::format("{}, or give it up with --no-way-back",
+                       facts.ours      ? kTakeOurs
+                       : is_installers ? "keep its .run, and run /usr/bin/nvidia-uninstall first"
+                                       : "take it off first, as it came")});
 }
 
 void CheckHeld(const HostFacts& facts, std::vector<Finding>& findings) {

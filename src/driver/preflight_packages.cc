@@ -260,24 +260,33 @@ std::string SourcesText(const HostFacts& facts, const Plan& plan) {
   return text;
 }
 
-// What the host prefers but for what holds the branch of a driver by kgpu, and what the plan writes
-// of it: as it will be when the packages come.
+// What apt prefers is a file of a package's own, or of ours.
+bool GivesWay(const Plan& plan, const std::string& name, const std::string& path) {
+  return std::ranges::any_of(plan.steps, [&](const Step& step) {
+    const auto* file = std::get_if<RemoveFile>(&step.deed);
+    const auto* packages = std::get_if<RemovePackages>(&step.deed);
+    return (file != nullptr && file->path == path) ||
+           (packages != nullptr &&
+            std::ranges::find(packages->names, name) != packages->names.end());
+  });
+}
+
+// What the host prefers, but for what the plan takes off, and what the plan writes of it: as it
+// will be when the packages come.
 Status WritePreferences(const Plan& plan, const sys::Root& host, const std::string& folder) {
-  constexpr std::string_view kFolder = "/etc/apt/preferences.d";
-  constexpr std::string_view kOurs = "kgpu-nvidia";
-  constexpr std::string_view kPinning = "nvidia-driver-pinning";
+  const std::string from = "/etc/apt/preferences.d/";
   std::map<std::string, std::string> texts;
-  const auto names = host.ListDir(kFolder);
+  const auto names = host.ListDir(from);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-    const auto text = host.ReadFile(fmt::format("{}/{}", kFolder, name), kPreferencesLimit);
-    if (text.ok() && name != kOurs && !name.starts_with(kPinning)) {
+    const auto text = host.ReadFile(from + name, kPreferencesLimit);
+    if (text.ok() && !GivesWay(plan, name, from + name)) {
       texts[name] = *text;
     }
   }
   for (const Step& step : plan.steps) {
     const auto* file = std::get_if<WriteFile>(&step.deed);
-    if (file != nullptr && file->path == fmt::format("{}/{}", kFolder, kOurs)) {
-      texts[std::string(kOurs)] = file->text;
+    if (file != nullptr && file->path.starts_with(from)) {
+      texts[file->path.substr(from.size())] = file->text;
     }
   }
   for (const auto& [name, text] : texts) {

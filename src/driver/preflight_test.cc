@@ -253,7 +253,13 @@ TEST(CheckPackagesTest, AsksAptWithWhatWillBePreferredThen) {
   Plan plan = InstallOf("x");
   PreferencesRunner before(*host);
   EXPECT_THAT(CheckPackages(Debian(), plan, *host, before), IsEmpty());
-  EXPECT_THAT(before.seen, ElementsAre(Pair("theirs", "bash\n")));
+  EXPECT_THAT(before.seen,
+              ElementsAre(Pair("kgpu-nvidia", "565\n"), Pair("nvidia-driver-pinning-570", "570\n"),
+                          Pair("theirs", "bash\n")));
+  plan.steps.push_back({.id = "other-version",
+                        .title = "",
+                        .source = "",
+                        .deed = RemovePackages{.names = {"nvidia-driver-pinning-570"}}});
   plan.steps.push_back({.id = "branch",
                         .title = "",
                         .source = "",

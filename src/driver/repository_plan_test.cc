@@ -224,6 +224,70 @@ TEST(VersionLockPlanTest, LocksAnewWhatItLockedItself) {
   EXPECT_EQ(CommandOf(plan, "branch").undo, CommandOf(ours, "branch").undo);
 }
 
+TEST(OwnDriverPlanTest, LeavesTheBranchHeldThatStays) {
+  HostFacts facts = HostOf(kDebian12);
+  facts.packages = {{"cuda-keyring", {"1.1-1", false}}};
+  Request request;
+  request.version = "535";
+  const auto ours = PlanDriver(facts, request);
+  ASSERT_OK(ours);
+  const auto plan = PlanDriver(WithOurs(facts, *ours), request);
+  ASSERT_OK(plan);
+  EXPECT_EQ(Find(*plan, "branch-free"), nullptr);
+  EXPECT_NE(Find(*plan, "branch"), nullptr);
+}
+
+// What is locked out can not be fetched to be kept, either.
+TEST(OwnDriverPlanTest, LocksTheNewBranchWhenTheOldPackagesAreGone) {
+  for (const std::string_view os_release : {kRocky10, kFedora42}) {
+    HostFacts facts = HostOf(os_release);
+    facts.packages = {{"nvidia-driver-cuda", {"570.195.03-1", false}}};
+    const Plan plan = PlanOf(WithOurs(facts, {}));
+    ASSERT_NE(Find(plan, "other-version"), nullptr);
+    EXPECT_LT(Find(plan, "other-version"), Find(plan, "branch"));
+  }
+}
+
+TEST(OwnDriverPlanTest, TakesOffModulesOfTheOtherForm) {
+  HostFacts facts = HostOf(kRocky9);
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "580.95.05";
+  facts.packages = {{"kmod-nvidia-580.95.05-5.14.0-570.55.1", {"580.95.05-1", false}},
+                    {"nvidia-driver-cuda", {"580.95.05-1", false}}};
+  Request request;
+  request.version = "580.95.05";
+  request.kind = ModuleKind::kProprietary;
+  for (const SourceKind source : {SourceKind::kNvidia, SourceKind::kPrecompiled}) {
+    request.source = source;
+    const auto plan = PlanDriver(facts, request);
+    ASSERT_OK(plan);
+    EXPECT_EQ(Find(*plan, "other-version") != nullptr, source == SourceKind::kNvidia);
+    facts.packages = {{"kmod-nvidia-latest-dkms", {"580.95.05-1", false}}};
+    const auto other = PlanDriver(facts, request);
+    ASSERT_OK(other);
+    EXPECT_EQ(Find(*other, "other-version") != nullptr, source == SourceKind::kPrecompiled);
+    facts.packages = {{"kmod-nvidia-580.95.05-5.14.0-570.55.1", {"580.95.05-1", false}}};
+  }
+}
+
+TEST(DebianPlanTest, TakesTheArchivesDriverWhereNvidiasRepositoryIsOn) {
+  HostFacts facts = HostOf(kDebian12);
+  Request request;
+  request.version = "535";
+  const auto alone = PlanDriver(facts, request);
+  ASSERT_OK(alone);
+  EXPECT_EQ(Find(*alone, "branch"), nullptr);
+  facts.packages = {{"cuda-keyring", {"1.1-1", false}}};
+  const auto plan = PlanDriver(facts, request);
+  ASSERT_OK(plan);
+  const Step* step = Find(*plan, "branch");
+  ASSERT_NE(step, nullptr);
+  const auto* file = std::get_if<WriteFile>(&step->deed);
+  ASSERT_NE(file, nullptr);
+  EXPECT_THAT(file->text, AllOf(HasSubstr("libcuda1"), HasSubstr("release o=Debian")));
+  EXPECT_LT(step, Find(*plan, "packages"));
+}
+
 TEST(Dnf5PlanTest, BringsTheToolOfVersion5) {
   const Plan plan = PlanOf(HostOf(kFedora42));
   EXPECT_THAT(NamesOf(plan, "repository-tool"), ElementsAre("dnf5-plugins"));

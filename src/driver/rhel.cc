@@ -85,10 +85,11 @@ Status AddRhelSteps(Planning& planning) {
         planning,
         fmt::format("{}-{}", choice.branch(), choice.kind == ModuleKind::kOpen ? "open" : "dkms"),
         pages::kRhel);
-  } else {
-    AddVersionLock(planning);
   }
   AddMigration(planning);
+  if (!has_streams) {  // after it: what is locked out can not be fetched to be kept, either
+    AddVersionLock(planning);
+  }
   AddStep(planning.plan, "packages", "install the driver", pages::kRhel,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();

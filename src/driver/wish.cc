@@ -81,4 +81,20 @@ StatusOr<std::string> OtherThanAsked(const Request& request, const Plan& plan,
   return std::string();
 }
 
+Request KeepWish(Request request, const Plan& ours) {
+  request.has_display |= HasDisplay(ours);
+  const bool is_of_file =
+      ours.source == SourceKind::kRunFile || ours.source == SourceKind::kLocalRepo;
+  if (!request.source && !is_of_file) {
+    request.source = ours.source;
+  }
+  if (request.version.empty() && request.cuda.empty() && !is_of_file) {
+    request.version = ours.version;
+  }
+  if (!request.kind) {
+    request.kind = ours.kind;
+  }
+  return request;
+}
+
 }  // namespace kgpu::driver

@@ -16,6 +16,10 @@ namespace kgpu::driver {
 StatusOr<std::string> OtherThanAsked(const Request& request, const Plan& plan,
                                      const std::string& file_version);
 
+// What is not asked for stays as it is in the driver that `ours` brought: branch, source, kind,
+// display. Pure.
+Request KeepWish(Request request, const Plan& ours);
+
 // What a driver that is here can be asked for. Errors: InvalidArgument, naming the flag.
 StatusOr<Demands> DemandsOf(const Request& request);
 

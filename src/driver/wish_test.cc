@@ -78,5 +78,32 @@ TEST_F(WishTest, ACudaThatTheBranchNeverHasIsAnotherWish) {
   EXPECT_THAT(Other(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("--cuda")));
 }
 
+TEST_F(WishTest, WhatIsNotAskedForStaysAsItIs) {
+  request_.kind = ModuleKind::kOpen;
+  const Request kept = KeepWish(request_, plan_);
+  EXPECT_EQ(kept.version, "535");
+  EXPECT_EQ(kept.kind, ModuleKind::kOpen);
+  EXPECT_EQ(kept.source, SourceKind::kDistribution);
+  EXPECT_FALSE(kept.has_display);
+}
+
+TEST_F(WishTest, ABranchThatIsAskedForTakesNoOther) {
+  request_.version = "580";
+  plan_.steps = {{.id = "display-config", .title = "", .source = "", .deed = Reboot{}}};
+  const Request kept = KeepWish(request_, plan_);
+  EXPECT_EQ(kept.version, "580");
+  EXPECT_EQ(kept.kind, ModuleKind::kProprietary);
+  EXPECT_TRUE(kept.has_display);
+  request_.version = "";
+  request_.cuda = "12.4";
+  EXPECT_EQ(KeepWish(request_, plan_).version, "");
+}
+
+TEST_F(WishTest, AFileIsNotKeptForAnotherWish) {
+  plan_.source = SourceKind::kRunFile;
+  EXPECT_EQ(KeepWish(request_, plan_).source, std::nullopt);
+  EXPECT_EQ(KeepWish(request_, plan_).version, "");
+}
+
 }  // namespace
 }  // namespace kgpu::driver

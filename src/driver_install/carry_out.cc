@@ -270,6 +270,12 @@ Status Run::Forget() {
   next.below.pop_back();
   next.takes_all = journal_.takes_all;
   next.phase = next.takes_all ? Phase::kGoingBack : next.phase;
+  if (outcome_.lacks) {
+    next.failure = fmt::format(
+        "driver {} took its place and is taken back, and not all that was here before is here "
+        "again",
+        journal_.plan.version);
+  }
   journal_ = std::move(next);
   return Save();
 }
@@ -289,7 +295,7 @@ StatusOr<Outcome> Run::Back() {
     return FailedPrecondition("{}", Message(back));
   }
   outcome_.result = Result::kTakenBack;
-  outcome_.back_to = has_more ? journal_.plan.version : "";
+  outcome_.back_to = has_more && !outcome_.lacks ? journal_.plan.version : "";
   return outcome_;
 }
 

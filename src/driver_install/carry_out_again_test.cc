@@ -137,6 +137,22 @@ TEST_F(AgainTest, RollbackEndsAtTheFirst) {
   ExpectRuns(world_, first_, "535");
 }
 
+TEST_F(AgainTest, AFirstThatDoesNotComeBackIsNotToldToBeHere) {
+  OneRun run(world_);
+  ASSERT_OK(BeginSecond(run));
+  OneRun back(world_);
+  back.packages().FailPutBack(FailedPrecondition("a file is damaged"));
+  back.packages().FailInstall(FailedPrecondition("no such version"));
+  back.options().forces = true;
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_TRUE(outcome->lacks);
+  EXPECT_EQ(outcome->back_to, "");
+  EXPECT_THAT(JournalOf(world_).failure, HasSubstr("not all that was here before is here again"));
+}
+
 TEST_F(AgainTest, RemoveEndsAtTheHostThatWasHereBeforeKgpu) {
   OneRun run(world_);
   ASSERT_OK(BeginSecond(run));

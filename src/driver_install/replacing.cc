@@ -61,6 +61,15 @@ StatusOr<Going> FindGoing(const std::vector<std::string>& names,
                        [](const std::string& name) {
                          return std::ranges::find(kCompanions, name) != kCompanions.end();
                        });
+  if (going.companions.empty() && !going.others.empty()) {
+    // Others may be to come in the place of what goes, for a companion that needs one of them.
+    const std::vector<std::string> all(kCompanions.begin(), kCompanions.end());
+    for (std::string& key : KeysOf(all, going.installed)) {
+      if (!Has(going.names, key)) {
+        going.companions.push_back(std::move(key));
+      }
+    }
+  }
   if (!going.companions.empty()) {
     going.names.insert(going.names.end(), going.companions.begin(), going.companions.end());
     ASSIGN_OR_RETURN(going.others, manager.GoWith(going.names));

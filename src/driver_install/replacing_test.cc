@@ -64,6 +64,14 @@ TEST_F(ReplacingTest, WhatServesEveryVersionGoesAndComesAgain) {
   EXPECT_EQ(plan_.steps[2].deed, driver::Deed(InstallPackages{{"nvidia-persistenced"}}));
 }
 
+// As apt would bring another branch's library for the daemon, and say nothing of the daemon.
+TEST_F(ReplacingTest, WhatWouldComeForACompanionMakesThatOneGo) {
+  world_.Add("packages", "nvidia-persistenced=525");
+  run_.packages().Bring("libnvidia-cfg1", "nvidia-persistenced");
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
+  EXPECT_THAT(Removed(), ElementsAre("old-driver", "nvidia-persistenced"));
+}
+
 TEST_F(ReplacingTest, WhatThePlanInstallsAnywayIsNotAskedForTwice) {
   world_.Add("packages", "nvidia-persistenced=525");
   run_.packages().Need("nvidia-persistenced", "old-driver");

@@ -38,6 +38,11 @@ class WorldPackages final : public packages::PackageManager {
     needs_[std::move(needer)] = std::move(needed);
   }
 
+  // What would come in the place of what goes for as long as `needer` stays.
+  void Bring(std::string other, std::string needer) {
+    brings_[std::move(other)] = std::move(needer);
+  }
+
   StatusOr<Versions> Installed() override {
     RETURN_IF_ERROR(fate_.Live());
     Versions versions;
@@ -105,6 +110,11 @@ class WorldPackages final : public packages::PackageManager {
       if (std::ranges::find(names, needed) != names.end() &&
           std::ranges::find(names, needer) == names.end()) {
         others.push_back(needer);
+      }
+    }
+    for (const auto& [other, needer] : brings_) {
+      if (std::ranges::find(names, needer) == names.end()) {
+        others.push_back(other);
       }
     }
     return others;
@@ -216,6 +226,7 @@ class WorldPackages final : public packages::PackageManager {
   std::string meanwhile_;
   std::string went_too_;
   std::map<std::string, std::string> needs_;
+  std::map<std::string, std::string> brings_;
 };
 
 }  // namespace kgpu::driver_install

@@ -164,6 +164,32 @@ TEST_F(DriverTest, WhatIsInstalledGivesWayToAnotherWish) {
   EXPECT_EQ(Install({"--yes", "--module", "open", "--branch", "535"}).code, 0);
 }
 
+// As the unit calls that goes on after a restart: a person may have gone back meanwhile.
+TEST_F(DriverTest, WhatOnlyGoesOnReplacesNothing) {
+  WriteJournal("installed", "done", kNothingBefore);
+  const auto before = Tree();
+  const Result result = Install({"--resume", "--yes", "--branch", "580"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("it stays as it is"));
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, TheOtherKindOfModulesKeepsBranchAndSource) {
+  WriteJournal("installed", "done", kNothingBefore);
+  const Result dry = Install({"--module", "proprietary", "--dry-run"});
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("# driver 535, proprietary modules"),
+                             HasSubstr("what is not asked for stays as it is in driver 535")));
+}
+
+// The plan named the branch only.
+TEST_F(DriverTest, AnotherVersionOfTheBranchIsAnotherWish) {
+  WriteJournal("installed", "done", kNothingBefore);
+  dir_.WriteFile("usr/lib/x86_64-linux-gnu/libcuda.so.535.309.01", "");
+  EXPECT_THAT(Install({"--version", "535.104.05", "--dry-run"}).err,
+              HasSubstr("it is no 535.104.05"));
+  EXPECT_EQ(Install({"--version", "535.309.01", "--dry-run"}).code, 0);
+}
+
 TEST_F(DriverTest, WhatIsInstalledStaysWhereAnotherFails) {
   dir_.WriteFile("etc/one", "ours\n");
   WriteJournal("installed", "done", kNothingBefore);
