@@ -147,7 +147,7 @@ Status UndoPackages(Work& work) {
   // First, as what is older may need nothing of what came, and what is here now does. All of them,
   // as one that is there may not be configured.
   const std::vector<std::string> replaced = WithVersions(work.record().replaced);
-  const Status back = replaced.empty() ? OkStatus() : manager->Install(replaced);
+  Status back = replaced.empty() ? OkStatus() : manager->Install(replaced);
   if (IsTransient(back)) {
     return back;
   }

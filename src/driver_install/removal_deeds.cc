@@ -108,7 +108,7 @@ StatusOr<bool> MakeRoom(Work& work, packages::PackageManager& manager, const Ver
   if (there.empty()) {
     return true;
   }
-  const Status off = TakeOff(work, manager, there);
+  Status off = TakeOff(work, manager, there);
   ASSIGN_OR_RETURN(const Versions now, manager.Installed());
   if (off.ok() || !HasAny(now, there)) {
     return true;

@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "testing/status_matchers.h"
@@ -88,6 +88,9 @@ void AtTerminal::Type(std::string_view text) const {
 }
 
 int AtTerminal::End(std::chrono::milliseconds limit) {
+  if (!child_) {
+    return -1;
+  }
   const auto end = steady_clock::now() + limit;
   while (ReadSome(Left(end))) {
   }
@@ -96,8 +99,9 @@ int AtTerminal::End(std::chrono::milliseconds limit) {
     EXPECT_OK(child_->Kill());
     EXPECT_EQ(poll(&ended, 1, 10'000), 1);
   }
-  const auto state = child_->TryReap();
-  return !state ? -1 : state->code ? *state->code : 128 + state->signal.value_or(0);
+  const sys::ExitState state =
+      child_->TryReap().value_or(sys::ExitState{.code = 255, .signal = std::nullopt});
+  return state.code ? *state.code : 128 + state.signal.value_or(0);
 }
 
 }  // namespace kgpu::e2e
