@@ -129,7 +129,14 @@ StatusOr<DriverPlan> Inner::Plan(bool has_headers) const {
 // What is below another root than / sees none of the host's folders.
 StatusOr<DriverPlan> Inner::Preview() const {
   const sys::Root& root = own_.root().host;
-  return Plan(root.path() == "/" && driver_install::CanLinkHeaders(host_, root, wish_.kernel));
+  const bool has_headers =
+      root.path() == "/" && driver_install::CanLinkHeaders(host_, root, wish_.kernel);
+  ASSIGN_OR_RETURN(DriverPlan made, Plan(has_headers));
+  made.plan.notes.push_back(
+      fmt::format("of the container's own root: what is there then is copied into {} of the host, "
+                  "and its modules are loaded from there",
+                  driver_install::kDriverFolder));
+  return made;
 }
 
 StatusOr<driver_install::Outcome> Inner::Begin() {

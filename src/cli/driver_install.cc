@@ -323,7 +323,7 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
                  "Secure Boot: go on though the firmware's lists lack the modules' key, as the "
                  "kernel trusts it otherwise; if not, loading them fails and all is taken back")
       ->excludes(resume);
-  verbs.OnRun(*verb, [options] { return RunInstall(*options); });
+  verbs.OnRun(*verb, [options] { return ForRoot(RunInstall(*options)); });
 }
 
 void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
@@ -340,7 +340,7 @@ void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
   AddDriverRootFlag(*verb, options->driver);
   AddRunFlags(*verb, *options);
   AddForceFlag(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunTakeBack(*options, false); });
+  verbs.OnRun(*verb, [options] { return ForRoot(RunTakeBack(*options, false)); });
 }
 
 void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
@@ -356,7 +356,7 @@ void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
   AddDriverRootFlag(*verb, options->driver);
   AddRunFlags(*verb, *options);
   AddForceFlag(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunTakeBack(*options, true); });
+  verbs.OnRun(*verb, [options] { return ForRoot(RunTakeBack(*options, true)); });
 }
 
 }  // namespace

@@ -77,7 +77,9 @@ StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
   if (seen.failed.empty()) {
     return ExitCode::kOk;
   }
-  if (const std::string mend = journal ? MendOf(*journal, asked, *host) : ""; !mend.empty()) {
+  constexpr const char* kNotOurs =
+      "kgpu driver status tells what is here, kgpu driver plan which driver suits this host";
+  if (const std::string mend = journal ? MendOf(*journal, asked, *host) : kNotOurs; !mend.empty()) {
     PrintNote(mend);
   }
   return ExitCode::kUnhealthy;

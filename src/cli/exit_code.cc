@@ -1,5 +1,7 @@
 #include "src/cli/exit_code.h"
 
+#include <unistd.h>
+
 namespace kgpu::cli {
 
 ExitCode ExitCodeOf(const Status& status) {
@@ -22,6 +24,13 @@ ExitCode ExitCodeOf(const Status& status) {
     default:
       return ExitCode::kFailed;
   }
+}
+
+StatusOr<ExitCode> ForRoot(StatusOr<ExitCode> result) {
+  if (result.status().code() != StatusCode::kPermissionDenied || geteuid() == 0) {
+    return result;
+  }
+  return PermissionDenied("{}: run it as root", Message(result.status()));
 }
 
 }  // namespace kgpu::cli

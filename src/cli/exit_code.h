@@ -20,4 +20,7 @@ enum class ExitCode : int {
 
 ExitCode ExitCodeOf(const Status& status);
 
+// The same; an error of rights also says that root has them, where we are not root.
+StatusOr<ExitCode> ForRoot(StatusOr<ExitCode> result);
+
 }  // namespace kgpu::cli

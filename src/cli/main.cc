@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/base/log.h"
+#include "src/base/strings.h"
 #include "src/cli/agent.h"
 #include "src/cli/cdi.h"
 #include "src/cli/completion.h"
@@ -136,6 +138,27 @@ void AddVerbs(VerbRegistrar& verbs, std::string_view first) {
   }
 }
 
+// A word that stands where a verb should, for people; empty: there is none. CLI11 tells only that
+// a verb is wanted.
+std::string UnknownVerb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  std::string words = app.get_name();
+  while (!verb->get_subcommands().empty()) {
+    verb = verb->get_subcommands().front();
+    words += fmt::format(" {}", verb->get_name());
+  }
+  const std::vector<std::string> left = app.remaining(true);
+  if (left.empty() || left.front().starts_with('-')) {
+    return "";
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* child : verb->get_subcommands(nullptr)) {
+    names.push_back(child->get_name());
+  }
+  return fmt::format("kgpu: \"{}\" is no verb of {}: {}", Printable(left.front(), 40), words,
+                     Join(names, ", "));
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("kgpu: GPUs of this host for containers", "kgpu");
   Describe(app);
@@ -143,6 +166,14 @@ int Run(int argc, char** argv) {
   AddVerbs(verbs, argc > 1 ? argv[1] : "");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& e) {
+    const std::string text = UnknownVerb(app);
+    if (text.empty()) {
+      (void)app.exit(e);
+    } else {
+      PrintNote(text);
+    }
+    return static_cast<int>(ExitCode::kUsage);
   } catch (const CLI::ParseError& e) {
     // CLI11 prints help and errors itself; its many codes become our one.
     return app.exit(e) == 0 ? static_cast<int>(ExitCode::kOk) : static_cast<int>(ExitCode::kUsage);

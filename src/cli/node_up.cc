@@ -108,8 +108,9 @@ std::string HostChecks(const UpOptions& options) {
                      skips_engines ? "" : ",engine-missing");
 }
 
-std::function<bool()> WhetherThere(const sys::Root& host, std::string_view path) {
-  return [&host, path] { return host.Exists(path); };
+// Borrows both.
+std::function<bool()> WhetherThere(const sys::Root& host, const std::string_view& path) {
+  return [&host, &path] { return host.Exists(path); };
 }
 
 bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs,
@@ -313,7 +314,7 @@ void AddUp(VerbRegistrar& verbs, CLI::App& group) {
   verbs.OfferWords(*verb, {.flag = "--accept-env", .words = {"yes", "no"}});
   AddCommon(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
-    return Run(*options, &bringup::Up, "Bring this host up as a GPU node?");
+    return ForRoot(Run(*options, &bringup::Up, "Bring this host up as a GPU node?"));
   });
 }
 
@@ -332,7 +333,7 @@ void AddDown(VerbRegistrar& verbs, CLI::App& group) {
       ->type_name("DIR");
   AddCommon(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
-    return Run(*options, &bringup::Down, "Take back what kgpu node up did here?");
+    return ForRoot(Run(*options, &bringup::Down, "Take back what kgpu node up did here?"));
   });
 }
 

@@ -241,7 +241,7 @@ std::string Choice::end() const {
 StatusOr<cuda::DriverVersion> ParseVersion(const Request& request) {
   constexpr size_t kMostNumbers = 3;
   const std::string& text = request.version;
-  const auto parsed = cuda::DriverVersion::Parse(text);
+  auto parsed = cuda::DriverVersion::Parse(text);
   const size_t count = Split(text, '.').size();
   if (request.is_branch && (!parsed.ok() || count != 1)) {
     return InvalidArgument("--branch: \"{}\" is no branch: one number, as 580{}",

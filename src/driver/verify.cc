@@ -146,7 +146,8 @@ void LookAtDkms(Look& look) {
   }
 }
 
-void LookAtLibraries(Look& look) {
+// Gives whether any are there.
+bool LookAtLibraries(Look& look) {
   const std::vector<std::string> versions = host::FindDriverVersions(look.root.driver);
   if (versions.empty()) {
     Fail(look, "no libcuda and no libnvidia-ml below {}", look.root.driver.path());
@@ -159,6 +160,7 @@ void LookAtLibraries(Look& look) {
   } else {
     Pass(look, "libraries {}", versions.front());
   }
+  return !versions.empty();
 }
 
 void LookAtCuda(Look& look) {
@@ -287,9 +289,11 @@ Verified VerifyDriver(const Verify& wish, const Demands& demands, const host::Dr
     LookAtModule(look);
     LookAtDkms(look);
   }
-  LookAtLibraries(look);
+  const bool has_libraries = LookAtLibraries(look);
   LookAtCuda(look);
-  LookAtLinker(look);
+  if (has_libraries) {  // else nothing that the linker could do would mend it
+    LookAtLinker(look);
+  }
   if (!look.is_running) {
     Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.wish.kernel);
     return std::move(look.seen);

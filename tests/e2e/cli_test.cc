@@ -24,6 +24,14 @@ TEST(CliTest, NoVerbIsAUsageError) {
   EXPECT_THAT(result.err + result.out, HasSubstr("subcommand"));
 }
 
+TEST(CliTest, AVerbThatIsNoneIsToldWithThoseThatAre) {
+  const Result result = RunProgram({"kgpu", "driver", "plna", "--offline"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, StartsWith("kgpu: \"plna\" is no verb of kgpu driver: plan, status, "));
+  EXPECT_THAT(RunProgram({"kgpu", "drvier"}).err, HasSubstr("is no verb of kgpu: agent, status"));
+  EXPECT_THAT(RunProgram({"kgpu", "completion"}).err, HasSubstr("SHELL"));
+}
+
 TEST(CliTest, AnUnknownFlagIsAUsageErrorThatNamesIt) {
   const Result result = RunProgram({"kgpu", "devices", "--colour"});
   EXPECT_EQ(result.code, 2);

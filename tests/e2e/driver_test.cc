@@ -2,6 +2,7 @@
 // back, and how the program exits. Packages are for tests of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <boost/json.hpp>
@@ -24,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A plan of one file, as an earlier run left it: before its step, its step done, or half undone.
 constexpr std::string_view kJournal = R"({"format": 1, "phase": "PHASE", "began": 1700000000,
@@ -354,6 +356,17 @@ TEST_F(DriverTest, ABadFlagIsNamedWithWhatWouldDo) {
   EXPECT_THAT(relative.err, HasSubstr("--host-root: \"mnt\" is not an absolute path"));
 }
 
+TEST_F(DriverTest, WhoMayNotWriteIsToldWhoMay) {
+  if (geteuid() == 0) {
+    GTEST_SKIP() << "root may write everywhere";
+  }
+  dir_.MakeDir("var/lib/kgpu");
+  fs::permissions(dir_.At("var/lib/kgpu"), fs::perms::owner_read | fs::perms::owner_exec);
+  const Result result = Install({"--yes"});
+  EXPECT_EQ(result.code, 5) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("Permission denied: run it as root"));
+}
+
 // No kernel is there for a plan, and none is needed to tell of a driver.
 TEST_F(DriverTest, StatusWantsNoKernel) {
   fs::remove_all(dir_.At("lib/modules"));
@@ -410,6 +423,8 @@ TEST_F(DriverTest, VerifyTellsWhatIsMissing) {
   const auto json = doc::Parse(result.out, doc::Format::kJson, "verify");
   ASSERT_OK(json);
   EXPECT_FALSE(json->at("failed").as_array().empty());
+  EXPECT_THAT(result.out, Not(HasSubstr("ldconfig"))) << "there is nothing for the linker to find";
+  EXPECT_THAT(result.err, HasSubstr("kgpu driver plan"));
 }
 
 // A container in which an earlier run has installed the driver already, and its host.
