@@ -66,9 +66,8 @@ TEST(DriverJournalTest, IsReadWithThoseBelowIt) {
   journal.takes_all = true;
   journal.below = {FullJournal(), FullJournal()};
   journal.below[1].plan.version = "580";
-  std::optional<FileBefore> file = journal.steps[1].file;
-  ASSERT_TRUE(file.has_value());
-  file->backup = BackupFolder(journal) + "/1-old.conf";
+  FileBefore file = journal.steps[1].file.value_or(FileBefore());
+  file.backup = BackupFolder(journal) + "/1-old.conf";
   journal.steps[1].file = file;
 
   const auto read = ParseJournal(PrintJournal(journal), "driver.json");
