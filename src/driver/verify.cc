@@ -261,8 +261,8 @@ void LookAtNodes(const host::DriverFacts& facts, Look& look) {
   if (nodes->gpus.empty()) {
     missing.emplace_back("/dev/nvidia0");
   }
-  if (nodes->uvm) {
-    LookAtMajor(facts, *nodes->uvm, look);
+  if (const auto& uvm = nodes->uvm; uvm.has_value()) {
+    LookAtMajor(facts, *uvm, look);
   }
   if (missing.empty()) {
     Pass(look, "device nodes of {} GPUs", nodes->gpus.size());
