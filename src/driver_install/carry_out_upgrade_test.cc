@@ -66,7 +66,50 @@ TEST_F(UpgradeTest, PutsTheNewDriverInThePlaceOfTheOldOne) {
               ElementsAre("kept=1", "libc6=2.36", "libnvidia=535", "nvidia-driver=535"));
   EXPECT_EQ(world_.LoadedVersion(), "535");
   EXPECT_THAT(world_.Get("active"), Contains(World::kDaemon));
+  EXPECT_THAT(world_.Get("enabled"), Contains(World::kDaemon));
   EXPECT_TRUE(world_.host().Exists(kKept)) << "for remove";
+}
+
+// Its scripts stopped it when its package went; nothing stopped it besides.
+TEST_F(UpgradeTest, ADaemonThatEndedWithItsPackageRunsAgainAndStartsWithTheHost) {
+  OneRun run(world_);
+  run.packages().FailInstall(FailedPrecondition("no such package"));
+
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step 2 of 8, packages"), Not(HasSubstr("note")))));
+
+  EXPECT_THAT(world_.Get("active"), Contains(World::kDaemon));
+  EXPECT_THAT(world_.Get("enabled"), Contains(World::kDaemon));
+  ExpectOldDriverRuns();
+}
+
+TEST_F(UpgradeTest, ADaemonThatDidNotStartWithTheHostDoesNotAfterwards) {
+  world_.Drop("enabled", std::string(World::kDaemon));
+  world_.Drop("active", std::string(World::kDaemon));
+  const Tree before = world_.Tree();
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+
+  ASSERT_OK(back.Undo());
+
+  EXPECT_EQ(world_.Tree(), before);
+}
+
+TEST_F(UpgradeTest, ADaemonThatIsNotToStartWithTheHostAgainIsTold) {
+  OneRun run(world_);
+  ASSERT_OK(run.Begin(UpgradePlan()));
+  OneRun back(world_);
+  back.runner().Fail("/usr/bin/systemctl enable", "no such unit");
+
+  const auto outcome = back.Undo();
+
+  ASSERT_OK(outcome);
+  EXPECT_TRUE(outcome->lacks);
+  EXPECT_THAT(outcome->notes,
+              Contains(AllOf(HasSubstr("nvidia-persistenced.service started with the host before"),
+                             HasSubstr("no such unit"))));
 }
 
 TEST_F(UpgradeTest, RemoveBringsTheOldDriverBackThoughItsArchiveHasItNoMore) {
@@ -88,7 +131,7 @@ TEST_F(UpgradeTest, AModuleThatIsNotLoadedBringsTheOldDriverBack) {
   run.runner().RefuseModule("535");
 
   EXPECT_THAT(run.Begin(UpgradePlan()), StatusIs(StatusCode::kFailedPrecondition,
-                                                 AllOf(HasSubstr("step 5 of 7, load"),
+                                                 AllOf(HasSubstr("step 5 of 8, load"),
                                                        HasSubstr("all that was done is taken back"),
                                                        Not(HasSubstr("note")))));
 
@@ -111,7 +154,7 @@ TEST_F(UpgradeTest, NothingIsTakenOffThatCouldNotComeBack) {
 
   EXPECT_THAT(run.Begin(UpgradePlan()),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("step 1 of 7"), HasSubstr("could not come back"),
+                       AllOf(HasSubstr("step 1 of 8"), HasSubstr("could not come back"),
                              HasSubstr("old-driver=470 was not found"))));
 
   ExpectOldDriverRuns();
@@ -137,7 +180,7 @@ TEST_F(UpgradeTest, TheWayBackEndsWhereTheOldDriverDoesNotComeBackAndIsTriedAgai
   first.packages().FailInstall(FailedPrecondition("no such version"));
 
   EXPECT_THAT(first.Undo(), StatusIs(StatusCode::kFailedPrecondition,
-                                     AllOf(HasSubstr("step 1 of 7"), HasSubstr("do not come back"),
+                                     AllOf(HasSubstr("step 1 of 8"), HasSubstr("do not come back"),
                                            HasSubstr("a file is damaged"))));
 
   EXPECT_TRUE(world_.host().Exists(kKept));
@@ -155,7 +198,7 @@ TEST_F(UpgradeTest, ADriverThatComesBackWithoutItsModuleIsNotTakenForWhole) {
     failing.packages().FailConfigure(FailedPrecondition("no compiler"));
     EXPECT_THAT(failing.Undo(),
                 StatusIs(StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr("step 1 of 7, other-version"), HasSubstr("no compiler"))));
+                         AllOf(HasSubstr("step 1 of 8, other-version"), HasSubstr("no compiler"))));
   }
 
   OneRun back(world_);

@@ -199,7 +199,7 @@ struct Undoer {
   Status operator()(const WriteFile& file) const { return UndoWriteFile(work, file); }
   Status operator()(const RemoveFile& file) const { return UndoRemoveFile(work, file); }
   Status operator()(const InstallPackages&) const { return UndoPackages(work); }
-  Status operator()(const StopUnits&) const { return UndoStop(work); }
+  Status operator()(const StopUnits& stop) const { return UndoStop(work, stop); }
   Status operator()(const StartUnits&) const { return UndoStart(work); }
   Status operator()(const UnloadModules&) const { return UndoUnload(work); }
   Status operator()(const LoadModules&) const { return UndoLoad(work); }

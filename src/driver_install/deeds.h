@@ -55,10 +55,14 @@ StatusOr<std::string> KeepPackages(Work& work);
 
 Status LookBeforeStop(Work& work, const driver::StopUnits& stop);
 Status DoStop(Work& work);
-Status UndoStop(Work& work);
+Status UndoStop(Work& work, const driver::StopUnits& stop);
 Status LookBeforeStart(Work& work, const driver::StartUnits& start);
 Status DoStart(Work& work);
 Status UndoStart(Work& work);
+// Of a step that takes packages off: notes which of the plan's units run and start with the host,
+// and makes them do so again; one that is to be stopped besides starts with the undoing of that.
+Status LookAtUnitsThatGo(Work& work);
+Status BringUnitsBack(Work& work);
 
 Status LookBeforeLoad(Work& work, const driver::LoadModules& load);
 Status DoLoad(Work& work, const driver::LoadModules& load);

@@ -57,8 +57,10 @@ struct StepRecord {
   std::vector<std::string> unfinished;
   // Files of their configuration that somebody had changed, and that went aside with them.
   std::vector<std::string> changed_configs;
-  std::vector<std::string> units;    // that it stopped or started
-  std::vector<std::string> enabled;  // units that it lets start with the host
+  // That it stopped or started; of one that takes packages off: that ran before.
+  std::vector<std::string> units;
+  // Units that it lets start with the host; of one that takes packages off: that did before.
+  std::vector<std::string> enabled;
   std::vector<std::string> modules;  // that it loaded or unloaded
   std::string boot_id;               // in which it was done, if a restart is or undoes it
   bool operator==(const StepRecord&) const = default;

@@ -223,6 +223,7 @@ Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages) {
   std::ranges::copy_if(names, std::back_inserter(work.record().unfinished),
                        [&](const std::string& name) { return unfinished.contains(name); });
   ASSIGN_OR_RETURN(work.record().changed_configs, manager->ChangedConfigs(names));
+  RETURN_IF_ERROR(LookAtUnitsThatGo(work));
   work.record().replaced = std::move(doomed);
   return OkStatus();
 }
@@ -259,7 +260,8 @@ Status UndoRemoval(Work& work, const driver::RemovePackages& packages) {
   if (!left.empty()) {
     RETURN_IF_ERROR(InstallOrNote(work, *manager, WithVersions(left)));
   }
-  return PutConfigsBack(work, *manager);
+  RETURN_IF_ERROR(PutConfigsBack(work, *manager));
+  return BringUnitsBack(work);
 }
 
 StatusOr<std::string> KeepPackages(Work& work) {

@@ -98,6 +98,7 @@ class WorldPackages final : public packages::PackageManager {
     RETURN_IF_ERROR(remove_failure_);
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
+      EndDaemon(name);
       Take(name);
       world_.Drop("configs", name);
     }
@@ -139,6 +140,7 @@ class WorldPackages final : public packages::PackageManager {
       if (IsThere(name)) {
         world_.Add("unfinished", name);  // its module is gone
         RETURN_IF_ERROR(fate_.Live());
+        EndDaemon(name);
         PutConfigAside(name);
         Take(name);
         world_.Add("configs", name);
@@ -182,6 +184,13 @@ class WorldPackages final : public packages::PackageManager {
     return std::ranges::any_of(world_.Get("packages"), [&name](const std::string& line) {
       return line.starts_with(name + "=");
     });
+  }
+  // As scripts of rpm's packages do, of which none lets it start with the host again.
+  void EndDaemon(const std::string& name) const {
+    if (world_.IsStrict() && IsThere(name) && name.ends_with("-driver")) {
+      world_.Drop("active", std::string(World::kDaemon));
+      world_.Drop("enabled", std::string(World::kDaemon));
+    }
   }
   void PutConfigAside(const std::string& name) const {
     for (const std::string& owned : world_.Get("owned")) {

@@ -61,6 +61,8 @@ inline driver::Plan UpgradePlan() {
       StepOf("stop-users", users),
       StepOf("unload", driver::UnloadModules{{"nvidia"}}),
       StepOf("load", driver::LoadModules{{"nvidia"}}),
+      StepOf("persistence",
+             driver::StartUnits{.units = {"nvidia-persistenced.service"}, .at_boot = true}),
       StepOf("start-users", driver::StartUnits{.units = users.units}),
       StepOf("verify", driver::Verify{.version = "535", .kernel = "6.1.0-56-amd64"}),
   };

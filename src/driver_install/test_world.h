@@ -79,11 +79,13 @@ class World {
     Set(name, words);
   }
   // From now on modules and daemons are those of the driver's packages that are here, the daemon
-  // starts only beside a module of its own version, and one of "old-driver" runs.
+  // starts only beside a module of its own version and ends when its package goes, and one of
+  // "old-driver" runs and starts with the host.
   void RunOldDriver() const {
     Set("strict", {"on"});
     Set("modules", {"nvidia"});
     Add("active", std::string(kDaemon));
+    Add("enabled", std::string(kDaemon));
     Load("470");
   }
   // As rpm keeps it: when its package goes, it goes aside where somebody changed it.
