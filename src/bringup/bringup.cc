@@ -20,24 +20,65 @@ bool Knows(const Record& record, const Stage& stage) {
   return std::ranges::find(record.stages, stage.id()) != record.stages.end();
 }
 
+enum class Owner : uint8_t { kNobody, kUp, kPerson };
+
+struct Found {
+  Record record;
+  Levels levels;
+  Owner owner = Owner::kNobody;  // of the one on top
+};
+
+// Which of the levels that are there are ours; null: whatever is there is.
+const std::vector<std::string>* OwnOf(const Record& record, const Stage& stage) {
+  const auto own = record.own.find(std::string(stage.id()));
+  return own == record.own.end() ? nullptr : &own->second;
+}
+
+StatusOr<Found> Find(const Stage& stage, const Host& host) {
+  Found found;
+  ASSIGN_OR_RETURN(found.record, ReadRecord(host.root));
+  ASSIGN_OR_RETURN(found.levels, stage.LevelsThere());
+  if (!stage.HasTraces()) {
+    return found;
+  }
+  const std::vector<std::string>* own = OwnOf(found.record, stage);
+  const std::vector<std::string>& there = found.levels.names;
+  const bool is_ours =
+      Knows(found.record, stage) &&
+      (own == nullptr || there.empty() || std::ranges::find(*own, there.back()) != own->end());
+  found.owner = is_ours ? Owner::kUp : Owner::kPerson;
+  return found;
+}
+
 // The record is written first: a stage that is killed half-way is undone as well. What somebody
-// began by hand is theirs, and stays theirs when `up` goes on with it. True: it is theirs.
-StatusOr<bool> Note(const Stage& stage, const Host& host) {
+// began by hand is theirs, and stays theirs when `up` goes on with it.
+Status Note(const Stage& stage, const Host& host, const Found& found) {
+  Record record = found.record;
+  if (!stage.LeavesTraces() || found.owner == Owner::kPerson) {
+    return OkStatus();
+  }
+  if (!Knows(record, stage)) {
+    record.stages.emplace_back(stage.id());
+  }
+  record.own.erase(std::string(stage.id()));
+  return record == found.record ? OkStatus() : WriteRecord(host.disk, record);
+}
+
+// What comes on top of what is there now is not ours.
+Status NoteOwn(const Stage& stage, const Host& host) {
+  ASSIGN_OR_RETURN(const Levels levels, stage.LevelsThere());
+  if (levels.names.empty()) {
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(Record record, ReadRecord(host.root));
-  if (!stage.LeavesTraces() || Knows(record, stage)) {
-    return false;
-  }
-  if (stage.HasTraces()) {
-    return true;
-  }
-  record.stages.emplace_back(stage.id());
-  RETURN_IF_ERROR(WriteRecord(host.disk, record));
-  return false;
+  record.own[std::string(stage.id())] = levels.names;
+  return WriteRecord(host.disk, record);
 }
 
 Status Forget(const Stage& stage, const Host& host) {
   ASSIGN_OR_RETURN(Record record, ReadRecord(host.root));
   const bool is_known = std::erase(record.stages, stage.id()) != 0;
+  record.own.erase(std::string(stage.id()));
   return is_known ? WriteRecord(host.disk, record) : OkStatus();
 }
 
@@ -57,6 +98,25 @@ void TakePreview(const StatusOr<std::string>& preview, StageReport& report) {
   report.text = preview.ok() ? report.text : std::string(Message(preview.status()));
 }
 
+void DoStage(Stage& stage, const Host& host, const Found& found, StageReport& report) {
+  const Status noted = Note(stage, host, found);
+  const StatusOr<Outcome> outcome = noted.ok() ? stage.Do() : StatusOr<Outcome>(noted);
+  Take(outcome, report);
+  if (found.owner == Owner::kPerson && outcome.ok() && report.text.empty()) {
+    report.text = "begun by hand before: kgpu node down leaves it";
+  }
+  Status kept;
+  if (!outcome.ok() && !stage.HasTraces()) {
+    // It did nothing, or took all back: what comes there later is somebody else's.
+    kept = Forget(stage, host);
+  } else if (found.owner != Owner::kPerson && noted.ok()) {
+    kept = NoteOwn(stage, host);
+  }
+  if (!kept.ok()) {
+    report.text += fmt::format("; {}", Message(kept));
+  }
+}
+
 void RaiseStage(Stage& stage, const Host& host, const Options& options, StageReport& report) {
   const Look look = stage.LookAt();
   report.text = look.text;
@@ -64,34 +124,61 @@ void RaiseStage(Stage& stage, const Host& host, const Options& options, StageRep
     report.step = Step::kReady;
     return;
   }
-  if (look.condition == Condition::kBlocked) {
+  const StatusOr<Found> found = Find(stage, host);
+  if (look.condition == Condition::kBlocked || !found.ok()) {
     report.step = Step::kFailed;
+    report.text = found.ok() ? report.text : std::string(Message(found.status()));
+    return;
+  }
+  if (found->owner == Owner::kPerson && found->levels.is_whole) {
+    report.step = Step::kFailed;
+    report.text = fmt::format("{}, was put here by hand, and node up replaces only its own{}{}; {}",
+                              found->levels.top, look.text.empty() ? "" : ": ", look.text,
+                              found->levels.by_hand);
     return;
   }
   if (options.is_dry_run) {
     return TakePreview(stage.Preview(), report);
   }
-  const StatusOr<bool> is_theirs = Note(stage, host);
-  const StatusOr<Outcome> outcome =
-      is_theirs.ok() ? stage.Do() : StatusOr<Outcome>(is_theirs.status());
-  Take(outcome, report);
-  if (outcome.ok() && *is_theirs && report.text.empty()) {
-    report.text = "begun by hand before: kgpu node down leaves it";
+  DoStage(stage, host, *found, report);
+}
+
+// What was put over ours, or in its place once it was gone, is not taken back. True: ours is gone.
+bool LeavesTheirs(const Stage& stage, const Found& found, StageReport& report) {
+  const std::vector<std::string>* own = OwnOf(found.record, stage);
+  const bool is_over =
+      own != nullptr && std::ranges::any_of(*own, [&](const std::string& name) {
+        return std::ranges::find(found.levels.names, name) != found.levels.names.end();
+      });
+  if (is_over) {
+    report.step = Step::kFailed;
+    report.text =
+        fmt::format("{}, was put by hand over what node up put here: {}, then kgpu node down",
+                    found.levels.top, found.levels.take_off);
+    return false;
   }
-  if (!outcome.ok() && !stage.HasTraces()) {
-    // It did nothing, or took all back: what comes there later is somebody else's.
-    if (const Status forgotten = Forget(stage, host); !forgotten.ok()) {
-      report.text += fmt::format("; {}", Message(forgotten));
-    }
-  }
+  report.step = Step::kReady;
+  report.text =
+      fmt::format("what node up put here is gone already; {}, was put here by hand and stays",
+                  found.levels.top);
+  return true;
 }
 
 void TakeDown(Stage& stage, const Host& host, const Options& options, StageReport& report) {
-  if (options.is_dry_run) {
-    return TakePreview(stage.PreviewUndo(), report);
+  const StatusOr<Found> found = Find(stage, host);
+  bool is_gone = false;
+  if (!found.ok()) {
+    report.step = Step::kFailed;
+    report.text = Message(found.status());
+  } else if (found->owner == Owner::kPerson) {
+    is_gone = LeavesTheirs(stage, *found, report);
+  } else if (options.is_dry_run) {
+    TakePreview(stage.PreviewUndo(), report);
+  } else {
+    Take(stage.Undo(), report);
+    is_gone = report.step == Step::kDone;
   }
-  Take(stage.Undo(), report);
-  if (report.step != Step::kDone) {
+  if (!is_gone || options.is_dry_run) {
     return;
   }
   if (const Status forgotten = Forget(stage, host); !forgotten.ok()) {

@@ -20,6 +20,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class BringupTest : public ::testing::Test {
  protected:
@@ -184,6 +185,84 @@ TEST_F(BringupTest, WhatWasBegunByHandIsGoneOnWithAndNotTakenDown) {
   EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done"));
 }
 
+TEST_F(BringupTest, WhatAPersonPutToTheEndIsNotReplaced) {
+  Get("driver").look.text = "it is no 535";
+  Get("driver").level = "535";
+  Get("driver").Put("580");
+  for (const bool is_dry_run : {true, false}) {
+    options_.is_dry_run = is_dry_run;
+    const auto report = Up(stages_, TheHost(), options_);
+    ASSERT_OK(report);
+    EXPECT_EQ(report->stages[1].step, Step::kFailed);
+    EXPECT_EQ(report->stages[1].text,
+              "driver 580, was put here by hand, and node up replaces only its own: it is no 535; "
+              "kgpu driver install");
+  }
+  EXPECT_THAT(calls_, IsEmpty());
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), IsEmpty());
+}
+
+TEST_F(BringupTest, WhatUpPutIsReplacedAndTakenDown) {
+  Get("driver").level = "535";
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").level = "580";
+  EXPECT_THAT(Steps(Up(stages_, TheHost(), options_)),
+              ElementsAre("host ready", "driver done", "agent done"));
+  EXPECT_THAT(Get("driver").levels.names, ElementsAre("535", "580"));
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done", "driver done"));
+  EXPECT_FALSE(host_.root().Exists(kRecordFile));
+}
+
+TEST_F(BringupTest, WhatAPersonPutOverItIsNotTakenDown) {
+  Get("driver").level = "535";
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").Put("580");
+  options_.is_dry_run = true;
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)),
+              ElementsAre("agent would do", "driver failed"));
+  options_.is_dry_run = false;
+  const auto refused = Down(stages_, TheHost(), options_);
+  ASSERT_OK(refused);
+  ASSERT_EQ(refused->stages.size(), 2U);
+  EXPECT_EQ(refused->stages[1].step, Step::kFailed);
+  EXPECT_EQ(refused->stages[1].text,
+            "driver 580, was put by hand over what node up put here: kgpu driver rollback, then "
+            "kgpu node down");
+  EXPECT_THAT(calls_, Not(Contains("undo driver")));
+  Get("driver").levels.names.pop_back();
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("driver done"));
+}
+
+// The second driver that `up` was asked for was refused, so that a person put one.
+TEST_F(BringupTest, AFailureLeavesItKnownWhatIsWhose) {
+  Get("driver").level = "535";
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").outcome = FailedPrecondition("no room");
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").outcome = Outcome{};
+  Get("driver").Put("580");
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)),
+              ElementsAre("agent done", "driver failed"));
+}
+
+TEST_F(BringupTest, WhatIsInThePlaceOfWhatIsGoneStays) {
+  Get("driver").level = "535";
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  Get("driver").levels = {};
+  Get("driver").Put("580");
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done", "driver ready"));
+  EXPECT_THAT(calls_, Not(Contains("undo driver")));
+  EXPECT_FALSE(host_.root().Exists(kRecordFile));
+}
+
+// Of a record of before levels were told apart, or of a run that was killed at it.
+TEST_F(BringupTest, WithoutAWordOnWhoseItIsAllIsTakenDown) {
+  Get("driver").Put("535");
+  ASSERT_OK(LockRecord(host_.root(), disk_).status());
+  ASSERT_OK(WriteRecord(disk_, {{"driver"}}));
+  EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("driver done"));
+}
+
 TEST_F(BringupTest, StagesRememberFromTheFirstCallToTheLast) {
   Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
   options_.skipped = {"host"};
@@ -201,6 +280,7 @@ TEST_F(BringupTest, StagesRememberFromTheFirstCallToTheLast) {
 }
 
 TEST_F(BringupTest, KilledAtAnyWriteItGoesOn) {
+  Get("driver").level = "535";
   for (int deeds = 0;; ++deeds) {
     SCOPED_TRACE(deeds);
     engine::DyingDisk mortal(disk_, deeds);

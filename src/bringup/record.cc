@@ -18,17 +18,36 @@ namespace json = boost::json;
 constexpr int64_t kFormat = 1;
 constexpr size_t kMostBytes = size_t{1} << 20;
 
+json::object ListsJson(const std::map<std::string, std::vector<std::string>>& lists) {
+  json::object object;
+  for (const auto& [key, texts] : lists) {
+    object[doc::View(key)] = doc::Texts(texts);
+  }
+  return object;
+}
+
+// A field of them. Errors: InvalidArgument, naming it.
+Status ReadLists(doc::Fields& fields, std::string_view name, std::string_view file,
+                 std::map<std::string, std::vector<std::string>>& lists) {
+  const json::value& listed = fields.Get(name);
+  RETURN_IF_ERROR(fields.status());
+  doc::Fields inner(listed, fmt::format("{}.{}", file, name));
+  RETURN_IF_ERROR(inner.status());
+  for (const auto& one : listed.get_object()) {
+    const std::string key(one.key().data(), one.key().size());
+    lists[key] = inner.Texts(key);
+  }
+  return inner.status();
+}
+
 }  // namespace
 
 std::string PrintRecord(const Record& record) {
-  json::object files;
-  for (const auto& [path, prints] : record.files) {
-    files[doc::View(path)] = doc::Texts(prints);
-  }
   return doc::Print(json::object{{"format", kFormat},
                                  {"stages", doc::Texts(record.stages)},
-                                 {"files", std::move(files)},
-                                 {"othersAgent", record.has_others_agent}},
+                                 {"files", ListsJson(record.files)},
+                                 {"othersAgent", record.has_others_agent},
+                                 {"own", ListsJson(record.own)}},
                     doc::Format::kJson);
 }
 
@@ -44,17 +63,13 @@ StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
   }
   Record record;
   record.stages = fields.Texts("stages");
-  // Records of before there was such a field lack it.
-  record.has_others_agent = tree.as_object().contains("othersAgent") && fields.Bool("othersAgent");
-  const json::value& listed = fields.Get("files");
+  // Records of before there were such fields lack them.
+  record.has_others_agent = fields.Has("othersAgent") && fields.Bool("othersAgent");
   RETURN_IF_ERROR(fields.status());
-  doc::Fields files(listed, fmt::format("{}.files", file));
-  RETURN_IF_ERROR(files.status());
-  for (const auto& one : listed.get_object()) {
-    const std::string path(one.key().data(), one.key().size());
-    record.files[path] = files.Texts(path);
+  RETURN_IF_ERROR(ReadLists(fields, "files", file, record.files));
+  if (fields.Has("own")) {
+    RETURN_IF_ERROR(ReadLists(fields, "own", file, record.own));
   }
-  RETURN_IF_ERROR(files.status());
   return record;
 }
 

@@ -24,6 +24,9 @@ struct Record {
   // An agent that is not by `up` answered before this call of `up` began. It comes back by itself
   // after a restart, later than `up`, and no second one is put beside it.
   bool has_others_agent = false;
+  // By stage, names of the Levels that are ours. Without an entry all are: `up` is at work on that
+  // stage, or was killed at it.
+  std::map<std::string, std::vector<std::string>> own{};
   bool operator==(const Record&) const = default;
 };
 

@@ -12,7 +12,10 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RecordTest, ComesBackAsItWasWritten) {
-  const Record record{{"driver", "agent"}, {{"/usr/local/bin/kgpu", {"0123-9", "4567-8"}}}, true};
+  const Record record{{"driver", "agent"},
+                      {{"/usr/local/bin/kgpu", {"0123-9", "4567-8"}}},
+                      true,
+                      {{"driver", {"1700000000"}}}};
   EXPECT_THAT(ParseRecord(PrintRecord(record), "f"), IsOkAndHolds(record));
 }
 
@@ -23,11 +26,13 @@ TEST(RecordTest, WhatIsBrokenNamesFileAndField) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("another version")));
 }
 
-TEST(RecordTest, OneOfBeforeOthersAgentsWereKnownIsRead) {
+TEST(RecordTest, OneOfBeforeThereWereSomeFieldsIsRead) {
   EXPECT_THAT(ParseRecord(R"({"format": 1, "stages": ["driver"], "files": {}})", "f"),
               IsOkAndHolds(Record{{"driver"}}));
   EXPECT_THAT(ParseRecord(R"({"format": 1, "stages": [], "files": {}, "othersAgent": "yes"})", "f"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("f.othersAgent")));
+  EXPECT_THAT(ParseRecord(R"({"format": 1, "stages": [], "files": {}, "own": {"driver": 3}})", "f"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("f.own.driver")));
 }
 
 TEST(RecordTest, AnEmptyOneIsNoFile) {

@@ -33,6 +33,17 @@ struct Outcome {
   std::string text;
 };
 
+// What lies one upon another there, where a stage can do so: drivers, each in the place of the one
+// before.
+struct Levels {
+  std::vector<std::string> names{};  // that tell each from any other, the one on top last
+  std::string top{};                 // the one on top, for people
+  bool is_whole = false;             // it is there to the end: Do would put another over it
+  // What a person does instead, and what takes the one on top off: whole sentences' ends.
+  std::string by_hand{};
+  std::string take_off{};
+};
+
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -42,6 +53,8 @@ class Stage {
   virtual bool LeavesTraces() const = 0;
   // Whether what Undo takes back is there, whoever put it there.
   virtual bool HasTraces() const = 0;
+  // None of a stage that has no such. Errors: of reading what tells of them.
+  virtual StatusOr<Levels> LevelsThere() const { return Levels{}; }
   // Of all stages, before the first is worked on, and when all are done: what they remember in
   // between. Errors: of the record.
   virtual Status Begin() { return OkStatus(); }

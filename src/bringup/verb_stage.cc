@@ -76,6 +76,7 @@ class ByVerbs final : public Stage {
   std::string_view title() const override { return stage_.title; }
   bool LeavesTraces() const override { return !stage_.undo.empty(); }
   bool HasTraces() const override { return stage_.has_traces(); }
+  StatusOr<Levels> LevelsThere() const override { return stage_.levels(); }
   Look LookAt() override;
   StatusOr<std::string> Preview() override { return Told(stage_.preview, 0); }
   StatusOr<std::string> PreviewUndo() override { return Told(stage_.preview_undo, stage_.nothing); }

@@ -41,6 +41,7 @@ struct VerbStage {
   Words undo{};  // empty: leaves no traces
   // Whether there is anything that `undo` would take back.
   std::function<bool()> has_traces = [] { return false; };
+  std::function<StatusOr<Levels>()> levels = [] { return Levels{}; };
   Words preview_undo{};
   // Exit code of `act` and `undo` that means Ending::kWaits; 0: none does.
   int waits = 0;

@@ -25,6 +25,7 @@
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
+#include "src/cli/node_levels.h"
 #include "src/cli/output.h"
 #include "src/cli/runtime_configure.h"
 #include "src/driver/wish.h"
@@ -113,10 +114,21 @@ std::function<bool()> WhetherThere(const sys::Root& host, const std::string_view
   return [&host, &path] { return host.Exists(path); };
 }
 
+Words RootWords(const UpOptions& options) {
+  return options.driver.host_root.empty() ? Words{}
+                                          : Words{"--host-root", options.driver.host_root};
+}
+
+// What a person calls for the driver that is asked for.
+std::string ByHand(const UpOptions& options) {
+  const Words wish = Joined(DriverWords(options.driver), RootWords(options));
+  return Join(Joined({"kgpu", "driver", "install"}, wish), " ");
+}
+
+// `options` must live as long as what it gives.
 bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs,
                            const bringup::AgentInput& agent) {
-  const Words root =
-      options.driver.host_root.empty() ? Words{} : Words{"--host-root", options.driver.host_root};
+  const Words root = RootWords(options);
   const Words demands = DemandWords(options.driver);
   const Words wish = Joined(DriverWords(options.driver), root);
   Words install = Joined({"driver", "install", "--yes"}, wish);
@@ -137,20 +149,21 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
                           .obstacle = "pci-no-gpu:",
                           .way_past = "for GPUs that come later name them: --gpu GENERATION"},
                          verbs));
-  stages.push_back(
-      bringup::MakeStage({.id = "driver",
-                          .title = "NVIDIA's driver",
-                          .look = Joined(Joined({"driver", "verify"}, demands), root),
-                          .reason = "FAILED",
-                          .is_proven = true,
-                          .act = install,
-                          .preview = Joined({"driver", "plan"}, wish),
-                          .undo = Joined({"driver", "remove", "--yes"}, root),
-                          .has_traces = WhetherThere(agent.host, driver_install::kJournalFile),
-                          .preview_undo = Joined({"driver", "remove", "--dry-run"}, root),
-                          .waits = static_cast<int>(ExitCode::kWaits),
-                          .nothing = static_cast<int>(ExitCode::kNotFound)},
-                         verbs));
+  stages.push_back(bringup::MakeStage(
+      {.id = "driver",
+       .title = "NVIDIA's driver",
+       .look = Joined(Joined({"driver", "verify"}, demands), root),
+       .reason = "FAILED",
+       .is_proven = true,
+       .act = install,
+       .preview = Joined({"driver", "plan"}, wish),
+       .undo = Joined({"driver", "remove", "--yes"}, root),
+       .has_traces = WhetherThere(agent.host, driver_install::kJournalFile),
+       .levels = [&options, &host = agent.host] { return DriverLevels(host, ByHand(options)); },
+       .preview_undo = Joined({"driver", "remove", "--dry-run"}, root),
+       .waits = static_cast<int>(ExitCode::kWaits),
+       .nothing = static_cast<int>(ExitCode::kNotFound)},
+      verbs));
   stages.push_back(
       bringup::MakeStage({.id = "engine",
                           .title = "the container engines",

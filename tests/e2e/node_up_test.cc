@@ -184,6 +184,41 @@ TEST(NodeUpFolderTest, ATrustedKeyIsToldToTheDriver) {
   EXPECT_THAT(up.out, Not(HasSubstr("waits")));
 }
 
+// One that a person installed, as an earlier run left it, and is not what is asked for.
+TEST_F(NodeUpTest, ADriverThatAPersonInstalledIsNotReplaced) {
+  const SimHost host("4xT4");
+  std::string journal(kWaitsForKey);
+  journal.replace(journal.find("installing"), 10, "installed");
+  host.dir().WriteFile("host/var/lib/kgpu/driver.json", journal);
+  for (const char* how : {"--dry-run", "--yes"}) {
+    const Result up = Node(
+        host, {"up", how, "--offline", "--branch", "999", "--skip", "host,engine,agent,validate"});
+    EXPECT_EQ(up.code, 1) << up.err;
+    EXPECT_THAT(up.out, ContainsRegex("driver +failed +driver 535, with the open modules, was put "
+                                      "here by hand.*999.*; kgpu driver install --branch 999 "
+                                      "--offline .*, called by hand"));
+    EXPECT_EQ(host.dir().ReadFile("host/var/lib/kgpu/driver.json"), journal);
+  }
+}
+
+TEST_F(NodeUpTest, ADriverThatAPersonPutOverItsOwnIsNotTakenDown) {
+  const SimHost host("4xT4");
+  std::string journal(kWaitsForKey);
+  journal.replace(journal.find("installing"), 10, "installed");
+  std::string above = journal;
+  above.replace(above.find("1700000000"), 10, "1700000009");
+  above.insert(1, "\"below\": [" + journal + "], ");
+  host.dir().WriteFile("host/var/lib/kgpu/driver.json", above);
+  host.dir().WriteFile("host/var/lib/kgpu/node/record.json",
+                       R"({"format": 1, "stages": ["driver"], "files": {},
+                           "own": {"driver": ["1700000000"]}})");
+  const Result down = Node(host, {"down", "--yes"});
+  EXPECT_EQ(down.code, 1) << down.err;
+  EXPECT_THAT(down.out, HasSubstr("put by hand over what node up put here: kgpu driver rollback "
+                                  "brings that back, then kgpu node down"));
+  EXPECT_EQ(host.dir().ReadFile("host/var/lib/kgpu/driver.json"), above);
+}
+
 TEST_F(NodeUpTest, WithoutATerminalItWantsYes) {
   const SimHost host("4xT4");
   const Result up = Node(host, {"up"});
