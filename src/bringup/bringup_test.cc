@@ -229,6 +229,7 @@ TEST_F(BringupTest, WhatAPersonPutOverItIsNotTakenDown) {
             "driver 580, was put by hand over what node up put here: kgpu driver rollback, then "
             "kgpu node down");
   EXPECT_THAT(calls_, Not(Contains("undo driver")));
+  ASSERT_THAT(Get("driver").levels.names, ElementsAre("535", "580"));
   Get("driver").levels.names.pop_back();
   EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("driver done"));
 }
