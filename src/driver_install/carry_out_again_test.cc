@@ -71,7 +71,7 @@ class AgainTest : public ::testing::Test {
     auto journal = ReadJournal(world.host());
     EXPECT_OK(journal);
     EXPECT_TRUE(journal.ok() && journal->has_value());
-    return journal.ok() && journal->has_value() ? **std::move(journal) : Journal();
+    return journal.ok() ? journal->value_or(Journal()) : Journal();
   }
 
   World world_;
@@ -235,9 +235,9 @@ TEST_F(AgainTest, RemoveGoesOnAfterAKillAtEachDeed) {
     ASSERT_TRUE(is_killed || outcome.ok()) << outcome.status();
     const auto left = ReadJournal(world.host());
     ASSERT_OK(left);
-    if (left->has_value()) {
+    if (const std::optional<Journal>& there = *left; there) {
       OneRun again(world);
-      again.options().takes_all = (*left)->phase == Phase::kInstalled;
+      again.options().takes_all = there->phase == Phase::kInstalled;
       ASSERT_OK(again.Undo()) << lives;
     }
     ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, before_, "470")) << lives;
