@@ -1,5 +1,6 @@
 #include "src/driver/preflight.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -228,7 +229,7 @@ class PreferencesRunner final : public sys::ProgramRunner {
         const auto names = host_.ListDir(folder);
         EXPECT_OK(names);
         for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-          seen[name] = host_.ReadFile(folder + "/" + name).value_or("");
+          seen[name] = host_.ReadFile(fmt::format("{}/{}", folder, name)).value_or("");
         }
       }
     }
