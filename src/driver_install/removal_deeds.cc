@@ -187,7 +187,6 @@ Status PutConfigsBack(Work& work, packages::PackageManager& manager) {
         !work.host().LinkStat(AsideOf(path)).ok()) {
       continue;
     }
-    RETURN_IF_ERROR(disk.Remove(path));
     RETURN_IF_ERROR(disk.Move(AsideOf(path), path));
     std::erase(work.outcome().notes, AsideNote(path));
   }
