@@ -63,6 +63,15 @@ class AgainTest : public ::testing::Test {
     run.options().replaces = true;
     return run.Begin(SecondPlan());
   }
+  // The second, in a world of its own that has the first, ended at its deed `lives`. True: it was.
+  static bool IsKilled(const World& world, int lives) {
+    Beginning(world);
+    First(world);
+    OneRun run(world, Fate(Fate::End::kDead, lives));
+    const auto outcome = BeginSecond(run);
+    EXPECT_TRUE(run.fate().is_dead() || outcome.ok()) << outcome.status();
+    return run.fate().is_dead();
+  }
   static void ExpectRuns(const World& world, const Tree& tree, const std::string& version) {
     ASSERT_EQ(world.Tree(), tree);
     ASSERT_EQ(world.LoadedVersion(), version);
@@ -186,12 +195,7 @@ TEST_F(AgainTest, GoesOnAfterAKillAtEachDeed) {
   bool is_killed = true;
   for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
     const World world;
-    Beginning(world);
-    First(world);
-    OneRun run(world, Fate(Fate::End::kDead, lives));
-    const auto outcome = BeginSecond(run);
-    is_killed = run.fate().is_dead();
-    ASSERT_TRUE(is_killed || outcome.ok()) << outcome.status();
+    is_killed = IsKilled(world, lives);
     OneRun again(world);
     const bool has_begun = !JournalOf(world).below.empty();
     ASSERT_OK(has_begun ? again.GoOn() : BeginSecond(again)) << lives;
@@ -204,12 +208,7 @@ TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachDeed) {
   bool is_killed = true;
   for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
     const World world;
-    Beginning(world);
-    First(world);
-    OneRun run(world, Fate(Fate::End::kDead, lives));
-    const auto outcome = BeginSecond(run);
-    is_killed = run.fate().is_dead();
-    ASSERT_TRUE(is_killed || outcome.ok()) << outcome.status();
+    is_killed = IsKilled(world, lives);
     if (!JournalOf(world).below.empty()) {
       OneRun back(world);
       ASSERT_OK(back.Undo()) << lives;
