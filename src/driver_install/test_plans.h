@@ -1,5 +1,11 @@
-// A plan with every kind of deed, for tests.
+// Plans for tests, one with every kind of deed among them.
 #pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "src/driver/plan.h"
 
@@ -17,6 +23,19 @@ inline driver::RunCommand CommandOf(std::vector<std::string> argv, std::vector<s
   run.command.argv = std::move(argv);
   run.undo.argv = std::move(undo);
   return run;
+}
+
+inline driver::Plan PlanOf(std::vector<driver::Deed> deeds) {
+  driver::Plan plan;
+  plan.version = "535";
+  for (size_t i = 0; i < deeds.size(); ++i) {
+    plan.steps.push_back(StepOf(fmt::format("s{}", i), std::move(deeds[i])));
+  }
+  return plan;
+}
+
+inline driver::Deed FailingCommand() {
+  return CommandOf({"/usr/bin/fails"}, {});
 }
 
 // Replaces /etc/modprobe.d/old.conf, makes a folder for a new file, removes a file and a link.

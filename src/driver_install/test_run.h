@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "src/base/status_macros.h"
 #include "src/driver_install/carry_out.h"
@@ -16,6 +17,7 @@
 #include "src/driver_install/test_programs.h"
 #include "src/driver_install/test_world.h"
 #include "testing/fake_clock.h"
+#include "testing/status_matchers.h"
 
 namespace kgpu::driver_install {
 
@@ -90,5 +92,13 @@ class OneRun {
   Options options_;
   driver::Verified seen_;
 };
+
+// One run that must not be held up by anything.
+inline void Install(const World& world, const driver::Plan& plan) {
+  OneRun run(world);
+  const auto outcome = run.Begin(plan);
+  ASSERT_OK(outcome);
+  ASSERT_EQ(outcome->result, Result::kDone);
+}
 
 }  // namespace kgpu::driver_install
