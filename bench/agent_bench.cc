@@ -22,7 +22,7 @@
 #include "bench/probe_kubelet.h"
 #include "bench/process.h"
 #include "bench/sim_node.h"
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/control.h"
 
 namespace kgpu::bench {

@@ -18,11 +18,11 @@
 #include "bench/measure.h"
 #include "bench/probe_kubelet.h"
 #include "bench/sim_node.h"
-#include "src/base/strings.h"
-#include "src/cdi/folder.h"
-#include "src/doc/doc.h"
-#include "src/http/client.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/folder.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/http/client.h"
+#include "src/platform/sys/root.h"
 #include "testing/driver/control.h"
 
 namespace kgpu::bench {

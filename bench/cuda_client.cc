@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/validate/abi.h"
-#include "src/validate/kernels.h"
-#include "src/validate/protocol.h"
+#include "src/diagnose/validate/abi.h"
+#include "src/diagnose/validate/kernels.h"
+#include "src/diagnose/validate/protocol.h"
 
 namespace kgpu::bench {
 namespace {

@@ -20,10 +20,10 @@
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "bench/sim_node.h"
-#include "src/base/strings.h"
-#include "src/base/unique_fd.h"
-#include "src/doctor/doctor.h"
-#include "src/sys/run.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/doctor/doctor.h"
 
 namespace kgpu::bench {
 namespace {

@@ -13,9 +13,9 @@
 #include <string>
 #include <thread>
 
-#include "src/rpc/channel.h"
-#include "src/rpc/server.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/server.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace {
 

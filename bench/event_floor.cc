@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
 
 namespace kgpu::bench {
 namespace {

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "src/base/strings.h"
-#include "src/doc/json_reader.h"
-#include "src/explain/dump.h"
-#include "src/explain/explain.h"
-#include "src/explain/view.h"
+#include "src/diagnose/explain/dump.h"
+#include "src/diagnose/explain/explain.h"
+#include "src/diagnose/explain/view.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/json_reader.h"
 
 namespace kgpu::bench {
 namespace {

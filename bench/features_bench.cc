@@ -17,8 +17,8 @@
 
 #include "bench/measure.h"
 #include "bench/process.h"
-#include "src/base/strings.h"
-#include "src/features/read.h"
+#include "src/host/features/read.h"
+#include "src/platform/base/strings.h"
 #include "testing/host_tree.h"
 #include "testing/temp_dir.h"
 

@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "src/base/log.h"
-#include "src/base/strings.h"
-#include "src/kube/http_client.h"
-#include "src/kube/test_transport.h"
-#include "src/node/keeper.h"
-#include "src/node/test_facts.h"
+#include "src/kube/api/http_client.h"
+#include "src/kube/api/test_transport.h"
+#include "src/node/object/keeper.h"
+#include "src/node/object/test_facts.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/api.h"
 #include "testing/apiserver/memory_transport.h"
 #include "testing/fake_loop.h"

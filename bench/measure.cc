@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "src/report/table.h"
+#include "src/node/report/table.h"
 
 namespace kgpu::bench {
 

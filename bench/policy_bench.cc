@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "src/base/strings.h"
-#include "src/plugin/preferred.h"
-#include "src/plugin/test_topology.h"
+#include "src/node/plugin/preferred.h"
+#include "src/node/plugin/test_topology.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::bench {
 namespace {

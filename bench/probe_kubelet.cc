@@ -17,9 +17,9 @@
 #include <thread>
 #include <utility>
 
-#include "src/rpc/channel.h"
-#include "src/rpc/server.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/server.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::bench {
 namespace {

@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/base/strings.h"
-#include "src/sys/root.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::bench {
 namespace {

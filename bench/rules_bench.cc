@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
-#include "src/labels/assemble.h"
+#include "src/node/labels/assemble.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 
 namespace kgpu::bench {
 namespace {

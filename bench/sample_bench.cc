@@ -15,12 +15,12 @@
 
 #include "bench/measure.h"
 #include "bench/process.h"
-#include "src/base/event_loop.h"
-#include "src/base/log.h"
-#include "src/base/strings.h"
-#include "src/host/driver_files.h"
-#include "src/host/driver_root.h"
-#include "src/inventory/inventory.h"
+#include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/node/inventory/inventory.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::bench {

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "src/nvml/library.h"
-#include "src/probe/child/channel.h"
-#include "src/probe/child/driver.h"
-#include "src/probe/child/sampling.h"
+#include "src/gpu/nvml/library.h"
+#include "src/gpu/probe/child/channel.h"
+#include "src/gpu/probe/child/driver.h"
+#include "src/gpu/probe/child/sampling.h"
 
 namespace {
 

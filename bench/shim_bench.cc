@@ -16,7 +16,7 @@
 
 #include "bench/measure.h"
 #include "bench/process.h"
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::bench {

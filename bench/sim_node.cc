@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "bench/process.h"
-#include "src/host/driver_files.h"
-#include "src/host/driver_root.h"
+#include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/driver_root.h"
 
 namespace kgpu::bench {
 namespace {

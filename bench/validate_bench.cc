@@ -14,11 +14,11 @@
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "bench/sim_node.h"
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
-#include "src/host/driver_files.h"
-#include "src/host/driver_root.h"
-#include "src/sys/root.h"
+#include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::bench {
 namespace {

@@ -1,7 +1,7 @@
 // A clock that stands still until the test moves it.
 #pragma once
 
-#include "src/base/clock.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/fake_clock.h"
 
 namespace kgpu {

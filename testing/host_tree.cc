@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu {
 namespace {

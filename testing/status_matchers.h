@@ -7,7 +7,7 @@
 #include <ostream>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu {
 

@@ -21,12 +21,12 @@
 #include "src/agent/usage_desk.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/inventory/inventory.h"
-#include "src/plugin/delivery.h"
-#include "src/plugin/device_plugin.h"
-#include "src/pools/roster.h"
+#include "src/node/inventory/inventory.h"
+#include "src/node/plugin/delivery.h"
+#include "src/node/plugin/device_plugin.h"
+#include "src/node/pools/roster.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
 namespace {

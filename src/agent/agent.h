@@ -7,9 +7,9 @@
 
 #include "src/agent/options.h"
 #include "src/agent/state.h"
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/host/driver_root.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::agent {
 

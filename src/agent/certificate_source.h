@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "src/base/clock.h"
-#include "src/base/status.h"
-#include "src/config/node_config.h"
-#include "src/kube/reread_file.h"
-#include "src/sys/root.h"
-#include "src/tls/context.h"
+#include "src/kube/api/reread_file.h"
+#include "src/node/config/node_config.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/tls/context.h"
 
 namespace kgpu::agent {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "src/plugin/delivery.h"
+#include "src/node/plugin/delivery.h"
 
 namespace kgpu::agent {
 namespace {

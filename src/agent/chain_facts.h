@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/agent/state.h"
-#include "src/node/chain.h"
+#include "src/node/object/chain.h"
 
 namespace kgpu::agent {
 

@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "src/base/log.h"
-#include "src/labels/feature_files.h"
-#include "src/labels/gpu_labels.h"
-#include "src/labels/node_feature.h"
-#include "src/node/host_facts.h"
-#include "src/sys/atomic_file.h"
+#include "src/node/labels/feature_files.h"
+#include "src/node/labels/gpu_labels.h"
+#include "src/node/labels/node_feature.h"
+#include "src/node/object/host_facts.h"
+#include "src/platform/base/log.h"
+#include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::agent {
 namespace {

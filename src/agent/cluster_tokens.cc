@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/kube/access_review.h"
+#include "src/kube/api/access_review.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::agent {
 namespace {

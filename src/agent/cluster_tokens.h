@@ -14,10 +14,10 @@
 
 #include "src/agent/log_budget.h"
 #include "src/agent/token_check.h"
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/kube/client.h"
-#include "src/tls/keyed_digest.h"
+#include "src/kube/api/client.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/tls/keyed_digest.h"
 
 namespace kgpu::agent {
 

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/read_fd.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/read_fd.h"
 
 namespace kgpu::agent {
 namespace {

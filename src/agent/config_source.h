@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "src/base/event_loop.h"
-#include "src/config/node_config.h"
-#include "src/sys/folder_watch.h"
+#include "src/node/config/node_config.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/sys/folder_watch.h"
 
 namespace kgpu::agent {
 

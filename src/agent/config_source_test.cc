@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 #include "testing/fake_loop.h"
 #include "testing/temp_dir.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/agent/worker_thread.h"
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::agent {
 namespace {

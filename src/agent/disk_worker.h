@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::agent {
 

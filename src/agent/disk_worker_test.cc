@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::agent {

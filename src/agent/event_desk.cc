@@ -2,8 +2,8 @@
 
 #include <boost/json.hpp>
 
-#include "src/kube/json.h"
-#include "src/kube/resource.h"
+#include "src/kube/api/json.h"
+#include "src/kube/api/resource.h"
 
 namespace kgpu::agent {
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/random.h"
-#include "src/kube/client.h"
-#include "src/kube/event_recorder.h"
+#include "src/kube/api/client.h"
+#include "src/kube/api/event_recorder.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
 
 namespace kgpu::agent {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "src/kube/http_client.h"
-#include "src/kube/json.h"
-#include "src/kube/test_transport.h"
+#include "src/kube/api/http_client.h"
+#include "src/kube/api/json.h"
+#include "src/kube/api/test_transport.h"
 #include "testing/fake_loop.h"
 
 namespace kgpu::agent {

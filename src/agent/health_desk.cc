@@ -9,10 +9,10 @@
 
 #include "src/agent/health_events.h"
 #include "src/agent/web.h"
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/report/health_view.h"
+#include "src/node/report/health_view.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::agent {
 namespace {

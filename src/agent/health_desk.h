@@ -17,13 +17,13 @@
 #include "src/agent/disk_worker.h"
 #include "src/agent/health_log.h"
 #include "src/agent/journal_keeper.h"
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/device/snapshot.h"
-#include "src/health/happening.h"
-#include "src/http/message.h"
-#include "src/kube/event_recorder.h"
-#include "src/pods/pod_map.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/gpu/health/happening.h"
+#include "src/kube/api/event_recorder.h"
+#include "src/node/pods/pod_map.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/http/message.h"
 
 namespace kgpu::agent {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "src/agent/web.h"
-#include "src/base/log.h"
-#include "src/health/test_happening.h"
+#include "src/gpu/health/test_happening.h"
+#include "src/platform/base/log.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "src/pods/pod_map.h"
+#include "src/node/pods/pod_map.h"
 
 namespace kgpu::agent {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "src/device/snapshot.h"
-#include "src/health/happening.h"
-#include "src/kube/event_recorder.h"
-#include "src/pods/pod_map.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/gpu/health/happening.h"
+#include "src/kube/api/event_recorder.h"
+#include "src/node/pods/pod_map.h"
 
 namespace kgpu::agent {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "src/health/test_happening.h"
+#include "src/gpu/health/test_happening.h"
 
 namespace kgpu::agent {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::agent {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "src/agent/log_budget.h"
-#include "src/base/clock.h"
-#include "src/health/happening.h"
+#include "src/gpu/health/happening.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::agent {
 

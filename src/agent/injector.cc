@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/inject/book_file.h"
-#include "src/inject/build_specs.h"
-#include "src/inject/companion_specs.h"
-#include "src/inject/host_parts.h"
+#include "src/container/inject/book_file.h"
+#include "src/container/inject/build_specs.h"
+#include "src/container/inject/companion_specs.h"
+#include "src/container/inject/host_parts.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
 namespace {

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status.h"
-#include "src/cdi/publisher.h"
-#include "src/device/snapshot.h"
-#include "src/host/driver_root.h"
-#include "src/inject/capability.h"
-#include "src/inject/plan.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/publisher.h"
+#include "src/container/inject/capability.h"
+#include "src/container/inject/plan.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
 namespace {

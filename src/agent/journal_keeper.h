@@ -9,8 +9,8 @@
 #include <string>
 
 #include "src/agent/disk_worker.h"
-#include "src/base/event_loop.h"
-#include "src/health/journal.h"
+#include "src/gpu/health/journal.h"
+#include "src/platform/base/event_loop.h"
 
 namespace kgpu::agent {
 

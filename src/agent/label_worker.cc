@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/agent/worker_thread.h"
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::agent {
 namespace {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "src/base/event_loop.h"
-#include "src/config/node_config.h"
-#include "src/labels/label_source.h"
-#include "src/sys/root.h"
+#include "src/node/config/node_config.h"
+#include "src/node/labels/label_source.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "src/features/cpuid.h"
+#include "src/host/features/cpuid.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 

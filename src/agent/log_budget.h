@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "src/base/clock.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::agent {
 

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/config/node_config.h"
-#include "src/device/sample.h"
-#include "src/device/snapshot.h"
-#include "src/health/happening.h"
-#include "src/http/message.h"
-#include "src/metrics/exposition.h"
-#include "src/pods/watch.h"
-#include "src/sys/root.h"
-#include "src/telemetry/page_book.h"
+#include "src/gpu/device/sample.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/gpu/health/happening.h"
+#include "src/node/config/node_config.h"
+#include "src/node/pods/watch.h"
+#include "src/node/telemetry/page_book.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/http/message.h"
+#include "src/platform/metrics/exposition.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 

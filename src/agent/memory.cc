@@ -8,10 +8,10 @@
 #include <span>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 namespace {

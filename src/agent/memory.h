@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/health/happening.h"
-#include "src/pools/assignment.h"
+#include "src/gpu/health/happening.h"
+#include "src/node/pools/assignment.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::agent {
 

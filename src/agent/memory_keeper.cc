@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/sys/atomic_file.h"
+#include "src/platform/base/log.h"
+#include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::agent {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 
 namespace kgpu::agent {
 

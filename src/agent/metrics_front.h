@@ -10,12 +10,12 @@
 #include "src/agent/certificate_source.h"
 #include "src/agent/cluster_tokens.h"
 #include "src/agent/token_check.h"
-#include "src/base/event_loop.h"
-#include "src/config/node_config.h"
-#include "src/http/message.h"
-#include "src/http/server.h"
-#include "src/sys/root.h"
-#include "src/telemetry/name_sets.h"
+#include "src/node/config/node_config.h"
+#include "src/node/telemetry/name_sets.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/http/message.h"
+#include "src/platform/http/server.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 

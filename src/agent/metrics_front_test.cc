@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 
-#include "src/http/client.h"
-#include "src/kube/http_transport.h"
-#include "src/kube/test_run.h"
-#include "src/sys/tcp_socket.h"
+#include "src/kube/api/http_transport.h"
+#include "src/kube/api/test_run.h"
+#include "src/platform/http/client.h"
+#include "src/platform/sys/tcp_socket.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

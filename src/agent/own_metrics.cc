@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/sys/root.h"
-#include "src/telemetry/own_series.h"
+#include "src/node/telemetry/own_series.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 namespace {

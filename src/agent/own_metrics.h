@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "src/agent/state.h"
-#include "src/metrics/exposition.h"
+#include "src/platform/metrics/exposition.h"
 
 namespace kgpu::agent {
 

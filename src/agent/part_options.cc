@@ -1,10 +1,10 @@
 #include "src/agent/part_options.h"
 
-#include "src/base/log.h"
-#include "src/config/health_switches.h"
-#include "src/cri/runtime_facts.h"
-#include "src/node/host_facts.h"
-#include "src/sys/root.h"
+#include "src/container/cri/runtime_facts.h"
+#include "src/node/config/health_switches.h"
+#include "src/node/object/host_facts.h"
+#include "src/platform/base/log.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 

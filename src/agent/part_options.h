@@ -11,9 +11,9 @@
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
 #include "src/agent/options.h"
-#include "src/inject/capability.h"
-#include "src/inventory/inventory.h"
-#include "src/sys/root.h"
+#include "src/container/inject/capability.h"
+#include "src/node/inventory/inventory.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 

@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "src/kube/resource.h"
-#include "src/labels/node_feature.h"
-#include "src/labels/rules.h"
+#include "src/kube/api/resource.h"
+#include "src/node/labels/node_feature.h"
+#include "src/node/labels/rules.h"
 
 namespace kgpu::agent {
 namespace {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/random.h"
-#include "src/kube/backoff.h"
-#include "src/kube/client.h"
-#include "src/kube/reflector.h"
-#include "src/labels/label_source.h"
+#include "src/kube/api/backoff.h"
+#include "src/kube/api/client.h"
+#include "src/kube/api/reflector.h"
+#include "src/node/labels/label_source.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
 
 namespace kgpu::agent {
 

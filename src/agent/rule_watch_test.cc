@@ -7,8 +7,8 @@
 #include <chrono>
 #include <memory>
 
-#include "src/kube/http_client.h"
-#include "src/kube/test_transport.h"
+#include "src/kube/api/http_client.h"
+#include "src/kube/api/test_transport.h"
 #include "testing/apiserver/api.h"
 #include "testing/apiserver/memory_transport.h"
 #include "testing/fake_loop.h"

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/plugin/kubelet.h"
+#include "src/node/plugin/kubelet.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::agent {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/cri/runtime_facts.h"
+#include "src/container/cri/runtime_facts.h"
+#include "src/platform/base/event_loop.h"
 
 namespace kgpu::agent {
 

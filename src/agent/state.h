@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "src/agent/metrics_front.h"
-#include "src/base/clock.h"
-#include "src/config/node_config.h"
-#include "src/cri/runtime_facts.h"
-#include "src/device/snapshot.h"
-#include "src/node/node_view.h"
-#include "src/plugin/answer_book.h"
-#include "src/plugin/endpoint.h"
-#include "src/pools/assignment.h"
+#include "src/container/cri/runtime_facts.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/node/config/node_config.h"
+#include "src/node/object/node_view.h"
+#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/endpoint.h"
+#include "src/node/pools/assignment.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::agent {
 

@@ -9,8 +9,8 @@
 #include <boost/json/value.hpp>
 #include <chrono>
 
-#include "src/plugin/delivery.h"
-#include "src/report/table.h"
+#include "src/node/plugin/delivery.h"
+#include "src/node/report/table.h"
 
 namespace kgpu::agent {
 namespace {

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::agent {
 namespace {

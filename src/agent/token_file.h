@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "src/agent/token_check.h"
-#include "src/base/clock.h"
-#include "src/base/status.h"
-#include "src/sys/root.h"
-#include "src/tls/keyed_digest.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/tls/keyed_digest.h"
 
 namespace kgpu::agent {
 

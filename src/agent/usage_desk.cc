@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "src/agent/web.h"
-#include "src/base/duration.h"
-#include "src/report/format.h"
-#include "src/usage/book.h"
-#include "src/usage/view.h"
+#include "src/node/report/format.h"
+#include "src/node/usage/book.h"
+#include "src/node/usage/view.h"
+#include "src/platform/base/duration.h"
 
 namespace kgpu::agent {
 namespace {

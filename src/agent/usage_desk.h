@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "src/agent/disk_worker.h"
-#include "src/base/event_loop.h"
-#include "src/config/node_config.h"
-#include "src/device/sample.h"
-#include "src/device/snapshot.h"
-#include "src/http/message.h"
-#include "src/pods/pod_map.h"
-#include "src/pools/assignment.h"
-#include "src/telemetry/page_input.h"
+#include "src/gpu/device/sample.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/node/config/node_config.h"
+#include "src/node/pods/pod_map.h"
+#include "src/node/pools/assignment.h"
+#include "src/node/telemetry/page_input.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/http/message.h"
 
 namespace kgpu::agent {
 

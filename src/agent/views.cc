@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/plugin/preferred.h"
+#include "src/node/plugin/preferred.h"
 
 namespace kgpu::agent {
 namespace {

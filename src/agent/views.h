@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "src/agent/injector.h"
-#include "src/config/node_config.h"
-#include "src/device/snapshot.h"
-#include "src/plugin/answer_book.h"
-#include "src/plugin/view.h"
-#include "src/pools/assignment.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/node/config/node_config.h"
+#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/view.h"
+#include "src/node/pools/assignment.h"
 
 namespace kgpu::agent {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "src/agent/status_view.h"
-#include "src/report/devices_view.h"
-#include "src/report/format.h"
+#include "src/node/report/devices_view.h"
+#include "src/node/report/format.h"
 
 namespace kgpu::agent {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "src/agent/state.h"
-#include "src/base/status.h"
-#include "src/http/message.h"
-#include "src/report/format.h"
+#include "src/node/report/format.h"
+#include "src/platform/base/status.h"
+#include "src/platform/http/message.h"
 
 namespace kgpu::agent {
 

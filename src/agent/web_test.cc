@@ -8,7 +8,7 @@
 #include "src/agent/own_metrics.h"
 #include "src/agent/status_view.h"
 #include "src/agent/test_state.h"
-#include "src/doc/doc.h"
+#include "src/platform/doc/doc.h"
 #include "testing/golden.h"
 #include "testing/status_matchers.h"
 

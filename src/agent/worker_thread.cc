@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::agent {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "src/base/clock.h"
-#include "src/base/mutex.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/mutex.h"
 
 namespace kgpu::agent {
 

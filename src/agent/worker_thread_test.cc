@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::agent {
 namespace {

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "src/agent/agent.h"
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/signals.h"
 #include "src/cli/state_dir.h"
 #include "src/cli/version.h"
-#include "src/sys/program_pages.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/program_pages.h"
 
 namespace kgpu::cli {
 namespace {

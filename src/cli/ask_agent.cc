@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "src/agent/web.h"
-#include "src/base/ascii.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/output.h"
-#include "src/http/client.h"
+#include "src/platform/base/ascii.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/http/client.h"
 
 namespace kgpu::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
 #include "src/cli/exit_code.h"
-#include "src/report/format.h"
+#include "src/node/report/format.h"
+#include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

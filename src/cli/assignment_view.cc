@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/report/table.h"
+#include "src/node/report/table.h"
 
 namespace kgpu::cli {
 namespace {

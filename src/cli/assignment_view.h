@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "src/device/snapshot.h"
-#include "src/pools/assignment.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/node/pools/assignment.h"
 
 namespace kgpu::cli {
 

@@ -5,9 +5,9 @@
 
 #include <boost/json.hpp>
 
-#include "src/config/values.h"
-#include "src/doc/doc.h"
-#include "src/inject/capability.h"
+#include "src/container/inject/capability.h"
+#include "src/node/config/values.h"
+#include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::cli {

@@ -10,22 +10,22 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status_macros.h"
-#include "src/cdi/check.h"
-#include "src/cdi/folder.h"
-#include "src/cdi/names.h"
-#include "src/cdi/publisher.h"
-#include "src/cdi/spec_text.h"
 #include "src/cli/cdi_folders.h"
 #include "src/cli/cdi_view.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
-#include "src/inject/book_file.h"
-#include "src/inject/build_specs.h"
-#include "src/inject/companion_specs.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/check.h"
+#include "src/container/cdi/folder.h"
+#include "src/container/cdi/names.h"
+#include "src/container/cdi/publisher.h"
+#include "src/container/cdi/spec_text.h"
+#include "src/container/inject/book_file.h"
+#include "src/container/inject/build_specs.h"
+#include "src/container/inject/companion_specs.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/cdi/folder.h"
+#include "src/container/cdi/folder.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

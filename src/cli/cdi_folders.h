@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/cli/host_options.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/cdi/check.h"
-#include "src/cdi/folder.h"
+#include "src/container/cdi/check.h"
+#include "src/container/cdi/folder.h"
 
 namespace kgpu::cli {
 

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {

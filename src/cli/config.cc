@@ -8,20 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/assignment_view.h"
 #include "src/cli/config_file.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
-#include "src/config/gke_config.h"
-#include "src/config/health_switches.h"
-#include "src/config/node_config.h"
-#include "src/config/nvidia_config.h"
-#include "src/pools/assignment.h"
-#include "src/telemetry/reference.h"
+#include "src/node/config/gke_config.h"
+#include "src/node/config/health_switches.h"
+#include "src/node/config/node_config.h"
+#include "src/node/config/nvidia_config.h"
+#include "src/node/pools/assignment.h"
+#include "src/node/telemetry/reference.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {

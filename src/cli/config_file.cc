@@ -5,9 +5,9 @@
 
 #include <cerrno>
 
-#include "src/base/status_macros.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/read_fd.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
 namespace {

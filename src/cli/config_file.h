@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "src/base/status.h"
-#include "src/config/node_config.h"
+#include "src/node/config/node_config.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

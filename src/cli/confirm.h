@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "src/base/duration.h"
-#include "src/base/status_macros.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
-#include "src/doc/doc.h"
-#include "src/report/devices_view.h"
+#include "src/node/report/devices_view.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 
 namespace kgpu::cli {
 namespace {

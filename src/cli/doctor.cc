@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/doctor_hear.h"
 #include "src/cli/doctor_image.h"
 #include "src/cli/doctor_manifest.h"
 #include "src/cli/host_options.h"
 #include "src/cli/output.h"
-#include "src/doctor/doctor.h"
-#include "src/doctor/view.h"
-#include "src/engine/disk.h"
-#include "src/sys/run.h"
+#include "src/container/engine/disk.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/doctor/doctor.h"
+#include "src/setup/doctor/view.h"
 
 namespace kgpu::cli {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "src/base/status_macros.h"
 #include "src/cli/config_file.h"
-#include "src/doc/doc.h"
-#include "src/kube/resource.h"
+#include "src/kube/api/resource.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 
 namespace kgpu::cli {
 namespace {

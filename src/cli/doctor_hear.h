@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "src/base/status.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/node_api.h"
-#include "src/doctor/kubelet_facts.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+#include "src/setup/doctor/kubelet_facts.h"
 
 namespace kgpu::cli {
 

@@ -12,18 +12,18 @@
 #include <system_error>
 #include <vector>
 
-#include "src/base/status_macros.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
-#include "src/image/archive.h"
-#include "src/image/host_facts.h"
-#include "src/image/store.h"
-#include "src/image/verdict.h"
-#include "src/image/view.h"
-#include "src/sys/root.h"
-#include "src/sys/run.h"
+#include "src/diagnose/image/archive.h"
+#include "src/diagnose/image/host_facts.h"
+#include "src/diagnose/image/store.h"
+#include "src/diagnose/image/verdict.h"
+#include "src/diagnose/image/view.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/sys/run.h"
 
 namespace kgpu::cli {
 namespace {

@@ -14,14 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/config_file.h"
 #include "src/cli/output.h"
-#include "src/engine/diff.h"
-#include "src/manifest/manifest.h"
-#include "src/manifest/view.h"
-#include "src/sys/atomic_file.h"
+#include "src/container/engine/diff.h"
+#include "src/diagnose/manifest/manifest.h"
+#include "src/diagnose/manifest/view.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::cli {
 namespace {

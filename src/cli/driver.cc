@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "src/base/status_macros.h"
 #include "src/cli/driver_install.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/driver_view.h"
 #include "src/cli/output.h"
-#include "src/driver/view.h"
-#include "src/driver_install/journal.h"
+#include "src/platform/base/status_macros.h"
+#include "src/setup/driver/view.h"
+#include "src/setup/driver_install/journal.h"
 
 namespace kgpu::cli {
 namespace {

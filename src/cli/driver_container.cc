@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/driver_host.h"
-#include "src/doc/json_texts.h"
-#include "src/doctor/sight.h"
-#include "src/driver/common_steps.h"
-#include "src/driver/view.h"
-#include "src/driver_install/container_headers.h"
-#include "src/driver_install/container_install.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/setup/doctor/sight.h"
+#include "src/setup/driver/common_steps.h"
+#include "src/setup/driver/view.h"
+#include "src/setup/driver_install/container_headers.h"
+#include "src/setup/driver_install/container_install.h"
 
 namespace kgpu::cli {
 namespace {

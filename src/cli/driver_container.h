@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "src/base/status.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/output.h"
+#include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

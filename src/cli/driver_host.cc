@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/driver/verify.h"
+#include "src/platform/base/status_macros.h"
+#include "src/setup/driver/verify.h"
 
 namespace kgpu::cli {
 

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status.h"
 #include "src/cli/driver_progress.h"
 #include "src/cli/driver_request.h"
-#include "src/driver_install/carry_out.h"
-#include "src/driver_install/running_program.h"
-#include "src/engine/disk.h"
-#include "src/host/driver_root.h"
-#include "src/packages/package_manager.h"
-#include "src/sys/run.h"
+#include "src/container/engine/disk.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/host/packages/package_manager.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/driver_install/carry_out.h"
+#include "src/setup/driver_install/running_program.h"
 
 namespace kgpu::cli {
 

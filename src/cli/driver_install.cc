@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/confirm.h"
 #include "src/cli/driver_container.h"
 #include "src/cli/driver_host.h"
@@ -19,8 +17,10 @@
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
 #include "src/cli/output.h"
-#include "src/driver/view.h"
-#include "src/sys/systemctl.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/systemctl.h"
+#include "src/setup/driver/view.h"
 
 namespace kgpu::cli {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "src/base/strings.h"
-#include "src/sys/read_fd.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/driver_install/carry_out.h"
+#include "src/setup/driver_install/carry_out.h"
 
 namespace kgpu::cli {
 

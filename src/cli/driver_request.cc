@@ -6,13 +6,13 @@
 #include <boost/json/value.hpp>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/driver/view.h"
-#include "src/driver/wish.h"
-#include "src/driver_install/journal.h"
-#include "src/driver_install/replacing.h"
-#include "src/packages/package_manager.h"
+#include "src/host/packages/package_manager.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/setup/driver/view.h"
+#include "src/setup/driver/wish.h"
+#include "src/setup/driver_install/journal.h"
+#include "src/setup/driver_install/replacing.h"
 
 namespace kgpu::cli {
 namespace {

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/output.h"
 #include "src/cli/verb.h"
-#include "src/driver/host_facts.h"
-#include "src/driver/planner.h"
-#include "src/driver/preflight.h"
-#include "src/host/driver_root.h"
-#include "src/sys/run.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/driver/host_facts.h"
+#include "src/setup/driver/planner.h"
+#include "src/setup/driver/preflight.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

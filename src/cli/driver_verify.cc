@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/driver_view.h"
 #include "src/cli/output.h"
-#include "src/driver/verify.h"
-#include "src/driver/wish.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/setup/driver/verify.h"
+#include "src/setup/driver/wish.h"
 
 namespace kgpu::cli {
 namespace {

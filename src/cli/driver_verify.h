@@ -2,12 +2,12 @@
 // already: is it what is asked for, and is it whole?
 #pragma once
 
-#include "src/base/status.h"
 #include "src/cli/driver_host.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/verb.h"
-#include "src/driver_install/carry_out.h"
-#include "src/driver_install/journal.h"
+#include "src/platform/base/status.h"
+#include "src/setup/driver_install/carry_out.h"
+#include "src/setup/driver_install/journal.h"
 
 namespace kgpu::cli {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "src/doc/json_texts.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "src/driver/verify.h"
-#include "src/driver_install/carry_out.h"
-#include "src/driver_install/journal.h"
+#include "src/setup/driver/verify.h"
+#include "src/setup/driver_install/carry_out.h"
+#include "src/setup/driver_install/journal.h"
 
 namespace kgpu::cli {
 

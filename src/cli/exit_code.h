@@ -1,7 +1,7 @@
 // The exit codes of every verb, so that scripts need not read texts. docs/cli.md lists them.
 #pragma once
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

@@ -7,19 +7,19 @@
 #include <string>
 #include <utility>
 
-#include "src/base/clock.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/config_file.h"
 #include "src/cli/find_pods.h"
 #include "src/cli/node_api.h"
 #include "src/cli/output.h"
-#include "src/doc/doc.h"
-#include "src/explain/explain.h"
-#include "src/explain/gather.h"
-#include "src/explain/view.h"
-#include "src/sys/atomic_file.h"
-#include "src/sys/root.h"
+#include "src/diagnose/explain/explain.h"
+#include "src/diagnose/explain/gather.h"
+#include "src/diagnose/explain/view.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/event_loop.h"
-#include "src/base/status_macros.h"
-#include "src/cri/runtime_facts.h"
-#include "src/pods/watch.h"
+#include "src/container/cri/runtime_facts.h"
+#include "src/node/pods/watch.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

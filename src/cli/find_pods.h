@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "src/base/status.h"
-#include "src/device/sample.h"
-#include "src/pods/pod_map.h"
-#include "src/sys/root.h"
+#include "src/gpu/device/sample.h"
+#include "src/node/pods/pod_map.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 

@@ -7,10 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "src/base/clock.h"
-#include "src/base/duration.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
 #include "src/cli/health_look.h"
@@ -19,9 +15,13 @@
 #include "src/cli/output.h"
 #include "src/cli/since.h"
 #include "src/cli/state_dir.h"
-#include "src/health/journal.h"
-#include "src/report/health_view.h"
-#include "src/report/rules_view.h"
+#include "src/gpu/health/journal.h"
+#include "src/node/report/health_view.h"
+#include "src/node/report/rules_view.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "src/base/clock.h"
-#include "src/health/book.h"
-#include "src/health/measures.h"
+#include "src/gpu/health/book.h"
+#include "src/gpu/health/measures.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::cli {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/cli/observe.h"
-#include "src/report/health_view.h"
+#include "src/node/report/health_view.h"
 
 namespace kgpu::cli {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "src/health/test_happening.h"
+#include "src/gpu/health/test_happening.h"
 
 namespace kgpu::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <climits>
 #include <filesystem>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 

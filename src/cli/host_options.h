@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "src/base/status.h"
-#include "src/host/driver_root.h"
-#include "src/inventory/inventory.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/node/inventory/inventory.h"
+#include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

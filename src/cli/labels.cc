@@ -8,9 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
@@ -20,12 +17,15 @@
 #include "src/cli/node_name.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
-#include "src/host/pci.h"
-#include "src/labels/feature_files.h"
-#include "src/labels/gpu_labels.h"
-#include "src/labels/label_source.h"
-#include "src/labels/rules.h"
-#include "src/sys/unix_socket.h"
+#include "src/host/inspect/pci.h"
+#include "src/node/labels/feature_files.h"
+#include "src/node/labels/gpu_labels.h"
+#include "src/node/labels/label_source.h"
+#include "src/node/labels/rules.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::cli {
 namespace {

@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "src/base/clock.h"
-#include "src/base/status_macros.h"
 #include "src/cli/node_change.h"
-#include "src/kube/json.h"
-#include "src/labels/node_feature.h"
-#include "src/labels/rules.h"
-#include "src/node/node_plan.h"
-#include "src/node/owners.h"
+#include "src/kube/api/json.h"
+#include "src/node/labels/node_feature.h"
+#include "src/node/labels/rules.h"
+#include "src/node/object/node_plan.h"
+#include "src/node/object/owners.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/node_api.h"
-#include "src/labels/label_source.h"
-#include "src/labels/node_claims.h"
+#include "src/node/labels/label_source.h"
+#include "src/node/labels/node_claims.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

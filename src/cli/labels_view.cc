@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "src/labels/node_feature.h"
-#include "src/report/table.h"
+#include "src/node/labels/node_feature.h"
+#include "src/node/report/table.h"
 
 namespace kgpu::cli {
 namespace {

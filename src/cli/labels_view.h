@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "src/features/feature_set.h"
-#include "src/labels/label_source.h"
-#include "src/labels/node_claims.h"
+#include "src/host/features/feature_set.h"
+#include "src/node/labels/label_source.h"
+#include "src/node/labels/node_claims.h"
 
 namespace kgpu::cli {
 

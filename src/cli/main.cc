@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/log.h"
-#include "src/base/strings.h"
 #include "src/cli/agent.h"
 #include "src/cli/cdi.h"
 #include "src/cli/completion.h"
@@ -31,6 +29,8 @@
 #include "src/cli/validate.h"
 #include "src/cli/verb.h"
 #include "src/cli/version.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 

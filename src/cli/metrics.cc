@@ -7,8 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
 #include "src/cli/find_pods.h"
@@ -16,9 +14,11 @@
 #include "src/cli/node_name.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
-#include "src/http/client.h"
-#include "src/telemetry/reference.h"
-#include "src/telemetry/render.h"
+#include "src/node/telemetry/reference.h"
+#include "src/node/telemetry/render.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/http/client.h"
 
 namespace kgpu::cli {
 namespace {

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/node_api.h"
 #include "src/cli/node_change.h"
 #include "src/cli/node_up.h"
 #include "src/cli/output.h"
-#include "src/node/edits.h"
-#include "src/node/node_view.h"
+#include "src/node/object/edits.h"
+#include "src/node/object/node_view.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

@@ -11,19 +11,19 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/event_loop.h"
-#include "src/base/random.h"
-#include "src/base/status_macros.h"
 #include "src/cli/environment.h"
 #include "src/cli/node_name.h"
 #include "src/cli/output.h"
 #include "src/cli/version.h"
-#include "src/kube/cluster.h"
-#include "src/kube/json.h"
-#include "src/kube/resource.h"
-#include "src/kube/run_until_done.h"
-#include "src/kube/writes.h"
-#include "src/sys/root.h"
+#include "src/kube/api/cluster.h"
+#include "src/kube/api/json.h"
+#include "src/kube/api/resource.h"
+#include "src/kube/api/run_until_done.h"
+#include "src/kube/api/writes.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/kube/client.h"
-#include "src/node/owners.h"
-#include "src/node/seen_node.h"
+#include "src/kube/api/client.h"
+#include "src/node/object/owners.h"
+#include "src/node/object/seen_node.h"
+#include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

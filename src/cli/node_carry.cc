@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/node_api.h"
 #include "src/cli/output.h"
-#include "src/node/edits.h"
+#include "src/node/object/edits.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

@@ -4,18 +4,18 @@
 
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/output.h"
-#include "src/http/client.h"
-#include "src/kube/json.h"
-#include "src/kube/resource.h"
-#include "src/kube/writes.h"
-#include "src/labels/feature_files.h"
-#include "src/labels/node_feature.h"
-#include "src/node/object_writer.h"
-#include "src/sys/root.h"
+#include "src/kube/api/json.h"
+#include "src/kube/api/resource.h"
+#include "src/kube/api/writes.h"
+#include "src/node/labels/feature_files.h"
+#include "src/node/labels/node_feature.h"
+#include "src/node/object/object_writer.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/http/client.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 namespace {

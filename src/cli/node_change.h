@@ -4,11 +4,11 @@
 #include <set>
 #include <string>
 
-#include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/node_api.h"
 #include "src/cli/node_carry.h"
-#include "src/node/owners.h"
+#include "src/node/object/owners.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/kube/client.h"
-#include "src/labels/feature_files.h"
+#include "src/kube/api/client.h"
+#include "src/node/labels/feature_files.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 

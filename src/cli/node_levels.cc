@@ -1,8 +1,8 @@
 #include "src/cli/node_levels.h"
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/driver_install/journal.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/setup/driver_install/journal.h"
 
 namespace kgpu::cli {
 

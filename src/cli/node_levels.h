@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "src/base/status.h"
-#include "src/bringup/stage.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+#include "src/setup/bringup/stage.h"
 
 namespace kgpu::cli {
 

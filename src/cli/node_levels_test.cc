@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/driver_install/journal.h"
+#include "src/setup/driver_install/journal.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 

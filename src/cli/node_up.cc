@@ -13,13 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/bringup/agent_stage.h"
-#include "src/bringup/bringup.h"
-#include "src/bringup/record.h"
-#include "src/bringup/verb_stage.h"
-#include "src/bringup/view.h"
 #include "src/cli/confirm.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/environment.h"
@@ -28,13 +21,20 @@
 #include "src/cli/node_levels.h"
 #include "src/cli/output.h"
 #include "src/cli/runtime_configure.h"
-#include "src/driver/wish.h"
-#include "src/driver_install/journal.h"
-#include "src/engine/disk.h"
-#include "src/engine/find.h"
-#include "src/engine/state.h"
-#include "src/host/driver_root.h"
-#include "src/sys/run.h"
+#include "src/container/engine/disk.h"
+#include "src/container/engine/find.h"
+#include "src/container/engine/state.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/bringup/agent_stage.h"
+#include "src/setup/bringup/bringup.h"
+#include "src/setup/bringup/record.h"
+#include "src/setup/bringup/verb_stage.h"
+#include "src/setup/bringup/view.h"
+#include "src/setup/driver/wish.h"
+#include "src/setup/driver_install/journal.h"
 
 namespace kgpu::cli {
 namespace {

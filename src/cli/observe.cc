@@ -4,11 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "src/base/event_loop.h"
-#include "src/base/status_macros.h"
-#include "src/base/unique_fd.h"
 #include "src/cli/signals.h"
-#include "src/inventory/inventory.h"
+#include "src/node/inventory/inventory.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/unique_fd.h"
 
 namespace kgpu::cli {
 namespace {

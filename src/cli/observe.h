@@ -4,10 +4,10 @@
 #include <chrono>
 #include <functional>
 
-#include "src/base/status.h"
 #include "src/cli/host_options.h"
-#include "src/device/sample.h"
-#include "src/device/snapshot.h"
+#include "src/gpu/device/sample.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

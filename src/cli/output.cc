@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "src/sys/read_fd.h"
+#include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
 

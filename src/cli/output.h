@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
-#include "src/report/format.h"
+#include "src/node/report/format.h"
+#include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
 #include "src/cli/output.h"
-#include "src/cuda/requirement.h"
-#include "src/cuda/version.h"
-#include "src/inject/book_facts.h"
-#include "src/inject/book_file.h"
-#include "src/sys/root.h"
+#include "src/container/inject/book_facts.h"
+#include "src/container/inject/book_file.h"
+#include "src/gpu/cuda/requirement.h"
+#include "src/gpu/cuda/version.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 namespace {

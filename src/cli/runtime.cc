@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
 #include "src/cli/output.h"
 #include "src/cli/runtime_configure.h"
 #include "src/cli/runtime_host.h"
 #include "src/cli/runtime_view.h"
-#include "src/engine/find.h"
-#include "src/engine/packages.h"
-#include "src/engine/plan.h"
-#include "src/shim/config.h"
+#include "src/container/engine/find.h"
+#include "src/container/engine/packages.h"
+#include "src/container/engine/plan.h"
+#include "src/container/shim/config.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

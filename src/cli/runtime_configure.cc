@@ -8,15 +8,15 @@
 #include <array>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
 #include "src/cli/confirm.h"
 #include "src/cli/host_options.h"
 #include "src/cli/output.h"
 #include "src/cli/runtime_view.h"
-#include "src/engine/recipes.h"
-#include "src/engine/runtime_users.h"
-#include "src/shim/config.h"
+#include "src/container/engine/recipes.h"
+#include "src/container/engine/runtime_users.h"
+#include "src/container/shim/config.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {

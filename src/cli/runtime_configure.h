@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/runtime_host.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

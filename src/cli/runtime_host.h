@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status.h"
-#include "src/engine/apply.h"
-#include "src/engine/control.h"
-#include "src/engine/disk.h"
-#include "src/engine/engine.h"
-#include "src/engine/engine_api.h"
-#include "src/sys/root.h"
-#include "src/sys/run.h"
+#include "src/container/engine/apply.h"
+#include "src/container/engine/control.h"
+#include "src/container/engine/disk.h"
+#include "src/container/engine/engine.h"
+#include "src/container/engine/engine_api.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/sys/run.h"
 
 namespace kgpu::cli {
 

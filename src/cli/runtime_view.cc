@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "src/base/strings.h"
-#include "src/doc/json_texts.h"
-#include "src/report/table.h"
+#include "src/node/report/table.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::cli {
 namespace {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/engine/apply.h"
-#include "src/engine/check.h"
-#include "src/engine/engine.h"
-#include "src/engine/engine_api.h"
-#include "src/engine/plan.h"
-#include "src/engine/state.h"
+#include "src/container/engine/apply.h"
+#include "src/container/engine/check.h"
+#include "src/container/engine/engine.h"
+#include "src/container/engine/engine_api.h"
+#include "src/container/engine/plan.h"
+#include "src/container/engine/state.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/format.h"
+#include "src/node/report/format.h"
 
 namespace kgpu::cli {
 namespace {

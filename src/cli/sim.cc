@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "src/base/status_macros.h"
 #include "src/cli/host_options.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/cli/verb.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

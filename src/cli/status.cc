@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "src/base/status_macros.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/output.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "src/base/duration.h"
-#include "src/base/status_macros.h"
 #include "src/cli/ask_agent.h"
 #include "src/cli/output.h"
 #include "src/cli/since.h"
-#include "src/usage/view.h"
+#include "src/node/usage/view.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

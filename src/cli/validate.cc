@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/duration.h"
-#include "src/base/status_macros.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
 #include "src/cli/output.h"
 #include "src/cli/validate_targets.h"
 #include "src/cli/version.h"
-#include "src/host/driver_facts.h"
-#include "src/host/driver_files.h"
-#include "src/validate/run.h"
-#include "src/validate/view.h"
+#include "src/diagnose/validate/run.h"
+#include "src/diagnose/validate/view.h"
+#include "src/host/inspect/driver_facts.h"
+#include "src/host/inspect/driver_files.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {

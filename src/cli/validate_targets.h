@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/device/snapshot.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::cli {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/health/test_happening.h"
+#include "src/gpu/health/test_happening.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::cli {

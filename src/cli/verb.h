@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status.h"
 #include "src/cli/completion.h"
 #include "src/cli/exit_code.h"
+#include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

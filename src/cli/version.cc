@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "src/base/status_macros.h"
 #include "src/cli/output.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 

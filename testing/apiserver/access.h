@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::apiserver {
 

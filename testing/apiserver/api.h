@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/http/message.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/http/message.h"
 #include "testing/apiserver/access.h"
 #include "testing/apiserver/counters.h"
 #include "testing/apiserver/faults.h"

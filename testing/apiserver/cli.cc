@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/status_macros.h"
-#include "src/sys/atomic_file.h"
-#include "src/tls/context.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/tls/context.h"
 #include "testing/apiserver/base64.h"
 #include "testing/apiserver/http_service.h"
 #include "testing/simhost/daemon.h"

@@ -1,7 +1,7 @@
 // CustomResourceDefinitions: their schemas and versions as resources.
 #include <boost/json.hpp>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/resource.h"
 

@@ -4,8 +4,8 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/strings.h"
-#include "src/http/status_code.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/http/status_code.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/resource.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::apiserver {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
 #include "testing/apiserver/sink.h"
 
 namespace kgpu::apiserver {

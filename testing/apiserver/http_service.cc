@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::apiserver {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/http/server.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/http/server.h"
 #include "testing/apiserver/api.h"
 
 namespace kgpu::apiserver {

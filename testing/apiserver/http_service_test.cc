@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "src/base/unique_fd.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

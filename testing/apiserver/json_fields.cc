@@ -1,6 +1,6 @@
 #include "testing/apiserver/json_fields.h"
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::apiserver {
 namespace {

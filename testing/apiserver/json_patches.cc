@@ -2,8 +2,8 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
 

@@ -4,7 +4,7 @@
 
 #include <boost/json/fwd.hpp>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::apiserver {
 

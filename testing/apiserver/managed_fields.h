@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/apiserver/field_set.h"
 #include "testing/apiserver/resource.h"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <memory>
 
-#include "src/kube/transport.h"
+#include "src/kube/api/transport.h"
 #include "testing/apiserver/api.h"
 
 namespace kgpu::apiserver {

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cstdint>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::apiserver {
 namespace {

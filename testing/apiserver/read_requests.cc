@@ -3,8 +3,8 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/base64.h"
 #include "testing/apiserver/event_form.h"
 #include "testing/apiserver/failure.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
 #include "testing/apiserver/managed_fields.h"
 #include "testing/apiserver/resource.h"
 #include "testing/apiserver/store.h"

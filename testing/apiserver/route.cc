@@ -1,7 +1,7 @@
 #include "testing/apiserver/route.h"
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/failure.h"
 
 namespace kgpu::apiserver {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/http/message.h"
+#include "src/platform/base/status.h"
+#include "src/platform/http/message.h"
 #include "testing/apiserver/resource.h"
 #include "testing/apiserver/store.h"
 

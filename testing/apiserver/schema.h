@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::apiserver {
 

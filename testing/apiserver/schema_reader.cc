@@ -1,6 +1,6 @@
 // Reads the notation of schema_text.h.
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/schema.h"
 
 namespace kgpu::apiserver {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/http/message.h"
+#include "src/platform/http/message.h"
 #include "testing/apiserver/api.h"
 #include "testing/apiserver/registry.h"
 #include "testing/apiserver/route.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "src/http/message.h"
+#include "src/platform/http/message.h"
 
 namespace kgpu::apiserver {
 

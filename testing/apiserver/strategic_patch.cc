@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
 

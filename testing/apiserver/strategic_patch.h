@@ -3,7 +3,7 @@
 
 #include <boost/json/fwd.hpp>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/apiserver/schema.h"
 
 namespace kgpu::apiserver {

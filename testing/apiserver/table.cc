@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/event_form.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/time_text.h"

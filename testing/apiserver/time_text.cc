@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::apiserver {
 namespace {

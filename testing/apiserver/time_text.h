@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/base/clock.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::apiserver {
 

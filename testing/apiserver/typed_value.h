@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/apiserver/field_set.h"
 #include "testing/apiserver/schema.h"
 

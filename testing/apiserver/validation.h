@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/resource.h"
 

@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/names.h"
 #include "testing/apiserver/quantity.h"

@@ -3,7 +3,7 @@
 
 #include <boost/json.hpp>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/validation.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/apiserver/selectors.h"
 #include "testing/apiserver/sink.h"
 #include "testing/apiserver/store.h"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "src/base/status_macros.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/driver/protocol.h"
 #include "testing/driver/state.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 
 namespace kgpu::sim {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <string>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/fields.h"
 #include "testing/driver/mig.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
 #include "testing/driver/sample_state.h"
 #include "testing/driver/state_file.h"
 #include "testing/status_matchers.h"

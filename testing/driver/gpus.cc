@@ -5,9 +5,9 @@
 #include <string>
 #include <tuple>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/counters.h"
 
 namespace kgpu::sim {

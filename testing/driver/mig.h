@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/driver/state.h"
 
 namespace kgpu::sim {

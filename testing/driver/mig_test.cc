@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "src/base/status_macros.h"
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/sample_state.h"
 #include "testing/status_matchers.h"

@@ -1,9 +1,9 @@
 // The part of NVML's binary interface that production does not use but other clients of the
-// simulated library do. Same rules as src/nvml/abi.h: a name of ours is NVML's without its "nvml"
-// and "_t". Source: NVML API reference.
+// simulated library do. Same rules as src/gpu/nvml/abi.h: a name of ours is NVML's without its
+// "nvml" and "_t". Source: NVML API reference.
 #pragma once
 
-#include "src/nvml/sample_abi.h"
+#include "src/gpu/nvml/sample_abi.h"
 
 namespace kgpu::nvml {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/driver/server.h"
 #include "testing/driver/state.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
 #include "testing/driver/faults.h"
 
 namespace kgpu::sim {

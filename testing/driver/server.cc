@@ -9,9 +9,9 @@
 #include <cstring>
 #include <ctime>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/command.h"
 #include "testing/driver/counters.h"
 #include "testing/driver/gpus.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/driver/protocol.h"
 #include "testing/driver/state.h"
 

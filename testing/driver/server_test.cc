@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "src/nvml/abi.h"
-#include "src/sys/unix_socket.h"
+#include "src/gpu/nvml/abi.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/driver/control.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/running_server.h"

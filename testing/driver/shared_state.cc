@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 // Since Linux 5.1; Debian 12's C library headers may lack it.
 #ifndef F_SEAL_FUTURE_WRITE

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 #include "testing/driver/state.h"
 
 namespace kgpu::sim {

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "src/base/status_macros.h"
-#include "src/sys/atomic_file.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::sim {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/driver/state.h"
 
 namespace kgpu::sim {

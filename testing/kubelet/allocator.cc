@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/plugin_client.h"
 
 namespace kgpu::kubelet {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/device_manager.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/picker.h"

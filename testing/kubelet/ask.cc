@@ -1,7 +1,7 @@
 #include "testing/kubelet/ask.h"
 
-#include "src/base/status_macros.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/control_socket.h"
 #include "testing/kubelet/json_fields.h"
 

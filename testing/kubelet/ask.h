@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::kubelet {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::kubelet {
 

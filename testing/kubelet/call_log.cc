@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::kubelet {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/base/clock.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::kubelet {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/cdi/folder.h"
-#include "src/cdi/spec.h"
+#include "src/container/cdi/folder.h"
+#include "src/container/cdi/spec.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::kubelet {
 

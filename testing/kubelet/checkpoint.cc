@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/base64.h"
 #include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/options_bytes.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/pod_devices.h"
 
 namespace kgpu::kubelet {

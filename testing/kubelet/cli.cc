@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
 

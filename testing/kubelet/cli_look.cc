@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "src/base/status_macros.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
 #include "testing/kubelet/view.h"

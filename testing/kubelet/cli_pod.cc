@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
 #include "testing/kubelet/json_fields.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "src/base/status_macros.h"
-#include "src/cdi/folder.h"
+#include "src/container/cdi/folder.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
 #include "testing/kubelet/json_fields.h"

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/sys/atomic_file.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
 #include "testing/kubelet/checkpoint.h"
 #include "testing/kubelet/text_file.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/clock.h"
-#include "src/base/status.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/layout.h"
 #include "testing/kubelet/plugin_clients.h"
 #include "testing/kubelet/pod_devices.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/sys/unix_socket.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::kubelet {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/checkpoint.h"
 #include "testing/kubelet/node.h"
 #include "testing/kubelet/null_runtime.h"

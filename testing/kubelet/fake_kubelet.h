@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/call_log.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/faults.h"

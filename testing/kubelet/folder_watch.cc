@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 
 namespace kgpu::kubelet {
 

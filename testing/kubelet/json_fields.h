@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 

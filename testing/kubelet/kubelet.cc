@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/pod_loop.h"
 #include "testing/kubelet/pod_resources_server.h"
 #include "testing/kubelet/registrar.h"

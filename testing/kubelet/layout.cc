@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/calls_in_flight.h"
 #include "testing/kubelet/plugin_api.h"
 

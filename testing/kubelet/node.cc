@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/kubelet.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/world.h"

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/container_runtime.h"
 #include "testing/kubelet/lifeline.h"
 

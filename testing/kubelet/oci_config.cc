@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/cdi/spec.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/spec.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
 #include "testing/kubelet/plugin_api.h"
 
 namespace kgpu::kubelet {

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "src/doc/doc.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/cdi_resolver.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

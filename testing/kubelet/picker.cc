@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 #include "testing/kubelet/call_log.h"
 #include "testing/kubelet/calls_in_flight.h"
 #include "testing/kubelet/plugin_api.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/dialer.h"
 #include "testing/kubelet/resource_name.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/faults.h"
 #include "testing/kubelet/folder_watch.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/json_fields.h"
 
 namespace kgpu::kubelet {

@@ -3,7 +3,7 @@
 
 #include <boost/json/fwd.hpp>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/pod.h"
 
 namespace kgpu::kubelet {

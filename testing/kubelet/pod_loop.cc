@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/device_manager.h"
 #include "testing/kubelet/pod.h"
 

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "src/rpc/channel.h"
-#include "src/rpc/status_map.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/status_map.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/fake_clock.h"
 #include "testing/kubelet/kubelet_fixture.h"
 #include "testing/kubelet/rate_limiter.h"

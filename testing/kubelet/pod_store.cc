@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/resource_name.h"
 #include "testing/kubelet/uid.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/container_runtime.h"
 #include "testing/kubelet/device_manager.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/merge.h"
 #include "testing/kubelet/plugin_client.h"
 

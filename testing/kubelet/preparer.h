@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/allocator.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/device_manager.h"

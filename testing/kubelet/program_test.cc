@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "src/base/clock.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::kubelet {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 #include "testing/kubelet/resource_name.h"
 
 namespace kgpu::kubelet {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/call_log.h"
 #include "testing/kubelet/faults.h"
 #include "testing/kubelet/layout.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 #include "testing/kubelet/plugin_client.h"
 
 namespace kgpu::kubelet {

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/rpc/server.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/rpc/server.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/served_call.h"
 #include "testing/kubelet/server_socket.h"

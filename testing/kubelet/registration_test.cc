@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "src/sys/unix_socket.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/kubelet/kubelet_fixture.h"
 
 namespace kgpu::kubelet {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "src/base/ascii.h"
-#include "src/base/strings.h"
+#include "src/platform/base/ascii.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/clock.h"
+#include "src/platform/base/clock.h"
 #include "testing/kubelet/plugin_api.h"
 
 namespace kgpu::kubelet {

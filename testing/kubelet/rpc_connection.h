@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
-#include "src/rpc/status_map.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/rpc/status_map.h"
 #include "testing/kubelet/calls_in_flight.h"
 
 namespace kgpu::kubelet {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/kubelet/text_file.h"
 
 namespace kgpu::kubelet {

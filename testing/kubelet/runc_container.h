@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/child_process.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/child_process.h"
 #include "testing/kubelet/lifeline.h"
 
 namespace kgpu::kubelet {

@@ -8,11 +8,11 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/cdi/folder.h"
-#include "src/sys/atomic_file.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/folder.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/root.h"
 #include "testing/kubelet/cdi_resolver.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/oci_config.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/container_runtime.h"
 
 namespace kgpu::kubelet {

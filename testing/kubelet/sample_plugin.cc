@@ -10,11 +10,11 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/event_loop.h"
-#include "src/rpc/channel.h"
-#include "src/rpc/server.h"
-#include "src/rpc/status_map.h"
-#include "src/sys/acceptor.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/server.h"
+#include "src/platform/rpc/status_map.h"
+#include "src/platform/sys/acceptor.h"
 #include "testing/kubelet/proto_codec.h"
 
 namespace kgpu::kubelet {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/lifeline.h"
 
 namespace kgpu::kubelet {

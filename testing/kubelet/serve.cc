@@ -5,9 +5,9 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/sys/atomic_file.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
 #include "testing/kubelet/control_socket.h"
 #include "testing/kubelet/cri_server.h"
 #include "testing/kubelet/node.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/topology.h"
 
 namespace kgpu::kubelet {

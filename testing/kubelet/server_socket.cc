@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/node_json.h"

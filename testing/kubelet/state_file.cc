@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 #include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/pod_json.h"
 

@@ -1,8 +1,8 @@
 #include "testing/kubelet/state_keeper.h"
 
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/sys/atomic_file.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
 #include "testing/kubelet/state_file.h"
 #include "testing/kubelet/text_file.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/node.h"
 

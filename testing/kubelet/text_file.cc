@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "src/base/unique_fd.h"
-#include "src/sys/read_fd.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/read_fd.h"
 
 namespace kgpu::kubelet {
 

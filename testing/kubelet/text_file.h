@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::kubelet {
 

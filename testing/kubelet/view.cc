@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/pod_json.h"
 #include "testing/kubelet/pod_store.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::kubelet {
 

@@ -6,7 +6,7 @@
 #include <list>
 #include <utility>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 
 namespace kgpu::kubelet {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/event_loop.h"
+#include "src/platform/base/event_loop.h"
 #include "testing/kubelet/call_log.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/container_runtime.h"

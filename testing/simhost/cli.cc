@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/driver/control.h"
 #include "testing/simhost/host_lock.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/simhost/cli.h"
 #include "testing/simhost/host_folder.h"
 

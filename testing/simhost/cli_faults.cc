@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/simhost/cli.h"
 #include "testing/simhost/quantity.h"
 

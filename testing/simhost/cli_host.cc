@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "src/base/status_macros.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/root.h"
 #include "testing/simhost/cli.h"
 #include "testing/simhost/columns.h"
 #include "testing/simhost/host_folder.h"

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/state_file.h"
 #include "testing/simhost/cli.h"
 #include "testing/simhost/host_folder.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::simhost {
 namespace {

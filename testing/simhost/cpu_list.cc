@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::simhost {
 namespace {

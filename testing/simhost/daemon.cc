@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "src/base/log.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::simhost {
 

@@ -1,8 +1,8 @@
 // What the servers of this program share: signals, the pid file, telling that they are ready.
 #pragma once
 
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 
 namespace kgpu::simhost {
 

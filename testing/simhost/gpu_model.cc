@@ -2,8 +2,8 @@
 #include <array>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/simhost/profile.h"
 #include "testing/simhost/yaml_tree.h"
 

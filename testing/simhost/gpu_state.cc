@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
 #include "testing/simhost/cpu_list.h"
 
 namespace kgpu::simhost {

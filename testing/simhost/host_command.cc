@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/command.h"
 #include "testing/driver/faults.h"
 #include "testing/simhost/gpu_state.h"

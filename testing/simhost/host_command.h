@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/driver/state.h"
 #include "testing/simhost/host_folder.h"
 #include "testing/simhost/kernel_log.h"

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/sys/atomic_file.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/root.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/host_state.h"
 #include "testing/simhost/plan.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/driver/state.h"
 #include "testing/simhost/profile.h"
 #include "testing/simhost/settings.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 
 namespace kgpu::simhost {
 

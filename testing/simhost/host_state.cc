@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "src/base/status_macros.h"
+#include "src/platform/base/status_macros.h"
 #include "testing/driver/mig.h"
 #include "testing/simhost/gpu_state.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/driver/state.h"
 #include "testing/simhost/host_view.h"
 #include "testing/simhost/profile.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 #include "testing/driver/faults.h"
 #include "testing/simhost/columns.h"
 

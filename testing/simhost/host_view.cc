@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::simhost {
 namespace {

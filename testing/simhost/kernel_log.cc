@@ -10,7 +10,7 @@
 #include <ctime>
 #include <utility>
 
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
 
 namespace kgpu::simhost {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 #include "testing/driver/state.h"
 
 namespace kgpu::simhost {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "src/base/ascii.h"
+#include "src/platform/base/ascii.h"
 
 namespace kgpu::simhost {
 namespace {

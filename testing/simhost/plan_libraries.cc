@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/simhost/plan.h"
 
 namespace kgpu::simhost {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/driver/state_mig.h"
 #include "testing/simhost/plan.h"
 

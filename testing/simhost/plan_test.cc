@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/nvml/abi.h"
+#include "src/gpu/nvml/abi.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
 #include "testing/driver/state_mig.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "testing/simhost/yaml_tree.h"
 
 namespace kgpu::simhost {

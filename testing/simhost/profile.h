@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
-#include "src/device/ids.h"
+#include "src/gpu/device/ids.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::simhost {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::simhost {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <optional>
 
-#include "src/base/event_loop.h"
-#include "src/base/log.h"
-#include "src/base/status_macros.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/driver/server.h"
 #include "testing/driver/state_file.h"
 #include "testing/simhost/daemon.h"

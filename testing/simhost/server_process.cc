@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <csignal>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/root.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/root.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/server.h"
 #include "testing/simhost/settings.h"

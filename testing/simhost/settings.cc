@@ -5,9 +5,9 @@
 #include <array>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 
 namespace kgpu::simhost {
 namespace {

@@ -10,10 +10,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/strings.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/atomic_file.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::simhost {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <sstream>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::simhost {
 namespace {

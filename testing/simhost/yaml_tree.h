@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu::simhost {
 

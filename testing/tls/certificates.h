@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 
 namespace kgpu {
 

@@ -8,10 +8,10 @@
 #include <functional>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/base/unique_fd.h"
-#include "src/sys/unix_socket.h"
-#include "src/tls/session.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/unix_socket.h"
+#include "src/platform/tls/session.h"
 
 namespace kgpu {
 namespace {

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "src/base/event_loop.h"
-#include "src/base/status.h"
-#include "src/sys/tcp_socket.h"
-#include "src/tls/context.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/tcp_socket.h"
+#include "src/platform/tls/context.h"
 
 namespace kgpu {
 

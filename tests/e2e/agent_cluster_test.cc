@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/sys/unix_socket.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/e2e/program.h"

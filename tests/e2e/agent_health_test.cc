@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include "src/base/strings.h"
-#include "src/sys/root.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/root.h"
 #include "tests/e2e/cluster_fixture.h"
 
 namespace kgpu::e2e {

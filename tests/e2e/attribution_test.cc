@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/strings.h"
-#include "src/pods/watch.h"
+#include "src/node/pods/watch.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/strings.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/container.h"

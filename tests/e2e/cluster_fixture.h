@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "src/doc/doc.h"
-#include "src/http/client.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/http/client.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"

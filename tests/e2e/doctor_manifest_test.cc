@@ -21,7 +21,8 @@ using ::testing::IsEmpty;
 constexpr std::chrono::minutes kPatience{5};
 
 std::string OldManifest() {
-  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/src/manifest/testdata/deployment.old.yaml");
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) +
+                     "/src/diagnose/manifest/testdata/deployment.old.yaml");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/doc/doc.h"
+#include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/event_loop.h"
-#include "src/base/random.h"
-#include "src/base/strings.h"
-#include "src/kube/cluster.h"
-#include "src/kube/run_until_done.h"
-#include "src/sys/root.h"
+#include "src/kube/api/cluster.h"
+#include "src/kube/api/run_until_done.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/root.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

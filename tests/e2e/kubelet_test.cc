@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/container.h"

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <string>
 
-#include "src/doc/doc.h"
+#include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"

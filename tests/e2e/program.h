@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/sys/child_process.h"
+#include "src/platform/sys/child_process.h"
 
 namespace kgpu::e2e {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/doc/doc.h"
+#include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/unique_fd.h"
-#include "src/sys/child_process.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/child_process.h"
 
 namespace kgpu::e2e {
 

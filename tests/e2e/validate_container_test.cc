@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "src/doc/doc.h"
-#include "src/sys/root.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/container.h"
 #include "tests/e2e/sim_host.h"

@@ -15,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
-#include "src/base/unique_fd.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/unix_socket.h"
 #include "tests/integration/wait_for_file.h"
 
 namespace kgpu::engines {

@@ -9,10 +9,10 @@
 #include <future>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/rpc/channel.h"
-#include "src/rpc/status_map.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/status_map.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::engines {
 namespace {

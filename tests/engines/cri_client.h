@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/plugin_api.h"
 #include "tests/e2e/program.h"
 

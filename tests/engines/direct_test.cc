@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "src/cdi/folder.h"
-#include "src/doc/doc.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/folder.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 #include "testing/kubelet/cdi_resolver.h"
 #include "testing/kubelet/oci_config.h"
 #include "testing/status_matchers.h"

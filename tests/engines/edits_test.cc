@@ -1,14 +1,14 @@
-// The inputs below src/engine/testdata/edits, edited and then read by the real engines: what they
-// print of them must say what was wished.
+// The inputs below src/container/engine/testdata/edits, edited and then read by the real engines:
+// what they print of them must say what was wished.
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
 #include <fmt/format.h>
 
-#include "src/edit/document.h"
-#include "src/engine/config_edit.h"
-#include "src/engine/test_edit_cases.h"
-#include "src/sys/run.h"
+#include "src/container/engine/config_edit.h"
+#include "src/container/engine/test_edit_cases.h"
+#include "src/platform/edit/document.h"
+#include "src/platform/sys/run.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/engines/programs.h"

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "src/plugin/endpoint.h"
-#include "src/sys/unix_socket.h"
+#include "src/node/plugin/endpoint.h"
+#include "src/platform/sys/unix_socket.h"
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/plugin_caller.h"
 #include "tests/integration/wait_for_file.h"

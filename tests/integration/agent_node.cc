@@ -11,9 +11,9 @@
 #include <sstream>
 #include <utility>
 
-#include "src/cdi/folder.h"
-#include "src/doc/doc.h"
-#include "src/sys/root.h"
+#include "src/container/cdi/folder.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 #include "tests/integration/wait_for_file.h"
 
 namespace kgpu::integration {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "src/config/node_config.h"
+#include "src/node/config/node_config.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"
 

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <map>
 
-#include "src/plugin/endpoint.h"
+#include "src/node/plugin/endpoint.h"
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/wait_for_file.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/strings.h"
+#include "src/platform/base/strings.h"
 #include "tests/integration/chaos_node.h"
 
 namespace kgpu::integration {

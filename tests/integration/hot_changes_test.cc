@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "src/inject/book_file.h"
+#include "src/container/inject/book_file.h"
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/wait_for_file.h"
 

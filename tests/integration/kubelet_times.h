@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/config/node_config.h"
+#include "src/node/config/node_config.h"
 #include "testing/kubelet/constants.h"
 
 namespace kgpu::config {

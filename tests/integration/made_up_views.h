@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/plugin/answer_book.h"
-#include "src/plugin/preferred.h"
-#include "src/plugin/test_topology.h"
-#include "src/plugin/view.h"
+#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/preferred.h"
+#include "src/node/plugin/test_topology.h"
+#include "src/node/plugin/view.h"
 
 namespace kgpu::integration {
 

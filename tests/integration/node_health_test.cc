@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "src/doc/doc.h"
+#include "src/platform/doc/doc.h"
 #include "tests/integration/agent_fixture.h"
 
 namespace kgpu::integration {

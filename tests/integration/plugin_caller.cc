@@ -7,10 +7,10 @@
 #include <chrono>
 #include <utility>
 
-#include "src/base/status_macros.h"
-#include "src/rpc/channel.h"
-#include "src/rpc/status_map.h"
-#include "src/sys/unix_socket.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/status_map.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/kubelet/proto_codec.h"
 
 namespace kgpu::integration {

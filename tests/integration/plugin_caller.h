@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/status.h"
+#include "src/platform/base/status.h"
 #include "testing/kubelet/plugin_api.h"
 
 namespace kgpu::integration {

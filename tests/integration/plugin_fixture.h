@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "src/plugin/device_plugin.h"
-#include "src/plugin/endpoint.h"
-#include "src/plugin/kubelet.h"
+#include "src/node/plugin/device_plugin.h"
+#include "src/node/plugin/endpoint.h"
+#include "src/node/plugin/kubelet.h"
 #include "testing/kubelet/fake_kubelet.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

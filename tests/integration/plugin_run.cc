@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/event_loop.h"
-#include "src/plugin/device_plugin.h"
+#include "src/node/plugin/device_plugin.h"
+#include "src/platform/base/event_loop.h"
 
 namespace kgpu::integration {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "src/config/node_config.h"
-#include "src/plugin/endpoint.h"
-#include "src/plugin/view.h"
+#include "src/node/config/node_config.h"
+#include "src/node/plugin/endpoint.h"
+#include "src/node/plugin/view.h"
 
 namespace kgpu::integration {
 

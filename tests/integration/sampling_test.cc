@@ -8,8 +8,8 @@
 #include <string>
 
 #include "src/cli/observe.h"
-#include "src/inventory/inventory.h"
-#include "src/probe/testdata/test_probe.h"
+#include "src/gpu/probe/testdata/test_probe.h"
+#include "src/node/inventory/inventory.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/sim_host.h"
 

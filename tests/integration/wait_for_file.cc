@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "src/base/event_loop.h"
-#include "src/sys/folder_watch.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/sys/folder_watch.h"
 
 namespace kgpu::integration {
 namespace {

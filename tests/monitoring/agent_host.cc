@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "src/doc/doc.h"
-#include "src/http/client.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/http/client.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::monitoring {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "src/base/strings.h"
-#include "src/http/client.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/http/client.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
 #include "tests/monitoring/agent_host.h"

@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
-#include "src/sys/root.h"
-#include "src/telemetry/series.h"
+#include "src/node/telemetry/series.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 #include "testing/status_matchers.h"
 #include "tests/monitoring/promql_names.h"
 

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "src/doc/doc.h"
-#include "src/http/client.h"
-#include "src/kube/query.h"
-#include "src/sys/tcp_socket.h"
+#include "src/kube/api/query.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/http/client.h"
+#include "src/platform/sys/tcp_socket.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::monitoring {

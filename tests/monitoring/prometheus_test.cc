@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "src/sys/root.h"
+#include "src/platform/sys/root.h"
 #include "testing/tls/certificates.h"
 #include "tests/monitoring/agent_host.h"
 #include "tests/monitoring/prometheus.h"

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "src/base/strings.h"
-#include "src/doc/doc.h"
-#include "src/sys/root.h"
-#include "src/telemetry/page_book.h"
-#include "src/telemetry/test_node.h"
+#include "src/node/telemetry/page_book.h"
+#include "src/node/telemetry/test_node.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/sys/root.h"
 #include "testing/fake_clock.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

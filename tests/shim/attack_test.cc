@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/inject/book.h"
+#include "src/container/inject/book.h"
 #include "tests/shim/box.h"
 
 namespace kgpu::e2e {

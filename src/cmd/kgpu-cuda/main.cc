@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/validate/child/run.h"
-#include "src/validate/protocol.h"
+#include "src/diagnose/validate/child/run.h"
+#include "src/diagnose/validate/protocol.h"
 
 namespace {
 

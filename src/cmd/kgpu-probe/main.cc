@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "src/probe/child/run.h"
+#include "src/gpu/probe/child/run.h"
 
 namespace {
 

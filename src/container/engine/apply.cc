@@ -1,0 +1,206 @@
+#include "src/container/engine/apply.h"
+
+#include <algorithm>
+
+#include "src/container/engine/journal.h"
+#include "src/container/engine/lock.h"
+#include "src/container/engine/steps.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::engine {
+namespace {
+
+std::string Wanted(const Expected& expected) {
+  if (!expected.runtime.empty()) {
+    return fmt::format("the {}runtime \"{}\"", expected.is_default ? "default " : "",
+                       expected.runtime);
+  }
+  if (!expected.gone_runtime.empty()) {
+    return fmt::format("no runtime \"{}\"", expected.gone_runtime);
+  }
+  return expected.cdi ? fmt::format("CDI {}", *expected.cdi ? "on" : "off") : "an answer";
+}
+
+Status BringIntoForce(const Engine& engine, Reach reach, bool has_unit_change, const Hands& hands) {
+  if (has_unit_change) {
+    RETURN_IF_ERROR(hands.control.ReloadUnits());
+  }
+  if (reach == Reach::kReload) {
+    return hands.control.Reload(engine);
+  }
+  return reach == Reach::kRestart ? hands.control.Restart(engine) : OkStatus();
+}
+
+// Reloads or restarts, and waits for the engine to show what is expected.
+Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const Hands& hands) {
+  if (!plan.engine || reach == Reach::kNothing) {
+    return OkStatus();
+  }
+  const bool can_ask = !plan.engine->socket.empty();
+  if (reach == Reach::kReload && can_ask) {
+    // SIGHUP ends a daemon that is still starting; one that answers has its handler.
+    RETURN_IF_ERROR(
+        hands.api
+            .Ask(*plan.engine, options.patience, "an answer", [](const LiveFacts&) { return true; })
+            .status());
+  }
+  RETURN_IF_ERROR(BringIntoForce(*plan.engine, reach, plan.has_unit_change, hands));
+  if (!can_ask) {
+    return OkStatus();
+  }
+  return hands.api
+      .Ask(*plan.engine, options.patience, Wanted(plan.expected),
+           [&](const LiveFacts& facts) { return Shows(facts, plan.expected); })
+      .status();
+}
+
+// Undoes all of it; an engine that was touched gets its old configuration back. Where that goes
+// wrong, too, the record stays, for the next run to go on with.
+Status GoBack(const Status& cause, const Plan& plan, const std::vector<std::string>& folders,
+              Reach tried, const ApplyOptions& options, const Hands& hands, Journal& journal) {
+  Status undone = UndoSteps(plan, folders, hands.host, hands.disk);
+  if (undone.ok()) {
+    undone = journal.GiveUp(plan.id);
+  }
+  if (!undone.ok()) {
+    return MakeStatus(cause.code(), fmt::format("{}; undoing it went wrong too: {}; kgpu runtime "
+                                                "revert tries again",
+                                                Message(cause), Message(undone)));
+  }
+  if (!plan.engine || tried == Reach::kNothing) {
+    return MakeStatus(cause.code(), fmt::format("{}; all files are as before", Message(cause)));
+  }
+  Plan before = plan;
+  before.expected = {};
+  const Status back = Enforce(before, tried, options, hands);
+  return MakeStatus(cause.code(),
+                    back.ok()
+                        ? fmt::format("{}; all files are as before, and {} runs with them",
+                                      Message(cause), plan.engine->Name())
+                        : fmt::format("{}; all files are as before, but {} does not answer: {}",
+                                      Message(cause), plan.engine->Name(), Message(back)));
+}
+
+// What is to be done now, and what is to be said about it. Errors: no way to do it is known here.
+StatusOr<Reach> ReachNow(const Plan& plan, Reach needed, const ApplyOptions& options,
+                         const Hands& hands, Outcome& outcome) {
+  if (!plan.engine || needed == Reach::kNothing) {
+    return Reach::kNothing;
+  }
+  if (!plan.engine->daemon) {
+    outcome.notes.push_back(
+        fmt::format("{} does not run: it reads this when it starts", plan.engine->Name()));
+    return Reach::kNothing;
+  }
+  if (!options.restart) {
+    outcome.notes.push_back(
+        fmt::format("not in force yet: {}: {} (or kgpu runtime configure --engine {} --restart)",
+                    plan.reach_reason, CommandFor(*plan.engine, needed == Reach::kRestart),
+                    ToString(plan.engine->kind)));
+    return Reach::kNothing;
+  }
+  RETURN_IF_ERROR(hands.control.CheckWay(*plan.engine, needed == Reach::kRestart));
+  return needed;
+}
+
+int64_t Seconds(const Hands& hands) {
+  return std::chrono::duration_cast<std::chrono::seconds>(hands.clock.WallNow().time_since_epoch())
+      .count();
+}
+
+void AddDeed(const Plan& plan, Reach reach, Outcome& outcome) {
+  if (plan.engine && reach != Reach::kNothing) {
+    outcome.done.push_back(fmt::format("{} {}; it shows {}",
+                                       reach == Reach::kReload ? "reloaded" : "restarted",
+                                       plan.engine->Name(), Wanted(plan.expected)));
+  }
+}
+
+}  // namespace
+
+StatusOr<UniqueFd> LockEngines(const Hands& hands) {
+  ASSIGN_OR_RETURN(UniqueFd lock,
+                   LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu runtime"));
+  RETURN_IF_ERROR(Journal::RemoveLeftovers(hands.host, hands.disk));
+  return lock;
+}
+
+bool Shows(const LiveFacts& facts, const Expected& expected) {
+  const bool has_runtime =
+      expected.runtime.empty() || facts.runtimes.empty() ||
+      std::ranges::find(facts.runtimes, expected.runtime) != facts.runtimes.end();
+  const bool is_gone =
+      expected.gone_runtime.empty() ||
+      std::ranges::find(facts.runtimes, expected.gone_runtime) == facts.runtimes.end();
+  const bool has_default = !expected.is_default || facts.default_runtime.empty() ||
+                           facts.default_runtime == expected.runtime;
+  const bool has_cdi = !expected.cdi || !facts.reads_cdi || *facts.reads_cdi == *expected.cdi;
+  return has_runtime && is_gone && has_default && has_cdi;
+}
+
+Reach PendingReach(const Record& record, const Engine& engine) {
+  const bool has_started_since =
+      engine.daemon && engine.daemon->started > WallTime(std::chrono::seconds(record.changed_at));
+  return engine.daemon && !has_started_since ? record.pending : Reach::kNothing;
+}
+
+StatusOr<Outcome> Apply(const Plan& plan, const ApplyOptions& options, const Hands& hands) {
+  Outcome outcome;
+  outcome.notes = plan.notes;
+  ASSIGN_OR_RETURN(Journal journal, Journal::Open(hands.host, hands.disk));
+  const Record* earlier = journal.Find(plan.id);
+  const Reach pending =
+      earlier == nullptr || !plan.engine ? Reach::kNothing : PendingReach(*earlier, *plan.engine);
+  if (!plan.HasSteps() && pending == Reach::kNothing) {
+    if (earlier != nullptr && earlier->phase != Phase::kApplied) {
+      RETURN_IF_ERROR(journal.Finish(plan.id, Reach::kNothing));  // killed after its last step
+    }
+    return outcome;
+  }
+  const Reach needed = std::max(plan.reach, pending);
+  const std::vector<std::string> folders = MissingFolders(hands.host, plan);
+  ASSIGN_OR_RETURN(const Reach reach, ReachNow(plan, needed, options, hands, outcome));
+  RETURN_IF_ERROR(journal.Begin(plan, folders, needed, Seconds(hands)));
+  Reach tried = Reach::kNothing;
+  Status status = DoSteps(plan, folders, hands.host, hands.disk, outcome.done);
+  if (status.ok() && plan.engine && plan.HasSteps()) {
+    status = Validate(*plan.engine, hands.host, hands.runner);
+  }
+  if (status.ok() && reach != Reach::kNothing) {
+    tried = reach;
+    status = Enforce(plan, reach, options, hands);
+  }
+  if (!status.ok()) {
+    return GoBack(status, plan, folders, tried, options, hands, journal);
+  }
+  const bool waits = plan.engine && plan.engine->daemon && reach == Reach::kNothing;
+  RETURN_IF_ERROR(journal.Finish(plan.id, waits ? needed : Reach::kNothing));
+  AddDeed(plan, reach, outcome);
+  return outcome;
+}
+
+StatusOr<Outcome> Revert(const Plan& plan, const ApplyOptions& options, const Hands& hands) {
+  Outcome outcome;
+  outcome.notes = plan.notes;
+  ASSIGN_OR_RETURN(Journal journal, Journal::Open(hands.host, hands.disk));
+  ASSIGN_OR_RETURN(const Reach reach, ReachNow(plan, plan.reach, options, hands, outcome));
+  RETURN_IF_ERROR(journal.BeginRevert(plan.id));
+  Reach tried = Reach::kNothing;
+  Status status = DoSteps(plan, {}, hands.host, hands.disk, outcome.done);
+  if (status.ok() && plan.engine && plan.HasSteps()) {
+    status = Validate(*plan.engine, hands.host, hands.runner);
+  }
+  if (status.ok() && reach != Reach::kNothing) {
+    tried = reach;
+    status = Enforce(plan, reach, options, hands);
+  }
+  if (!status.ok()) {
+    return GoBack(status, plan, {}, tried, options, hands, journal);
+  }
+  RETURN_IF_ERROR(journal.Forget(plan.id));
+  AddDeed(plan, reach, outcome);
+  return outcome;
+}
+
+}  // namespace kgpu::engine

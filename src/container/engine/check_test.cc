@@ -1,0 +1,179 @@
+#include "src/container/engine/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/container/engine/find.h"
+#include "src/container/engine/test_engine_host.h"
+#include "src/container/inject/book.h"
+
+namespace kgpu::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+auto Says(const std::string& text, const std::string& mend) {
+  return AllOf(Field(&Finding::text, HasSubstr(text)), Field(&Finding::mend, HasSubstr(mend)));
+}
+
+// Docker 20.10 with kgpu's runtime, all of it as it should be.
+class CheckTest : public ::testing::Test {
+ protected:
+  CheckTest() {
+    host_.AddProgram("/usr/bin/dockerd", "Docker version 20.10.24, build x\n");
+    host_.AddProgram("/usr/local/bin/kgpu-runtime", "runc version 1.1.5\n");
+    host_.AddProcess(5, "dockerd", {"dockerd"});
+    host_.folder().WriteFile(
+        "etc/docker/daemon.json",
+        R"({"runtimes": {"nvidia": {"path": "/usr/local/bin/kgpu-runtime"}}})");
+    host_.folder().WriteFile("run/kgpu/injection.json", inject::PrintBook({}));
+    record_.phase = Phase::kApplied;
+    record_.expected.runtime = "nvidia";
+    record_.reach = Reach::kReload;
+    record_.reach_reason = "dockerd reads it at SIGHUP";
+    facts_.runtimes = {"nvidia", "runc"};
+  }
+
+  std::vector<Finding> Check(Kind kind = Kind::kDocker) {
+    const auto engines = FindEngines(host_.root(), host_.runner(), {.only = kind});
+    if (engines.empty()) {
+      return {{"no engine", ""}};
+    }
+    CheckInput input;
+    input.engine = &engines[0];
+    input.record = has_record_ ? &record_ : nullptr;
+    if (engines[0].daemon) {
+      input.live = facts_;
+    }
+    return CheckEngine(host_.root(), host_.runner(), input);
+  }
+
+  EngineHost host_;
+  Record record_;
+  bool has_record_ = true;
+  LiveFacts facts_;
+};
+
+TEST_F(CheckTest, FindsNothingWhereAllIsWell) {
+  EXPECT_THAT(Check(), IsEmpty());
+}
+
+TEST_F(CheckTest, DoesNotSayWhatAnEngineOfUnknownVersionCanNotDo) {
+  host_.folder().WriteFile("etc/docker/daemon.json", "{}");
+  host_.AddProgram("/usr/bin/dockerd", "");
+  has_record_ = false;
+
+  EXPECT_THAT(Check(), Contains(Says("not known whether it reads CDI", "kgpu runtime configure")));
+}
+
+TEST_F(CheckTest, NamesTheLineOfABrokenFile) {
+  host_.folder().WriteFile("etc/docker/daemon.json", "{\n\"a\": }\n");
+
+  EXPECT_THAT(Check(), Contains(Says("/etc/docker/daemon.json:2:", "mend the file")));
+}
+
+TEST_F(CheckTest, MissesTheRuntimesProgram) {
+  host_.folder().WriteFile("etc/docker/daemon.json",
+                           R"({"runtimes": {"nvidia": {"path": "/opt/kgpu-runtime"}}})");
+
+  EXPECT_THAT(Check(), ElementsAre(Says("/opt/kgpu-runtime is configured as a runtime and is not",
+                                        "kgpu runtime configure --engine docker")));
+}
+
+TEST_F(CheckTest, TriesTheRuntime) {
+  host_.runner().Answer("/usr/local/bin/kgpu-runtime --version", "", 1, "no runc or crun\n");
+
+  EXPECT_THAT(Check(), ElementsAre(Says("does not run: exit code 1: no runc or crun", "runc")));
+}
+
+TEST_F(CheckTest, SeesThatTheEngineRunsWithoutTheChange) {
+  facts_.runtimes = {"runc"};
+  record_.pending = Reach::kReload;
+
+  EXPECT_THAT(Check(), ElementsAre(Says("runs without what its files say", "kill -HUP 5")));
+}
+
+TEST_F(CheckTest, SeesThatOthersChangedWhatKgpuWrote) {
+  FileRecord file;
+  file.path = "/etc/docker/daemon.json";
+  file.kind = TextKind::kJson;
+  file.changes.push_back({.kind = edit::ChangeKind::kValue,
+                          .key = {"default-runtime"},
+                          .before = std::nullopt,
+                          .after = "\"nvidia\"",
+                          .removed = "",
+                          .inserted = "\"default-runtime\": \"nvidia\", ",
+                          .offset = 1});
+  record_.files.push_back(file);
+  record_.expected.is_default = true;
+  host_.folder().WriteFile("etc/docker/daemon.json",
+                           R"({"default-runtime": "kata", "runtimes": {"nvidia": )"
+                           R"({"path": "/usr/local/bin/kgpu-runtime"}}})");
+
+  EXPECT_THAT(Check(), ElementsAre(Says("default-runtime was changed to \"kata\" since",
+                                        "kgpu runtime configure --engine docker sets it again")));
+}
+
+TEST_F(CheckTest, MissesTheBookOfInjections) {
+  host_.folder().WriteFile("run/kgpu/injection.json", "{}");
+
+  EXPECT_THAT(Check(), ElementsAre(Says("injection.json", "kgpu cdi generate")));
+}
+
+TEST_F(CheckTest, TellsOfAChangeThatWasCutOff) {
+  record_.phase = Phase::kApplying;
+
+  EXPECT_THAT(Check(), ElementsAre(Says("cut off half-way", "revert takes it back")));
+}
+
+TEST_F(CheckTest, AnOldEngineWithoutTheRuntimeHasNoGpus) {
+  host_.folder().WriteFile("etc/docker/daemon.json", "{}");
+  has_record_ = false;
+
+  EXPECT_THAT(Check(), ElementsAre(Says("its containers get no GPU", "kgpu runtime configure")));
+}
+
+TEST_F(CheckTest, CdiNeedsASpec) {
+  host_.AddProgram("/usr/bin/podman", "podman version 4.3.1\n");
+  has_record_ = false;
+
+  EXPECT_THAT(Check(Kind::kPodman), ElementsAre(Says("no CDI spec declares a GPU", "kgpu cdi")));
+}
+
+TEST_F(CheckTest, CdiSpecsMustFitTheHost) {
+  host_.AddProgram("/usr/bin/podman", "podman version 4.3.1\n");
+  host_.folder().WriteFile("etc/cdi/x.json",
+                           R"({"cdiVersion": "0.5.0", "kind": "kgpu.dev/gpu", "devices": [{"name":
+      "0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}}]})");
+  has_record_ = false;
+
+  EXPECT_THAT(Check(Kind::kPodman),
+              ElementsAre(Says("/etc/cdi/x.json: device node /dev/nvidia0", "kgpu cdi")));
+}
+
+TEST_F(CheckTest, AnEngineThatDoesNotRunIsTold) {
+  host_.AddProgram("/usr/bin/crio", "crio version 1.30.0\n");
+  host_.runner().Answer("/usr/bin/crio --config-dir", "");
+  host_.AddSystemd({"crio.service"});
+  has_record_ = false;
+
+  EXPECT_THAT(Check(Kind::kCrio), Contains(Says("crio does not run", "systemctl start crio")));
+}
+
+TEST_F(CheckTest, ContainerdOlderThanItsFileIsTold) {
+  host_.AddProgram("/usr/bin/containerd", "containerd x v2.1.0 x\n");
+  host_.runner().Answer("/usr/bin/containerd --config", "");
+  host_.AddProcess(6, "containerd", {"containerd"});
+  host_.folder().WriteFile("etc/containerd/config.toml", "version = 3\n");  // now; it: long ago
+  has_record_ = false;
+
+  EXPECT_THAT(Check(Kind::kContainerd), Contains(Says("was started before", "restart containerd")));
+}
+
+}  // namespace
+}  // namespace kgpu::engine

@@ -1,0 +1,48 @@
+// What the editors of the engines' configurations have in common.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/container/engine/config_edit.h"
+#include "src/platform/base/status.h"
+#include "src/platform/edit/document.h"
+
+namespace kgpu::engine {
+
+// The first lines of a file that is wholly ours.
+inline constexpr std::string_view kOurComment =
+    "# Written by `kgpu runtime configure`; `kgpu runtime revert` takes it back.\n";
+
+inline constexpr std::string_view kRuncShim = "io.containerd.runc.v2";
+
+// Errors: InvalidArgument (a name or a path that no engine would take, a default without a
+// runtime).
+Status CheckWish(const Wish& wish);
+
+TextEdit Finish(const edit::Document& document, std::vector<std::string> notes);
+
+edit::Key operator/(edit::Key key, std::string_view name);
+
+boost::json::value TextValue(std::string_view text);
+boost::json::value TextList(const std::vector<std::string>& items);
+
+// The strings of a list; empty when `value` is null or no list.
+std::vector<std::string> Strings(const boost::json::value* value);
+
+// `items` and those of `more` that are not among them.
+std::vector<std::string> Union(std::vector<std::string> items,
+                               const std::vector<std::string>& more);
+
+// A note where `ours` takes the place of a default runtime that was chosen to isolate: kata, runsc,
+// sysbox. `before` may be null.
+void NoteDefault(const boost::json::value* before, std::string_view key, std::string_view ours,
+                 std::vector<std::string>& notes);
+
+// Whether Go's zero value says the same as leaving the key out.
+bool IsZero(const boost::json::value& value);
+
+}  // namespace kgpu::engine

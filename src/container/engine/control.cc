@@ -1,0 +1,168 @@
+#include "src/container/engine/control.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+
+#include "src/container/engine/config_edit.h"
+#include "src/container/engine/find.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/systemctl.h"
+
+namespace kgpu::engine {
+namespace {
+
+constexpr std::chrono::minutes kRestartDeadline{3};
+constexpr std::chrono::seconds kValidateDeadline{30};
+
+// The init script's name: what the unit or the program is called.
+std::string ServiceName(const Engine& engine) {
+  return std::string(engine.kind == Kind::kDocker ? "docker" : ToString(engine.kind));
+}
+
+// SIGHUP to the very process that was found: a number may have been given away since.
+Status Hangup(const sys::Root& host, const Daemon& daemon) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, daemon.pid, 0)));
+  const auto ours = sys::Root::Open("/");
+  RETURN_IF_ERROR(ours.status());
+  const std::string file = fmt::format("proc/{}/stat", daemon.pid);
+  const auto seen = host.ReadFile(file);
+  const auto here = ours->ReadFile(file);
+  // The same process by both procfs: in a container with the host's files only, it is not there.
+  const bool is_same = process.is_valid() && seen.ok() && here.ok() &&
+                       seen->substr(0, seen->find(')')) == here->substr(0, here->find(')')) &&
+                       seen->find(daemon.name) != std::string::npos;
+  if (!is_same) {
+    return FailedPrecondition(
+        "process {} ({}) can not be reached from here: kill -HUP {} on the "
+        "host",
+        daemon.pid, daemon.name, daemon.pid);
+  }
+  if (syscall(SYS_pidfd_send_signal, process.get(), SIGHUP, nullptr, 0) != 0) {
+    return ErrnoStatus(errno, fmt::format("send SIGHUP to {} ({})", daemon.name, daemon.pid));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status SystemControl::Run(const std::vector<std::string>& argv) {
+  sys::RunRequest request;
+  request.argv = argv;
+  request.root = host_.path();
+  request.deadline = kRestartDeadline;
+  ASSIGN_OR_RETURN(const sys::RunResult result, runner_.Run(request));
+  return result.IsSuccess() ? OkStatus()
+                            : Unavailable("{}: {}", Join(argv, " "), sys::Describe(result));
+}
+
+StatusOr<std::vector<std::string>> SystemControl::RestartCommand(const Engine& engine) const {
+  if (!restart_command_.empty()) {
+    return restart_command_;
+  }
+  if (!engine.unit.empty()) {
+    return sys::SystemctlCommand(host_, {"restart", engine.unit});
+  }
+  const std::string script = "/etc/init.d/" + ServiceName(engine);
+  for (const char* name : {"rc-service", "service"}) {
+    const std::string program = FindProgram(host_, name);
+    if (!program.empty() && host_.Exists(script)) {
+      return std::vector<std::string>{program, ServiceName(engine), "restart"};
+    }
+  }
+  return FailedPrecondition(
+      "{} is under no service manager here: leave --restart out and restart "
+      "it by hand, or say how with --restart-with COMMAND",
+      engine.Name());
+}
+
+Status SystemControl::CheckWay(const Engine& engine, bool is_restart) {
+  if (is_restart) {
+    return RestartCommand(engine).status();
+  }
+  return engine.unit.empty() && !engine.daemon
+             ? FailedPrecondition("{} does not run", engine.Name())
+             : OkStatus();
+}
+
+Status SystemControl::ReloadUnits() {
+  if (!HasSystemd(host_)) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> command,
+                   sys::SystemctlCommand(host_, {"daemon-reload"}));
+  return Run(command);
+}
+
+Status SystemControl::Reload(const Engine& engine) {
+  if (!engine.unit.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> command,
+                     sys::SystemctlCommand(host_, {"reload", engine.unit}));
+    return Run(command);
+  }
+  if (!engine.daemon) {
+    return FailedPrecondition("{} does not run", engine.Name());
+  }
+  return Hangup(host_, *engine.daemon);
+}
+
+Status SystemControl::Restart(const Engine& engine) {
+  if (restart_command_.empty() && !engine.unit.empty()) {
+    // One that has failed to start a few times is not started again otherwise, not even with the
+    // old configuration that we have just put back.
+    ASSIGN_OR_RETURN(const std::vector<std::string> forgive,
+                     sys::SystemctlCommand(host_, {"reset-failed", engine.unit}));
+    (void)Run(forgive);
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> command, RestartCommand(engine));
+  return Run(command);
+}
+
+std::string CommandFor(const Engine& engine, bool is_restart) {
+  if (!engine.unit.empty()) {
+    return fmt::format("systemctl {} {}", is_restart ? "restart" : "reload", engine.unit);
+  }
+  if (!is_restart && engine.daemon) {
+    return fmt::format("kill -HUP {}", engine.daemon->pid);
+  }
+  return fmt::format("{} {}", is_restart ? "restart" : "reload", engine.Name());
+}
+
+std::optional<std::vector<std::string>> ValidateCommand(const Engine& engine) {
+  if (engine.program.empty() || engine.is_template || !engine.version) {
+    return std::nullopt;
+  }
+  if (engine.kind == Kind::kDocker && *engine.version >= Version{23, 0}) {
+    return std::vector<std::string>{engine.program, "--validate", "--config-file",
+                                    engine.config_file};
+  }
+  if (engine.kind == Kind::kContainerd) {
+    return std::vector<std::string>{engine.program, "--config", engine.config_file, "config",
+                                    "dump"};
+  }
+  if (engine.kind == Kind::kCrio) {
+    return std::vector<std::string>{engine.program, "--config-dir", engine.drop_in_folder,
+                                    "config"};
+  }
+  return std::nullopt;
+}
+
+Status Validate(const Engine& engine, const sys::Root& host, sys::ProgramRunner& runner) {
+  const auto command = ValidateCommand(engine);
+  if (!command) {
+    return OkStatus();
+  }
+  sys::RunRequest request;
+  request.argv = *command;
+  request.root = host.path();
+  request.deadline = kValidateDeadline;
+  ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(request));
+  return result.IsSuccess() ? OkStatus()
+                            : FailedPrecondition("{} does not take it: {}: {}", engine.Name(),
+                                                 Join(*command, " "), sys::Describe(result));
+}
+
+}  // namespace kgpu::engine

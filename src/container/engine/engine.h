@@ -1,0 +1,75 @@
+// Container engines of a host as values: which one, where its parts are, whether it reads CDI.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/container/engine/daemons.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::engine {
+
+enum class Kind : uint8_t { kDocker, kContainerd, kCrio, kPodman };
+
+inline constexpr std::array kAllKinds = {Kind::kDocker, Kind::kContainerd, Kind::kCrio,
+                                         Kind::kPodman};
+
+// "docker", "containerd", "crio", "podman".
+std::string_view ToString(Kind kind);
+// Errors: InvalidArgument, with the names there are.
+StatusOr<Kind> ParseKind(std::string_view text);
+
+struct Version {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned patch = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+// The first number of the form N.N or N.N.N in a text, as programs print their versions; nothing
+// when there is none.
+std::optional<Version> FindVersion(std::string_view text);
+// "25.0.3".
+std::string ToString(const Version& version);
+
+enum class CdiSupport : uint8_t {
+  kUnknown,  // its version is not known
+  kAbsent,   // too old
+  kOptIn,    // reads CDI when its configuration says so
+  kDefault,  // reads CDI unless its configuration says otherwise
+  kAlways,   // reads CDI, whatever is configured
+};
+
+// Docker: opt-in from 25.0, the default from 28.2. containerd: opt-in from 1.7, the default from
+// 2.0. CRI-O always from 1.23, podman from 4.1 (the CDI 0.3 that specs have at least).
+CdiSupport CdiSupportOf(Kind kind, const std::optional<Version>& version);
+// "no", "opt-in", "by default", "yes", "unknown".
+std::string_view ToString(CdiSupport support);
+
+// One engine of a host. Paths are below the host's root, with a leading slash.
+struct Engine {
+  Kind kind = Kind::kDocker;
+  std::string distribution;  // who brings it: "k3s", "rke2", "k0s"; empty: its own package
+  std::string program;       // "/usr/bin/dockerd"; empty: not found, though it runs
+  std::string version_text;  // "20.10.24+dfsg1"; empty: unknown
+  std::optional<Version> version;
+  CdiSupport cdi = CdiSupport::kUnknown;
+  std::string config_file;       // what is edited: may not be there yet
+  bool is_template = false;      // config_file is a template of k3s or RKE2
+  std::string drop_in_folder;    // read by it, or the usual one; empty: it has none
+  std::string socket;            // empty: has none (podman)
+  std::string unit;              // "docker.service"; empty: not under systemd
+  std::optional<Daemon> daemon;  // empty: does not run
+  std::string note;              // what could not be found out, for people
+
+  // "docker", "containerd (k3s)".
+  std::string Name() const;
+  // The record's key: "docker", "containerd", "containerd-k3s".
+  std::string Id() const;
+};
+
+}  // namespace kgpu::engine

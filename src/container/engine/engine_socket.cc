@@ -1,0 +1,68 @@
+#include "src/container/engine/engine_socket.h"
+
+#include <boost/json/value.hpp>
+
+#include <string_view>
+#include <vector>
+
+#include "src/platform/edit/document.h"
+
+namespace kgpu::engine {
+namespace {
+
+// Where the configuration says that it listens; dockerd may listen in several places.
+std::vector<std::string> ConfiguredAddresses(const sys::Root& host, const Engine& engine) {
+  const auto text = host.ReadFile(engine.config_file);
+  const bool is_json = engine.kind == Kind::kDocker;
+  const auto document = edit::Document::Open(text.ok() ? *text : "", engine.config_file,
+                                             is_json ? edit::Syntax::kJson : edit::Syntax::kToml);
+  if (!document.ok() || engine.is_template) {
+    return {};
+  }
+  const edit::Key key = is_json                      ? edit::Key{"hosts"}
+                        : engine.kind == Kind::kCrio ? edit::Key{"crio", "api", "listen"}
+                                                     : edit::Key{"grpc", "address"};
+  const boost::json::value* value = document->Find(key);
+  std::vector<std::string> addresses;
+  if (value != nullptr && value->is_string()) {
+    addresses.emplace_back(value->get_string().data(), value->get_string().size());
+  } else if (value != nullptr && value->is_array()) {
+    for (const boost::json::value& item : value->get_array()) {
+      if (item.is_string()) {
+        addresses.emplace_back(item.get_string().data(), item.get_string().size());
+      }
+    }
+  }
+  return addresses;
+}
+
+std::vector<std::string> GivenAddresses(const Daemon& daemon) {
+  if (daemon.name == "containerd") {
+    return daemon.Flags({"--address", "-a"});
+  }
+  return daemon.name == "dockerd" ? daemon.Flags({"--host", "-H"}) : daemon.Flags({"--listen"});
+}
+
+}  // namespace
+
+std::string SocketOf(const sys::Root& host, const Engine& engine, const std::string& usual) {
+  std::vector<std::string> addresses =
+      engine.daemon ? GivenAddresses(*engine.daemon) : std::vector<std::string>();
+  if (addresses.empty()) {
+    addresses = ConfiguredAddresses(host, engine);
+  }
+  for (std::string_view address : addresses) {
+    if (address.starts_with("unix://")) {
+      address.remove_prefix(7);
+    }
+    if (address.starts_with('/')) {
+      return std::string(address);
+    }
+    if (address.starts_with("fd:")) {
+      return usual;
+    }
+  }
+  return addresses.empty() ? usual : "";
+}
+
+}  // namespace kgpu::engine

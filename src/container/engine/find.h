@@ -1,0 +1,35 @@
+// Which container engines a host has, where their files are and what their versions read.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/container/engine/engine.h"
+#include "src/platform/sys/find_program.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/sys/run.h"
+
+namespace kgpu::engine {
+
+struct FindOptions {
+  std::optional<Kind> only;  // empty: every engine
+  // The file to edit instead of the one found; of the daemon that was told of it, where there is
+  // one. Wants `only`.
+  std::string config_file{};
+  std::chrono::milliseconds deadline{10'000};  // for a program to tell its version
+};
+
+// Every engine that is installed or runs, in the order of kAllKinds, the distribution's own package
+// before those of k3s, RKE2 and k0s. Programs are run with --version only, below the host's root.
+// What can not be found out is in Engine::note, never an error.
+std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
+                                const FindOptions& options);
+
+// Whether systemd runs this host. Source: sd_booted(3).
+bool HasSystemd(const sys::Root& host);
+
+using sys::FindProgram;
+
+}  // namespace kgpu::engine

@@ -1,0 +1,21 @@
+// The files that a containerd configuration imports.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "src/container/engine/config_edit.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::engine {
+
+// As containerd reads them: relative names from the folder of the file that has them, patterns in
+// the order of the names, a file's own imports after those of the files before it, each file once.
+// `skipped` is left out, and so are names that nothing matches. Errors: InvalidArgument (a file
+// that is no TOML, imports that are no list of texts), OutOfRange (more than 64 files). Source:
+// containerd-config.toml(5), imports.
+StatusOr<std::vector<NamedText>> ReadImports(const sys::Root& host, const NamedText& main,
+                                             std::string_view skipped);
+
+}  // namespace kgpu::engine

@@ -1,0 +1,54 @@
+// The record of what was done to engines, as it is kept on the disk while they are worked on.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/container/engine/disk.h"
+#include "src/container/engine/plan.h"
+#include "src/container/engine/state.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::engine {
+
+class Journal {
+ public:
+  // Errors: those of ReadState.
+  static StatusOr<Journal> Open(const sys::Root& host, Disk& disk);
+
+  // Removes texts that no record needs: what a kill left behind.
+  static Status RemoveLeftovers(const sys::Root& host, Disk& disk);
+
+  // Null when nothing is known of it. Until the next call that changes the journal.
+  const Record* Find(const std::string& id) const;
+
+  // Writes what the plan is about to do, and before that the texts that it replaces.
+  Status Begin(const Plan& plan, const std::vector<std::string>& folders, Reach needed,
+               int64_t seconds);
+  // The plan is done; `pending` is left to do.
+  Status Finish(const std::string& id, Reach pending);
+  Status BeginRevert(const std::string& id);
+  // The record is again what Open found: nothing of what was begun is left.
+  Status GiveUp(const std::string& id);
+  // All is as before us: removes the folders that we made and that are empty, then the record.
+  Status Forget(const std::string& id);
+
+ private:
+  Journal(const sys::Root& host, Disk& disk, State state)
+      : host_(host), disk_(disk), opened_(state), state_(std::move(state)) {}
+
+  StatusOr<std::string> Keep(const std::string& path, const std::string& text);
+  Status MergeFile(const FileStep& step, Record& record);
+  Status StartOver(const FileStep& step, FileRecord& file);
+  Status Save();
+  Status RemoveUnusedBackups();
+
+  const sys::Root& host_;
+  Disk& disk_;
+  State opened_;
+  State state_;
+};
+
+}  // namespace kgpu::engine

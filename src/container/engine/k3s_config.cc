@@ -1,0 +1,75 @@
+// The template from which k3s and RKE2 make containerd's configuration at every start. Its "base"
+// is theirs and has all tables but ours. Source: k3s, pkg/agent/templates.
+#include <boost/json.hpp>
+
+#include <utility>
+
+#include "src/container/engine/config_edit.h"
+#include "src/container/engine/config_parts.h"
+#include "src/container/engine/containerd_cri.h"
+#include "src/platform/base/status_macros.h"
+
+namespace kgpu::engine {
+namespace {
+
+using edit::Document;
+using edit::Key;
+
+constexpr std::string_view kBase = "{{ template \"base\" . }}\n";
+
+// Whether the text takes in k3s's own tables, which must not be written a second time.
+bool HasBase(std::string_view text) {
+  const size_t at = text.find("template \"base\"");
+  return at != std::string_view::npos && text.rfind("{{", at) != std::string_view::npos;
+}
+
+Status SetRuntime(Document& document, const Key& containerd, const NamedRuntime& wanted) {
+  const Key ours = containerd / "runtimes" / wanted.name;
+  RETURN_IF_ERROR(document.Set(ours / "runtime_type", TextValue(kRuncShim)));
+  RETURN_IF_ERROR(document.Set(ours / "options" / "BinaryName", TextValue(wanted.path)));
+  // k3s finds out at each start which cgroup driver it must use; its own runtimes get the same.
+  const Key cgroup = ours / "options" / "SystemdCgroup";
+  return document.Find(cgroup) != nullptr ? OkStatus()
+                                          : document.SetRaw(cgroup, "{{ .SystemdCgroup }}");
+}
+
+}  // namespace
+
+StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version, const Wish& wish) {
+  RETURN_IF_ERROR(CheckWish(wish));
+  ASSIGN_OR_RETURN(const Key table, CriTable(config_version));
+  ASSIGN_OR_RETURN(Document document,
+                   Document::Open(file.text, file.path, TextKind::kTomlTemplate));
+  std::vector<std::string> notes;
+  if (wish.cdi.has_value()) {
+    notes.emplace_back("k3s and RKE2 decide on CDI themselves: nothing to write");
+  }
+  if (!wish.runtime.has_value()) {
+    return Finish(document, std::move(notes));
+  }
+  if (file.text.empty()) {
+    RETURN_IF_ERROR(document.SetComment(fmt::format("{}{}", kOurComment, kBase)));
+  }
+  const Key containerd = table / "containerd";
+  if (wish.set_default && HasBase(document.text())) {
+    return FailedPrecondition(
+        "{}: k3s and RKE2 write the default runtime themselves: put `default-runtime: {}` into "
+        "/etc/rancher/k3s/config.yaml (or rke2) instead",
+        file.path, wish.runtime->name);
+  }
+  if (wish.set_default) {
+    RETURN_IF_ERROR(
+        document.Set(containerd / "default_runtime_name", TextValue(wish.runtime->name)));
+  }
+  RETURN_IF_ERROR(SetRuntime(document, containerd, *wish.runtime));
+  if (HasBase(document.text())) {
+    notes.push_back(fmt::format(
+        "where nvidia-container-runtime is installed, k3s writes a runtime nvidia of its own, and "
+        "a "
+        "second table of that name keeps containerd from starting{}",
+        wish.runtime->name == "nvidia" ? ": uninstall it, or choose another name" : ""));
+  }
+  return Finish(document, std::move(notes));
+}
+
+}  // namespace kgpu::engine

@@ -1,0 +1,90 @@
+// The part of plan.h about kgpu-runtime itself, which all engines share.
+#include <fcntl.h>
+#include <cerrno>
+
+#include <filesystem>
+#include <utility>
+
+#include "src/container/engine/engine_files.h"
+#include "src/container/engine/plan.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/read_fd.h"
+
+namespace kgpu::engine {
+namespace {
+
+constexpr size_t kMostProgramBytes = size_t{64} << 20;
+
+StatusOr<std::string> ReadProgram(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_valid()) {
+    return ErrnoStatus(errno, fmt::format("open {}", path));
+  }
+  return sys::ReadAll(fd.get(), kMostProgramBytes);
+}
+
+Status AddProgram(const sys::Root& host, const ShimInput& input, Plan& plan) {
+  const StatusOr<std::string> there = host.ReadFile(input.path, kMostProgramBytes);
+  const std::optional<std::string> before = there.ok() ? std::optional(*there) : std::nullopt;
+  if (input.program.empty()) {
+    return before ? OkStatus()
+                  : NotFound(
+                        "kgpu-runtime: not beside this kgpu and not at {} of the host: "
+                        "install it there first",
+                        input.path);
+  }
+  FileStep step;
+  ASSIGN_OR_RETURN(step.after, ReadProgram(input.program));
+  if (before != step.after) {
+    step.path = input.path;
+    step.before = before;
+    step.mode = 0755;
+    step.source = input.program;
+    plan.files.push_back(std::move(step));
+  }
+  return OkStatus();
+}
+
+Status AddLink(const sys::Root& host, const ShimInput& input, Plan& plan) {
+  const std::filesystem::path program(input.path);
+  const std::string path = (program.parent_path() / kHookName).string();
+  const std::string target = program.filename().string();
+  const auto text = host.ReadLink(path);
+  if (text.ok() && *text == target) {
+    return OkStatus();
+  }
+  if (host.LinkStat(path).ok()) {
+    plan.notes.push_back(fmt::format(
+        "{} is there already and not ours: docker run --gpus runs it, not kgpu-runtime", path));
+    return OkStatus();
+  }
+  plan.links.push_back({.path = path, .target = target});
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input) {
+  Plan plan;
+  plan.id = std::string(kShimId);
+  plan.way = "kgpu-runtime edits a container's specification before the real runtime sees it";
+  RETURN_IF_ERROR(AddProgram(host, input, plan));
+  RETURN_IF_ERROR(AddLink(host, input, plan));
+  if (!plan.links.empty()) {
+    plan.notes.emplace_back(
+        "dockerd looks for the hook's name when it starts: docker run --gpus works after its next "
+        "restart");
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> config,
+                   ReadIfThere(host, std::string(kShimConfig)));
+  if (!input.config.empty() && config != input.config) {
+    FileStep step;
+    step.path = std::string(kShimConfig);
+    step.before = config;
+    step.after = input.config;
+    plan.files.push_back(std::move(step));
+  }
+  return plan;
+}
+
+}  // namespace kgpu::engine

@@ -1,0 +1,37 @@
+// Files of our own that tell engines of registry mirrors and of registries without trusted TLS.
+// Docker has keys for both in daemon.json; the others have folders of small files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/platform/base/status.h"
+
+namespace kgpu::engine {
+
+struct TextFile {
+  std::string path;  // below the host's root
+  std::string text;
+  bool operator==(const TextFile&) const = default;
+};
+
+struct RegistryWish {
+  std::vector<std::string> insecure;  // "registry.example:5000"
+  std::vector<std::string> mirrors;   // of docker.io: "https://mirror.example"
+
+  bool IsEmpty() const { return insecure.empty() && mirrors.empty(); }
+};
+
+// Errors: InvalidArgument: an insecure registry that is no HOST[:PORT], a mirror that is no http or
+// https URL. Docker takes networks (10.0.0.0/8) for insecure registries; the others do not.
+Status CheckRegistries(const RegistryWish& wish, bool takes_networks);
+
+// containerd: <folder>/<registry>/hosts.toml, which it reads at every pull; `folder` is what its
+// config_path says. Source: containerd's docs/hosts.md.
+std::vector<TextFile> ContainerdHosts(const RegistryWish& wish, std::string_view folder);
+
+// CRI-O and podman: one drop-in of registries.conf. Source: containers-registries.conf.d(5).
+TextFile ContainersRegistries(const RegistryWish& wish);
+
+}  // namespace kgpu::engine

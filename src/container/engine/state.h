@@ -1,0 +1,63 @@
+// What kgpu did to a host's engines: written before anything is touched, so that a kill at any
+// point can be resumed or taken back. Kept at /var/lib/kgpu/engines.json of the host, the first
+// texts of the files beside it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/container/engine/config_edit.h"
+#include "src/container/engine/plan.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::engine {
+
+inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
+inline constexpr std::string_view kStateFile = "/var/lib/kgpu/engines.json";
+inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/backup";
+
+struct FileRecord {
+  std::string path;
+  std::string backup;              // path of the text that stood here before us; empty: none did
+  std::optional<TextKind> kind;    // as FileStep::kind
+  std::vector<KeyChange> changes;  // since `backup`, in the order they were made
+  std::vector<std::string> ours;   // fingerprints of what we wrote or were about to write
+  bool operator==(const FileRecord&) const = default;
+};
+
+enum class Phase : uint8_t { kApplying, kApplied, kReverting };
+
+struct Record {
+  Phase phase = Phase::kApplying;
+  std::vector<FileRecord> files;
+  std::map<std::string, std::string> links;  // that we made: path and what it leads to
+  std::vector<std::string> made_folders;     // the outer ones first
+  bool uses_runtime = false;
+  bool has_unit_change = false;
+  Reach reach = Reach::kNothing;    // what all changes together take to come into force
+  Reach pending = Reach::kNothing;  // what is still to be done of it, unless it was since …
+  std::string reach_reason;
+  int64_t changed_at = 0;  // … this, in seconds since 1970
+  Expected expected;       // of all changes together
+  bool operator==(const Record&) const = default;
+};
+
+// By Engine::Id(), and kShimId.
+using State = std::map<std::string, Record>;
+
+// Tells texts apart; not made against somebody who wants two to look alike, since whoever writes
+// these files is root already.
+std::string Fingerprint(std::string_view text);
+
+std::string PrintState(const State& state);
+// Errors: InvalidArgument, naming `file` and the field.
+StatusOr<State> ParseState(std::string_view text, std::string_view file);
+
+// The state of a host; empty where there is none. Errors: as ParseState and of reading.
+StatusOr<State> ReadState(const sys::Root& host);
+
+}  // namespace kgpu::engine

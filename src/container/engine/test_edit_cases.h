@@ -1,0 +1,37 @@
+// The inputs below testdata/edits, each with what is wished of it: for tests that walk them all.
+#pragma once
+
+#include <map>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/container/engine/config_edit.h"
+
+namespace kgpu::engine {
+
+inline constexpr std::string_view kEditsFolder = "src/container/engine/testdata/edits";
+
+using Texts = std::map<std::string, std::string>;  // by path below the engine's folder
+
+struct EditCase {
+  std::string name;  // its first word is the engine, of containerd its second the version
+  // r: a runtime, d: the default one, c: CDI, x: everything else that the engine knows
+  std::string_view wish = "r";
+};
+
+void PrintTo(const EditCase& c, std::ostream* out);
+
+std::vector<EditCase> EditCases();
+
+Texts ReadInputs(const EditCase& c);
+std::string TextAt(const Texts& texts, const std::string& path);
+
+// What the engine's editor makes of the texts.
+StatusOr<std::vector<FileEdit>> Edit(const EditCase& c, const Texts& texts);
+
+// A path of Edit as Texts has it.
+std::string Relative(const EditCase& c, const std::string& path);
+
+}  // namespace kgpu::engine

@@ -1,0 +1,38 @@
+// From a host to its CDI specifications in one call: what `kgpu cdi generate` uses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/container/cdi/spec.h"
+#include "src/container/inject/book.h"
+#include "src/container/inject/capability.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::inject {
+
+inline constexpr std::string_view kOwnKind = "kgpu.dev/gpu";
+inline constexpr std::string_view kNvidiaKind = "nvidia.com/gpu";
+
+struct SpecOptions {
+  CapabilitySet capabilities = kDefaultCapabilities;
+  std::vector<std::string> kinds = {std::string(kOwnKind), std::string(kNvidiaKind)};
+};
+
+struct SpecSet {
+  std::vector<cdi::Spec> specs;    // one for each kind, in order
+  Book book;                       // of the same devices, for WriteBook
+  std::vector<std::string> notes;  // for people: what was left out and why, with the mend
+};
+
+// The specs of what `snapshot` shows, for cdi::Publisher or for printing. A snapshot without GPUs
+// gives specs without devices (which are not valid as files; the publisher keeps the old ones for
+// a while). Reads files, opens no device.
+// Errors: NotFound (no driver libraries below the driver root), FailedPrecondition (kernel module
+// and libraries differ), each with the mend.
+StatusOr<SpecSet> BuildSpecs(const device::Snapshot& snapshot, const host::DriverRoot& root,
+                             const SpecOptions& options = {});
+
+}  // namespace kgpu::inject

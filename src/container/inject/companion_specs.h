@@ -1,0 +1,27 @@
+// CDI specs of what GPU programs use besides GPUs: IMEX channels, GPUDirect Storage, GDRCopy, RDMA
+// cards.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/container/cdi/spec.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/host/inspect/driver_root.h"
+
+namespace kgpu::inject {
+
+struct CompanionSpecs {
+  std::vector<cdi::Spec> specs;
+  std::vector<std::string> notes;  // for people: what was left out and why
+};
+
+// "kgpu.dev/gds", "nvidia.com/gds", …: every kind that BuildCompanionSpecs makes, in its order.
+std::vector<std::string> CompanionKinds();
+
+// A spec for each kind, without devices where `snapshot` shows none of it. An IMEX channel has a
+// name of its own ("0") besides "all"; of the others there is only "all". `root` is looked at for
+// the files that go along.
+CompanionSpecs BuildCompanionSpecs(const device::Snapshot& snapshot, const host::DriverRoot& root);
+
+}  // namespace kgpu::inject

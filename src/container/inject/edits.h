@@ -1,0 +1,20 @@
+// How parts of the host are written as CDI edits, the same in every spec.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "src/container/cdi/spec.h"
+#include "src/container/inject/host_parts.h"
+
+namespace kgpu::inject {
+
+// Mount options of files and folders.
+inline constexpr std::array<std::string_view, 5> kReadOnlyMount = {"ro", "nosuid", "nodev", "rbind",
+                                                                   "rprivate"};
+
+// With the numbers of the host's node, readable and writable; never "m": a container can not make
+// nodes.
+cdi::DeviceNode ToNode(const NodePart& part);
+
+}  // namespace kgpu::inject

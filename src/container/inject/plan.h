@@ -1,0 +1,51 @@
+// What containers with GPUs need, as a pure function of the inventory and the parts of the host.
+// docs/cdi.md gives the reasons for each rule.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/container/cdi/spec.h"
+#include "src/container/inject/book.h"
+#include "src/container/inject/capability.h"
+#include "src/container/inject/host_parts.h"
+#include "src/gpu/device/snapshot.h"
+
+namespace kgpu::inject {
+
+// One plan for every capability; CDI specs and kgpu-runtime take of it what is wanted.
+struct HostPlan {
+  Book book;
+  std::vector<std::string> notes;  // devices left out and why, with the mend
+  bool operator==(const HostPlan&) const = default;
+};
+
+// Something a container can ask for, under one or more names.
+struct PlannedDevice {
+  std::vector<std::string> names;  // "0", "GPU-…"; "0:1", "MIG-…"; "all"
+  std::vector<cdi::DeviceNode> nodes;
+  bool operator==(const PlannedDevice&) const = default;
+};
+
+// A host's plan for certain capabilities.
+struct InjectionPlan {
+  std::vector<PlannedDevice> devices;  // GPUs by PCI address, each with its MIG devices, "all"
+  std::vector<cdi::DeviceNode> nodes;  // for every container with any of the devices
+  std::vector<cdi::Mount> mounts;      // likewise, by depth of the container path, then name
+  std::vector<std::string> env;        // likewise
+  std::vector<std::string> notes;      // devices left out and why, with the mend
+  bool operator==(const InjectionPlan&) const = default;
+};
+
+HostPlan PlanHost(const device::Snapshot& snapshot, const HostParts& parts);
+
+InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities);
+
+// PlanFor of PlanHost.
+InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
+                            CapabilitySet capabilities);
+
+// The plan as a spec of `kind`, of the lowest version that can say it.
+cdi::Spec ToSpec(const InjectionPlan& plan, std::string_view kind);
+
+}  // namespace kgpu::inject

@@ -1,0 +1,20 @@
+// Errors where engines look for them: on stderr, and in the file that --log names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/container/shim/command_line.h"
+#include "src/platform/base/clock.h"
+
+namespace kgpu::shim {
+
+// A line as runc writes it, with a newline; engines show people the text of the last one. Source:
+// configLogrus of runc's main.go, go-runc's reading of log.json.
+std::string RuntimeLogLine(std::string_view message, bool is_json, WallTime now);
+
+// Appends to the log of `line`, if it names one. A log that can not be written is passed over: the
+// text is on stderr as well.
+void WriteRuntimeLog(const CommandLine& line, std::string_view message, WallTime now);
+
+}  // namespace kgpu::shim

@@ -1,0 +1,252 @@
+#include "src/diagnose/explain/explain.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/diagnose/explain/judge.h"
+#include "src/diagnose/explain/verdict.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::explain {
+namespace {
+
+State StateOf(const Pod& pod) {
+  if (pod.phase == "Succeeded") {
+    return State::kSucceeded;
+  }
+  if (pod.phase == "Failed") {
+    return State::kFailed;
+  }
+  if (pod.node.empty()) {
+    return State::kPending;
+  }
+  const bool runs =
+      !pod.statuses.empty() && std::ranges::all_of(pod.statuses, [](const ContainerStatus& status) {
+        return status.is_running || status.exit_code == 0;
+      });
+  return pod.phase == "Running" && runs ? State::kRunning : State::kStarting;
+}
+
+bool Concerns(const Case& c, const Node& node) {
+  if (HasGpus(node)) {
+    return true;
+  }
+  for (const std::string& resource : c.devices) {
+    if (AmountOf(node.capacity, resource).milli > 0 ||
+        AmountOf(node.allocatable, resource).milli > 0) {
+      return true;
+    }
+  }
+  const bool has_gpu_resource = std::ranges::any_of(node.allocatable, [](const auto& entry) {
+    return entry.first.starts_with("nvidia.com/") && entry.second.milli > 0;
+  });
+  return has_gpu_resource || (!c.pod.claims.empty() && c.slices.contains(node.name));
+}
+
+std::vector<Stock> StocksOf(const Case& c, const Node& node) {
+  std::vector<Stock> stocks;
+  stocks.reserve(c.devices.size());
+  for (const std::string& resource : c.devices) {
+    stocks.push_back({.resource = resource,
+                      .capacity = AmountOf(node.capacity, resource),
+                      .allocatable = AmountOf(node.allocatable, resource),
+                      .free = c.FreeOn(node, resource)});
+  }
+  return stocks;
+}
+
+// Fewer reasons first, then more that is free.
+bool IsNearer(const NodeVerdict& a, const NodeVerdict& b) {
+  const auto blocks = [](const NodeVerdict& node) {
+    return std::ranges::count_if(node.reasons, &Reason::is_blocking);
+  };
+  const auto free = [](const NodeVerdict& node) {
+    return node.stocks.empty() ? 0 : node.stocks.front().free.milli;
+  };
+  return std::pair(blocks(a), -free(a)) < std::pair(blocks(b), -free(b));
+}
+
+void JudgeNodes(const Case& c, Report& report) {
+  for (const Node& node : c.facts.nodes) {
+    if (!Concerns(c, node)) {
+      ++report.other_nodes;
+      continue;
+    }
+    report.nodes.push_back(
+        {.name = node.name, .stocks = StocksOf(c, node), .reasons = NodeReasons(c, node)});
+  }
+  std::ranges::stable_sort(report.nodes, IsNearer);
+}
+
+// Of the node that a pod is on only what still matters there.
+void JudgeOwnNode(const Case& c, Report& report) {
+  for (const Node& node : c.facts.nodes) {
+    if (node.name != c.pod.node) {
+      ++report.other_nodes;
+      continue;
+    }
+    std::vector<Reason> reasons = NodeReasons(c, node);
+    std::erase_if(reasons, [](const Reason& reason) {
+      return reason.id != "node-not-ready" && reason.id != "node-pressure" &&
+             reason.id != "driver-too-old";
+    });
+    report.nodes.push_back(
+        {.name = node.name, .stocks = StocksOf(c, node), .reasons = std::move(reasons)});
+  }
+}
+
+void FillWants(const Case& c, Report& report) {
+  for (const auto& [resource, amount] : c.wants) {
+    report.wants[resource] = AmountText(resource, amount);
+  }
+  for (const ClaimUse& use : c.pod.claims) {
+    report.wants[fmt::format("claim {}", use.name)] =
+        use.claim.empty() ? fmt::format("from template {}", use.made_from) : use.claim;
+  }
+}
+
+// "A100-SXM4-80GB, 0000:07:00.0" of a device, as the node's annotation has it; empty: not told.
+std::string CardOf(const Case& c, std::string_view uuid) {
+  for (const Node& node : c.facts.nodes) {
+    const auto cards = node.annotations.find(std::string_view("kgpu.dev/gpus"));
+    if (node.name == c.pod.node && cards != node.annotations.end()) {
+      return CardIn(cards->second, uuid);
+    }
+  }
+  return "";
+}
+
+void FillHas(const Case& c, Report& report) {
+  for (const HeldDevice& device : c.facts.held) {
+    const std::string_view uuid =
+        std::string_view(device.id).substr(0, std::string_view(device.id).find("::"));
+    const std::string card = CardOf(c, uuid);
+    report.has.push_back(fmt::format(
+        "{} {}{}{}", device.resource, device.id, card.empty() ? "" : fmt::format(" ({})", card),
+        device.container.empty() ? "" : fmt::format(", container {}", device.container)));
+  }
+  for (const Claim* claim : c.claims) {
+    for (const ClaimResult& result : claim->results) {
+      report.has.push_back(fmt::format("claim {}: {}/{}/{}", claim->name, result.driver,
+                                       result.pool, result.device));
+    }
+  }
+}
+
+void FillNotJudged(const Case& c, Report& report) {
+  std::vector<std::string>& out = report.not_judged;
+  const bool is_placed = !c.pod.node.empty();
+  if (is_placed) {
+    if (report.has.empty() && !c.devices.empty() && report.state == State::kRunning) {
+      out.push_back(fmt::format(
+          "which devices it has: the kubelet of {} alone tells (kgpu explain there)", c.pod.node));
+    }
+    return;
+  }
+  out = c.pod.not_judged;
+  if (!c.facts.Has("Pod")) {
+    out.emplace_back("who uses the nodes' devices: no pods were listed");
+  }
+  if (!c.facts.Has("Node")) {
+    out.emplace_back("nodes: none were listed");
+  }
+  if (!c.pod.runtime_class.empty() && !c.facts.Has("RuntimeClass")) {
+    out.push_back(fmt::format("whether there is a RuntimeClass {}", c.pod.runtime_class));
+  }
+  if (!c.pod.claims.empty()) {
+    out.emplace_back(c.facts.Has("ResourceClaim")
+                         ? "which devices the claims' selectors (CEL), constraints and taint rules "
+                           "take"
+                         : "resource claims: none were listed");
+  }
+  for (const std::string& resource : c.devices) {
+    if (const DeviceClass* found = c.ClassOf(resource)) {
+      out.push_back(fmt::format(
+          "{}: DRA's class {} serves it where the gate DRAExtendedResource is on and the "
+          "kubelet gives out none",
+          resource, found->name));
+    }
+  }
+  out.emplace_back("pods without a node that the scheduler keeps room for (nominated)");
+  out.emplace_back("what the image itself requires of CUDA and driver");
+}
+
+// A mend is one line, whatever names are in it: a script may take it for one.
+void KeepToOneLine(std::vector<Reason>& reasons) {
+  const auto is_control = [](char c) { return c >= 0 && c < ' '; };
+  for (Reason& reason : reasons) {
+    for (std::string& line : reason.mend) {
+      std::ranges::replace_if(line, is_control, '?');
+    }
+  }
+}
+
+void KeepToLines(Report& report) {
+  KeepToOneLine(report.reasons);
+  for (NodeVerdict& node : report.nodes) {
+    KeepToOneLine(node.reasons);
+  }
+}
+
+Report ExplainAbsent(const Facts& facts) {
+  Report report{.pod = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name)};
+  report.unseen = facts.unseen;
+  report.reasons = AbsentReasons(facts);
+  KeepToLines(report);
+  report.verdict = VerdictOf(report);
+  return report;
+}
+
+}  // namespace
+
+std::string_view ToString(State state) {
+  switch (state) {
+    case State::kAbsent:
+      return "absent";
+    case State::kPending:
+      return "pending";
+    case State::kStarting:
+      return "starting";
+    case State::kRunning:
+      return "running";
+    case State::kSucceeded:
+      return "succeeded";
+    case State::kFailed:
+      return "failed";
+  }
+  return "absent";
+}
+
+Report Explain(const Facts& facts) {
+  if (!facts.pod) {
+    return ExplainAbsent(facts);
+  }
+  const Case c(facts, *facts.pod);
+  Report report{.pod = c.pod.Title(), .state = StateOf(c.pod), .node = c.pod.node};
+  report.unseen = facts.unseen;
+  FillWants(c, report);
+  FillHas(c, report);
+  report.reasons = PodReasons(c);
+  std::ranges::move(TroubleReasons(c), std::back_inserter(report.reasons));
+  if (report.state == State::kPending && c.devices.empty() && c.pod.claims.empty()) {
+    report.other_nodes = facts.nodes.size();
+  } else if (report.state == State::kPending) {
+    JudgeNodes(c, report);
+  } else {
+    JudgeOwnNode(c, report);
+  }
+  FillNotJudged(c, report);
+  KeepToLines(report);
+  report.verdict = VerdictOf(report);
+  return report;
+}
+
+bool IsWell(const Report& report) {
+  return (report.state == State::kRunning || report.state == State::kSucceeded) &&
+         !HasBlocking(report.reasons);
+}
+
+}  // namespace kgpu::explain

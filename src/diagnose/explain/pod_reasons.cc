@@ -1,0 +1,254 @@
+// What is wrong with the pod itself, whatever the nodes are.
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "src/diagnose/explain/judge.h"
+#include "src/diagnose/explain/placing.h"
+#include "src/platform/base/shell.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::explain {
+namespace {
+
+using Reasons = std::vector<Reason>;
+
+std::string OwnerHint(const Pod& pod) {
+  return pod.owner.empty() ? "# change the pod's manifest and create it anew"
+                           : fmt::format("# change it in what made the pod: {}", pod.owner);
+}
+
+void Gates(const Case& c, Reasons& out) {
+  if (!c.pod.gates.empty()) {
+    out.push_back({"scheduling-gated",
+                   fmt::format("spec.schedulingGates: {}", Join(c.pod.gates, ", ")),
+                   {"# whoever set a gate takes it away; a queue does when the pod's turn has come",
+                    fmt::format("kubectl get workloads -n {}   # where Kueue is used",
+                                ShellWord(c.pod.space))}});
+  }
+}
+
+void Asks(const Case& c, Reasons& out) {
+  if (!c.devices.empty() || !c.pod.claims.empty()) {
+    return;
+  }
+  std::string evidence = "no container has a resource of devices in its limits, nor a claim";
+  for (const ContainerSpec& container : c.pod.containers) {
+    for (const std::string& variable : container.environment) {
+      if (variable.starts_with("NVIDIA_VISIBLE_DEVICES=")) {
+        evidence +=
+            fmt::format("; {} of container {} gives none by itself", variable, container.name);
+      }
+    }
+  }
+  out.push_back({"no-gpu-asked",
+                 evidence,
+                 {"# add to a container: resources: {limits: {nvidia.com/gpu: 1}}",
+                  "kubectl get nodes -o custom-columns=NODE:.metadata.name,"
+                  "OFFERS:.status.allocatable   # what there is"}});
+}
+
+void Containers(const Case& c, Reasons& out) {
+  for (const ContainerSpec& container : c.pod.containers) {
+    for (const std::string& wrong : container.wrong) {
+      out.push_back({"quantity-wrong",
+                     fmt::format("container {}: {}", container.name, wrong),
+                     {"# write a whole number: 1"}});
+    }
+    Amounts named = container.requests;
+    named.insert(container.limits.begin(), container.limits.end());
+    for (const auto& [resource, amount] : named) {
+      if (!IsExtended(resource)) {
+        continue;
+      }
+      const Amount limit = AmountOf(container.limits, resource);
+      const auto request = container.requests.find(resource);
+      if (request != container.requests.end() && request->second != limit) {
+        out.push_back(
+            {"requests-limits-differ",
+             fmt::format("container {}: {}: request {}, limit {}", container.name, resource,
+                         AmountText("", request->second), AmountText("", limit)),
+             {"# write the same number to both, or only the limit", OwnerHint(c.pod)}});
+      }
+      if (!amount.IsWhole() || !limit.IsWhole()) {
+        out.push_back(
+            {"resource-fraction",
+             fmt::format("container {}: {} {}", container.name, AmountText("", amount), resource),
+             {"# ask for whole devices; for a part of a GPU take a shared resource or a "
+              "MIG profile"}});
+      }
+    }
+  }
+}
+
+// Resources of devices that there are, with the number of nodes that have some.
+std::map<std::string, size_t> Offered(const Facts& facts) {
+  std::map<std::string, size_t> offered;
+  for (const Node& node : facts.nodes) {
+    for (const auto& [resource, amount] : node.allocatable) {
+      if (IsExtended(resource) && amount.milli > 0) {
+        ++offered[resource];
+      }
+    }
+  }
+  return offered;
+}
+
+void Unknown(const Case& c, const std::string& resource,
+             const std::map<std::string, size_t>& offered, Reasons& out) {
+  std::vector<std::string_view> names;
+  std::vector<std::string> there;
+  for (const auto& [name, nodes] : offered) {
+    names.push_back(name);
+    there.push_back(fmt::format("{} ({} node{})", name, nodes, nodes == 1 ? "" : "s"));
+  }
+  const auto near = Nearest(resource, names);
+  std::vector<std::string> mend;
+  if (near) {
+    mend.push_back(fmt::format("# ask for {} instead of {}", *near, resource));
+    mend.push_back(OwnerHint(c.pod));
+  } else if (!there.empty()) {
+    mend.push_back("# ask for one that is there, or give a node a pool of that name");
+  }
+  if (resource.find("/mig-") != resource.npos) {
+    mend.emplace_back(
+        "# MIG profiles are made by a pool: share: {by: mig, layout: [1g.10gb, ...]}");
+  }
+  if (there.empty()) {
+    mend.emplace_back("kgpu doctor   # on a node that has GPUs: why its kubelet knows of none");
+  }
+  out.push_back({"resource-unknown",
+                 fmt::format("{}; nodes offer {}", resource,
+                             there.empty() ? "no devices at all" : Join(there, ", ")),
+                 std::move(mend)});
+}
+
+Amount MostOfOne(const Facts& facts, std::string_view resource) {
+  Amount most;
+  for (const Node& node : facts.nodes) {
+    most =
+        std::max({most, AmountOf(node.capacity, resource), AmountOf(node.allocatable, resource)});
+  }
+  return most;
+}
+
+void Devices(const Case& c, Reasons& out) {
+  const std::map<std::string, size_t> offered = Offered(c.facts);
+  for (const std::string& resource : c.devices) {
+    const Amount want = AmountOf(c.wants, resource);
+    const Amount most = MostOfOne(c.facts, resource);
+    if (c.facts.nodes.empty() || (most.milli == 0 && c.ClassOf(resource) != nullptr)) {
+      continue;
+    }
+    // Where labels tell of GPUs and no kubelet does, the plugin is what is missing.
+    constexpr std::string_view kDomain = "nvidia.com/";
+    const bool lacks_plugin =
+        resource.starts_with(kDomain) && std::ranges::any_of(c.facts.nodes, HasGpus) &&
+        std::ranges::none_of(offered, [&](const auto& o) { return o.first.starts_with(kDomain); });
+    if (most.milli == 0 && !lacks_plugin) {
+      Unknown(c, resource, offered, out);
+    } else if (most.milli > 0 && want > most) {
+      out.push_back({"resource-too-many",
+                     fmt::format("wants {} {} on one node, the most that one has is {}",
+                                 AmountText("", want), resource, AmountText("", most)),
+                     {fmt::format("# ask for at most {}, in several pods where the work allows it",
+                                  AmountText("", most)),
+                      OwnerHint(c.pod)}});
+    }
+  }
+}
+
+// As names of objects are: a word of YAML and of a shell.
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name.size() <= 253 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == name.npos;
+}
+
+void RuntimeClass(const Case& c, Reasons& out) {
+  const std::string& wanted = c.pod.runtime_class;
+  if (wanted.empty() || !c.facts.Has("RuntimeClass") || c.facts.runtime_classes.contains(wanted)) {
+    return;
+  }
+  const std::vector<std::string> there(c.facts.runtime_classes.begin(),
+                                       c.facts.runtime_classes.end());
+  out.push_back(
+      {"runtime-class-missing",
+       fmt::format("spec.runtimeClassName is {}; there are: {}", wanted,
+                   there.empty() ? "none" : Join(there, ", ")),
+       {IsPlainName(wanted)
+            ? fmt::format("printf 'apiVersion: node.k8s.io/v1\\nkind: RuntimeClass\\n"
+                          "metadata: {{name: {0}}}\\nhandler: {0}\\n' | kubectl apply -f -",
+                          wanted)
+            : "# no RuntimeClass can have that name: change spec.runtimeClassName"}});
+}
+
+// A line that no node of the cluster meets can not be met by waiting.
+void NoNodeHas(const Case& c, const Requirement& requirement, Reasons& out) {
+  const bool is_met = std::ranges::any_of(
+      c.facts.nodes, [&](const Node& node) { return Holds(requirement, node.labels); });
+  if (is_met || c.facts.nodes.empty()) {
+    return;
+  }
+  const std::vector<std::string> values =
+      ValuesOf(c.facts.nodes, requirement.key, requirement.values);
+  std::string evidence = RequirementText(requirement);
+  if (values.empty()) {
+    const std::string like = KeyLike(c.facts.nodes, requirement.key);
+    evidence += fmt::format("; no node has the label {}{}", requirement.key,
+                            like.empty() ? "" : fmt::format(", some have {}", like));
+  } else {
+    evidence += fmt::format("; nodes have {}", Join(values, ", "));
+  }
+  out.push_back(
+      {"selector-matches-no-node",
+       evidence,
+       {values.empty() ? fmt::format("kubectl get nodes --show-labels")
+                       : fmt::format("kubectl get nodes -L {}", ShellWord(requirement.key)),
+        OwnerHint(c.pod)}});
+}
+
+void Selectors(const Case& c, Reasons& out) {
+  for (const auto& [key, value] : c.pod.selector) {
+    NoNodeHas(c, {key, "In", {value}}, out);
+  }
+  if (!c.pod.affinity) {
+    return;
+  }
+  const bool is_met = std::ranges::any_of(
+      c.facts.nodes, [&](const Node& n) { return MatchesAny(*c.pod.affinity, n); });
+  for (const SelectorTerm& term : *c.pod.affinity) {
+    for (const Requirement& requirement : term.labels) {
+      if (!is_met) {
+        NoNodeHas(c, requirement, out);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Reason> PodReasons(const Case& c) {
+  Reasons out;
+  if (c.pod.is_deleted) {
+    out.push_back({"pod-ending", "metadata.deletionTimestamp is set", {}});
+  }
+  Asks(c, out);
+  if (!c.pod.node.empty()) {
+    return out;  // all else is about finding a node
+  }
+  Gates(c, out);
+  Containers(c, out);
+  Devices(c, out);
+  RuntimeClass(c, out);
+  Selectors(c, out);
+  std::ranges::move(ClaimReasons(c), std::back_inserter(out));
+  if (c.pod.uid.empty()) {
+    std::ranges::move(RuleReasons(c), std::back_inserter(out));
+  }
+  std::ranges::move(SchedulerReasons(c), std::back_inserter(out));
+  return out;
+}
+
+}  // namespace kgpu::explain

@@ -1,0 +1,44 @@
+// Objects of the API as the values of facts.h. Pure; what is malformed counts as not there.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/diagnose/explain/facts.h"
+
+namespace kgpu::explain {
+
+Pod ReadPod(const boost::json::value& object);
+// The part of a pod that is another's; nothing to hold when it is on no node or has ended.
+std::optional<Holder> ReadHolder(const boost::json::value& object);
+Node ReadNode(const boost::json::value& object);
+Event ReadEvent(const boost::json::value& object);
+Quota ReadQuota(const boost::json::value& object);
+std::vector<Limit> ReadLimits(const boost::json::value& object);
+Claim ReadClaim(const boost::json::value& object);
+DeviceClass ReadDeviceClass(const boost::json::value& object);
+Slice ReadSlice(const boost::json::value& object);
+
+// For readers.
+using Path = std::initializer_list<std::string_view>;
+std::string Text(const boost::json::value& object, Path path);
+bool Flag(const boost::json::value& object, Path path);
+// The items of a list; none where there is no list.
+void ForEach(const boost::json::value& object, Path path,
+             const std::function<void(const boost::json::value&)>& take);
+std::vector<std::string> TextList(const boost::json::value& object, Path path);
+Texts ReadTexts(const boost::json::value& object, Path path);
+// `wrong` takes what is no quantity; may be null.
+Amounts ReadAmounts(const boost::json::value& object, Path path,
+                    std::vector<std::string>* wrong = nullptr);
+std::vector<Toleration> ReadTolerations(const boost::json::value& object, Path path);
+std::vector<Condition> ReadConditions(const boost::json::value& object);
+// Of a list of terms, "nodeSelectorTerms".
+std::vector<SelectorTerm> ReadTerms(const boost::json::value& object, Path path);
+
+}  // namespace kgpu::explain

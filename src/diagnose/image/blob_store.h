@@ -1,0 +1,37 @@
+// Where the parts of an image lie: files of a folder, of an archive, of an engine's content store.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/diagnose/image/byte_source.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::image {
+
+// Files by name.
+class BlobStore {
+ public:
+  virtual ~BlobStore() = default;
+  // Errors: NotFound, InvalidArgument (no plain file).
+  virtual StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const = 0;
+  // For errors.
+  virtual std::string NameOf(std::string_view path) const = 0;
+};
+
+// A plain file of `root`, which is open as long as the source lives. Errors: those of the root,
+// InvalidArgument (no plain file: to open a device may be enough to set it off).
+StatusOr<std::unique_ptr<ByteSource>> OpenFileOf(const sys::Root& root, const std::string& path);
+
+// A folder of `root`; no name and no link leads out of it. Errors: those of the root.
+StatusOr<std::unique_ptr<BlobStore>> OpenFolderStore(const sys::Root& root,
+                                                     const std::string& folder);
+
+// A tar archive on a disk: its entries are found once, then read where they lie. Errors: those of
+// TarReader, OutOfRange (more files than an image has).
+StatusOr<std::unique_ptr<BlobStore>> OpenTarStore(UniqueFd fd, std::string name);
+
+}  // namespace kgpu::image

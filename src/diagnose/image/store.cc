@@ -1,0 +1,338 @@
+#include "src/diagnose/image/store.h"
+
+#include <absl/cleanup/cleanup.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "src/container/engine/find.h"
+#include "src/diagnose/image/config.h"
+#include "src/diagnose/image/layers.h"
+#include "src/platform/base/shell.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::image {
+namespace {
+
+struct Store {
+  StoreKind kind = StoreKind::kDocker;
+  std::string_view word;
+  const char* program;
+  std::string_view pull;  // a command that fetches an image, its name left out
+};
+
+constexpr std::array<Store, 4> kStores = {{
+    {StoreKind::kDocker, "docker", "docker", "docker pull"},
+    {StoreKind::kPodman, "podman", "podman", "podman pull"},
+    {StoreKind::kContainerd, "containerd", "ctr", "ctr --namespace k8s.io images pull"},
+    {StoreKind::kCri, "cri", "crictl", "crictl pull"},
+}};
+
+constexpr std::array<std::string_view, 14> kVariables = {"HOME",
+                                                         "XDG_RUNTIME_DIR",
+                                                         "XDG_CONFIG_HOME",
+                                                         "XDG_DATA_HOME",
+                                                         "DOCKER_HOST",
+                                                         "DOCKER_CONFIG",
+                                                         "DOCKER_CONTEXT",
+                                                         "DOCKER_TLS_VERIFY",
+                                                         "DOCKER_CERT_PATH",
+                                                         "CONTAINER_HOST",
+                                                         "CONTAINERS_STORAGE_CONF",
+                                                         "CONTAINERD_ADDRESS",
+                                                         "CONTAINERD_NAMESPACE",
+                                                         "CONTAINER_RUNTIME_ENDPOINT"};
+
+constexpr std::chrono::milliseconds kDeadline{120'000};  // a busy machine's disk is slow
+// Some images have tens of gigabytes.
+constexpr std::chrono::milliseconds kSaveDeadline{1'800'000};
+// Where containerd keeps its content: its own, k3s's and RKE2's, k0s's.
+constexpr std::array<const char*, 3> kContentFolders = {
+    "/var/lib/containerd/io.containerd.content.v1.content",
+    "/var/lib/rancher/k3s/agent/containerd/io.containerd.content.v1.content",
+    "/var/lib/k0s/containerd/io.containerd.content.v1.content"};
+constexpr std::array<const char*, 3> kNamespaces = {"k8s.io", "default", "moby"};
+
+const Store& StoreOf(StoreKind kind) {
+  return *std::ranges::find(kStores, kind, &Store::kind);
+}
+
+class Asker {
+ public:
+  Asker(const sys::Root& host, sys::ProgramRunner& runner, const StoreOptions& options)
+      : host_(host), runner_(runner), options_(options) {}
+
+  // Errors: NotFound (no such image, or no such program), those of the program.
+  StatusOr<ImageFacts> Ask(const Store& store, const std::string& name) {
+    const std::string program = engine::FindProgram(host_, store.program);
+    if (program.empty()) {
+      return NotFound("{} is not installed", store.program);
+    }
+    StatusOr<ImageFacts> image = AskBy(store, program, name);
+    if (image.ok()) {
+      image->name = name;
+      image->source = fmt::format("store of {}", store.word);
+    }
+    return image;
+  }
+
+ private:
+  StatusOr<ImageFacts> AskBy(const Store& store, const std::string& program,
+                             const std::string& name) {
+    switch (store.kind) {
+      case StoreKind::kContainerd:
+        return AskContainerd(program, name);
+      case StoreKind::kCri:
+        return AskCri(program, name);
+      case StoreKind::kDocker:
+      case StoreKind::kPodman:
+        break;
+    }
+    return AskInspect(store, program, name);
+  }
+
+  StatusOr<std::string> Run(std::vector<std::string> argv,
+                            std::chrono::milliseconds deadline = kDeadline) {
+    sys::RunRequest request;
+    request.argv = std::move(argv);
+    request.environment.insert(request.environment.end(), options_.environment.begin(),
+                               options_.environment.end());
+    request.root = host_.path();
+    request.deadline = deadline;
+    request.output_limit = kConfigLimit;
+    ASSIGN_OR_RETURN(sys::RunResult result, runner_.Run(request));
+    if (!result.IsSuccess()) {
+      return NotFound("{}", Printable(sys::Describe(result), 300));
+    }
+    return std::move(result.out);
+  }
+
+  StatusOr<ImageFacts> AskInspect(const Store& store, const std::string& program,
+                                  const std::string& name) {
+    ASSIGN_OR_RETURN(const std::string text, Run({program, "image", "inspect", name}));
+    ImageFacts image;
+    ASSIGN_OR_RETURN(const std::vector<std::string> folders,
+                     ReadInspect(text, fmt::format("{} image inspect", store.word), image));
+    if (options_.pick.reads_layers) {
+      ReadFolders(store, folders, image);
+    }
+    if (options_.pick.reads_layers && !image.is_looked_into && !options_.save_folder.empty()) {
+      return Save(program, name);
+    }
+    return image;
+  }
+
+  // In a folder that only its user can enter: the name of the file is known.
+  StatusOr<ImageFacts> Save(const std::string& program, const std::string& name) {
+    std::string real = host_.At(fmt::format("{}/kgpu-image-XXXXXX", options_.save_folder));
+    if (mkdtemp(real.data()) == nullptr) {
+      return ErrnoStatus(errno, fmt::format("--save: a folder in {}", options_.save_folder));
+    }
+    const std::string folder =
+        fmt::format("{}{}", options_.save_folder, real.substr(real.rfind('/')));
+    const std::string path = fmt::format("{}/image.tar", folder);
+    const absl::Cleanup remove = [this, &path, &real] {
+      (void)unlink(host_.At(path).c_str());
+      (void)rmdir(real.c_str());
+    };
+    const auto saved = Run({program, "save", "--output", path, name}, kSaveDeadline);
+    if (!saved.ok()) {
+      return Annotate(saved.status(), "saving it to {}", path);
+    }
+    PickOptions pick = options_.pick;
+    pick.name.clear();
+    return ReadArchive(host_, path, pick);
+  }
+
+  // Where the layers can not be read they can still be saved; that takes space, so nobody does it
+  // unasked.
+  void ReadFolders(const Store& store, const std::vector<std::string>& folders, ImageFacts& image) {
+    LibraryCollector collector;
+    size_t unread = 0;
+    Status status;
+    for (const std::string& folder : folders) {
+      const StatusOr<size_t> closed = ReadLayerFolder(host_, folder, collector);
+      unread += closed.ok() ? *closed : 0;
+      status.Update(closed.status());
+    }
+    image.libraries = collector.Take();
+    image.is_looked_into = !folders.empty() && unread == 0 && status.ok();
+    if (folders.empty()) {
+      image.notes.push_back(fmt::format(
+          "{} does not say where the layers are: with --save FOLDER they are looked into",
+          store.word));
+    } else if (!status.ok()) {
+      image.notes.push_back(fmt::format(
+          "not all layers were looked into: {}: as root, or with --save FOLDER, they are",
+          Printable(Message(status), 300)));
+    } else if (unread > 0) {
+      image.notes.push_back(
+          fmt::format("{} folders of the layers are closed: as root, or with --save FOLDER, they "
+                      "are looked into",
+                      unread));
+    }
+  }
+
+  StatusOr<ImageFacts> AskCri(const std::string& program, const std::string& name) {
+    ASSIGN_OR_RETURN(const std::string text, Run({program, "inspecti", "--output", "json", name}));
+    ImageFacts image;
+    RETURN_IF_ERROR(ReadCriImage(text, "crictl inspecti", image));
+    image.notes.emplace_back("crictl shows an image's configuration only: its files were not seen");
+    return image;
+  }
+
+  // "NAME TYPE DIGEST SIZE …", a line each below a head.
+  static std::string DigestIn(std::string_view list, const std::string& name) {
+    for (const std::string_view line : Split(list, '\n')) {
+      const std::vector<std::string_view> words = Words(line);
+      if (words.size() >= 3 && words[0] == name) {
+        return std::string(words[2]);
+      }
+    }
+    return "";
+  }
+
+  StatusOr<ImageFacts> AskContainerd(const std::string& program, const std::string& name) {
+    Status status =
+        NotFound("no image of that name; its names are whole: docker.io/library/{}", name);
+    for (const char* space : kNamespaces) {
+      const auto list = Run({program, "--namespace", space, "images", "list"});
+      if (!list.ok()) {
+        return list.status();
+      }
+      if (const std::string digest = DigestIn(*list, name); !digest.empty()) {
+        return ReadContent(program, space, digest, name);
+      }
+    }
+    return status;
+  }
+
+  // The blobs as containerd's program prints them, but layers from where they lie.
+  class Content final : public BlobStore {
+   public:
+    Content(Asker& asker, std::string program, std::string space)
+        : asker_(asker), program_(std::move(program)), space_(std::move(space)) {}
+
+    StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const override;
+    std::string NameOf(std::string_view path) const override {
+      return fmt::format("containerd's {}", Printable(path, 100));
+    }
+
+   private:
+    Asker& asker_;
+    std::string program_;
+    std::string space_;
+  };
+
+  StatusOr<ImageFacts> ReadContent(const std::string& program, const std::string& space,
+                                   const std::string& digest, const std::string& name) {
+    ASSIGN_OR_RETURN(ImageFacts image,
+                     ReadManifest(Content(*this, program, space), digest, options_.pick));
+    if (options_.pick.reads_layers && !image.is_looked_into) {
+      image.notes.push_back(
+          fmt::format("containerd may have thrown the packed layers away once they were unpacked "
+                      "(discard_unpacked_layers): ctr --namespace {} content fetch {} brings them "
+                      "back",
+                      space, ShellWord(name)));
+    }
+    return image;
+  }
+
+  const sys::Root& host_;
+  sys::ProgramRunner& runner_;
+  const StoreOptions& options_;
+};
+
+// A blob that was printed.
+class PrintedBlob final : public ByteSource {
+ public:
+  explicit PrintedBlob(std::string text) : text_(std::move(text)), source_(text_) {}
+  StatusOr<size_t> Read(std::span<char> out) override { return source_.Read(out); }
+  Status Skip(uint64_t count) override { return source_.Skip(count); }
+
+ private:
+  std::string text_;
+  TextSource source_;
+};
+
+StatusOr<std::unique_ptr<ByteSource>> Asker::Content::Open(std::string_view path) const {
+  for (const char* folder : kContentFolders) {
+    auto blob = OpenFileOf(asker_.host_, fmt::format("{}/{}", folder, path));
+    if (blob.ok()) {
+      return blob;
+    }
+  }
+  // "blobs/sha256/ab…" as a digest.
+  std::string digest(path.substr(path.find('/') + 1));
+  std::ranges::replace(digest, '/', ':');
+  ASSIGN_OR_RETURN(std::string text,
+                   asker_.Run({program_, "--namespace", space_, "content", "get", digest}));
+  if (text.size() >= kConfigLimit) {
+    return OutOfRange("only root can read so large a blob of containerd");
+  }
+  return std::make_unique<PrintedBlob>(std::move(text));
+}
+
+}  // namespace
+
+std::string_view ToString(StoreKind kind) {
+  return StoreOf(kind).word;
+}
+
+StatusOr<StoreKind> ParseStoreKind(std::string_view text) {
+  const auto* const found = std::ranges::find(kStores, text, &Store::word);
+  if (found == kStores.end()) {
+    return InvalidArgument("\"{}\" must be docker, podman, containerd or cri", Printable(text, 40));
+  }
+  return found->kind;
+}
+
+StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner,
+                               const std::string& name, const StoreOptions& options) {
+  if (!IsImageName(name)) {
+    return InvalidArgument("\"{}\" is neither a file nor the name of an image",
+                           Printable(name, 200));
+  }
+  Asker asker(host, runner, options);
+  std::string said;
+  std::string pulls;
+  for (const Store& store : kStores) {
+    if (!options.kinds.empty() &&
+        std::ranges::find(options.kinds, store.kind) == options.kinds.end()) {
+      continue;
+    }
+    StatusOr<ImageFacts> image = asker.Ask(store, name);
+    if (image.ok()) {
+      return image;
+    }
+    said += fmt::format("\n  {}: {}", store.word, Message(image.status()));
+    if (!engine::FindProgram(host, store.program).empty()) {
+      pulls += fmt::format("{}{} {}", pulls.empty() ? "" : "; or ", store.pull, ShellWord(name));
+    }
+  }
+  return NotFound("no engine of this host has the image {}; fetch it first: {}{}", name,
+                  pulls.empty() ? "no engine's program is installed; save it elsewhere and name "
+                                  "the file: podman save -o image.tar IMAGE"
+                                : pulls,
+                  said);
+}
+
+std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment) {
+  std::vector<std::string> chosen;
+  for (const std::string& entry : environment) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    if (std::ranges::find(kVariables, name) != kVariables.end()) {
+      chosen.push_back(entry);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace kgpu::image

@@ -1,0 +1,43 @@
+// Images in the stores of this host's engines, asked by their own programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/diagnose/image/archive.h"
+#include "src/diagnose/image/facts.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/sys/run.h"
+
+namespace kgpu::image {
+
+enum class StoreKind : uint8_t { kDocker, kPodman, kContainerd, kCri };
+
+// "docker", "podman", "containerd", "cri".
+std::string_view ToString(StoreKind kind);
+// Errors: InvalidArgument naming the four.
+StatusOr<StoreKind> ParseStoreKind(std::string_view text);
+
+struct StoreOptions {
+  std::vector<StoreKind> kinds{};  // to be asked, in this order; empty: all
+  PickOptions pick{};
+  // Where docker or podman may save an image whose layers can not be read otherwise, for as long as
+  // it is read; empty: nowhere. Below the host's root.
+  std::string save_folder{};
+  // "NAME=value": what the programs need to know of their user (HOME, DOCKER_HOST, …).
+  std::vector<std::string> environment{};
+};
+
+// The image `name` of the first engine of `host` that has it. Errors: NotFound (no engine has it:
+// the text has what each said, and the command that fetches it), InvalidArgument (no name of an
+// image).
+StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner,
+                               const std::string& name, const StoreOptions& options);
+
+// Variables of `environment` that engines' programs read.
+std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment);
+
+}  // namespace kgpu::image

@@ -1,0 +1,91 @@
+// Annotations that nothing reads any more.
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "src/diagnose/manifest/rules.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::manifest {
+namespace {
+
+namespace json = boost::json;
+
+struct AnnotationRow {
+  std::string_view key;  // a head of the key where it ends with a slash
+  std::string_view gone_by;
+  std::string_view mend;
+  bool goes = true;  // may go as it is; else what it says has to be said elsewhere
+};
+
+constexpr std::string_view kCritical = "scheduler.alpha.kubernetes.io/critical-pod";
+
+constexpr std::array<AnnotationRow, 9> kRows = {{
+    {kCritical, "1.16", "priorityClassName of the pod"},
+    {"scheduler.alpha.kubernetes.io/tolerations", "1.8", "tolerations of the pod", false},
+    {"scheduler.alpha.kubernetes.io/affinity", "1.8", "affinity of the pod", false},
+    {"scheduler.alpha.kubernetes.io/nvidiaGPU", "1.11", "nothing: it has no successor"},
+    {"experimental.kubernetes.io/", "1.11", "nothing: the driver's files come with the GPU"},
+    {"pod.alpha.kubernetes.io/init-containers", "1.8", "initContainers of the pod", false},
+    {"pod.beta.kubernetes.io/init-containers", "1.8", "initContainers of the pod", false},
+    {"seccomp.security.alpha.kubernetes.io/pod", "1.27", "securityContext.seccompProfile", false},
+    {"container.seccomp.security.alpha.kubernetes.io/", "1.27",
+     "securityContext.seccompProfile of the container", false},
+}};
+
+const AnnotationRow* FindRow(std::string_view key) {
+  const auto* const found = std::ranges::find_if(kRows, [key](const AnnotationRow& row) {
+    return row.key.ends_with('/') ? key.starts_with(row.key) : key == row.key;
+  });
+  return found == kRows.end() ? nullptr : found;
+}
+
+std::string_view PriorityOf(std::string_view kind) {
+  return kind == "DaemonSet" ? "system-node-critical" : "system-cluster-critical";
+}
+
+}  // namespace
+
+void CheckAnnotations(const json::value& metadata, const Path& at, const PodSpec* pod,
+                      Findings& findings) {
+  const json::value* annotations = FieldOf(&metadata, "annotations");
+  const json::object* fields = annotations == nullptr ? nullptr : annotations->if_object();
+  for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
+    const auto& field = *(fields->begin() + i);
+    const std::string_view key(field.key().data(), field.key().size());
+    const AnnotationRow* row = FindRow(key);
+    if (row == nullptr) {
+      continue;
+    }
+    Finding finding;
+    finding.id = "annotation-gone";
+    finding.severity = Severity::kWarning;
+    finding.path = at.Key("annotations").Key(key);
+    finding.value = Shown(field.value());
+    finding.gone_by = row->gone_by;
+    finding.message = "nothing reads this annotation any more";
+    finding.mend = row->mend;
+    if (row->goes) {
+      finding.fix.push_back({Change::Kind::kRemove, finding.path, {}, ""});
+    }
+    const bool says_priority =
+        FieldOf(pod == nullptr ? nullptr : pod->spec, "priorityClassName") != nullptr;
+    // Elsewhere the annotation never meant anything, and a priority would.
+    const bool meant_it = pod != nullptr && pod->space == "kube-system";
+    if (row->key == kCritical && !meant_it) {
+      finding.mend = "leave it out: outside of kube-system it had no effect";
+    }
+    if (row->key == kCritical && meant_it && !says_priority) {
+      const std::string_view priority = PriorityOf(pod->kind);
+      finding.mend = fmt::format("priorityClassName: {}", priority);
+      finding.fix.push_back({Change::Kind::kSet, pod->path.Key("priorityClassName"),
+                             json::value(json::string_view(priority.data(), priority.size())), ""});
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace kgpu::manifest

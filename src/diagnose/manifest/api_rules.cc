@@ -1,0 +1,167 @@
+// API groups and their versions that are gone, and what takes their place.
+#include <boost/json.hpp>
+
+#include <string>
+#include <utility>
+
+#include "src/diagnose/manifest/api_table.h"
+#include "src/diagnose/manifest/rules.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::manifest {
+namespace {
+
+namespace json = boost::json;
+
+Change SetText(const Path& path, std::string_view text) {
+  return {Change::Kind::kSet, path, json::value(json::string_view(text.data(), text.size())), ""};
+}
+
+// What older versions did where nothing was said: nobody's pods are to be replaced by an apply.
+void KeepUpdates(const json::value& object, const Path& at, Finding& finding) {
+  const std::string_view kind = TextOf(&object, "kind");
+  const std::string_view version = TextOf(&object, "apiVersion");
+  const bool was_on_delete = (kind == "DaemonSet" && version == "extensions/v1beta1") ||
+                             (kind == "StatefulSet" && version == "apps/v1beta1");
+  const json::value* spec = FieldOf(&object, "spec");
+  if (!was_on_delete || spec == nullptr || !spec->is_object() ||
+      FieldOf(spec, "updateStrategy") != nullptr) {
+    return;
+  }
+  finding.fix.push_back({Change::Kind::kSet, at.Key("spec").Key("updateStrategy"),
+                         json::object{{"type", "OnDelete"}}, ""});
+  finding.mend += "; updateStrategy: {type: OnDelete}, which it meant so far";
+}
+
+// Whether a budget's selector is there and empty: it took no pod, and takes all of them now.
+bool HasEmptySelector(const json::value& object) {
+  const json::value* selector = FieldOf(FieldOf(&object, "spec"), "selector");
+  const json::value* labels = FieldOf(selector, "matchLabels");
+  const json::value* rules = FieldOf(selector, "matchExpressions");
+  const bool has_labels = labels != nullptr && labels->is_object() && !labels->get_object().empty();
+  const bool has_rules = rules != nullptr && rules->is_array() && !rules->get_array().empty();
+  return selector != nullptr && !has_labels && !has_rules;
+}
+
+// apps/v1 wants a selector, which the older ones took from the pods' labels, and knows two fields
+// less. False: there are no labels to take.
+bool AddWorkloadFix(const json::value& object, const Path& at, Finding& finding) {
+  const json::value* spec = FieldOf(&object, "spec");
+  const Path spec_path = at.Key("spec");
+  for (const std::string_view field : {"rollbackTo", "templateGeneration"}) {
+    if (FieldOf(spec, field) != nullptr) {
+      finding.fix.push_back({Change::Kind::kRemove, spec_path.Key(field), {}, ""});
+    }
+  }
+  KeepUpdates(object, at, finding);
+  if (FieldOf(spec, "selector") != nullptr) {
+    return true;
+  }
+  const json::value* labels = FieldOf(FieldOf(FieldOf(spec, "template"), "metadata"), "labels");
+  if (labels == nullptr || !labels->is_object() || labels->get_object().empty()) {
+    return false;
+  }
+  json::object selector{{"matchLabels", *labels}};
+  finding.fix.push_back({Change::Kind::kSet, spec_path.Key("selector"), std::move(selector), ""});
+  finding.mend += "; spec.selector is taken from the pods' labels";
+  return true;
+}
+
+// What a request of a claim says stands one level deeper in resource.k8s.io/v1.
+void AddClaimFix(const json::value& object, const Path& at, Finding& finding) {
+  const bool is_template = TextOf(&object, "kind") == "ResourceClaimTemplate";
+  Path spec_path = at.Key("spec");
+  const json::value* spec = FieldOf(&object, "spec");
+  if (is_template) {
+    spec = FieldOf(spec, "spec");
+    spec_path = spec_path.Key("spec");
+  }
+  const json::value* list = FieldOf(FieldOf(spec, "devices"), "requests");
+  const json::array* requests = list == nullptr ? nullptr : list->if_array();
+  if (requests == nullptr) {
+    return;
+  }
+  json::array moved;
+  for (const json::value& request : *requests) {
+    const json::object* fields = request.if_object();
+    if (fields == nullptr || fields->contains("exactly") || fields->contains("firstAvailable")) {
+      moved.push_back(request);
+      continue;
+    }
+    json::object outer;
+    json::object exactly;
+    for (const auto& field : *fields) {
+      (field.key() == "name" ? outer : exactly).emplace(field.key(), field.value());
+    }
+    outer.emplace("exactly", std::move(exactly));
+    moved.push_back(std::move(outer));
+  }
+  if (moved != *requests) {
+    finding.fix.push_back(
+        {Change::Kind::kSet, spec_path.Key("devices").Key("requests"), std::move(moved), ""});
+    finding.mend += "; what a request asks for stands in `exactly`";
+  }
+}
+
+bool AddFix(const ApiRow& row, const json::value& object, const Path& at, Finding& finding) {
+  switch (row.move) {
+    case Move::kSame:
+      return true;
+    case Move::kWorkload:
+      return AddWorkloadFix(object, at, finding);
+    case Move::kClaim:
+      AddClaimFix(object, at, finding);
+      return true;
+    case Move::kBudget:
+      if (HasEmptySelector(object)) {
+        finding.mend += "; its empty selector took no pod, and would take all of them";
+        return false;
+      }
+      return true;
+    case Move::kByHand:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+void CheckApi(const json::value& object, const Path& at, const KubernetesVersion& target,
+              Findings& findings) {
+  const std::string_view version = TextOf(&object, "apiVersion");
+  const std::string_view kind = TextOf(&object, "kind");
+  const ApiRow* row = FindApi(version, kind);
+  if (row == nullptr) {
+    return;
+  }
+  Finding finding;
+  finding.id = "api-gone";
+  finding.severity = row->gone_by <= target ? Severity::kError : Severity::kWarning;
+  finding.path = at.Key("apiVersion");
+  finding.value = version;
+  finding.gone_by = row->gone_by.str();
+  finding.mend_from = row->served_from;
+  finding.message = fmt::format("Kubernetes {} serves no {} of {}", finding.gone_by,
+                                kind.empty() ? "kind" : Printable(kind, 60), version);
+  finding.mend = row->successor.empty() ? std::string(row->hint)
+                                        : fmt::format("apiVersion: {}", row->successor);
+  if (finding.mend.empty()) {
+    finding.mend = "look for what took its place: kubectl api-resources";
+  }
+  if (target < row->served_from && !row->successor.empty()) {
+    finding.severity = Severity::kInfo;  // there is nothing to be done yet
+  }
+  if (AddFix(*row, object, at, finding)) {
+    finding.fix.push_back(SetText(finding.path, row->successor));
+  } else {
+    finding.fix.clear();
+    finding.mend += row->successor.empty() || row->hint.empty() ? std::string()
+                                                                : fmt::format("; {}", row->hint);
+    if (row->move == Move::kWorkload) {
+      finding.mend += "; spec.selector must name labels of the pods";
+    }
+  }
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace kgpu::manifest

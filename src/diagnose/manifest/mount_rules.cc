@@ -1,0 +1,128 @@
+// Files and nodes of the driver that a pod mounts from the host by itself.
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "src/diagnose/manifest/containers.h"
+#include "src/diagnose/manifest/rules.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::manifest {
+namespace {
+
+namespace json = boost::json;
+
+// Heads of paths: what follows is a slash, nothing, or more of the name.
+constexpr std::array<std::string_view, 14> kDriverPaths = {
+    "/usr/lib/nvidia",      "/usr/lib64/nvidia",
+    "/usr/lib32/nvidia",    "/var/lib/nvidia-docker",
+    "/var/lib/nvidia",      "/usr/local/nvidia",
+    "/opt/nvidia/current",  "/dev/nvidia",
+    "/usr/bin/nvidia-",     "/usr/lib/libcuda",
+    "/usr/lib/libnvidia",   "/usr/lib64/libcuda",
+    "/usr/lib64/libnvidia", "/home/kubernetes/bin/nvidia"};
+// A pod that has these, or something below them, is a part of the node, which may well need the
+// driver's files.
+constexpr std::array<std::string_view, 5> kNodePaths = {"/var/lib/kubelet", "/var/run/cdi",
+                                                        "/run/cdi", "/etc/cdi", "/run/nvidia"};
+// And one that has the whole of these.
+constexpr std::array<std::string_view, 2> kWholePaths = {"/", "/dev"};
+
+// Channels between nodes and the pipes of MPS lie beside the driver's files, and come with no GPU.
+bool IsForSharing(std::string_view path) {
+  return path.starts_with("/dev/nvidia-caps-imex-channels") ||
+         path.find("mps") != std::string_view::npos;
+}
+
+bool IsDriverPath(std::string_view path) {
+  if (IsForSharing(path)) {
+    return false;
+  }
+  if (std::ranges::any_of(kDriverPaths,
+                          [path](std::string_view head) { return path.starts_with(head); })) {
+    return true;
+  }
+  // "/usr/lib/x86_64-linux-gnu/libcuda.so.1".
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return path.starts_with("/usr/lib/") &&
+         (name.starts_with("libcuda.so") || name.starts_with("libnvidia-"));
+}
+
+bool IsNodePath(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) {
+    path.remove_suffix(1);
+  }
+  return std::ranges::find(kWholePaths, path) != kWholePaths.end() ||
+         std::ranges::any_of(kNodePaths, [path](std::string_view head) {
+           return path == head || path.starts_with(fmt::format("{}/", head));
+         });
+}
+
+bool HasTrue(const json::value* map, std::string_view key) {
+  const json::value* value = FieldOf(map, key);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+// Drivers' installers, plugins, monitors.
+bool IsPartOfNode(const PodSpec& pod, const std::vector<Container>& volumes) {
+  const std::vector<Container> starters = ItemsOf(pod.spec, pod.path, "initContainers");
+  return HasTrue(pod.spec, "hostPID") ||
+         std::ranges::any_of(starters,
+                             [](const Container& starter) {
+                               return HasTrue(FieldOf(starter.value, "securityContext"),
+                                              "privileged");
+                             }) ||
+         std::ranges::any_of(volumes, [](const Container& volume) {
+           return IsNodePath(TextOf(FieldOf(volume.value, "hostPath"), "path"));
+         });
+}
+
+// The mounts of a volume in all containers, the last first: each is found where it was once those
+// behind it are gone.
+std::vector<Change> Unmount(const PodSpec& pod, std::string_view volume) {
+  std::vector<Change> changes;
+  for (const Container& container : ContainersOf(pod)) {
+    for (const Container& mount : ItemsOf(container.value, container.path, "volumeMounts")) {
+      if (TextOf(mount.value, "name") == volume) {
+        changes.push_back({Change::Kind::kRemove, mount.path, {}, ""});
+      }
+    }
+  }
+  std::ranges::reverse(changes);
+  return changes;
+}
+
+}  // namespace
+
+void CheckDriverMounts(const PodSpec& pod, Findings& findings) {
+  const std::vector<Container> volumes = ItemsOf(pod.spec, pod.path, "volumes");
+  if (IsPartOfNode(pod, volumes)) {
+    return;
+  }
+  for (const Container& volume : volumes) {
+    const std::string_view path = TextOf(FieldOf(volume.value, "hostPath"), "path");
+    if (!IsDriverPath(path)) {
+      continue;
+    }
+    Finding finding;
+    finding.id = "host-driver-mount";
+    finding.severity = Severity::kWarning;
+    finding.path = volume.path.Key("hostPath").Key("path");
+    finding.value = Printable(path, 200);
+    finding.message =
+        "the driver's files and nodes come with the GPU: mounted by hand they are of one host, and "
+        "whoever has them has every GPU";
+    finding.mend = "leave out the volume and its mounts, ask for nvidia.com/gpu in limits";
+    // Without a GPU asked for nothing would take their place.
+    if (AsksForGpus(pod)) {
+      finding.fix = Unmount(pod, TextOf(volume.value, "name"));
+      finding.fix.push_back({Change::Kind::kRemove, volume.path, {}, ""});
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace kgpu::manifest

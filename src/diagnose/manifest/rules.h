@@ -1,0 +1,52 @@
+// The rules: pure functions of a document. Private to this module.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/diagnose/manifest/finding.h"
+#include "src/diagnose/manifest/kubernetes.h"
+
+namespace kgpu::manifest {
+
+// A pod's spec, wherever it stands.
+struct PodSpec {
+  const boost::json::value* spec = nullptr;
+  Path path{};               // of it
+  std::string_view kind;     // of the object that it stands in
+  std::string_view space{};  // of that object; empty: not said
+};
+
+using Findings = std::vector<Finding>;
+
+void CheckApi(const boost::json::value& object, const Path& at, const KubernetesVersion& target,
+              Findings& findings);
+void CheckKubeletConfig(const boost::json::value& object, const Path& at,
+                        const KubernetesVersion& target, Findings& findings);
+// `metadata` of any object; `pod`: whose metadata it is, or null.
+void CheckAnnotations(const boost::json::value& metadata, const Path& at, const PodSpec* pod,
+                      Findings& findings);
+void CheckResources(const PodSpec& pod, Findings& findings);
+void CheckDriverMounts(const PodSpec& pod, Findings& findings);
+void CheckAccounting(const PodSpec& pod, Findings& findings);
+void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Findings& findings);
+// Counts of GPUs that a namespace is given: ResourceQuota, LimitRange.
+void CheckCounts(const boost::json::value& object, const Path& at, Findings& findings);
+// Fields that a merge key of YAML brings, which kubectl resolves and we do not.
+void CheckMergeKey(const boost::json::value& map, const Path& at, Findings& findings);
+void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Findings& findings);
+
+// Whether a key of resources is one of NVIDIA's GPUs.
+bool IsGpuKey(std::string_view key);
+// The name of the first GPU resource that the container has limits or requests for; empty: none.
+std::string_view GpuKeyOf(const boost::json::value& container);
+// Whether the container asks for GPUs: by a resource, or by a claim of its pod.
+bool AsksForGpus(const boost::json::value& container);
+bool AsksForGpus(const PodSpec& pod);
+// For people: a scalar as it is written, anything else by its kind.
+std::string Shown(const boost::json::value& value);
+
+}  // namespace kgpu::manifest

@@ -1,0 +1,15 @@
+// Mends that change single words. Private to this module.
+#pragma once
+
+#include <vector>
+
+#include "src/diagnose/manifest/rules.h"
+#include "src/platform/doc/located.h"
+
+namespace kgpu::manifest {
+
+// The changes of all findings that are mended by words alone, as far as each stands on a line of
+// its own: those that Draft::ApplyWords makes at once.
+std::vector<Change> WordChanges(const Findings& findings, const doc::Located& located);
+
+}  // namespace kgpu::manifest

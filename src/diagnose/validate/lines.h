@@ -1,0 +1,43 @@
+// The helper's lines into a report.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/diagnose/validate/report.h"
+#include "src/platform/base/clock.h"
+
+namespace kgpu::validate {
+
+class LineReader {
+ public:
+  // `report` outlives the reader.
+  LineReader(Report& report, SteadyTime start) : report_(report), since_(start) {}
+
+  // What was read from the helper, in pieces of any size.
+  void Take(std::string_view bytes, SteadyTime now);
+  // Of the helper; empty before it said so.
+  const std::string& version() const { return version_; }
+  // The phase that is under way; empty before the first.
+  const std::string& phase() const { return phase_; }
+  // Since when.
+  SteadyTime since() const { return since_; }
+  // A line that ends a run was seen.
+  bool is_finished() const { return is_finished_; }
+
+ private:
+  void TakeLine(std::string_view line, SteadyTime now);
+  void Begin(std::string_view phase, SteadyTime now);
+  void EndPhase(SteadyTime now);
+  void Set(std::string_view key, std::string_view value);
+  void Fail(std::string_view text);
+
+  Report& report_;
+  std::string rest_;  // of a line whose end is still to come
+  std::string version_;
+  std::string phase_;
+  SteadyTime since_;
+  bool is_finished_ = false;
+};
+
+}  // namespace kgpu::validate

@@ -1,0 +1,21 @@
+// Reports as text for people and as JSON.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <span>
+#include <string>
+
+#include "src/diagnose/validate/report.h"
+
+namespace kgpu::validate {
+
+// The lines of CUDA's vectorAdd sample as far as the run came, then what was measured.
+std::string Text(const Report& report);
+
+boost::json::value Json(std::span<const Report> reports);
+
+// What mends it; empty when nothing is wrong, or when the reason says it.
+std::string Advice(const Report& report);
+
+}  // namespace kgpu::validate

@@ -1,0 +1,210 @@
+#include "src/gpu/device/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "src/gpu/nvml/abi.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::device {
+namespace {
+
+// A label value's limit in Kubernetes.
+constexpr size_t kMaxModelId = 63;
+
+struct ModelEntry {
+  uint16_t pci_device_id;
+  std::string_view model;
+};
+
+// Models for compute, by PCI device id, sorted. Source: the PCI ID database, NVIDIA's list of
+// supported products in the driver's README (appendix A).
+constexpr std::array kModels = {
+    ModelEntry{0x102d, "K80"},
+    ModelEntry{0x13bb, "Quadro-K620"},
+    ModelEntry{0x13bd, "M10"},
+    ModelEntry{0x13f2, "M60"},
+    ModelEntry{0x15f7, "P100-PCIE-12GB"},
+    ModelEntry{0x15f8, "P100-PCIE-16GB"},
+    ModelEntry{0x15f9, "P100-SXM2-16GB"},
+    ModelEntry{0x17fd, "M40"},
+    ModelEntry{0x1b38, "P40"},
+    ModelEntry{0x1bb3, "P4"},
+    ModelEntry{0x1db1, "V100-SXM2-16GB"},
+    ModelEntry{0x1db4, "V100-PCIE-16GB"},
+    ModelEntry{0x1db5, "V100-SXM2-32GB"},
+    ModelEntry{0x1db6, "V100-PCIE-32GB"},
+    ModelEntry{0x1db8, "V100-SXM3-32GB"},
+    ModelEntry{0x1df6, "V100S-PCIE-32GB"},
+    ModelEntry{0x1eb8, "T4"},
+    ModelEntry{0x20b0, "A100-SXM4-40GB"},
+    ModelEntry{0x20b1, "A100-PCIE-40GB"},
+    ModelEntry{0x20b2, "A100-SXM4-80GB"},
+    ModelEntry{0x20b5, "A100-PCIE-80GB"},
+    ModelEntry{0x20b7, "A30"},
+    ModelEntry{0x20f1, "A100-PCIE-40GB"},
+    ModelEntry{0x20f3, "A800-SXM4-80GB"},
+    ModelEntry{0x20f5, "A800-PCIE-80GB"},
+    ModelEntry{0x20f6, "A800-PCIE-40GB"},
+    ModelEntry{0x2230, "RTX-A6000"},
+    ModelEntry{0x2231, "RTX-A5000"},
+    ModelEntry{0x2235, "A40"},
+    ModelEntry{0x2236, "A10"},
+    ModelEntry{0x2237, "A10G"},
+    ModelEntry{0x2321, "H100-NVL-94GB"},
+    ModelEntry{0x2322, "H800-PCIE-80GB"},
+    ModelEntry{0x2324, "H800-SXM5-80GB"},
+    ModelEntry{0x2329, "H20-SXM5-96GB"},
+    ModelEntry{0x2330, "H100-SXM5-80GB"},
+    ModelEntry{0x2331, "H100-PCIE-80GB"},
+    ModelEntry{0x2335, "H200-SXM5-141GB"},
+    ModelEntry{0x233a, "H800-NVL-94GB"},
+    ModelEntry{0x233b, "H200-NVL-141GB"},
+    ModelEntry{0x2342, "GH200-96GB"},
+    ModelEntry{0x2348, "GH200-144GB"},
+    ModelEntry{0x25b6, "A2"},
+    ModelEntry{0x26b1, "RTX-6000-Ada"},
+    ModelEntry{0x26b5, "L40"},
+    ModelEntry{0x26b9, "L40S"},
+    ModelEntry{0x27b8, "L4"},
+    ModelEntry{0x2901, "B200-SXM6-180GB"},
+    ModelEntry{0x2941, "GB200-186GB"},
+    ModelEntry{0x2bb5, "RTX-PRO-6000-Blackwell"},
+    ModelEntry{0x3182, "B300-SXM6-269GB"},
+    ModelEntry{0x31c2, "GB300-278GB"},
+};
+
+bool IsLabelCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+}
+
+// Runs of other characters become one dash; none at either end.
+std::string Sanitised(std::string_view text) {
+  std::string id;
+  for (const char c : text) {
+    if (IsLabelCharacter(c)) {
+      id += c;
+    } else if (!id.empty() && id.back() != '-') {
+      id += '-';
+    }
+  }
+  id.resize(std::min(id.size(), kMaxModelId));
+  const auto is_edge = [](char c) { return c == '-' || c == '.'; };
+  while (!id.empty() && is_edge(id.back())) {
+    id.pop_back();
+  }
+  id.erase(id.begin(), std::ranges::find_if_not(id, is_edge));
+  return id;
+}
+
+}  // namespace
+
+std::string ModelId(std::string_view name, uint16_t pci_device_id) {
+  const auto* found =
+      std::ranges::lower_bound(kModels, pci_device_id, {}, &ModelEntry::pci_device_id);
+  if (found != kModels.end() && found->pci_device_id == pci_device_id) {
+    return std::string(found->model);
+  }
+  std::string_view rest = Trim(name);
+  for (const std::string_view maker : {"NVIDIA ", "Tesla "}) {
+    if (rest.starts_with(maker)) {
+      rest.remove_prefix(maker.size());
+    }
+  }
+  std::string id = Sanitised(rest);
+  return id.empty() ? fmt::format("PCI-10DE-{:04X}", pci_device_id) : id;
+}
+
+std::string_view ArchitectureName(std::optional<uint32_t> nvml_architecture,
+                                  std::optional<ComputeCapability> compute) {
+  switch (nvml_architecture.value_or(nvml::kArchUnknown)) {
+    case nvml::kArchKepler:
+      return "kepler";
+    case nvml::kArchMaxwell:
+      return "maxwell";
+    case nvml::kArchPascal:
+      return "pascal";
+    case nvml::kArchVolta:
+      return "volta";
+    case nvml::kArchTuring:
+      return "turing";
+    case nvml::kArchAmpere:
+      return "ampere";
+    case nvml::kArchAda:
+      return "ada";
+    case nvml::kArchHopper:
+      return "hopper";
+    case nvml::kArchBlackwell:
+      return "blackwell";
+    case nvml::kArchRubin:
+      return "rubin";
+    default:
+      break;
+  }
+  if (!compute) {
+    return "";
+  }
+  switch (compute->major) {
+    case 3:
+      return "kepler";
+    case 5:
+      return "maxwell";
+    case 6:
+      return "pascal";
+    case 7:
+      return compute->minor >= 5 ? "turing" : "volta";
+    case 8:
+      return compute->minor == 9 ? "ada" : "ampere";
+    case 9:
+      return "hopper";
+    case 10:
+    case 11:
+    case 12:
+      return "blackwell";
+    default:
+      return "";
+  }
+}
+
+std::string_view BrandName(int32_t nvml_brand) {
+  switch (nvml_brand) {
+    case nvml::kBrandQuadro:
+      return "Quadro";
+    case nvml::kBrandTesla:
+      return "Tesla";
+    case nvml::kBrandNvs:
+      return "NVS";
+    case nvml::kBrandGrid:
+      return "Grid";
+    case nvml::kBrandGeForce:
+      return "GeForce";
+    case nvml::kBrandTitan:
+      return "Titan";
+    case nvml::kBrandNvidiaVapps:
+      return "NvidiaVApps";
+    case nvml::kBrandNvidiaVpc:
+      return "NvidiaVPC";
+    case nvml::kBrandNvidiaVcs:
+      return "NvidiaVCS";
+    case nvml::kBrandNvidiaVws:
+      return "NvidiaVWS";
+    case nvml::kBrandNvidiaCloudGaming:
+      return "NvidiaCloudGaming";
+    case nvml::kBrandQuadroRtx:
+      return "QuadroRTX";
+    case nvml::kBrandNvidiaRtx:
+      return "NvidiaRTX";
+    case nvml::kBrandNvidia:
+      return "NVIDIA";
+    case nvml::kBrandGeForceRtx:
+      return "GeForceRTX";
+    case nvml::kBrandTitanRtx:
+      return "TitanRTX";
+    default:
+      return "";
+  }
+}
+
+}  // namespace kgpu::device

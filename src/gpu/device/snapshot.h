@@ -1,0 +1,69 @@
+// The inventory of a host at one moment. Immutable once published; every view (CLI, CDI, device
+// plugin, labels, metrics) is a pure function of it. Two snapshots of the same host compare equal
+// when nothing a view shows has changed, whatever their versions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/gpu/device/companion.h"
+#include "src/gpu/device/gpu.h"
+
+namespace kgpu::device {
+
+enum class DriverState {
+  kReady,            // the library answers
+  kStarting,         // the first answer is still awaited
+  kMissing,          // no NVIDIA kernel module is loaded and none is installed that we know of
+  kNotLoaded,        // libraries are there, the kernel module is not loaded
+  kNouveau,          // the nouveau module holds the GPUs
+  kVersionMismatch,  // kernel module and library differ: a reboot or a module reload is due
+  kNoLibrary,        // kernel module loaded, libnvidia-ml.so.1 not found below the driver root
+  kNoPermission,     // device nodes can not be opened: privileges or cgroup rules are missing
+  kUnresponsive,     // a driver call hangs; the probe was given up
+  kFailed,           // anything else; the reason says what
+};
+
+// "Ready", "VersionMismatch", …: the enumerator without its k.
+std::string_view ToString(DriverState state);
+
+struct Driver {
+  DriverState state = DriverState::kStarting;
+  std::string reason;             // for people, with the mend; empty when ready
+  std::string version;            // of the answering library: "535.104.05"; may be empty
+  std::string module_version;     // of the loaded kernel module; may be empty
+  std::string nvml_version;       // "12.535.104.05"
+  std::optional<int> cuda_major;  // highest CUDA the driver supports
+  std::optional<int> cuda_minor;
+  std::string library_path;  // the NVML file in use, as this process sees it
+  bool operator==(const Driver&) const = default;
+};
+
+// A GPU that PCI shows but NVML does not: no driver, lost before we saw it, held by vfio, …
+struct UnmanagedGpu {
+  PciBusId pci;
+  uint16_t pci_device_id = 0;
+  std::string pci_class;      // "3d-controller" or "vga"
+  std::string kernel_driver;  // "vfio-pci", "nouveau", "" for none
+  std::string reason;         // why it can not be used, with the mend
+  bool operator==(const UnmanagedGpu&) const = default;
+};
+
+struct Snapshot {
+  uint64_t version = 0;  // rises by one with every published change
+  Driver driver;
+  std::vector<Gpu> gpus;                  // sorted by PCI address
+  std::vector<UnmanagedGpu> unmanaged;    // sorted by PCI address
+  std::vector<CompanionNode> companions;  // sorted
+
+  // Everything but the version.
+  bool SameAs(const Snapshot& other) const;
+  const Gpu* FindGpu(const GpuUuid& uuid) const;
+};
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+}  // namespace kgpu::device

@@ -1,0 +1,444 @@
+#include "src/gpu/health/book.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "src/gpu/health/fault_views.h"
+#include "src/gpu/health/judge.h"
+
+namespace kgpu::health {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// Of one GPU; far more than there are ways to fail at a time.
+constexpr size_t kMaxRecords = 64;
+constexpr size_t kMaxGpus = 256;
+// Between two news of the same thing: doubles from the first to the last.
+constexpr nanoseconds kFirstPause = seconds(1);
+constexpr nanoseconds kLastPause = minutes(10);
+
+// The driver's own words about a call that failed say more than the table.
+std::string MessageFor(const Rule& rule, const Sign& sign) {
+  return sign.source == Source::kCall && !sign.detail.empty() ? std::string(sign.detail)
+                                                              : MessageOf(rule);
+}
+
+}  // namespace
+
+void Book::Emit(HappeningKind kind, const Key& key, const FaultRecord& record,
+                uint64_t count) const {
+  if (!listener_) {
+    return;
+  }
+  Happening news{.kind = kind,
+                 .when = clock_.WallNow(),
+                 .gpu = key,
+                 .gpu_instance = record.gpu_instance,
+                 .compute_instance = record.compute_instance,
+                 .rule = NameOf(record.rule),
+                 .xid = record.rule.xid,
+                 .fault_class = record.rule.fault_class,
+                 .action = record.rule.action,
+                 .source = record.source,
+                 .is_unhealthy = record.rule.is_unhealthy,
+                 .message = record.message,
+                 .detail = record.detail,
+                 .count = count,
+                 .pid = record.pid};
+  if (kind == HappeningKind::kHeld) {
+    news.message += HeldText(settings_.flap_limit);
+  }
+  listener_(news);
+}
+
+void Book::SetSettings(Settings settings) {
+  if (settings == settings_) {
+    return;
+  }
+  settings_ = std::move(settings);
+  for (auto& [key, faults] : faults_) {
+    std::erase_if(faults.records, [&](FaultRecord& record) {
+      if (!record.is_fault()) {
+        return true;  // judged anew when it comes again
+      }
+      FaultRecord before = record;
+      const Rule plain =
+          record.rule.xid ? RuleOfXid(*record.rule.xid) : *FindNamedRule(record.rule.name);
+      record.rule = Judge(settings_, plain);
+      const bool is_over = !record.is_fault();
+      if (is_over) {
+        Emit(HappeningKind::kCleared, key, before, before.count);
+      }
+      return is_over;
+    });
+  }
+}
+
+void Book::SetGpus(std::span<const device::Gpu> gpus) {
+  const std::vector<device::GpuUuid> before = std::exchange(gpus_, {});
+  for (const device::Gpu& gpu : gpus) {
+    gpus_.push_back(gpu.uuid);
+  }
+  const bool is_first = before.empty() && !gpus_.empty();
+  for (auto entry = faults_.begin(); entry != faults_.end();) {
+    const Key& key = entry->first;
+    const bool is_shown = !key || std::ranges::find(gpus_, *key) != gpus_.end();
+    if (!is_shown && std::ranges::find(before, *key) != before.end()) {
+      entry->second.records.clear();
+    } else if (!is_shown && is_first) {
+      // Faults of before this agent may be of GPUs that are no more; one that is held may come
+      // back.
+      std::erase_if(entry->second.records, [](const FaultRecord& known) { return !known.is_held; });
+    }
+    entry = is_shown || !entry->second.records.empty() ? std::next(entry) : faults_.erase(entry);
+  }
+}
+
+Change Book::Note(const Sign& sign) {
+  if (sign.gpu) {
+    return NoteFor(sign.gpu, sign);
+  }
+  const Rule* named = sign.xid ? nullptr : FindNamedRule(sign.rule);
+  const Rule plain = sign.xid ? RuleOfXid(*sign.xid) : named == nullptr ? Rule{} : *named;
+  const Rule rule = Judge(settings_, plain);
+  xids_of_unknown_gpu_ += sign.xid ? 1 : 0;
+  if (gpus_.empty() || !rule.is_unhealthy) {
+    return NoteFor(std::nullopt, sign);
+  }
+  Change change = Change::kNothing;
+  for (const device::GpuUuid& gpu : gpus_) {
+    change = std::max(change, NoteFor(gpu, sign));
+  }
+  return change;
+}
+
+Change Book::NoteFor(const Key& key, const Sign& sign) {
+  auto found = faults_.find(key);
+  if (found == faults_.end()) {
+    if (faults_.size() >= kMaxGpus) {
+      return Change::kNothing;
+    }
+    found = faults_.emplace(key, GpuFaults{}).first;
+  }
+  GpuFaults& faults = found->second;
+  if (sign.xid && IsEcho(faults, key, *sign.xid, sign.source)) {
+    return AddDetail(faults, sign);
+  }
+  const auto record = std::ranges::find_if(
+      faults.records, [&](const FaultRecord& known) { return known.Matches(sign); });
+  if (record == faults.records.end()) {
+    return OpenRecord(key, faults, sign);
+  }
+  SeenAgain(key, *record, sign);
+  return Change::kNothing;
+}
+
+bool Book::IsEcho(GpuFaults& faults, const Key& key, uint64_t xid, Source source) {
+  if (!faults.xids.Note(xid, source, clock_.Now())) {
+    return true;
+  }
+  if (key) {
+    faults.last_xid = xid;
+    faults.last_xid_at = clock_.WallNow();
+  }
+  return false;
+}
+
+// The other source told of this XID before: what this one knows better is added.
+Change Book::AddDetail(GpuFaults& faults, const Sign& sign) {
+  const auto found = std::ranges::find_if(
+      faults.records, [&](const FaultRecord& record) { return record.rule.xid == sign.xid; });
+  if (found == faults.records.end() || found->source == sign.source) {
+    return Change::kNothing;
+  }
+  FaultRecord& record = *found;
+  if (record.detail.empty()) {
+    record.detail = sign.detail;
+  }
+  if (!record.pid) {
+    record.pid = sign.pid;
+  }
+  if (record.count > 1 || record.gpu_instance || !sign.gpu_instance) {
+    return Change::kNothing;
+  }
+  record.gpu_instance = sign.gpu_instance;
+  record.compute_instance = sign.compute_instance;
+  return record.rule.is_unhealthy ? Change::kVerdict : Change::kNothing;
+}
+
+bool Book::MakeRoom(std::vector<FaultRecord>& records) {
+  if (records.size() < kMaxRecords) {
+    return true;
+  }
+  auto oldest = records.end();
+  for (auto record = records.begin(); record != records.end(); ++record) {
+    if (!record->is_fault() && (oldest == records.end() || record->last_seen < oldest->last_seen)) {
+      oldest = record;
+    }
+  }
+  if (oldest == records.end()) {
+    return false;  // the GPU has faults enough
+  }
+  records.erase(oldest);
+  return true;
+}
+
+Change Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
+  const Rule* named = sign.xid ? nullptr : FindNamedRule(sign.rule);
+  if ((!sign.xid && named == nullptr) || !MakeRoom(faults.records)) {
+    return Change::kNothing;
+  }
+  const Rule rule = Judge(settings_, sign.xid ? RuleOfXid(*sign.xid) : *named);
+  FaultRecord& record = faults.records.emplace_back(
+      FaultRecord{.rule = rule,
+                  .gpu_instance = sign.gpu_instance,
+                  .compute_instance = sign.compute_instance,
+                  .source = sign.source,
+                  .message = MessageFor(rule, sign),
+                  .detail = sign.source == Source::kCall ? std::string() : std::string(sign.detail),
+                  .pid = sign.pid,
+                  .first = clock_.WallNow(),
+                  .last = clock_.WallNow(),
+                  .first_seen = clock_.Now(),
+                  .last_seen = clock_.Now(),
+                  .told_at = clock_.Now(),
+                  .until_news = kFirstPause});
+  if (key && record.is_fault()) {
+    return Raise(key, faults, record, sign.gpu.has_value());
+  }
+  if (record.is_told()) {
+    Emit(HappeningKind::kSeen, key, record, 1);
+  }
+  return Change::kNothing;
+}
+
+// A device is not less to be trusted for what befell them all.
+Change Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record, bool is_its_own) {
+  ++faults.raised[NameOf(record.rule)];
+  Emit(HappeningKind::kRaised, key, record, 1);
+  const bool was_unhealthy = std::ranges::any_of(faults.records, [&](const FaultRecord& other) {
+    return &other != &record && other.rule.is_unhealthy &&
+           other.gpu_instance == record.gpu_instance &&
+           other.compute_instance == record.compute_instance;
+  });
+  if (!record.rule.is_unhealthy) {
+    return Change::kNothing;
+  }
+  if (was_unhealthy) {
+    return Change::kReason;
+  }
+  if (is_its_own && faults.flaps.Note(settings_.flap_limit, record.gpu_instance,
+                                      record.compute_instance, clock_.Now())) {
+    record.is_held = true;
+    Emit(HappeningKind::kHeld, key, record, 1);
+  }
+  return Change::kVerdict;
+}
+
+void Book::SeenAgain(const Key& key, FaultRecord& record, const Sign& sign) {
+  const SteadyTime now = clock_.Now();
+  if (now - record.last_seen > kLastPause) {
+    record.until_news = kFirstPause;
+  }
+  record.last_seen = now;
+  record.last = clock_.WallNow();
+  ++record.count;
+  // What is looked at again and again is expected to be seen again.
+  if (!record.is_told() || sign.source == Source::kCall || sign.source == Source::kSample) {
+    return;
+  }
+  ++record.untold;
+  if (now < record.told_at + record.until_news) {
+    return;
+  }
+  Emit(HappeningKind::kSeen, key, record, std::exchange(record.untold, 0));
+  record.told_at = now;
+  record.until_news = std::min(record.until_news * 2, kLastPause);
+}
+
+void Book::Restore(const OpenFault& fault) {
+  const auto plain = FindRule(fault.rule);
+  const Rule rule = plain ? Judge(settings_, *plain) : Rule{};
+  if (!rule.is_unhealthy || faults_.size() >= kMaxGpus) {
+    return;
+  }
+  GpuFaults& faults = faults_[fault.scope.gpu];
+  if (!MakeRoom(faults.records)) {
+    return;
+  }
+  faults.records.push_back({.rule = rule,
+                            .gpu_instance = fault.scope.gpu_instance,
+                            .compute_instance = fault.scope.compute_instance,
+                            .source = fault.source,
+                            .message = fault.message.empty() ? MessageOf(rule) : fault.message,
+                            .detail = fault.detail,
+                            .pid = fault.pid,
+                            .first = fault.first,
+                            .last = fault.last,
+                            .first_seen = clock_.Now(),
+                            .last_seen = clock_.Now(),
+                            .count = fault.count,
+                            .told_at = clock_.Now(),
+                            .until_news = kFirstPause,
+                            .is_held = fault.is_held});
+}
+
+// What can be seen of a GPU at any time, and not only when it happens.
+bool Book::IsVisible(const FaultRecord& record) {
+  return record.rule.is_standing || record.rule.is_certain;
+}
+
+// A measurement of the same kind of trouble keeps a fault open: an XID of the memory is not over
+// while a row of it waits to be replaced. So does a GPU that does not answer.
+bool Book::IsOver(const GpuFaults& faults, const FaultRecord& record) const {
+  const SteadyTime due = DueOf(record);
+  if (!record.is_fault() || record.is_held || faults.good_read < due ||
+      (is_measured_ && faults.measured < due)) {
+    return false;
+  }
+  return IsVisible(record) || std::ranges::none_of(faults.records, [&](const FaultRecord& other) {
+           return other.is_fault() && !other.is_held && IsVisible(other) &&
+                  (other.rule.is_certain || other.rule.fault_class == record.rule.fault_class);
+         });
+}
+
+bool Book::TryClear(const device::GpuUuid& gpu, GpuFaults& faults) {
+  bool has_changed = false;
+  std::vector<FaultRecord>& records = faults.records;
+  // What can be seen goes first, then what it kept.
+  for (const bool is_visible : {true, false}) {
+    for (auto record = records.begin(); record != records.end();) {
+      if (IsVisible(*record) != is_visible || !IsOver(faults, *record)) {
+        ++record;
+        continue;
+      }
+      has_changed |= record->rule.is_unhealthy;
+      Emit(HappeningKind::kCleared, gpu, *record, record->count);
+      record = records.erase(record);
+    }
+  }
+  return has_changed;
+}
+
+Status Book::Clear(const device::GpuUuid& gpu) {
+  const auto found = faults_.find(gpu);
+  if (found == faults_.end()) {
+    return std::ranges::find(gpus_, gpu) == gpus_.end()
+               ? NotFound("{}: there is no such GPU on this node", gpu.str())
+               : OkStatus();
+  }
+  std::erase_if(found->second.records, [&](const FaultRecord& record) {
+    if (record.is_fault()) {
+      Emit(HappeningKind::kCleared, gpu, record, record.count);
+    }
+    return record.is_fault();
+  });
+  found->second.flaps.Clear();
+  return OkStatus();
+}
+
+std::optional<SteadyTime> Book::NextCheck() const {
+  std::optional<SteadyTime> next;
+  for (const auto& [key, faults] : faults_) {
+    for (const FaultRecord& record : faults.records) {
+      const SteadyTime due = DueOf(record);
+      // What was looked at since waits for a measurement.
+      if (key && record.is_fault() && !record.is_held && faults.good_read < due) {
+        next = next ? std::min(*next, due) : due;
+      }
+    }
+  }
+  return next;
+}
+
+bool Book::AwaitsMeasurement() const {
+  return is_measured_ && std::ranges::any_of(faults_, [this](const auto& entry) {
+           const GpuFaults& faults = entry.second;
+           return std::ranges::any_of(faults.records, [&](const FaultRecord& record) {
+             const SteadyTime due = DueOf(record);
+             return record.is_fault() && !record.is_held && faults.good_read >= due &&
+                    faults.measured < due;
+           });
+         });
+}
+
+std::optional<SteadyTime> Book::NextNews() const {
+  std::optional<SteadyTime> next;
+  for (const auto& [key, faults] : faults_) {
+    for (const FaultRecord& record : faults.records) {
+      if (record.untold > 0) {
+        const SteadyTime due = record.told_at + record.until_news;
+        next = next ? std::min(*next, due) : due;
+      }
+    }
+  }
+  return next;
+}
+
+void Book::Tell() {
+  const SteadyTime now = clock_.Now();
+  for (auto& [key, faults] : faults_) {
+    for (FaultRecord& record : faults.records) {
+      if (record.untold == 0 || now < record.told_at + record.until_news) {
+        continue;
+      }
+      Emit(HappeningKind::kSeen, key, record, std::exchange(record.untold, 0));
+      record.told_at = now;
+      record.until_news = std::min(record.until_news * 2, kLastPause);
+    }
+  }
+}
+
+Book::Book(const Clock& clock, Settings settings, HappeningListener listener)
+    : clock_(clock), settings_(std::move(settings)), listener_(std::move(listener)) {
+}
+
+bool Book::NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun) {
+  const auto found = faults_.find(gpu);
+  if (found == faults_.end()) {
+    return false;
+  }
+  found->second.good_read = begun;
+  return TryClear(gpu, found->second);
+}
+
+bool Book::NoteMeasured(const device::GpuUuid& gpu, SteadyTime begun) {
+  const auto found = faults_.find(gpu);
+  if (found == faults_.end()) {
+    return false;
+  }
+  found->second.measured = begun;
+  return TryClear(gpu, found->second);
+}
+
+void Book::Apply(device::Gpu& gpu) const {
+  const auto found = faults_.find(gpu.uuid);
+  ApplyFaults(found == faults_.end() ? GpuFaults() : found->second, settings_.flap_limit, gpu);
+}
+
+std::vector<OpenFault> Book::Open() const {
+  std::vector<OpenFault> open;
+  for (const auto& [key, faults] : faults_) {
+    if (key) {
+      AddOpenFaults(*key, faults, open);
+    }
+  }
+  return open;
+}
+
+Counters Book::counters() const {
+  Counters counters;
+  counters.xids_of_unknown_gpu = xids_of_unknown_gpu_;
+  for (const auto& [key, faults] : faults_) {
+    if (key) {
+      AddCounters(*key, faults, counters);
+    }
+  }
+  return counters;
+}
+
+}  // namespace kgpu::health

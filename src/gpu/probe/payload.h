@@ -1,0 +1,25 @@
+// Private to the module: a payload of fixed layout out of bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "src/platform/base/status.h"
+
+namespace kgpu::probe {
+
+// A copy, since a message may lie at any address.
+template <typename T>
+StatusOr<T> Read(std::span<const std::byte> bytes, std::string_view what) {
+  if (bytes.size() != sizeof(T)) {
+    return InvalidArgument("probe frame: {} has {} bytes, {} are wanted", what, bytes.size(),
+                           sizeof(T));
+  }
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return value;
+}
+
+}  // namespace kgpu::probe

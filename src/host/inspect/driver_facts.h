@@ -1,0 +1,98 @@
+// What the host says about NVIDIA's driver without asking the driver's library: kernel modules,
+// /proc/driver/nvidia, character majors, versions of the installed libraries. When the library
+// does not answer, these facts say why.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/gpu/device/snapshot.h"
+#include "src/host/inspect/driver_root.h"
+#include "src/host/inspect/pci.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::host {
+
+// One line of /proc/modules.
+struct KernelModule {
+  std::string name;
+  bool is_live = true;  // false while it is loading or unloading
+  bool operator==(const KernelModule&) const = default;
+};
+// Sorted by name; lines that are no module are left out. Source: proc(5).
+std::vector<KernelModule> ParseModules(std::string_view text);
+
+// The NVRM line of /proc/driver/nvidia/version.
+struct NvrmVersion {
+  std::string version;          // "535.104.05"
+  bool is_open_module = false;  // NVIDIA's open kernel module
+  bool operator==(const NvrmVersion&) const = default;
+};
+// Errors: InvalidArgument (no NVRM line with a version).
+StatusOr<NvrmVersion> ParseNvrmVersion(std::string_view text);
+
+// Majors of character devices by name ("nvidia-uvm" → 509); of equal names the first. Source:
+// /proc/devices, proc(5).
+std::map<std::string, unsigned> ParseCharMajors(std::string_view text);
+
+// "DeviceFileMinor" of an access file below /proc/driver/nvidia/capabilities.
+// Errors: InvalidArgument.
+StatusOr<unsigned> ParseCapMinor(std::string_view text);
+
+// True for "535.104.05": digits and dots, two to four groups.
+bool IsDriverVersion(std::string_view text);
+
+// Minors of /dev/nvidia-caps/nvidia-cap<N> that open a GPU instance, or one of its compute
+// instances; nullopt where the driver lists none. `gpu_minor` is N of /dev/nvidia<N>.
+// Source: /proc/driver/nvidia/capabilities/gpu<N>/mig/gi<G>[/ci<C>]/access.
+std::optional<unsigned> GpuInstanceCapMinor(const sys::Root& host, unsigned gpu_minor,
+                                            unsigned gpu_instance);
+std::optional<unsigned> ComputeInstanceCapMinor(const sys::Root& host, unsigned gpu_minor,
+                                                unsigned gpu_instance, unsigned compute_instance);
+
+struct DriverFacts {
+  std::string driver_root;  // the folder the user-space files were looked for in
+  bool is_nvidia_loaded = false;
+  bool is_nvidia_live = false;  // loaded and neither loading nor unloading
+  bool is_uvm_loaded = false;
+  bool is_nouveau_loaded = false;
+  std::string module_version;  // of the loaded kernel module; empty: not loaded or not readable
+  bool is_open_module = false;
+  std::map<std::string, unsigned> nvidia_majors;  // of /proc/devices, names with "nvidia" only
+  std::vector<std::string> library_versions;      // of libcuda and libnvidia-ml, sorted, unique
+  std::string nvml_library;       // path below the driver root, links followed; empty: none found
+  bool has_control_node = false;  // /dev/nvidiactl is a character device
+  std::vector<std::string> problems;  // what could not be read, one sentence each
+};
+
+// Never fails: what can not be read is in `problems`.
+DriverFacts ReadDriverFacts(const DriverRoot& root);
+
+// What the driver's library said when it was asked, if it was.
+enum class LibraryAnswer {
+  kNotAsked,
+  kDriverNotLoaded,  // NVML_ERROR_DRIVER_NOT_LOADED
+  kNoPermission,     // NVML_ERROR_NO_PERMISSION
+  kVersionMismatch,  // NVML_ERROR_LIB_RM_VERSION_MISMATCH
+  kLibraryNotFound,  // dlopen failed, NVML_ERROR_LIBRARY_NOT_FOUND
+  kOther,            // any other error
+};
+
+struct DriverVerdict {
+  device::DriverState state = device::DriverState::kFailed;
+  std::string reason;  // one or two sentences for people, with the mend
+  bool operator==(const DriverVerdict&) const = default;
+};
+
+// Why the driver does not answer: pure. `answer_text` is the library's own text for kOther.
+DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevice>& pci,
+                            LibraryAnswer answer, std::string_view answer_text = {});
+
+// Why one GPU that PCI shows is not usable, with the mend: off the bus, held by vfio-pci or
+// nouveau, what `verdict` says of the driver as a whole, or what could not be read of it.
+std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict);
+
+}  // namespace kgpu::host

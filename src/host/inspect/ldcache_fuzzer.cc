@@ -1,0 +1,11 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/host/inspect/ldcache.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  kgpu::host::ParseLdCache(std::string_view(reinterpret_cast<const char*>(data), size))
+      .IgnoreError();
+  return 0;
+}

@@ -1,0 +1,33 @@
+// Whether a GPU of a guest is a vGPU, and which driver its hypervisor runs: read from the GPU's
+// configuration space, which the hypervisor writes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/gpu/device/ids.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::host {
+
+// What the hypervisor's manager says of itself.
+struct VgpuHost {
+  std::string driver_version;  // "460.16"; empty when the capability has no such record
+  std::string driver_branch;   // "r460_00"
+  bool operator==(const VgpuHost&) const = default;
+};
+
+// The vGPU record of a function's configuration space (256 bytes or more, as root reads it).
+// Nothing when it is no vGPU, or when only the first 64 bytes could be read.
+// Source: PCI Local Bus 3.0 §6.7 (the list of capabilities); the vendor-specific capability with
+// the signature "VF" and records of {id, length, data}, of which number 0 holds two texts of ten
+// characters, as NVIDIA's GPU feature discovery reads it.
+std::optional<VgpuHost> ParseVgpuCapability(std::string_view config);
+
+// The first of `gpus` that is a vGPU.
+std::optional<VgpuHost> FindVgpuHost(const sys::Root& host,
+                                     const std::vector<device::PciBusId>& gpus);
+
+}  // namespace kgpu::host

@@ -1,0 +1,249 @@
+#include "src/host/packages/apt.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/host/packages/changes.h"
+#include "src/host/packages/kept_files.h"
+#include "src/host/packages/service_policy.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+
+namespace kgpu::packages {
+namespace {
+
+// Nobody is there to answer, and what restarts services after an installation waits for its turn.
+std::vector<std::string> Environment() {
+  return {"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
+          "APT_LISTCHANGES_FRONTEND=none", "UCF_FORCE_CONFFOLD=1", "NEEDRESTART_SUSPEND=1"};
+}
+
+constexpr std::string_view kDpkgDeb = "/usr/bin/dpkg-deb";
+
+std::string OrUsual(const std::string& found, std::string_view usual) {
+  return found.empty() ? std::string(usual) : found;
+}
+
+bool AsksForVersion(const std::string& name) {
+  return name.find('=') != std::string::npos;
+}
+
+// Whether the package that `name` asks for is wholly there: in the version asked for, or in any.
+bool IsThere(const PackageList& list, std::string_view name) {
+  const size_t equals = name.find('=');
+  const auto found = list.find(std::string(name.substr(0, equals)));
+  return found != list.end() && found->second.state == State::kWhole &&
+         (equals == std::string_view::npos || found->second.version == name.substr(equals + 1));
+}
+
+Status CheckInstallable(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.find("://") != std::string::npos) {
+      return InvalidArgument("{}: apt installs no URLs: fetch it and name the file", name);
+    }
+  }
+  return CheckNames(names);
+}
+
+std::vector<std::string> Missing(const std::vector<std::string>& names, const PackageList& list) {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(names, std::back_inserter(missing),
+                       [&list](const std::string& name) { return !IsThere(list, name); });
+  return missing;
+}
+
+// Whether an installation that failed did all the same what it was asked for: what is not whole was
+// not whole before, as a module is that no longer builds, and apt-get tries it each time.
+bool CameNevertheless(const std::vector<std::string>& names, const PackageList& before,
+                      const PackageList& now) {
+  const std::set<std::string> unfinished = UnfinishedOf(now);
+  return !unfinished.empty() && std::ranges::includes(UnfinishedOf(before), unfinished) &&
+         Missing(names, now).empty();
+}
+
+std::vector<std::string> InstallArguments(const std::vector<std::string>& missing) {
+  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "install"};
+  if (std::ranges::any_of(missing, AsksForVersion)) {
+    arguments.emplace_back("--allow-downgrades");  // the way back to what was there
+  }
+  arguments.insert(arguments.end(), missing.begin(), missing.end());
+  return arguments;
+}
+
+}  // namespace
+
+AptManager::AptManager(const sys::Root& host, sys::ProgramRunner& runner)
+    : calls_(host, runner, Environment()),
+      apt_get_(OrUsual(sys::FindProgram(host, "apt-get"), "/usr/bin/apt-get")),
+      dpkg_(OrUsual(sys::FindProgram(host, "dpkg"), "/usr/bin/dpkg")),
+      dpkg_query_(OrUsual(sys::FindProgram(host, "dpkg-query"), "/usr/bin/dpkg-query")) {
+}
+
+StatusOr<PackageList> AptManager::List() const {
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      calls_.Query({dpkg_query_, "--show", fmt::format("--showformat={}", kDpkgFormat)}));
+  return ParseDpkgQuery(text);
+}
+
+StatusOr<std::map<std::string, std::string>> AptManager::Installed() {
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::map<std::string, std::string> installed;
+  for (const auto& [name, package] : list) {
+    if (package.state != State::kConfigOnly) {
+      installed[name] = package.version;
+    }
+  }
+  return installed;
+}
+
+StatusOr<std::set<std::string>> AptManager::Unfinished() {
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  return UnfinishedOf(list);
+}
+
+// dpkg notes each change in a file of its own there before it writes its database anew.
+bool AptManager::WasInterrupted() const {
+  const auto notes = calls_.host().ListDir("var/lib/dpkg/updates");
+  return notes.ok() && !notes->empty();
+}
+
+Status AptManager::Configure() const {
+  return calls_
+      .Run({dpkg_, "--force-confdef", "--force-confold", "--configure", "-a"}, kChangeDeadline)
+      .status();
+}
+
+StatusOr<sys::RunResult> AptManager::AptGet(std::vector<std::string> arguments,
+                                            std::chrono::seconds deadline) const {
+  std::vector<std::string> argv = {
+      apt_get_, "-q",
+      "-y",     "--no-install-recommends",
+      "-o",     fmt::format("DPkg::Lock::Timeout={}", kLockWait.count()),
+      "-o",     "DPkg::Options::=--force-confdef",
+      "-o",     "DPkg::Options::=--force-confold",
+      "-o",     "APT::Get::AutomaticRemove=false"};
+  argv.insert(argv.end(), std::make_move_iterator(arguments.begin()),
+              std::make_move_iterator(arguments.end()));
+  return calls_.Run(std::move(argv), deadline);
+}
+
+StatusOr<PackageList> AptManager::Settled() const {
+  ASSIGN_OR_RETURN(PackageList list, List());
+  if (WasInterrupted() || HasUnfinished(list)) {
+    RETURN_IF_ERROR(Configure());
+    return List();
+  }
+  return list;
+}
+
+StatusOr<Foreseen> AptManager::Simulate(const PackageList& list,
+                                        const std::vector<std::string>& missing) const {
+  std::vector<std::string> arguments = InstallArguments(missing);
+  arguments.insert(arguments.begin(), "--simulate");
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
+  if (!result.IsSuccess()) {
+    return FailureOf(apt_get_, fmt::format("install {}", Join(missing, " ")), result);
+  }
+  Simulated simulated = ParseAptSimulation(result.out);
+  Foreseen foreseen;
+  foreseen.names.insert(simulated.installed.begin(), simulated.installed.end());
+  foreseen.names.insert(simulated.removed.begin(), simulated.removed.end());
+  for (const std::string& name : foreseen.names) {
+    const auto found = list.find(name);
+    if (found != list.end() && found->second.state == State::kConfigOnly) {
+      foreseen.configured.insert(name);
+    }
+  }
+  return foreseen;
+}
+
+StatusOr<Foreseen> AptManager::Foresee(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckInstallable(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(const PackageList list, Settled());
+  const std::vector<std::string> missing = Missing(names, list);
+  return missing.empty() && !HasUnfinished(list) ? Foreseen() : Simulate(list, missing);
+}
+
+Status AptManager::Install(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckInstallable(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(const PackageList before, Settled());
+  const std::vector<std::string> missing = Missing(names, before);
+  if (missing.empty() && !HasUnfinished(before)) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Foreseen foreseen, Simulate(before, missing));
+  const StatusOr<sys::RunResult> result = AptGet(InstallArguments(missing), kChangeDeadline);
+  if (!result.ok()) {
+    return TakeBack(before, foreseen, result.status());
+  }
+  if (result->IsSuccess()) {
+    return OkStatus();
+  }
+  if (const auto now = List(); now.ok() && CameNevertheless(names, before, *now)) {
+    return OkStatus();
+  }
+  const Status failure = InstallFailure(calls_.host(), apt_get_, names, *result);
+  // Another manager was at work, and what came since is its.
+  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, foreseen, failure);
+}
+
+Status AptManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
+                            const Status& cause) const {
+  Hand hand;
+  hand.list = [this] { return List(); };
+  hand.take_off = [&](const std::vector<std::string>& names, const PackageList& now) {
+    RETURN_IF_ERROR(CheckRemoval(names, HasUnfinished(now)));
+    return PurgeBut(names, foreseen.configured);
+  };
+  return packages::TakeBack(cause, before, foreseen, hand);
+}
+
+Status AptManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  // apt-get leaves them where it is run; its own user need not be able to write there.
+  std::vector<std::string> argv = {
+      "/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh",      folder, apt_get_,
+      "-q",      "-o", "APT::Sandbox::User=root",           "download"};
+  for (const std::string& name : names) {
+    if (!IsPresent(list, name)) {
+      return FailedPrecondition("{}: is not installed, and can not be kept", name);
+    }
+    argv.push_back(fmt::format("{}={}", name, list.at(name).version));
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  if (!result.IsSuccess()) {
+    return FailureOf(apt_get_, "fetch packages as they are here", result);
+  }
+  RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".deb", names.size()));
+  // --info would do with a file that is cut off.
+  const std::string dpkg_deb = OrUsual(sys::FindProgram(calls_.host(), "dpkg-deb"), kDpkgDeb);
+  return LookInto(calls_, {dpkg_deb, "--contents"}, FilesBelow(calls_.host(), folder, ".deb"));
+}
+
+Status AptManager::PutBack(const std::string& folder) {
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
+  ASSIGN_OR_RETURN(const PackageList before, List());
+  if (WasInterrupted() || HasUnfinished(before)) {
+    RETURN_IF_ERROR(Configure());
+  }
+  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "--allow-downgrades",
+                                        "install"};
+  std::ranges::move(FilesBelow(calls_.host(), folder, ".deb"), std::back_inserter(arguments));
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kChangeDeadline));
+  return result.IsSuccess() ? OkStatus()
+                            : InstallFailure(calls_.host(), apt_get_, {folder}, result);
+}
+
+}  // namespace kgpu::packages

@@ -1,0 +1,62 @@
+// Debian's and Ubuntu's packages, by apt-get and dpkg.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/host/packages/calls.h"
+#include "src/host/packages/package_list.h"
+#include "src/host/packages/package_manager.h"
+
+namespace kgpu::packages {
+
+// Nothing that a package merely recommends is installed, nothing is removed or autoremoved, files
+// of the configuration that an admin changed stay, no service is started below a root that is not
+// ours. Source: apt-get(8), apt.conf(5), dpkg(1).
+class AptManager final : public PackageManager {
+ public:
+  AptManager(const sys::Root& host, sys::ProgramRunner& runner);
+
+  StatusOr<std::map<std::string, std::string>> Installed() override;
+  StatusOr<std::set<std::string>> Unfinished() override;
+  StatusOr<Foreseen> Foresee(const std::vector<std::string>& names) override;
+  Status Install(const std::vector<std::string>& names) override;
+  Status Remove(const std::vector<std::string>& names) override;
+  StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override;
+  StatusOr<std::vector<std::string>> ChangedConfigs(const std::vector<std::string>& names) override;
+  Status TakeOff(const std::vector<std::string>& names) override;
+  Status Keep(const std::vector<std::string>& names, const std::string& folder) override;
+  Status PutBack(const std::string& folder) override;
+
+ private:
+  StatusOr<PackageList> List() const;
+  // Finishes what a killed dpkg left. What it can not, apt-get is told to by --fix-broken: how it
+  // ended is no matter.
+  Status Configure() const;
+  bool WasInterrupted() const;
+  StatusOr<sys::RunResult> AptGet(std::vector<std::string> arguments,
+                                  std::chrono::seconds deadline) const;
+  // What is there, after what a killed run left is finished.
+  StatusOr<PackageList> Settled() const;
+  StatusOr<Foreseen> Simulate(const PackageList& list,
+                              const std::vector<std::string>& missing) const;
+  // Undoes an installation that went wrong, and says in `cause` what stayed.
+  Status TakeBack(const PackageList& before, const Foreseen& foreseen, const Status& cause) const;
+  // Removes `names` with their configuration, but for that of those in `configured`.
+  Status PurgeBut(const std::vector<std::string>& names,
+                  const std::set<std::string>& configured) const;
+  // Removes `names`, by apt-get, then what it leaves by dpkg; `verb` is "purge" or "remove".
+  Status RemoveNow(const std::string& verb, const std::vector<std::string>& names) const;
+  Status RemoveBy(const std::string& verb, const std::vector<std::string>& names) const;
+  // Errors: FailedPrecondition (others would go, or come, with them).
+  Status CheckRemoval(const std::vector<std::string>& names, bool has_unfinished) const;
+
+  Calls calls_;
+  std::string apt_get_;
+  std::string dpkg_;
+  std::string dpkg_query_;
+};
+
+}  // namespace kgpu::packages

@@ -1,0 +1,142 @@
+#include "src/host/packages/rpm.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/host/packages/changes.h"
+#include "src/host/packages/kept_files.h"
+#include "src/host/packages/rpm_front.h"
+#include "src/host/packages/rpm_specs.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+
+namespace kgpu::packages {
+
+RpmManager::RpmManager(const sys::Root& host, sys::ProgramRunner& runner, Front front,
+                       std::string program)
+    : calls_(host, runner, {fmt::format("ZYPP_LOCK_TIMEOUT={}", kLockWait.count())}),
+      front_(front),
+      program_(std::move(program)),
+      rpm_(sys::FindProgram(host, "rpm")) {
+  if (rpm_.empty()) {
+    rpm_ = "/usr/bin/rpm";
+  }
+}
+
+StatusOr<PackageList> RpmManager::List() const {
+  ASSIGN_OR_RETURN(const std::string text,
+                   calls_.Query({rpm_, "-qa", "--queryformat", std::string(kRpmFormat)}));
+  return ParseRpmQuery(text);
+}
+
+StatusOr<std::map<std::string, std::string>> RpmManager::Installed() {
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::map<std::string, std::string> installed;
+  for (const auto& [name, package] : list) {
+    installed[name] = package.version;
+  }
+  return installed;
+}
+
+StatusOr<std::set<std::string>> RpmManager::Unfinished() {
+  return std::set<std::string>();  // rpm lists what failed like any other
+}
+
+StatusOr<Foreseen> RpmManager::Try(const std::vector<std::string>& missing) const {
+  std::vector<std::string> argv = {program_};
+  std::ranges::move(TrialArguments(front_), std::back_inserter(argv));
+  for (const std::string& name : missing) {
+    argv.push_back(InstallSpecOf(front_, name));
+  }
+  // What the lists of packages are older than may be read anew first.
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  if (!IsTrialWell(front_, result)) {
+    return FailureOf(program_, fmt::format("install {}", Join(missing, " ")), result);
+  }
+  return Foreseen{.names = NamesOfTrial(front_, result), .configured = {}};
+}
+
+StatusOr<Foreseen> RpmManager::Foresee(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  const std::vector<std::string> missing = Missing(names, list);
+  return missing.empty() ? Foreseen() : Try(missing);
+}
+
+Status RpmManager::Install(const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(CheckNames(names));
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  ASSIGN_OR_RETURN(const PackageList before, List());
+  const std::vector<std::string> missing = Missing(names, before);
+  if (missing.empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Foreseen foreseen, Try(missing));
+  std::vector<std::string> argv = {program_};
+  std::ranges::move(InstallArguments(front_), std::back_inserter(argv));
+  for (const std::string& name : missing) {
+    argv.push_back(InstallSpecOf(front_, name));
+  }
+  const StatusOr<sys::RunResult> result = calls_.Run(std::move(argv), kChangeDeadline);
+  if (!result.ok()) {
+    return TakeBack(before, foreseen, result.status());
+  }
+  if (IsWell(front_, *result) && !PassedOver(front_, *result)) {
+    return OkStatus();
+  }
+  const Status failure = InstallFailure(calls_.host(), program_, names, *result);
+  // Another manager was at work, and what came since is its.
+  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, foreseen, failure);
+}
+
+Status RpmManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
+                            const Status& cause) const {
+  Hand hand;
+  hand.list = [this] { return List(); };
+  hand.take_off = [this](const std::vector<std::string>& names, const PackageList& now) {
+    RETURN_IF_ERROR(CheckRemoval(names, now));
+    return RemoveNow(names, now);
+  };
+  return packages::TakeBack(cause, before, foreseen, hand);
+}
+
+Status RpmManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
+  RETURN_IF_ERROR(CheckNames(names));
+  ASSIGN_OR_RETURN(const PackageList list, List());
+  std::vector<std::string> argv = {program_, "-y", "download", "--setopt=*.module_hotfixes=1",
+                                   fmt::format("--destdir={}", folder)};
+  if (front_ == Front::kZypper) {
+    argv = {program_, "--non-interactive", fmt::format("--pkg-cache-dir={}", folder), "download"};
+  }
+  for (const std::string& name : names) {
+    const auto found = list.find(name);
+    if (found == list.end()) {
+      return FailedPrecondition("{}: is not installed, and can not be kept", name);
+    }
+    argv.push_back(WholeSpecOf(front_, name, found->second.version));
+  }
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  if (!IsWell(front_, result)) {
+    return FailureOf(program_, "fetch packages as they are here", result);
+  }
+  RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".rpm", names.size()));
+  return LookInto(calls_, {rpm_, "--checksig", "--nosignature"},
+                  FilesBelow(calls_.host(), folder, ".rpm"));
+}
+
+// By rpm itself: the fronts hide packages of streams that are not chosen, and what these need is
+// here, as only they were taken off.
+Status RpmManager::PutBack(const std::string& folder) {
+  RETURN_IF_ERROR(calls_.CheckRoot());
+  std::vector<std::string> argv = {rpm_, "--upgrade", "--oldpackage", "--replacepkgs"};
+  std::ranges::move(FilesBelow(calls_.host(), folder, ".rpm"), std::back_inserter(argv));
+  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  return result.IsSuccess() ? OkStatus() : InstallFailure(calls_.host(), rpm_, {folder}, result);
+}
+
+}  // namespace kgpu::packages

@@ -1,0 +1,44 @@
+// One run of an exec plugin as a child process, beside everything else.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/kube/api/exec_credential.h"
+#include "src/kube/api/kubeconfig.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::kube {
+
+struct ExecRequest {
+  ExecSpec spec{};
+  std::string info{};                      // for KUBERNETES_EXEC_INFO
+  std::vector<std::string> environment{};  // "NAME=value": ours, which the plugin gets as well
+  std::chrono::milliseconds deadline{60'000};
+};
+
+// Destroying it kills the plugin. Loop thread only.
+class ExecRun {
+ public:
+  // What it prints on standard error goes to ours. Errors: NotFound (no such program, with the
+  // kubeconfig's hint), FailedPrecondition (it ended badly, wants a terminal, printed no
+  // credential), DeadlineExceeded. No error has a word of its output.
+  using Done = std::function<void(StatusOr<ExecCredential>)>;
+
+  // `done` is called once, never from here; it may destroy the run. `loop` outlives it.
+  static std::unique_ptr<ExecRun> Start(EventLoop& loop, ExecRequest request, Done done);
+  ~ExecRun();
+  ExecRun(const ExecRun&) = delete;
+  ExecRun& operator=(const ExecRun&) = delete;
+
+ private:
+  class Impl;
+  explicit ExecRun(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::kube

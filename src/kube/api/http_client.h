@@ -1,0 +1,52 @@
+// The client: requests over a transport, with credentials, a rate limit and repetitions.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "src/kube/api/authenticator.h"
+#include "src/kube/api/backoff.h"
+#include "src/kube/api/client.h"
+#include "src/kube/api/request_gate.h"
+#include "src/kube/api/transport.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
+#include "src/platform/http/message.h"
+
+namespace kgpu::kube {
+
+struct ClientOptions {
+  GateOptions gate{};
+  std::string user_agent = "kgpu";       // with version and system where sent
+  size_t max_answer = size_t{32} << 20;  // of one answer's body
+  size_t max_frame = size_t{8} << 20;    // of one event of a watch
+  int max_repeats = 10;                  // of one request
+  BackoffOptions reconnect{};            // before a reading request is sent again
+};
+
+// Lives on the loop's thread. The rules of repetition: 429 and 5xx only when the server says
+// Retry-After; a connection that broke only for requests that read; 401 once, with fresh
+// credentials. What goes past the deadline is not waited for. Everything else is the caller's.
+class HttpClient final : public Client {
+ public:
+  // All of them outlive the client.
+  HttpClient(EventLoop& loop, Transport& transport, Authenticator& authenticator, Random& random,
+             ClientOptions options = {});
+  ~HttpClient() override;
+
+  std::unique_ptr<Call> Send(ApiRequest request, Done done) override;
+  std::unique_ptr<Call> Stream(ApiRequest request, StreamHandlers handlers) override;
+
+ private:
+  class Flow;
+  class Handle;
+  class Shared;
+
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace kgpu::kube

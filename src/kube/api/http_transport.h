@@ -1,0 +1,55 @@
+// Exchanges over connections to one API server: few of them, used again, closed when idle.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/kube/api/dialer.h"
+#include "src/kube/api/endpoint.h"
+#include "src/kube/api/transport.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/tls/context.h"
+
+namespace kgpu::kube {
+
+// Whom we trust and who we are by certificate, as of now.
+struct Trust {
+  std::shared_ptr<const tls::Context> context{};
+  uint64_t generation = 0;  // another number: connections of before are not used again
+};
+// Asked before each exchange; reads what has changed. Errors: FailedPrecondition, InvalidArgument.
+using TrustSource = std::function<StatusOr<Trust>()>;
+
+struct HttpTransportOptions {
+  Endpoint endpoint{};
+  Proxy proxy{};
+  std::string server_name{};  // that the certificate must have; empty: the endpoint's host
+  // A watch takes one for itself; past it exchanges wait.
+  size_t max_connections = 16;
+  size_t max_idle = 2;
+  std::chrono::milliseconds idle_timeout{60'000};
+  DialOptions dial{};
+};
+
+class HttpTransport final : public Transport {
+ public:
+  // `loop` outlives the transport. `trust` is not asked for plain HTTP.
+  HttpTransport(EventLoop& loop, HttpTransportOptions options, TrustSource trust);
+  ~HttpTransport() override;
+
+  std::unique_ptr<Exchange> Start(const http::Request& request, ExchangeHandlers handlers) override;
+  size_t idle_connections() const;
+
+ private:
+  class Pool;
+  class Job;
+  class Handle;
+  std::shared_ptr<Pool> pool_;
+};
+
+}  // namespace kgpu::kube

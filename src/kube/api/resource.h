@@ -1,0 +1,29 @@
+// Kinds of objects and where the API server keeps them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/kube/api/query.h"
+
+namespace kgpu::kube {
+
+struct Resource {
+  std::string_view group;  // empty: the core group
+  std::string_view version;
+  std::string_view plural;
+
+  // "/api/v1/nodes", "/apis/apps/v1/namespaces/ns/daemonsets"; `space` is empty for kinds without
+  // namespaces, and for all namespaces at once.
+  std::string Collection(std::string_view space = "") const;
+  // "/api/v1/nodes/n1", "/api/v1/nodes/n1/status".
+  std::string Object(std::string_view space, std::string_view name,
+                     std::string_view subresource = "") const;
+};
+
+inline constexpr Resource kNodes{"", "v1", "nodes"};
+inline constexpr Resource kPods{"", "v1", "pods"};
+inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
+inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
+
+}  // namespace kgpu::kube

@@ -1,0 +1,126 @@
+#include "src/node/config/gke_config.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/node/config/foreign_reader.h"
+#include "src/node/config/health_switches.h"
+#include "src/node/config/selector_text.h"
+
+namespace kgpu::config {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKeys = {
+    "GPUPartitionSize", "GPUSharingConfig", "MaxTimeSharedClientsPerGPU", "HealthCriticalXid"};
+constexpr std::array<std::string_view, 2> kSharingKeys = {"GPUSharingStrategy",
+                                                          "MaxSharedClientsPerGPU"};
+
+constexpr uint64_t kMostXid = 999'999'999;
+
+class Converter {
+ public:
+  explicit Converter(ForeignNotes& notes) : notes_(notes) {}
+
+  NodeConfig Convert(const Node& root) {
+    config_ = DefaultNodeConfig();
+    root.ForEachFieldLoosely(
+        kKeys, [this](std::string_view name, const Node& field) { ReadField(name, field); },
+        notes_.ForUnknown());
+    // GKE's plugin lets the old key win.
+    const uint64_t clients = old_clients_ > 0 ? old_clients_ : clients_;
+    if (clients >= 2) {
+      config_.pools.front().share = {.by = ShareBy::kTime,
+                                     .replicas = static_cast<unsigned>(clients),
+                                     .multiple = MultipleSlots::kRefuse};
+    }
+    return config_;
+  }
+
+ private:
+  void ReadField(std::string_view name, const Node& field) {
+    if (name == "GPUPartitionSize") {
+      ReadPartition(field);
+    } else if (name == "GPUSharingConfig") {
+      field.ForEachFieldLoosely(
+          kSharingKeys,
+          [this](std::string_view key, const Node& item) {
+            if (key == "GPUSharingStrategy") {
+              ReadStrategy(item);
+            } else {
+              clients_ = ReadClients(item);
+            }
+          },
+          notes_.ForUnknown());
+    } else if (name == "MaxTimeSharedClientsPerGPU") {
+      old_clients_ = ReadClients(field);
+    } else {
+      ReadCriticalXids(field);
+    }
+  }
+
+  void ReadCriticalXids(const Node& field) {
+    std::vector<uint64_t> xids;
+    field.ForEachItem([&xids](const Node& item) {
+      if (const auto xid = item.Number(1, kMostXid)) {
+        xids.push_back(*xid);
+      }
+    });
+    SetCriticalXids(xids, config_.health);
+    notes_.Add(Fate::kTranslated, field,
+               "health.rules: of all XIDs only these and 48 count; a device is trusted again once "
+               "it is found well");
+  }
+
+  void ReadPartition(const Node& field) {
+    const auto text = field.String();
+    if (!text || text->empty()) {
+      return;
+    }
+    if (auto profile = field.Accept(ParseMigProfile(*text))) {
+      config_.mig = MigStrategy::kSingle;
+      config_.pools.front().devices.mig_profiles = {*profile};
+      notes_.Add(Fate::kTranslated, field,
+                 "MIG devices of this profile are handed out as {}; kgpu does not cut the GPUs: "
+                 "have that done before",
+                 kDefaultResource);
+    }
+  }
+
+  void ReadStrategy(const Node& field) {
+    const auto text = field.String();
+    if (text == "mps") {
+      field.Error("\"mps\" is not supported by this version: use time-sharing");
+    } else if (text && *text != "time-sharing" && !text->empty()) {
+      field.Error("{} must be time-sharing or mps", field.Shown());
+    } else if (text == "time-sharing") {
+      notes_.Add(Fate::kTranslated, field, "share.by: time, multiple: refuse");
+    }
+  }
+
+  uint64_t ReadClients(const Node& field) {
+    const uint64_t clients = field.Number(0, kMaxReplicas).value_or(0);
+    if (clients >= 2) {
+      notes_.Add(Fate::kTranslated, field, "share.replicas: {}", clients);
+    } else {
+      notes_.Add(Fate::kNoMeaning, field, "{} is no sharing", clients);
+    }
+    return clients;
+  }
+
+  ForeignNotes& notes_;
+  NodeConfig config_;
+  uint64_t clients_ = 0;
+  uint64_t old_clients_ = 0;
+};
+
+}  // namespace
+
+StatusOr<Converted> ConvertGkeConfig(std::string_view text, std::string_view file) {
+  return ConvertForeign(text, file, [](const Node& root, ForeignNotes& notes) {
+    return Converter(notes).Convert(root);
+  });
+}
+
+}  // namespace kgpu::config

@@ -1,0 +1,39 @@
+// How resources, names and sharing of NVIDIA's configuration become pools.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/node/config/foreign_reader.h"
+#include "src/node/config/node_config.h"
+
+namespace kgpu::config {
+
+// One entry of resources.gpus or resources.mig.
+struct NvidiaName {
+  std::string pattern;   // a selector's: of models, or of MIG profiles
+  std::string resource;  // whole
+};
+
+// One entry of sharing.timeSlicing.resources.
+struct NvidiaShare {
+  Node node;             // of the entry
+  std::string resource;  // whole
+  std::optional<std::string> rename{};
+  std::vector<Selector> devices{};  // any of them; none: all
+  unsigned replicas = 2;
+};
+
+struct NvidiaResources {
+  MigStrategy mig = MigStrategy::kNone;
+  std::vector<NvidiaName> gpus{};
+  std::vector<NvidiaName> mig_devices{};
+  std::vector<NvidiaShare> shares{};
+  bool is_renamed_by_default = false;
+  MultipleSlots multiple = MultipleSlots::kAllow;
+};
+
+std::vector<Pool> NvidiaPools(const NvidiaResources& resources, ForeignNotes& notes);
+
+}  // namespace kgpu::config

@@ -1,0 +1,104 @@
+#include "src/node/config/resource_name.h"
+
+#include <algorithm>
+
+#include "src/platform/base/ascii.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::config {
+namespace {
+
+// A DNS subdomain has 253 characters at most, "requests." in front of it included.
+constexpr size_t kMaxPrefix = 253 - std::string_view("requests.").size();
+constexpr size_t kMaxName = 63;
+
+bool IsLowerOrDigit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+bool IsDnsLabel(std::string_view label) {
+  return !label.empty() && label.size() <= kMaxName && IsLowerOrDigit(label.front()) &&
+         IsLowerOrDigit(label.back()) &&
+         std::ranges::all_of(label, [](char c) { return IsLowerOrDigit(c) || c == '-'; });
+}
+
+bool IsNameCharacter(char c) {
+  return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+}
+
+Status CheckName(std::string_view name, const std::string& shown) {
+  if (name.size() > kMaxName) {
+    return InvalidArgument("\"{}\" has {} characters behind the slash: {} are allowed", shown,
+                           name.size(), kMaxName);
+  }
+  if (name.empty() || !IsAlphanumeric(name.front()) || !IsAlphanumeric(name.back()) ||
+      !std::ranges::all_of(name, IsNameCharacter)) {
+    return InvalidArgument(
+        "\"{}\": behind the slash only letters, digits, \"-\", \"_\" and \".\" may stand, a letter "
+        "or digit first and last: nvidia.com/gpu-large",
+        shown);
+  }
+  return OkStatus();
+}
+
+// `shown` is what the error calls it.
+Status CheckWhole(std::string_view name, const std::string& shown) {
+  if (std::ranges::count(name, '/') != 1) {
+    return InvalidArgument("\"{}\" must be a domain, one slash and a name: nvidia.com/gpu", shown);
+  }
+  const size_t slash = name.find('/');
+  const std::string_view prefix = name.substr(0, slash);
+  if (prefix.ends_with("kubernetes.io")) {
+    return InvalidArgument("\"{}\": the domain kubernetes.io is Kubernetes' own: take another",
+                           shown);
+  }
+  if (prefix.starts_with("requests.")) {
+    return InvalidArgument("\"{}\": \"requests.\" in front has another meaning: leave it out",
+                           shown);
+  }
+  if (prefix.size() > kMaxPrefix) {
+    return InvalidArgument("\"{}\" has {} characters before the slash: {} are allowed", shown,
+                           prefix.size(), kMaxPrefix);
+  }
+  if (!std::ranges::all_of(Split(prefix, '.'), IsDnsLabel)) {
+    return InvalidArgument(
+        "\"{}\": before the slash a domain in lower case must stand: nvidia.com/gpu", shown);
+  }
+  return CheckName(name.substr(slash + 1), shown);
+}
+
+}  // namespace
+
+Status CheckResourceName(std::string_view name) {
+  return CheckWhole(name, Printable(name, 400));
+}
+
+Status CheckResourceTemplate(std::string_view name) {
+  const std::string shown = Printable(name, 400);
+  const std::string with_model = ResourceOfModel(name, "X");
+  if (with_model.find_first_of("{}") != std::string::npos) {
+    return InvalidArgument("\"{}\": the only word that may stand in braces is {}", shown,
+                           kModelPlaceholder);
+  }
+  return CheckWhole(with_model, shown);
+}
+
+std::string ResourceOfModel(std::string_view name, std::string_view model) {
+  std::string legal(model);
+  const auto is_illegal = [](char c) { return !IsNameCharacter(c); };
+  std::ranges::replace_if(legal, is_illegal, '-');
+  std::string result(name);
+  for (size_t at = result.find(kModelPlaceholder); at != std::string::npos;
+       at = result.find(kModelPlaceholder, at + legal.size())) {
+    result.replace(at, kModelPlaceholder.size(), legal);
+  }
+  return result;
+}
+
+std::string ResourceOfMigProfile(std::string_view profile) {
+  std::string name = fmt::format("nvidia.com/mig-{}", profile);
+  std::ranges::replace(name, '+', '.');
+  return name;
+}
+
+}  // namespace kgpu::config

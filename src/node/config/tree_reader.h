@@ -1,0 +1,153 @@
+// Reads a document's tree field by field and collects what is wrong with it, each with its place:
+// what the readers of this folder share.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/platform/base/status.h"
+#include "src/platform/doc/located.h"
+
+namespace kgpu::config {
+
+// Everything wrong with one file.
+class Problems {
+ public:
+  // More would bury the first.
+  static constexpr size_t kMost = 20;
+
+  explicit Problems(std::string_view file) : file_(file) {}
+
+  void Add(doc::Position position, std::string_view text);
+  bool empty() const { return found_.empty(); }
+  // "file:line:column: text" for each, by place; OK when there is none.
+  Status ToStatus() const;
+  // The texts alone, for a tree that has no places.
+  std::vector<std::string> Texts() const;
+
+ private:
+  struct Problem {
+    doc::Position position;
+    std::string text;
+  };
+  std::string file_;
+  std::vector<Problem> found_;
+  size_t left_out_ = 0;
+};
+
+// A word of a file and what it means.
+template <typename Enum>
+struct Word {
+  std::string_view name;
+  Enum value;
+};
+
+// One value of the tree, its place, and the path of fields that leads to it. Borrows all of them
+// but the path. A reader that finds something wrong reports it and returns nothing.
+class Node {
+ public:
+  Node(const doc::Located& document, Problems& problems)
+      : Node(document.root, document.place, "", problems) {}
+
+  const std::string& path() const { return path_; }
+  doc::Position position() const { return place_.value; }
+  doc::Position key_position() const { return place_.key; }
+
+  bool is_null() const { return value_.is_null(); }
+  bool is_string() const { return value_.is_string(); }
+  bool is_list() const { return value_.is_array(); }
+  bool is_map() const { return value_.is_object(); }
+  size_t size() const { return place_.children.size(); }
+  // The value on one line, cut after a while, for people.
+  std::string Shown() const;
+
+  template <typename... Args>
+  void Error(fmt::format_string<Args...> format, Args&&... args) const {
+    Report(place_.value, fmt::format(format, std::forward<Args>(args)...));
+  }
+  // The same at the key.
+  template <typename... Args>
+  void KeyError(fmt::format_string<Args...> format, Args&&... args) const {
+    Report(place_.key, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // Calls `read` for each field of a map. One that is not in `known`, or that has no value, is
+  // reported instead.
+  using ReadField = std::function<void(std::string_view name, const Node& field)>;
+  void ForEachField(std::span<const std::string_view> known, const ReadField& read) const;
+  // Calls `read` for each field, whatever its name and value.
+  void ForAnyField(const ReadField& read) const;
+  // As Go's decoders do: a name that differs in case only counts as the known one, one without a
+  // value is passed over, and an unknown one goes to `unknown` with the nearest known (or "").
+  using Unknown = std::function<void(std::string_view nearest, const Node& field)>;
+  void ForEachFieldLoosely(std::span<const std::string_view> known, const ReadField& read,
+                           const Unknown& unknown) const;
+  // Calls `read` for each item of a list, or for the value itself when it is none.
+  using ReadItem = std::function<void(const Node& item)>;
+  void ForOneOrMany(const ReadItem& read) const;
+  // Calls `read` for each item; anything but a list is reported.
+  void ForEachItem(const ReadItem& read) const;
+
+  std::optional<std::string> String() const;
+  std::optional<bool> Bool() const;
+  std::optional<uint64_t> Number(uint64_t low, uint64_t high) const;
+
+  template <typename Enum>
+  std::optional<Enum> OneOf(std::span<const Word<Enum>> words) const {
+    std::vector<std::string_view> names;
+    for (const Word<Enum>& word : words) {
+      names.push_back(word.name);
+    }
+    const std::optional<size_t> index = IndexOf(names);
+    return index ? std::optional(words[*index].value) : std::nullopt;
+  }
+
+  // The value of a result, or its error reported here.
+  template <typename T>
+  std::optional<T> Accept(StatusOr<T> result) const {
+    if (!result.ok()) {
+      Report(place_.value, Message(result.status()));
+      return std::nullopt;
+    }
+    return *std::move(result);
+  }
+
+ private:
+  Node(const boost::json::value& value, const doc::Place& place, std::string path,
+       Problems& problems)
+      : value_(value), place_(place), path_(std::move(path)), problems_(problems) {}
+
+  void Report(doc::Position position, std::string_view text) const;
+  void ReportUnknown(std::span<const std::string_view> known, std::string_view name) const;
+  // Which of `names` the value is.
+  std::optional<size_t> IndexOf(const std::vector<std::string_view>& names) const;
+  Node Child(const boost::json::value& value, size_t index, std::string path) const;
+
+  const boost::json::value& value_;
+  const doc::Place& place_;
+  std::string path_;
+  Problems& problems_;
+};
+
+// The word for a value.
+template <typename Enum>
+constexpr std::string_view NameOf(std::span<const Word<Enum>> words,
+                                  std::type_identity_t<Enum> value) {
+  for (const Word<Enum>& word : words) {
+    if (word.value == value) {
+      return word.name;
+    }
+  }
+  return "";
+}
+
+}  // namespace kgpu::config

@@ -1,0 +1,71 @@
+// The words of the configuration for the values of its enumerations: one table each, for readers
+// and printers alike.
+#pragma once
+
+#include <array>
+
+#include "src/node/config/node_config.h"
+#include "src/node/config/tree_reader.h"
+
+namespace kgpu::config {
+
+inline constexpr std::array kMigStrategyWords = {
+    Word<MigStrategy>{"none", MigStrategy::kNone},
+    Word<MigStrategy>{"single", MigStrategy::kSingle},
+    Word<MigStrategy>{"mixed", MigStrategy::kMixed},
+};
+
+inline constexpr std::array kMultipleWords = {
+    Word<MultipleSlots>{"allow", MultipleSlots::kAllow},
+    Word<MultipleSlots>{"refuse", MultipleSlots::kRefuse},
+};
+
+inline constexpr std::array kStrategyWords = {
+    Word<DeviceListStrategy>{"auto", DeviceListStrategy::kAuto},
+    Word<DeviceListStrategy>{"cdi-cri", DeviceListStrategy::kCdiCri},
+    Word<DeviceListStrategy>{"cdi-annotations", DeviceListStrategy::kCdiAnnotations},
+    Word<DeviceListStrategy>{"envvar", DeviceListStrategy::kEnvvar},
+    Word<DeviceListStrategy>{"volume-mounts", DeviceListStrategy::kVolumeMounts},
+    Word<DeviceListStrategy>{"device-specs", DeviceListStrategy::kDeviceSpecs},
+    Word<DeviceListStrategy>{"mounts", DeviceListStrategy::kMounts},
+};
+
+inline constexpr std::array kDeviceIdWords = {
+    Word<DeviceIdStrategy>{"uuid", DeviceIdStrategy::kUuid},
+    Word<DeviceIdStrategy>{"index", DeviceIdStrategy::kIndex},
+};
+
+inline constexpr std::array kSharedPolicyWords = {
+    Word<SharedPolicy>{"distributed", SharedPolicy::kDistributed},
+    Word<SharedPolicy>{"packed", SharedPolicy::kPacked},
+};
+
+inline constexpr std::array kRegistrationWords = {
+    Word<Registration>{"kubelet-socket", Registration::kKubeletSocket},
+    Word<Registration>{"plugin-watcher", Registration::kPluginWatcher},
+};
+
+inline constexpr std::array kLabelOutputWords = {
+    Word<LabelOutput>{"node", LabelOutput::kNode},
+    Word<LabelOutput>{"nodeFeature", LabelOutput::kNodeFeature},
+    Word<LabelOutput>{"file", LabelOutput::kFile},
+};
+
+inline constexpr std::array kNameSetWords = {
+    Word<NameSet>{"kgpu", NameSet::kKgpu},
+    Word<NameSet>{"dcgm", NameSet::kDcgm},
+    Word<NameSet>{"gke", NameSet::kGke},
+};
+
+inline constexpr std::array kDcgmLabelWords = {
+    Word<DcgmLabel>{"hostname", DcgmLabel::kHostname},
+    Word<DcgmLabel>{"pod_uid", DcgmLabel::kPodUid},
+};
+
+inline constexpr std::array kTokenByWords = {
+    Word<TokenBy>{"nobody", TokenBy::kNobody},
+    Word<TokenBy>{"cluster", TokenBy::kCluster},
+    Word<TokenBy>{"file", TokenBy::kFile},
+};
+
+}  // namespace kgpu::config

@@ -1,0 +1,24 @@
+// Why the driver does not answer, as the snapshot says it. Pure but for reading the host's facts.
+#pragma once
+
+#include <string>
+
+#include "src/gpu/device/snapshot.h"
+#include "src/gpu/probe/client.h"
+#include "src/host/inspect/driver_facts.h"
+#include "src/node/inventory/assemble.h"
+
+namespace kgpu::inventory {
+
+// The driver section of a snapshot while the probe gives no answers.
+device::Driver ExplainDown(const probe::Down& down, const host::DriverFacts& facts,
+                           const HostView& view);
+
+// The health of every GPU that was there before while `driver` is not ready.
+device::Health HealthWithout(const device::Driver& driver);
+
+// The driver section of a snapshot from the driver's own answers.
+device::Driver ReadyDriver(const probe::DriverReport& report, const std::string& library_path,
+                           const sys::Root& host);
+
+}  // namespace kgpu::inventory

@@ -1,0 +1,494 @@
+#include "src/node/inventory/inventory.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "src/gpu/nvml/error_map.h"
+#include "src/gpu/probe/client.h"
+#include "src/host/inspect/driver_facts.h"
+#include "src/host/inspect/driver_files.h"
+#include "src/node/inventory/assemble.h"
+#include "src/node/inventory/driver_status.h"
+#include "src/node/inventory/health_keeper.h"
+#include "src/node/inventory/reader.h"
+#include "src/node/inventory/sampler.h"
+#include "src/node/inventory/triggers.h"
+#include "src/platform/base/log.h"
+
+namespace kgpu::inventory {
+namespace {
+
+using device::Driver;
+using device::Gpu;
+using device::Snapshot;
+using device::SnapshotPtr;
+using std::chrono::milliseconds;
+
+// Before looking again because waiting for events went wrong: the driver may be going away.
+constexpr milliseconds kLookAfterTrouble{20};
+// How long trouble that may pass is kept to ourselves: the next probe usually answers, or says what
+// the matter is.
+constexpr milliseconds kPatience{2000};
+
+bool IsPassing(const probe::Down& down) {
+  return down.was_up &&
+         (down.cause == probe::DownCause::kCrashed ||
+          (down.cause == probe::DownCause::kInitFailed && !nvml::IsDriverGone(down.result)));
+}
+
+probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
+  probe::ClientOptions client;
+  client.program = options.probe_path;
+  client.environment = options.probe_environment;
+  client.call_deadline = options.call_deadline;
+  client.start_deadline = options.start_deadline;
+  client.kill_grace = options.kill_grace;
+  client.first_backoff = options.first_backoff;
+  client.last_backoff = options.last_backoff;
+  return client;
+}
+
+// One look needs neither the kernel's news nor measurements.
+health::Settings HealthOf(const InventoryOptions& options) {
+  health::Settings settings = options.health;
+  if (!options.is_live) {
+    settings.kernel_log = false;
+    settings.every = milliseconds(0);
+  }
+  return settings;
+}
+
+}  // namespace
+
+class Inventory::Impl {
+ public:
+  Impl(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options)
+      : loop_(loop),
+        root_(root),
+        options_(std::move(options)),
+        health_(loop, root.host, HealthOf(options_),
+                {.show = [this] { ShowVerdicts(); },
+                 .look = [this] { LookIn(milliseconds(0)); },
+                 .look_closely = [this] { LookIn(kLookAfterTrouble); },
+                 .measure = [this] { sampler_.Hurry(); }}),
+        current_(std::make_shared<const Snapshot>()),
+        client_(loop, ClientOptionsOf(options_), [this] { return FindLibrary(); },
+                {.on_up = [this] { OnUp(); },
+                 .on_down = [this](const probe::Down& down) { OnDown(down); },
+                 .on_event = [this](const probe::Event& event) { OnEvent(event); },
+                 .on_abandoned = [this] { OnAbandoned(); }}),
+        sampler_(loop, client_) {
+    sampler_.SetListener([this](const device::SampleSetPtr& samples) { OnSamples(samples); });
+    SetSampling(milliseconds(0));
+  }
+
+  ~Impl() {
+    for (const TimerId timer : {view_timer_, look_timer_, patience_timer_}) {
+      loop_.CancelTimer(timer);
+    }
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void Start(Listener listener);
+  void Refresh();
+  void SetHealth(health::Settings settings) {
+    health_.SetSettings(std::move(settings));
+    SetSampling(sampling_);
+  }
+  void SetSampling(milliseconds every);
+  void OnSample(SampleListener listener) { sample_listener_ = std::move(listener); }
+  SnapshotPtr current() const { return current_; }
+  device::SampleSetPtr samples() const { return sampler_.newest(); }
+  HealthKeeper& health() { return health_; }
+
+ private:
+  StatusOr<std::string> FindLibrary() const;
+  void OnUp();
+  void OnDown(const probe::Down& down);
+  void OnEvent(const probe::Event& event);
+  void OnAbandoned();
+  void OnPoll();
+  void LookIn(milliseconds delay);
+  void Look();
+  void OnRead(const ReadOutcome& outcome);
+  void WatchNewGpus();
+  bool HasNewGpu() const;
+  void Take(const Reading& reading);
+  void OnSamples(const device::SampleSetPtr& samples);
+  void ShowVerdicts();
+  void ShowReady();
+  void ShowDown();
+  void Publish(Snapshot next);
+
+  EventLoop& loop_;
+  const host::DriverRoot& root_;
+  InventoryOptions options_;
+  Listener listener_;
+  HealthKeeper health_;
+  SampleListener sample_listener_;
+  milliseconds sampling_{0};  // as asked for by others than health
+  SnapshotPtr current_;
+  std::unique_ptr<Triggers> triggers_;
+
+  Driver driver_;  // as the snapshot shows it
+  HostView view_;  // of the last look
+  // For the first look of a probe; read while the very first one starts: drivers wake up slowly.
+  std::optional<HostView> first_view_;
+  std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
+  std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
+
+  std::set<std::string> seen_at_start_;  // fingerprints of the GPUs when this probe started
+  std::set<device::GpuUuid> watched_;    // registered for events with this probe
+  std::vector<unsigned> unwatched_;      // NVML indices to register
+  bool is_first_look_ = true;            // of this probe
+  bool is_reading_ = false;
+  bool is_read_wanted_ = false;  // something happened during the reading
+  bool is_trouble_hidden_ = false;
+
+  TimerId view_timer_ = TimerId::kNone;
+  TimerId look_timer_ = TimerId::kNone;
+  SteadyTime look_due_{};
+  TimerId patience_timer_ = TimerId::kNone;
+  probe::Client client_;  // its listener uses the members above
+  Sampler sampler_;
+};
+
+StatusOr<std::string> Inventory::Impl::FindLibrary() const {
+  if (!options_.nvml_library.empty()) {
+    return options_.nvml_library;
+  }
+  auto path = host::FindNvmlLibrary(root_.driver);
+  if (!path.ok()) {
+    return path.status();
+  }
+  return root_.driver.At(*path);
+}
+
+void Inventory::Impl::Start(Listener listener) {
+  listener_ = std::move(listener);
+  // Before the probe's own deadline of the same length: a cold driver is starting, not hung.
+  patience_timer_ = loop_.After(options_.start_deadline, [this] {
+    patience_timer_ = TimerId::kNone;
+    if (current_->version == 0) {
+      driver_.reason = "The driver is being asked for the first time; a cold one takes seconds.";
+      view_ = ReadHostView(root_.host);
+      Snapshot next;
+      next.driver = driver_;
+      next.unmanaged = Unmanaged(view_, {}, driver_.reason, root_.host);
+      next.companions = view_.companions;
+      Publish(std::move(next));
+    }
+  });
+  client_.Start();  // before the rest: the probe works while we go on
+  health_.Start(options_.known_faults, options_.kernel_log_position);
+  if (options_.is_live) {
+    triggers_ = std::make_unique<Triggers>(
+        loop_, root_.host,
+        TriggerOptions{.quick_poll = options_.quick_poll, .slow_poll = options_.slow_poll},
+        [this] { Refresh(); }, [this] { OnPoll(); });
+    // After the watches, so that what changes from now on is heard of; and after the owner has done
+    // what it has to do first.
+    view_timer_ = loop_.After(milliseconds(0), [this] {
+      view_timer_ = TimerId::kNone;
+      if (!first_view_ && current_->version == 0) {
+        first_view_ = ReadHostView(root_.host);
+      }
+    });
+  }
+}
+
+void Inventory::Impl::Refresh() {
+  if (client_.is_up()) {
+    LookIn(milliseconds(0));
+  } else {
+    client_.RetryNow();
+  }
+}
+
+void Inventory::Impl::OnPoll() {
+  if (client_.is_up()) {
+    LookIn(milliseconds(0));
+  } else if (down_) {
+    ShowDown();  // PCI may have changed while the driver is away
+  }
+}
+
+// A new probe: everything is read, after registering for events, so that none is missed.
+void Inventory::Impl::OnUp() {
+  watched_.clear();
+  unwatched_.clear();
+  is_reading_ = false;
+  is_first_look_ = true;
+  sampler_.Stop();
+  if (options_.is_live) {
+    if (!first_view_) {
+      first_view_ = ReadHostView(root_.host);
+    }
+    seen_at_start_ = Fingerprints(*first_view_, root_.host);
+  }
+  Look();
+}
+
+void Inventory::Impl::OnDown(const probe::Down& down) {
+  first_view_.reset();
+  is_reading_ = false;
+  is_read_wanted_ = false;
+  sampler_.Stop();
+  if (!down_ || down_->text != down.text) {
+    KGPU_LOG(kWarning, "driver does not answer", {"reason", down.text});
+  }
+  const bool is_first_trouble = IsPassing(down) && !is_trouble_hidden_;
+  down_ = down;
+  if (!is_first_trouble) {
+    return ShowDown();
+  }
+  is_trouble_hidden_ = true;
+  loop_.CancelTimer(patience_timer_);
+  patience_timer_ = loop_.After(kPatience, [this] {
+    patience_timer_ = TimerId::kNone;
+    if (down_) {
+      ShowDown();
+    }
+  });
+}
+
+void Inventory::Impl::OnAbandoned() {
+  KGPU_LOG(kError, "kgpu-probe outlives SIGKILL", {"pid", client_.probe_pid()},
+           {"effect", "it is stuck in the kernel; no other is started until it is gone"});
+}
+
+void Inventory::Impl::OnEvent(const probe::Event& event) {
+  if (event.result != nvml::kSuccess) {
+    return LookIn(kLookAfterTrouble);
+  }
+  if (health_.OnEvent(event)) {
+    return;
+  }
+  if (event.type == nvml::kEventMigConfig && triggers_) {
+    return triggers_->LookRepeatedly();
+  }
+  LookIn(milliseconds(0));
+}
+
+void Inventory::Impl::OnSamples(const device::SampleSetPtr& samples) {
+  health_.OnSamples(*samples);
+  if (sample_listener_) {
+    sample_listener_(samples);
+  }
+}
+
+// Of all who want samples the one who wants them most often decides.
+void Inventory::Impl::SetSampling(milliseconds every) {
+  sampling_ = every;
+  const milliseconds own = health_.settings().every;
+  const bool is_either_off = every == milliseconds(0) || own == milliseconds(0);
+  const milliseconds least = is_either_off ? std::max(every, own) : std::min(every, own);
+  if (least == milliseconds(0)) {
+    health_.StopMeasuring();
+  }
+  sampler_.SetEvery(least);
+}
+
+void Inventory::Impl::LookIn(milliseconds delay) {
+  const SteadyTime due = loop_.clock().Now() + delay;
+  if (look_timer_ != TimerId::kNone && look_due_ <= due) {
+    return;
+  }
+  loop_.CancelTimer(look_timer_);
+  look_due_ = due;
+  look_timer_ = loop_.After(delay, [this] {
+    look_timer_ = TimerId::kNone;
+    Look();
+  });
+}
+
+void Inventory::Impl::Look() {
+  if (!client_.is_up()) {
+    return;
+  }
+  if (is_reading_) {
+    is_read_wanted_ = true;
+    return;
+  }
+  is_reading_ = true;
+  is_read_wanted_ = false;
+  if (triggers_) {
+    triggers_->OnFullLook();
+  }
+  const auto events = std::exchange(is_first_look_, false) ? Events::kRegister : Events::kLeave;
+  ReadAll(client_, loop_.clock(), events, [this](const ReadOutcome& outcome) { OnRead(outcome); });
+}
+
+void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
+  is_reading_ = false;
+  if (outcome.driver_result != nvml::kSuccess) {
+    // nvmlInit of a new probe will tell more.
+    return client_.GiveUp({.cause = probe::DownCause::kInitFailed,
+                           .result = outcome.driver_result,
+                           .text = std::string(nvml::Explain(outcome.driver_result))});
+  }
+  down_.reset();
+  is_trouble_hidden_ = false;
+  Take(outcome.reading);
+  driver_ = ReadyDriver(outcome.reading.driver, client_.library(), root_.host);
+  if (HasNewGpu()) {
+    return client_.Restart();  // shown when the next probe has read it
+  }
+  ShowReady();
+  sampler_.SetGpus(known_);
+  WatchNewGpus();
+  health_.ArmCheck();
+  if (is_read_wanted_) {
+    LookIn(milliseconds(0));
+  }
+}
+
+void Inventory::Impl::Take(const Reading& reading) {
+  if (first_view_) {
+    view_ = *std::move(first_view_);
+    first_view_.reset();
+  } else {
+    view_ = ReadHostView(root_.host);
+  }
+  Listed listed = ListGpus(reading, view_, root_.host);
+  const std::vector<Gpu> before = std::move(known_);
+  known_ = MergeKnown(before, listed, view_);
+  health_.SetGpus(known_);
+  for (const Gpu& gpu : known_) {
+    if (const auto fault = listed.faults.find(gpu.uuid); fault != listed.faults.end()) {
+      health_.NoteBadRead(gpu.uuid, fault->second);
+      watched_.erase(gpu.uuid);  // its handle may be another one when it comes back
+    } else {
+      health_.NoteGoodRead(gpu.uuid, reading.begun);
+      if (watched_.insert(gpu.uuid).second && !reading.has_registered_events) {
+        unwatched_.push_back(gpu.index);
+      }
+    }
+  }
+  for (const Gpu& gpu : before) {
+    if (std::ranges::find(known_, gpu.uuid, &Gpu::uuid) == known_.end()) {
+      watched_.erase(gpu.uuid);
+    }
+  }
+}
+
+// PCI has a GPU for the driver that was not there when the probe started, and the driver does not
+// list it: libraries may count GPUs at nvmlInit only.
+bool Inventory::Impl::HasNewGpu() const {
+  if (!options_.is_live) {
+    return false;  // this probe has just started
+  }
+  HostView unlisted = view_;
+  std::erase_if(unlisted.pci, [&](const host::PciDevice& pci) {
+    return pci.kernel_driver != "nvidia" ||
+           std::ranges::find(known_, pci.id, &Gpu::pci) != known_.end();
+  });
+  return !std::ranges::includes(seen_at_start_, Fingerprints(unlisted, root_.host));
+}
+
+// Registers for the events of GPUs that came, or came back, after this probe's first look.
+void Inventory::Impl::WatchNewGpus() {
+  for (const unsigned index : std::exchange(unwatched_, {})) {
+    client_.WatchEvents(index, [](const auto&) {});
+    client_.StartEvents();
+  }
+}
+
+void Inventory::Impl::ShowVerdicts() {
+  // Otherwise the next read shows them, with the GPUs they are of.
+  if (driver_.state == device::DriverState::kReady && !down_) {
+    ShowReady();
+  }
+}
+
+void Inventory::Impl::ShowReady() {
+  Snapshot next;
+  next.driver = driver_;
+  next.gpus = known_;
+  for (Gpu& gpu : next.gpus) {
+    health_.Apply(gpu);
+  }
+  next.unmanaged = Unmanaged(view_, known_, "", root_.host);
+  next.companions = view_.companions;
+  Publish(std::move(next));
+}
+
+void Inventory::Impl::ShowDown() {
+  if (!down_) {
+    return;
+  }
+  sampler_.Clear();
+  view_ = ReadHostView(root_.host);
+  driver_ = ExplainDown(*down_, host::ReadDriverFacts(root_), view_);
+  if (view_.is_pci_readable) {
+    std::erase_if(known_, [&](const Gpu& gpu) { return !view_.Shows(gpu.pci); });
+  }
+  health_.OnDown(*down_, driver_.reason);
+  Snapshot next;
+  next.driver = driver_;
+  next.gpus = known_;
+  for (Gpu& gpu : next.gpus) {
+    gpu.health = HealthWithout(driver_);
+    for (device::MigDevice& mig : gpu.mig_devices) {
+      mig.health = gpu.health;
+    }
+  }
+  next.unmanaged = Unmanaged(view_, known_, driver_.reason, root_.host);
+  next.companions = view_.companions;
+  Publish(std::move(next));
+}
+
+void Inventory::Impl::Publish(Snapshot next) {
+  if (current_->version != 0 && current_->SameAs(next)) {
+    return;
+  }
+  next.version = current_->version + 1;
+  current_ = std::make_shared<const Snapshot>(std::move(next));
+  KGPU_LOG(kInfo, "inventory changed", {"version", current_->version},
+           {"driver", device::ToString(current_->driver.state)}, {"gpus", current_->gpus.size()},
+           {"unmanaged", current_->unmanaged.size()});
+  listener_(current_);
+}
+
+Inventory::Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options)
+    : impl_(std::make_unique<Impl>(loop, root, std::move(options))) {
+}
+Inventory::~Inventory() = default;
+
+void Inventory::Start(Listener listener) {
+  impl_->Start(std::move(listener));
+}
+SnapshotPtr Inventory::current() const {
+  return impl_->current();
+}
+void Inventory::Refresh() {
+  impl_->Refresh();
+}
+
+void Inventory::SetHealth(health::Settings settings) {
+  impl_->SetHealth(std::move(settings));
+}
+void Inventory::OnHappening(health::HappeningListener listener) {
+  impl_->health().SetListener(std::move(listener));
+}
+health::Overview Inventory::health() const {
+  return impl_->health().overview();
+}
+Status Inventory::ClearHealth(const device::GpuUuid& gpu) {
+  return impl_->health().Clear(gpu);
+}
+
+void Inventory::SetSampling(milliseconds every) {
+  impl_->SetSampling(every);
+}
+void Inventory::OnSample(SampleListener listener) {
+  impl_->OnSample(std::move(listener));
+}
+device::SampleSetPtr Inventory::samples() const {
+  return impl_->samples();
+}
+
+}  // namespace kgpu::inventory

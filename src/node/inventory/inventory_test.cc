@@ -1,0 +1,283 @@
+#include "src/node/inventory/inventory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/gpu/probe/testdata/test_probe.h"
+#include "src/node/inventory/test_host.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::inventory {
+namespace {
+
+using device::DriverState;
+using device::Snapshot;
+using device::SnapshotPtr;
+using probe::RunUntil;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+// An inventory over the real probe, a fake driver library and a folder as the host.
+class InventoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    loop_ = *EpollLoop::Create();
+    host_.AddGpu(0);
+    host_.AddGpu(1);
+    options_.probe_path = probe::kProbeProgram;
+    options_.nvml_library = probe::kFakeNvml;
+    options_.probe_environment = control_.environment();
+    options_.first_backoff = milliseconds(5);
+    options_.last_backoff = milliseconds(10);
+    options_.kill_grace = milliseconds(50);
+    options_.health.hold_down = milliseconds(30);
+    options_.slow_poll = std::chrono::minutes(10);
+  }
+
+  void Start() {
+    root_.emplace(host_.Open());
+    inventory_ = std::make_unique<Inventory>(*loop_, *root_, options_);
+    inventory_->Start([this](const SnapshotPtr& snapshot) { published_.push_back(snapshot); });
+  }
+  const Snapshot& now() const { return *inventory_->current(); }
+  [[nodiscard]] bool WaitFor(const std::function<bool(const Snapshot&)>& is_wanted) {
+    return RunUntil(*loop_, [&] { return is_wanted(now()); });
+  }
+  [[nodiscard]] bool WaitForReady(size_t gpus = 2) {
+    return WaitFor([&](const Snapshot& s) {
+      return s.driver.state == DriverState::kReady && s.gpus.size() == gpus;
+    });
+  }
+  [[nodiscard]] bool WaitForHealth(unsigned gpu, const std::string& reason) {
+    return WaitFor([&](const Snapshot& s) {
+      return gpu < s.gpus.size() && s.gpus[gpu].health.reason == reason;
+    });
+  }
+
+  TestHost host_;
+  probe::FakeNvmlControl control_;
+  InventoryOptions options_;
+  std::unique_ptr<EpollLoop> loop_;
+  std::optional<host::DriverRoot> root_;
+  std::vector<SnapshotPtr> published_;
+  std::unique_ptr<Inventory> inventory_;
+};
+
+TEST_F(InventoryTest, PublishesTheFirstSnapshotOnceItIsComplete) {
+  Start();
+  EXPECT_EQ(now().version, 0U);
+  EXPECT_EQ(now().driver.state, DriverState::kStarting);
+  ASSERT_TRUE(WaitForReady());
+  ASSERT_EQ(published_.size(), 1U);
+  EXPECT_EQ(published_[0]->version, 1U);
+  EXPECT_EQ(now().driver.version, "535.104.05");
+  EXPECT_EQ(now().driver.library_path, probe::kFakeNvml);
+  EXPECT_EQ(now().gpus[1].pci.str(), "0000:02:00.0");
+  EXPECT_TRUE(now().gpus[0].health.is_healthy);
+  EXPECT_TRUE(now().unmanaged.empty());
+}
+
+TEST_F(InventoryTest, PublishesNothingWhenNothingChanged) {
+  options_.slow_poll = milliseconds(5);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  const auto is_news = [&] { return published_.size() > 1; };
+  EXPECT_FALSE(RunUntil(*loop_, is_news, milliseconds(50)));
+}
+
+TEST_F(InventoryTest, AnXidMakesItsGpuUnhealthyAndAGoodLookAfterTheHoldDownHealsIt) {
+  options_.health.hold_down = milliseconds(60);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("xid 1 48 1\n");
+  ASSERT_TRUE(WaitForHealth(1, "Xid48"));
+  EXPECT_TRUE(now().gpus[0].health.is_healthy);
+  EXPECT_THAT(now().gpus[1].health.message, HasSubstr("double-bit"));
+  ASSERT_TRUE(WaitForHealth(1, ""));
+}
+
+TEST_F(InventoryTest, AnXidOfAProgramChangesNothing) {
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("xid 1 13 1\nxid 0 79 2\n");
+  ASSERT_TRUE(WaitForHealth(0, "Xid79"));
+  EXPECT_TRUE(now().gpus[1].health.is_healthy);
+}
+
+TEST_F(InventoryTest, ALostGpuIsUnhealthyUntilItAnswersAgain) {
+  options_.slow_poll = milliseconds(5);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  const std::string name = now().gpus[0].name;
+  control_.Set("lost 0\n");
+  ASSERT_TRUE(WaitForHealth(0, "GpuLost"));
+  EXPECT_TRUE(now().gpus[1].health.is_healthy);
+  EXPECT_EQ(now().gpus[0].name, name);
+  control_.Set("");
+  EXPECT_TRUE(WaitForHealth(0, ""));
+}
+
+TEST_F(InventoryTest, XidAndLossTogetherKeepTheXidAsReasonUntilHealed) {
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("xid 1 79 1\nlost 1\n");
+  ASSERT_TRUE(WaitForHealth(1, "Xid79"));
+  const auto is_over = [&] { return now().gpus[1].health.reason != "Xid79"; };
+  EXPECT_FALSE(RunUntil(*loop_, is_over, milliseconds(100)));
+  control_.Set("");
+  EXPECT_TRUE(WaitForHealth(1, ""));
+}
+
+TEST_F(InventoryTest, AGpuThatTheDriverCanNotEvenNameIsUnmanaged) {
+  control_.Set("unlisted 1\n");
+  Start();
+  ASSERT_TRUE(WaitForReady(1));
+  ASSERT_EQ(now().unmanaged.size(), 1U);
+  EXPECT_EQ(now().unmanaged[0].pci.str(), "0000:02:00.0");
+}
+
+TEST_F(InventoryTest, OneSnapshotDoesNotWaitForAGpuThatIsNotListed) {
+  control_.Set("unlisted 1\n");
+  options_.is_live = false;
+  Start();
+  ASSERT_TRUE(WaitForReady(1));
+  ASSERT_EQ(now().unmanaged.size(), 1U);
+  EXPECT_EQ(now().unmanaged[0].pci.str(), "0000:02:00.0");
+}
+
+TEST_F(InventoryTest, AHungCallMakesTheDevicesUnhealthyAndIsTriedAgain) {
+  options_.call_deadline = milliseconds(50);
+  options_.slow_poll = milliseconds(20);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("hang nvmlDeviceGetMemoryInfo\n");
+  ASSERT_TRUE(
+      WaitFor([](const Snapshot& s) { return s.driver.state == DriverState::kUnresponsive; }));
+  ASSERT_EQ(now().gpus.size(), 2U);
+  EXPECT_EQ(now().gpus[0].health.reason, "DriverUnresponsive");
+  EXPECT_THAT(now().driver.reason, HasSubstr("hangs"));
+  control_.Set("");
+  ASSERT_TRUE(WaitForReady());
+  EXPECT_EQ(now().gpus[0].health.reason, "DriverUnresponsive");  // it is trusted no sooner
+  EXPECT_TRUE(WaitForHealth(0, ""));
+  EXPECT_TRUE(WaitForHealth(1, ""));
+}
+
+TEST_F(InventoryTest, ASingleCrashOfTheProbeIsNotShown) {
+  const TempDir dir;
+  control_.Set("crash_with " + dir.At("armed") + "\n");
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  dir.WriteFile("armed", "");
+  inventory_->Refresh();
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return !std::filesystem::exists(dir.At("armed")); }));
+  control_.Set("gpus 1\n");  // shows that the next probe has answered
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return published_.size() > 1; }));
+  EXPECT_EQ(now().driver.state, DriverState::kReady);
+  EXPECT_EQ(now().gpus[1].health.reason, "GpuLost");
+}
+
+TEST_F(InventoryTest, ADriverThatKeepsCrashingIsShown) {
+  control_.Set("crash nvmlDeviceGetName\n");
+  Start();
+  ASSERT_TRUE(WaitFor([](const Snapshot& s) { return s.driver.state == DriverState::kFailed; }));
+  EXPECT_THAT(now().driver.reason, HasSubstr("signal 9"));
+  EXPECT_EQ(now().unmanaged.size(), 2U);
+}
+
+TEST_F(InventoryTest, AnUnloadedDriverKeepsItsGpusAsUnhealthyAndComesBack) {
+  options_.slow_poll = milliseconds(5);
+  host_.dir().WriteFile("dev/nvidiactl", "");
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  host_.dir().WriteFile("proc/modules", "");
+  control_.Set("count 9\ninit 9\n");
+  ASSERT_TRUE(WaitForHealth(0, "DriverNotReady"));
+  EXPECT_EQ(now().gpus.size(), 2U);
+  EXPECT_NE(now().driver.state, DriverState::kReady);
+  host_.dir().WriteFile("proc/modules", "nvidia 1 0 - Live 0x0\n");
+  control_.Set("");
+  ASSERT_TRUE(WaitForReady());
+  EXPECT_TRUE(now().gpus[0].health.is_healthy);
+}
+
+TEST_F(InventoryTest, AHostWithoutLibraryShowsItsGpusWithTheReason) {
+  options_.nvml_library.clear();
+  Start();
+  ASSERT_TRUE(WaitFor([](const Snapshot& s) { return s.version > 0; }));
+  EXPECT_EQ(device::ToString(now().driver.state), "NoLibrary");
+  ASSERT_EQ(now().unmanaged.size(), 2U);
+  EXPECT_THAT(now().unmanaged[0].reason, HasSubstr("libnvidia-ml.so.1"));
+}
+
+TEST_F(InventoryTest, AProbeThatCanNotRunSaysThatGlibcIsMissing) {
+  TempDir dir;
+  dir.WriteFile("kgpu-probe", "#!/nonexistent/ld.so\n");
+  std::filesystem::permissions(dir.At("kgpu-probe"), std::filesystem::perms::owner_all);
+  options_.probe_path = dir.At("kgpu-probe");
+  Start();
+  ASSERT_TRUE(WaitFor([](const Snapshot& s) { return s.version > 0; }));
+  EXPECT_THAT(now().driver.reason, HasSubstr("glibc"));
+  EXPECT_EQ(now().unmanaged.size(), 2U);
+}
+
+TEST_F(InventoryTest, AGpuThatIsAddedAppearsWithItsNode) {
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  host_.AddGpu(2);
+  control_.Set("gpus 3\n");
+  host_.AddNode(2);
+  const SteadyTime begun = loop_->clock().Now();
+  ASSERT_TRUE(WaitForReady(3));
+  EXPECT_LT(loop_->clock().Now() - begun, std::chrono::seconds(5));
+}
+
+TEST_F(InventoryTest, AGpuThatIsRemovedDisappears) {
+  host_.AddNode(1);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  host_.RemoveGpu(1);
+  control_.Set("gpus 1\n");
+  host_.RemoveNode(1);
+  ASSERT_TRUE(WaitForReady(1));
+  EXPECT_TRUE(now().unmanaged.empty());
+}
+
+TEST_F(InventoryTest, MigDevicesAppearWhenToldToLookAgain) {
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  EXPECT_TRUE(now().gpus[0].mig_devices.empty());
+  control_.Set("mig 0\n");
+  inventory_->Refresh();
+  ASSERT_TRUE(WaitFor([](const Snapshot& s) { return s.gpus[0].mig_devices.size() == 2; }));
+  EXPECT_EQ(now().gpus[0].mig_devices[0].profile, "1g.10gb");
+}
+
+TEST_F(InventoryTest, MigDevicesAppearWithoutAnEvent) {
+  options_.quick_poll = milliseconds(5);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("mig 0\n");
+  host_.dir().MakeDir("proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0");
+  EXPECT_TRUE(WaitFor([](const Snapshot& s) { return s.gpus[0].mig_devices.size() == 2; }));
+}
+
+TEST_F(InventoryTest, ASlowStartIsShownAsStarting) {
+  options_.start_deadline = milliseconds(30);
+  options_.call_deadline = milliseconds(400);
+  control_.Set("slow 15\n");
+  Start();
+  ASSERT_TRUE(WaitFor([](const Snapshot& s) { return s.version == 1; }));
+  EXPECT_EQ(now().driver.state, DriverState::kStarting);
+  EXPECT_EQ(now().unmanaged.size(), 2U);
+  control_.Set("");
+  EXPECT_TRUE(WaitForReady());
+}
+
+}  // namespace
+}  // namespace kgpu::inventory

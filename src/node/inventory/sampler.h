@@ -1,0 +1,84 @@
+// Measures the GPUs in rounds through kgpu-probe. A round asks one GPU after the other, so that
+// other requests run between them; events come by another thread of the probe and never wait.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/gpu/device/gpu.h"
+#include "src/gpu/device/sample.h"
+#include "src/gpu/probe/client.h"
+#include "src/platform/base/event_loop.h"
+
+namespace kgpu::inventory {
+
+// Owned by the inventory, lives on the loop's thread.
+class Sampler {
+ public:
+  using Listener = std::function<void(const device::SampleSetPtr&)>;
+
+  // `loop` and `client` outlive the sampler.
+  Sampler(EventLoop& loop, probe::Client& client) : loop_(loop), client_(client) {}
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  void SetListener(Listener listener) { listener_ = std::move(listener); }
+  // The time from the start of one round to that of the next; 0 ends sampling. A round that takes
+  // longer is followed by the next at once, never overlapped.
+  void SetEvery(std::chrono::milliseconds every);
+  // A round now, or after the one under way; does nothing while sampling is off.
+  void Hurry();
+  // The GPUs of the probe that is up, as just read. Begins with a round now when there was none.
+  void SetGpus(const std::vector<device::Gpu>& gpus);
+  // The probe is gone: ends a round under way.
+  void Stop();
+  // Nothing is measured for now: publishes a set without GPUs unless the last one was that.
+  void Clear();
+
+  const device::SampleSetPtr& newest() const { return newest_; }
+
+ private:
+  struct Target {
+    struct Mig {
+      unsigned index = 0;  // NVML's, below the GPU
+      device::MigUuid uuid;
+      unsigned gpu_instance = 0;
+      unsigned compute_instance = 0;
+    };
+    unsigned index = 0;  // NVML's
+    device::GpuUuid uuid;
+    bool has_nvlinks = false;
+    std::vector<Mig> migs;
+  };
+  struct Round;
+
+  void Arm();
+  void Begin();
+  void NextGpu(const std::shared_ptr<Round>& round);
+  void AskGpu(const std::shared_ptr<Round>& round, const Target& target);
+  void AskNvLinks(const std::shared_ptr<Round>& round, const Target& target);
+  void AskProcesses(const std::shared_ptr<Round>& round, unsigned gpu, unsigned page);
+  void AskMig(const std::shared_ptr<Round>& round, unsigned gpu, const Target::Mig& mig);
+  void Close(const std::shared_ptr<Round>& round);
+  void Publish(device::SampleSet set);
+
+  EventLoop& loop_;
+  probe::Client& client_;
+  Listener listener_;
+  std::chrono::milliseconds every_{0};
+  bool is_ready_ = false;  // targets_ are those of the probe that is up
+  std::vector<Target> targets_;
+  std::shared_ptr<Round> round_;       // the one under way
+  std::vector<Target> round_targets_;  // its own: targets_ may change meanwhile
+  std::optional<SteadyTime> begun_;    // of the last round
+  TimerId timer_ = TimerId::kNone;
+  uint64_t version_ = 0;
+  device::SampleSetPtr newest_;
+};
+
+}  // namespace kgpu::inventory

@@ -1,0 +1,55 @@
+// When to look at the driver again without being told by it: device nodes that come and go, signs
+// of a change in /proc, and the slow poll.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/node/inventory/dev_watch.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::inventory {
+
+struct TriggerOptions {
+  std::chrono::milliseconds quick_poll{1000};
+  std::chrono::milliseconds slow_poll{30000};
+};
+
+// Owned by the inventory, lives on the loop's thread.
+class Triggers {
+ public:
+  // `changed` is called when something may have changed, `poll` after each slow_poll. `loop` and
+  // `host` outlive the triggers.
+  Triggers(EventLoop& loop, const sys::Root& host, const TriggerOptions& options,
+           std::function<void()> changed, std::function<void()> poll);
+  ~Triggers();
+  Triggers(const Triggers&) = delete;
+  Triggers& operator=(const Triggers&) = delete;
+
+  // A full look begins: from now on a change is what differs from this moment. Without it a change
+  // that came between two quick looks and went again, met by a full look, would stay.
+  void OnFullLook();
+  // Something has begun to change: looks at once, and again while the kernel may still be at it.
+  void LookRepeatedly();
+
+ private:
+  void ArmQuickPoll();
+  void ArmSlowPoll();
+
+  EventLoop& loop_;
+  const sys::Root& host_;
+  const TriggerOptions options_;
+  std::function<void()> changed_;
+  std::function<void()> poll_;
+  std::unique_ptr<DevWatch> dev_watch_;
+  std::vector<TimerId> change_timers_;
+  TimerId quick_timer_ = TimerId::kNone;
+  TimerId slow_timer_ = TimerId::kNone;
+  std::string quick_look_;  // the last one, or that of the last full look
+};
+
+}  // namespace kgpu::inventory

@@ -1,0 +1,19 @@
+// The part of the GPU labels that depends on how GPUs are handed out: products, counts, replicas
+// and MIG devices by the strategy in force.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "src/gpu/device/snapshot.h"
+#include "src/node/config/node_config.h"
+
+namespace kgpu::labels {
+
+// Adds nvidia.com/gpu.* and, by MIG strategy, nvidia.com/mig.strategy and nvidia.com/mig-*. The
+// strategy and the sharing are those of the pool that takes the resource's devices first.
+// Precondition: at least one GPU.
+void AddResourceLabels(const device::Snapshot& snapshot, const config::NodeConfig& config,
+                       std::map<std::string, std::string>& labels);
+
+}  // namespace kgpu::labels

@@ -1,0 +1,88 @@
+// All labels of one host: its features, its GPUs, rule files, feature files and NFD's
+// configuration, looked at anew each time. What was read and compiled is kept while its file stays
+// as it is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/host/features/feature_set.h"
+#include "src/node/config/node_config.h"
+#include "src/node/labels/assemble.h"
+#include "src/node/labels/evaluate.h"
+#include "src/node/labels/nfd_config.h"
+#include "src/node/labels/node_claims.h"
+#include "src/node/labels/node_feature.h"
+#include "src/node/labels/rules.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::labels {
+
+// What the cluster adds.
+struct ClusterLabels {
+  std::vector<NodeFeature> features{};  // of others, about this node, in NFD's order
+  std::vector<RuleSet> rules{};         // NodeFeatureRule objects
+};
+
+struct LabelLook {
+  features::FeatureSet features;  // of this node
+  Assembled labels;               // with problems of every source
+  std::vector<std::string> unpublished;
+  bool publishes = true;
+  std::optional<WallTime> next_expiry;  // of a line in a feature file
+  std::vector<RuleVerdict> verdicts;    // when asked for
+  uint64_t tag = 0;                     // as in LookOptions
+};
+
+struct LookOptions {
+  NodeClaims gpus{};                               // see GpuClaims
+  std::shared_ptr<const ClusterLabels> cluster{};  // null: it adds nothing, or is not known
+  WallTime now{};
+  bool wants_verdicts = false;
+  // Features that no rule asks for are looked at too: they are printed, or published.
+  bool wants_all_features = false;
+  uint64_t tag = 0;  // tells the caller which of its questions was answered
+};
+
+// Thread: any, one at a time. Blocks on files of the host.
+class LabelSource {
+ public:
+  // `host` outlives the source. `node_name` empty: not known.
+  LabelSource(const sys::Root& host, config::LabelsConfig config, std::string node_name);
+
+  LabelLook Look(const LookOptions& options);
+
+ private:
+  // What a file was when it was read.
+  struct Stamp {
+    uint64_t inode = 0;
+    int64_t size = 0;
+    int64_t modified_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  using Stamps = std::map<std::string, Stamp>;
+
+  Stamps StampFiles() const;
+  void AddStamp(const std::string& path, Stamps& stamps) const;
+  void Load();
+  void LoadNfdConfigs();
+  void LoadRules(const std::string& path);
+  FileFeatures ReadFiles(WallTime now) const;
+
+  const sys::Root& host_;
+  const config::LabelsConfig config_;
+  const std::string node_name_;
+  bool is_loaded_ = false;
+  Stamps stamps_;  // of what is loaded
+  LabelsSettings settings_;
+  std::vector<RuleSet> rules_;
+  std::map<std::string, std::vector<RuleSet>> good_rules_;  // by file, as it was read well last
+  std::vector<std::string> load_problems_;
+};
+
+}  // namespace kgpu::labels

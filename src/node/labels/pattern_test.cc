@@ -1,0 +1,65 @@
+#include "src/node/labels/pattern.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "testing/status_matchers.h"
+
+namespace kgpu::labels {
+namespace {
+
+Pattern Compiled(std::string_view text) {
+  auto pattern = Pattern::Compile(text);
+  EXPECT_OK(pattern);
+  return *std::move(pattern);
+}
+
+TEST(PatternTest, MatchesAnywhereUnlessAnchored) {
+  EXPECT_TRUE(Compiled("").Matches(""));
+  EXPECT_TRUE(Compiled("").Matches("a"));
+  EXPECT_TRUE(Compiled("b").Matches("abc"));
+  EXPECT_FALSE(Compiled("^b").Matches("abc"));
+  EXPECT_FALSE(Compiled("b$").Matches("abc"));
+  EXPECT_FALSE(Compiled("^b$").Matches("abc"));
+  EXPECT_TRUE(Compiled("^$").Matches(""));
+  EXPECT_FALSE(Compiled("^$").Matches("a"));
+  EXPECT_FALSE(Compiled("a$").Matches("a\n"));
+}
+
+// What is compared as a plain text must not differ from what the regular expression would say.
+TEST(PatternTest, PlainTextsMeanWhatTheyMeanAsExpressions) {
+  for (const std::string text : {"", "a", "b", "ab", "ba", "aba", "bab"}) {
+    for (const std::string begin : {"", "^"}) {
+      for (const std::string end : {"", "$"}) {
+        const Pattern plain = Compiled(begin + text + end);
+        const Pattern expression = Compiled(begin + "(?:" + text + ")" + end);
+        for (const std::string input : {"", "a", "b", "ab", "ba", "aab", "abab", "b\n"}) {
+          EXPECT_EQ(plain.Matches(input), expression.Matches(input))
+              << plain.text() << " of \"" << input << '"';
+        }
+      }
+    }
+  }
+}
+
+TEST(PatternTest, FindsAndReplaces) {
+  EXPECT_EQ(Compiled("[0-9]+").Find("ab12c3"), "12");
+  EXPECT_EQ(Compiled("[0-9]+").Find("abc"), "");
+  EXPECT_EQ(Compiled("^ab").Find("abab"), "ab");
+  EXPECT_EQ(Compiled("[ab]").Replace("xaybz", "\\1$1"), "x\\1$1y\\1$1z");
+}
+
+TEST(PatternTest, TakesTimeLinearInItsInput) {
+  const Pattern pattern = Compiled("(a*)*b");
+  EXPECT_FALSE(pattern.Matches(std::string(100'000, 'a')));
+}
+
+TEST(PatternTest, EqualsByItsText) {
+  EXPECT_EQ(Compiled("a"), Compiled("a"));
+  EXPECT_FALSE(Compiled("a") == Compiled("b"));
+}
+
+}  // namespace
+}  // namespace kgpu::labels

@@ -1,0 +1,35 @@
+// One rule out of a document's tree. What is wrong is reported at the nodes.
+#pragma once
+
+#include <cstddef>
+
+#include "src/node/config/tree_reader.h"
+#include "src/node/labels/rules.h"
+
+namespace kgpu::labels {
+
+// Of one file or object. Bounds what all its rules keep in memory together.
+class RuleReader {
+ public:
+  static constexpr size_t kMaxPatterns = 1'000;
+
+  Rule Read(const config::Node& node);
+
+ private:
+  void ReadField(std::string_view name, const config::Node& field, Rule& rule);
+  std::vector<FeatureTerm> ReadTerms(const config::Node& list);
+  FeatureTerm ReadTerm(const config::Node& node);
+  std::vector<KeyExpression> ReadExpressions(const config::Node& node);
+  void ReadShortExpression(const config::Node& item, std::vector<KeyExpression>& expressions);
+  std::optional<MatchExpression> ReadExpression(const config::Node& node);
+  std::optional<MatchExpression> ReadWholeExpression(const config::Node& node);
+  std::optional<MatchExpression> Make(const config::Node& node, Op op,
+                                      std::vector<std::string> values, bool are_versions = false);
+
+  std::optional<Template> ReadTemplate(const config::Node& node);
+
+  size_t patterns_ = 0;
+  size_t parts_ = 0;  // of templates
+};
+
+}  // namespace kgpu::labels

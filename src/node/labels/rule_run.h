@@ -1,0 +1,57 @@
+// One rule on its way over the features.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/node/labels/feature_view.h"
+#include "src/node/labels/rules.h"
+#include "src/node/labels/template_value.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::labels {
+
+// `rule` and `features` outlive it.
+class RuleRun {
+ public:
+  RuleRun(const Rule& rule, const FeatureView& features, size_t most_work)
+      : rule_(rule),
+        features_(features),
+        needs_elements_(rule.labels_template || rule.vars_template),
+        most_work_(most_work) {}
+
+  // Whether it matches; labels() and vars() are made then. Errors: of its templates; OutOfRange:
+  // more work than allowed.
+  StatusOr<bool> Match();
+
+  // As the rule and its templates write them.
+  const std::map<std::string, std::string>& labels() const { return labels_; }
+  const std::map<std::string, std::string>& vars() const { return vars_; }
+  // What it took, in comparisons of short texts.
+  size_t work() const { return work_; }
+
+  // Of a rule that does not match.
+  std::string Why() const;
+
+ private:
+  StatusOr<bool> MatchAny(std::vector<Value>& data);
+  StatusOr<bool> MatchTerms(const std::vector<FeatureTerm>& terms, std::vector<Value>& data);
+  Status Spend(size_t work);
+  Status Expand(std::string_view field, const std::optional<Template>& source, const Value& data,
+                std::map<std::string, std::string>& into);
+  std::string WhyTerms(const std::vector<FeatureTerm>& terms) const;
+
+  const Rule& rule_;
+  const FeatureView& features_;
+  bool needs_elements_;  // by a template
+  size_t most_work_;
+  size_t work_ = 0;
+  std::map<std::string, std::string> labels_;
+  std::map<std::string, std::string> vars_;
+};
+
+}  // namespace kgpu::labels

@@ -1,0 +1,35 @@
+// A template: reading and filling it in must end within its bounds, and say the same twice.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/node/labels/template.h"
+
+namespace {
+
+using kgpu::labels::Value;
+
+Value Data() {
+  const Value device(Value::Dict{
+      {"class", Value("0302")}, {"vendor", Value("10de")}, {"sriov_totalvfs", Value("16")}});
+  const Value devices(Value::List{device, device});
+  return Value(Value::Dict{{"pci", Value(Value::Dict{{"device", devices}})}});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto parsed = kgpu::labels::Template::Parse(text);
+  if (!parsed.ok()) {
+    return 0;
+  }
+  const auto output = parsed->Expand(Data());
+  const auto again = parsed->Expand(Data());
+  if (output.ok() != again.ok() ||
+      (output.ok() && (*output != *again || output->size() > kgpu::labels::kMaxExpandedBytes))) {
+    std::abort();
+  }
+  (void)parsed->ExpandPairs(Data());
+  return 0;
+}

@@ -1,0 +1,244 @@
+#include "src/node/labels/template_action.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/node/labels/template.h"
+#include "src/node/labels/template_functions.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::labels {
+namespace {
+
+using Token = TemplateToken;
+using Expression = TemplateExpression;
+
+bool IsConstant(std::string_view word) {
+  return word == "true" || word == "false" || word == "nil";
+}
+
+const std::string* LiteralText(const Expression& expression) {
+  return expression.kind == Expression::Kind::kLiteral ? expression.literal.if_text() : nullptr;
+}
+
+std::string CountText(const Function& function) {
+  if (function.most == kAnyNumber) {
+    return fmt::format("{} or more", function.least);
+  }
+  return function.least == function.most ? fmt::format("{}", function.least)
+                                         : fmt::format("{} to {}", function.least, function.most);
+}
+
+}  // namespace
+
+size_t TemplateScope::Declare(std::string name) {
+  variables.push_back({std::move(name), slots});
+  return slots++;
+}
+
+bool ActionParser::IsMarkAt(size_t token, std::string_view mark) const {
+  return token < piece_.tokens.size() && piece_.tokens[token].kind == Token::Kind::kMark &&
+         piece_.tokens[token].text == mark;
+}
+
+Status ActionParser::ExpectEnd() const {
+  return AtEnd() ? OkStatus()
+                 : Error(At(), fmt::format("\"{}\" is too much here", Printable(Peek().text)));
+}
+
+Status ActionParser::CountPart() {
+  return ++scope_.parts <= kMaxTemplateParts
+             ? OkStatus()
+             : Error(At(), fmt::format("the template has more than {} parts", kMaxTemplateParts));
+}
+
+Status ActionParser::Descend() {
+  return ++scope_.depth <= kMaxTemplateDepth
+             ? OkStatus()
+             : Error(At(), fmt::format("more than {} blocks or brackets inside each other",
+                                       kMaxTemplateDepth));
+}
+
+StatusOr<size_t> ActionParser::SlotOf(const Token& variable) const {
+  for (size_t i = scope_.variables.size(); i-- > 0;) {
+    if (scope_.variables[i].name == variable.text) {
+      return scope_.variables[i].slot;
+    }
+  }
+  return Error(variable.offset, fmt::format("unknown variable ${}: declare it with ${} := …",
+                                            variable.text, variable.text));
+}
+
+// "a | b x" is "b x (a)".
+Status ActionParser::ParsePipeline(Expression& result) {
+  RETURN_IF_ERROR(Descend());
+  std::optional<Expression> before;
+  RETURN_IF_ERROR(ParseCommand(result, before));
+  while (IsMark("|")) {
+    Take();
+    before = std::exchange(result, {});
+    RETURN_IF_ERROR(ParseCommand(result, before));
+  }
+  --scope_.depth;
+  return OkStatus();
+}
+
+Status ActionParser::ParseCommand(Expression& result, std::optional<Expression>& piped) {
+  const size_t offset = At();
+  if (!IsWord() || IsConstant(Peek().text)) {
+    if (piped) {
+      return Error(offset, "behind | stands a function");
+    }
+    RETURN_IF_ERROR(ParseOperand(result));
+    return AtEnd() || IsMark("|") || IsMark(")") ? OkStatus()
+                                                 : Error(At(), "only a function takes arguments");
+  }
+  result.kind = Expression::Kind::kCall;
+  result.place = PlaceOf(offset);
+  result.function = FindFunction(Peek().text);
+  if (result.function == nullptr) {
+    return UnknownFunction(Peek());
+  }
+  RETURN_IF_ERROR(CountPart());
+  Take();
+  while (!AtEnd() && !IsMark("|") && !IsMark(")")) {
+    result.arguments.emplace_back();
+    RETURN_IF_ERROR(ParseOperand(result.arguments.back()));
+  }
+  if (piped) {
+    result.arguments.push_back(*std::move(piped));
+  }
+  return CheckCall(result, offset);
+}
+
+Status ActionParser::UnknownFunction(const Token& token) const {
+  const auto nearest = Nearest(token.text, FunctionNames());
+  return Error(token.offset, fmt::format("unknown function \"{}\"{}", token.text,
+                                         nearest ? fmt::format(": did you mean \"{}\"?", *nearest)
+                                                 : ": docs/rules.md lists those there are"));
+}
+
+Status ActionParser::CheckCall(Expression& call, size_t offset) const {
+  const Function& function = *call.function;
+  const size_t count = call.arguments.size();
+  if (count < function.least || count > function.most) {
+    return Error(offset, fmt::format("{} takes {} arguments, not {}", function.name,
+                                     CountText(function), count));
+  }
+  if (function.takes_pattern) {
+    return CompilePattern(call, offset);
+  }
+  if (function.name != "printf") {
+    return OkStatus();
+  }
+  const std::string* format = LiteralText(call.arguments.front());
+  const Status status = format == nullptr ? OkStatus() : CheckFormat(*format, count - 1);
+  return status.ok() ? status : Error(offset, Message(status));
+}
+
+Status ActionParser::CompilePattern(Expression& call, size_t offset) const {
+  const std::string* text = LiteralText(call.arguments.front());
+  if (text == nullptr) {
+    return Error(offset,
+                 fmt::format("{}: the regular expression must stand here as a text, so that "
+                             "it is compiled once",
+                             call.function->name));
+  }
+  auto pattern = Pattern::Compile(*text);
+  ++scope_.patterns;
+  if (!pattern.ok()) {
+    return Error(offset, Message(pattern.status()));
+  }
+  call.pattern = *std::move(pattern);
+  call.arguments.erase(call.arguments.begin());
+  return OkStatus();
+}
+
+Status ActionParser::ParseOperand(Expression& result) {
+  if (AtEnd()) {
+    return Error(At(), "a value is missing");
+  }
+  RETURN_IF_ERROR(CountPart());
+  const size_t offset = At();
+  result.place = PlaceOf(offset);
+  bool is_whole_data = false;
+  RETURN_IF_ERROR(ParsePrimary(result, is_whole_data));
+  while (!AtEnd() && Peek().kind == Token::Kind::kField && Peek().is_glued) {
+    result.fields.push_back(Take().text);
+  }
+  if (!AtEnd() && Peek().is_glued && !IsMark(")") && !IsMark("|") && !IsMark(",")) {
+    return Error(At(), "a blank is missing here");
+  }
+  if (!result.fields.empty() && result.kind == Expression::Kind::kLiteral) {
+    return Error(offset, "a constant has no fields");
+  }
+  if (is_whole_data && !result.fields.empty()) {
+    scope_.paths.push_back({result.place, result.fields});
+  }
+  return OkStatus();
+}
+
+Status ActionParser::ParsePrimary(Expression& result, bool& is_whole_data) {
+  switch (Peek().kind) {
+    case Token::Kind::kDot:
+    case Token::Kind::kField: {
+      const Token token = Take();
+      result.kind = Expression::Kind::kDot;
+      is_whole_data = scope_.dot_is_root;
+      if (token.kind == Token::Kind::kField) {
+        result.fields.push_back(token.text);
+      }
+      return OkStatus();
+    }
+    case Token::Kind::kVariable: {
+      result.kind = Expression::Kind::kVariable;
+      ASSIGN_OR_RETURN(result.slot, SlotOf(Peek()));
+      is_whole_data = result.slot == 0;
+      Take();
+      return OkStatus();
+    }
+    case Token::Kind::kText:
+      result.literal = Value(Take().text);
+      return OkStatus();
+    case Token::Kind::kNumber:
+      result.literal = Value(Take().number);
+      return OkStatus();
+    case Token::Kind::kWord:
+      return ParseConstant(result);
+    case Token::Kind::kMark:
+      break;
+  }
+  return ParseBrackets(result);
+}
+
+Status ActionParser::ParseBrackets(Expression& result) {
+  const size_t offset = At();
+  if (!IsMark("(")) {
+    return Error(offset, fmt::format("\"{}\" means nothing here", Peek().text));
+  }
+  Take();
+  RETURN_IF_ERROR(ParsePipeline(result));
+  if (!IsMark(")")) {
+    return Error(offset, "a bracket is not closed: write )");
+  }
+  Take();
+  return OkStatus();
+}
+
+Status ActionParser::ParseConstant(Expression& result) {
+  const Token& word = Peek();
+  if (!IsConstant(word.text)) {
+    return FindFunction(word.text) == nullptr
+               ? UnknownFunction(word)
+               : Error(word.offset,
+                       fmt::format("a call as an argument stands in brackets: ({} …)", word.text));
+  }
+  if (word.text != "nil") {
+    result.literal = Value(word.text == "true");
+  }
+  Take();
+  return OkStatus();
+}
+
+}  // namespace kgpu::labels

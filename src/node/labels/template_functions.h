@@ -1,0 +1,56 @@
+// The functions that templates may call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/node/labels/pattern.h"
+#include "src/node/labels/template_value.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::labels {
+
+inline constexpr size_t kAnyNumber = SIZE_MAX;
+
+struct Function {
+  using Body = StatusOr<Value> (*)(std::span<const Value> arguments, const Pattern* pattern);
+
+  std::string_view name;
+  size_t least = 0;  // arguments
+  size_t most = 0;
+  Body body = nullptr;
+  // Which value is given back without a look at the rest of the arguments: "or" the first that is
+  // true, "and" the first that is not.
+  enum class Stop : uint8_t { kNever, kAtTrue, kAtFalse } stop = Stop::kNever;
+  // The first argument is a regular expression, and no argument of the body.
+  bool takes_pattern = false;
+};
+
+using Arguments = std::span<const Value>;
+
+// In the order of their names; each in the file of its kind.
+std::span<const Function> TextFunctions();
+std::span<const Function> NumberFunctions();
+std::span<const Function> ListFunctions();
+
+// Null when there is none.
+const Function* FindFunction(std::string_view name);
+// Of all functions, sorted.
+std::vector<std::string_view> FunctionNames();
+
+// Arguments as what they must be. Errors: InvalidArgument, "is a list, must be a text".
+StatusOr<std::string_view> TextOf(const Value& value);
+StatusOr<int64_t> NumberOf(const Value& value);
+StatusOr<const Value::List*> ListOf(const Value& value);
+
+// printf. Errors: InvalidArgument: a verb that is not known, too many or too few values, a value of
+// the wrong kind.
+StatusOr<std::string> FormatText(std::string_view format, Arguments values);
+// What of this can be told without the values.
+Status CheckFormat(std::string_view format, size_t values);
+
+}  // namespace kgpu::labels

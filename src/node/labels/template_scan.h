@@ -1,0 +1,44 @@
+// A template's text as pieces: text to print, and actions as tokens.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/platform/base/status.h"
+
+namespace kgpu::labels {
+
+struct TemplateToken {
+  enum class Kind : uint8_t {
+    kWord,      // if, printf, true
+    kField,     // ".name", text without the dot
+    kDot,       // "." alone
+    kVariable,  // "$x", text without the dollar
+    kText,      // a string, its quotes and escapes taken off
+    kNumber,
+    kMark,  // ( ) | , := =
+  };
+  Kind kind = Kind::kMark;
+  std::string text;
+  int64_t number = 0;
+  size_t offset = 0;
+  bool is_glued = false;  // nothing stands between it and the token before
+};
+
+struct TemplatePiece {
+  bool is_action = false;
+  std::string_view text;              // of a text, blanks trimmed by the actions beside it
+  std::vector<TemplateToken> tokens;  // of an action; none of a comment
+  size_t offset = 0;                  // where it begins
+};
+
+// Errors: InvalidArgument with line and column.
+StatusOr<std::vector<TemplatePiece>> ScanTemplate(std::string_view text);
+
+// "line 2, column 5: …" as InvalidArgument.
+Status TemplateError(std::string_view text, size_t offset, std::string_view what);
+
+}  // namespace kgpu::labels

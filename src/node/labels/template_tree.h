@@ -1,0 +1,82 @@
+// A template as a tree: what template_parse.cc makes and template_expand.cc walks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/node/labels/pattern.h"
+#include "src/node/labels/template_value.h"
+
+namespace kgpu::labels {
+
+struct Function;
+
+// Counted from 1, in bytes of the template's text.
+struct TemplatePlace {
+  size_t line = 1;
+  size_t column = 1;
+  bool operator==(const TemplatePlace&) const = default;
+};
+
+// Where `offset` is.
+TemplatePlace PlaceAt(std::string_view text, size_t offset);
+
+// The same for many offsets of one text.
+class TemplateLines {
+ public:
+  explicit TemplateLines(std::string_view text);
+  TemplatePlace At(size_t offset) const;
+
+ private:
+  std::vector<size_t> begins_;  // of lines
+};
+
+struct TemplateExpression {
+  enum class Kind : uint8_t {
+    kLiteral,
+    kDot,       // what the innermost range or with stands on
+    kVariable,  // slot; slot 0 is "$", the data as a whole
+    kCall,
+  };
+  Kind kind = Kind::kLiteral;
+  TemplatePlace place;
+  Value literal;
+  size_t slot = 0;
+  const Function* function = nullptr;
+  std::vector<TemplateExpression> arguments;
+  std::optional<Pattern> pattern;   // of a function that takes a regular expression
+  std::vector<std::string> fields;  // taken of the value, one after the other: ".a.b"
+};
+
+struct TemplateNode {
+  enum class Kind : uint8_t { kText, kPrint, kSet, kIf, kRange, kWith, kBreak, kContinue };
+  Kind kind = Kind::kText;
+  TemplatePlace place;
+  std::string text;
+  TemplateExpression expression;
+  std::optional<size_t> key;    // slot of range's first of two variables
+  std::optional<size_t> value;  // slot that is set
+  std::vector<TemplateNode> body;
+  std::vector<TemplateNode> otherwise;
+};
+
+// A path that is taken of the data as a whole.
+struct TemplatePath {
+  TemplatePlace place;
+  std::vector<std::string> fields;
+  bool operator==(const TemplatePath&) const = default;
+};
+
+struct TemplateTree {
+  std::vector<TemplateNode> nodes;
+  size_t slots = 1;
+  size_t parts = 0;     // nodes, calls and values
+  size_t patterns = 0;  // regular expressions
+  std::vector<TemplatePath> paths;
+};
+
+}  // namespace kgpu::labels

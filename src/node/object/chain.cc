@@ -1,0 +1,206 @@
+#include "src/node/object/chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/platform/base/strings.h"
+
+namespace kgpu::node {
+namespace {
+
+Link Ok(std::string_view name, std::string message) {
+  return {.name = std::string(name), .state = LinkState::kOk, .message = std::move(message)};
+}
+
+Link Waiting(std::string_view name, std::string_view reason, std::string message) {
+  return {std::string(name), LinkState::kWaiting, std::string(reason), std::move(message)};
+}
+
+Link Bad(std::string_view name, std::string_view reason, std::string message) {
+  return {std::string(name), LinkState::kBad, std::string(reason), std::move(message)};
+}
+
+std::string Or(const std::string& text, std::string_view otherwise) {
+  return text.empty() ? std::string(otherwise) : text;
+}
+
+Link DriverLink(const ChainFacts& facts) {
+  using enum device::DriverState;
+  if (facts.driver == kReady) {
+    return Ok("driver", fmt::format("driver {} answers", Or(facts.driver_version, "?")));
+  }
+  const std::string reason = fmt::format("Driver{}", device::ToString(facts.driver));
+  if (facts.driver == kStarting) {
+    return Waiting("driver", reason, Or(facts.driver_problem, "the driver has not answered yet"));
+  }
+  return Bad("driver", reason,
+             Or(facts.driver_problem, "the driver does not answer: see `kgpu devices`"));
+}
+
+Link RuntimeLink(const ChainFacts& facts) {
+  if (!facts.plugin_owner.empty()) {
+    return Ok("runtime", fmt::format("left to {}", facts.plugin_owner));
+  }
+  if (!facts.runtime_problem.empty()) {
+    return Bad("runtime", "RuntimeNotReady", facts.runtime_problem);
+  }
+  if (!facts.is_runtime_known) {
+    return Waiting("runtime", "RuntimeUnknown",
+                   "the container runtime has not been asked yet: see `kgpu runtime status`");
+  }
+  return Ok("runtime", Or(facts.runtime_way, "containers get GPUs"));
+}
+
+Link CdiLink(const ChainFacts& facts) {
+  if (!facts.plugin_owner.empty()) {
+    return Ok("cdi", fmt::format("left to {}", facts.plugin_owner));
+  }
+  if (!facts.is_cdi_used) {
+    return Ok("cdi", "not needed: the runtime is told nodes and mounts");
+  }
+  if (!facts.cdi_problem.empty()) {
+    return Bad("cdi", "CdiNotWritten", facts.cdi_problem);
+  }
+  if (!facts.is_cdi_written) {
+    return Waiting("cdi", "CdiNotWritten", "the CDI specs of this driver are not written yet");
+  }
+  return Ok("cdi", "specs are written");
+}
+
+// A plain number, as the kubelet writes counts of devices.
+uint64_t CountOf(const Quantities& allocatable, const std::string& name) {
+  const auto found = allocatable.find(name);
+  return found == allocatable.end() ? 0 : ParseUint(found->second).value_or(0);
+}
+
+bool HasForeignGpus(const ChainFacts& facts) {
+  return facts.allocatable && std::ranges::any_of(*facts.allocatable, [](const auto& entry) {
+           return entry.first.starts_with("nvidia.com/") && entry.second != "0";
+         });
+}
+
+Link PluginLink(const ChainFacts& facts) {
+  if (!facts.plugin_owner.empty()) {
+    return Ok("plugin", fmt::format("left to {}; `kgpu node adopt --from plugin` takes over",
+                                    facts.plugin_owner));
+  }
+  if (!facts.has_resources) {
+    return Waiting("plugin", "PluginNotRegistered",
+                   "what to advertise is decided when the driver has answered");
+  }
+  if (facts.resources.empty()) {
+    return Bad("plugin", "NothingAdvertised",
+               "no pool of the configuration takes a GPU: see `kgpu config assign`");
+  }
+  for (const ResourceFact& resource : facts.resources) {
+    if (!resource.is_registered) {
+      return Waiting("plugin", "PluginNotRegistered",
+                     fmt::format("{} is not registered with the kubelet: {}", resource.name,
+                                 Or(resource.problem, "the kubelet has not been reached yet")));
+    }
+  }
+  return Ok("plugin", fmt::format("{} {} registered", facts.resources.size(),
+                                  facts.resources.size() == 1 ? "resource" : "resources"));
+}
+
+Link ForeignKubeletLink(const ChainFacts& facts) {
+  if (!facts.allocatable || HasForeignGpus(facts)) {
+    return Ok("kubelet", facts.allocatable ? "counts GPUs" : "not asked");
+  }
+  return Waiting(
+      "kubelet", "KubeletCountDiffers",
+      fmt::format("the node has no allocatable GPU: see the logs of {}", facts.plugin_owner));
+}
+
+Link KubeletLink(const ChainFacts& facts) {
+  if (!facts.plugin_owner.empty()) {
+    return ForeignKubeletLink(facts);
+  }
+  uint64_t sum = 0;
+  for (const ResourceFact& resource : facts.resources) {
+    sum += resource.allocatable;
+    const uint64_t counted =
+        facts.allocatable ? CountOf(*facts.allocatable, resource.name) : resource.allocatable;
+    if (counted != resource.allocatable) {
+      return Waiting("kubelet", "KubeletCountDiffers",
+                     fmt::format("the node says {} allocatable {}, we advertise {}; the kubelet "
+                                 "tells within seconds, else see its log",
+                                 counted, resource.name, resource.allocatable));
+    }
+  }
+  if (sum == 0 && facts.has_resources && !facts.resources.empty()) {
+    return Bad("kubelet", "NothingAllocatable",
+               "no advertised device is healthy: `kgpu status` names each fault");
+  }
+  return Ok("kubelet", facts.allocatable ? "allocatable is what we advertise"
+                                         : "not checked: the API server has not told");
+}
+
+Link HandleLink(const ChainFacts& facts) {
+  if (facts.handles > 0) {
+    return Ok("handle", fmt::format("{} of {} GPUs answer through the driver's library",
+                                    facts.handles, facts.gpus.value_or(facts.handles)));
+  }
+  if (facts.driver == device::DriverState::kReady) {
+    return Bad("handle", "HandleFailed",
+               Or(facts.handle_problem,
+                  "no GPU answers through the driver's library: see `kgpu devices`"));
+  }
+  return Waiting("handle", "HandleNotOpened", "no GPU was asked yet: the driver comes first");
+}
+
+}  // namespace
+
+std::string_view ToString(LinkState state) {
+  switch (state) {
+    case LinkState::kOk:
+      return "ok";
+    case LinkState::kWaiting:
+      return "waiting";
+    case LinkState::kBad:
+      return "bad";
+  }
+  return "bad";
+}
+
+Chain CheckChain(const ChainFacts& facts) {
+  Chain chain;
+  if (facts.gpus == size_t{0} && facts.handles == 0) {
+    chain.has_gpus = false;
+    return chain;
+  }
+  chain.links = {DriverLink(facts), RuntimeLink(facts), CdiLink(facts),
+                 PluginLink(facts), KubeletLink(facts), HandleLink(facts)};
+  return chain;
+}
+
+const Link* FirstWrong(const Chain& chain) {
+  const auto wrong = std::ranges::find_if(
+      chain.links, [](const Link& link) { return link.state != LinkState::kOk; });
+  return wrong == chain.links.end() ? nullptr : &*wrong;
+}
+
+LinkState Worst(const Chain& chain) {
+  LinkState worst = LinkState::kOk;
+  for (const Link& link : chain.links) {
+    worst = std::max(worst, link.state);
+  }
+  return worst;
+}
+
+ConditionText ConditionOf(const Chain& chain) {
+  if (!chain.has_gpus) {
+    return {false, "NoGpu",
+            "no NVIDIA GPU is on the PCI bus: seat or pass one through, or take the node out of "
+            "the pool of GPU nodes"};
+  }
+  if (const Link* wrong = FirstWrong(chain)) {
+    return {false, wrong->reason, fmt::format("{}: {}", wrong->name, wrong->message)};
+  }
+  return {true, "AllVerified",
+          "driver, runtime, CDI, plugin, kubelet and a GPU handle are verified"};
+}
+
+}  // namespace kgpu::node

@@ -1,0 +1,139 @@
+#include "src/node/object/health_gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace kgpu::node {
+namespace {
+
+using device::DriverState;
+
+// Of devices that are named in a message; the others are counted.
+constexpr size_t kMaxNamed = 4;
+
+struct Sick {
+  std::string name;
+  device::Health health;
+};
+
+// GPUs, and MIG devices whose GPU as a whole is well.
+std::vector<Sick> SickDevices(const device::Snapshot& snapshot) {
+  std::vector<Sick> sick;
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    if (!gpu.health.is_healthy) {
+      sick.push_back({fmt::format("GPU {} ({})", gpu.index, gpu.uuid.str()), gpu.health});
+      continue;
+    }
+    for (const device::MigDevice& mig : gpu.mig_devices) {
+      if (!mig.health.is_healthy) {
+        sick.push_back(
+            {fmt::format("MIG {}:{} ({})", gpu.index, mig.index, mig.uuid.str()), mig.health});
+      }
+    }
+  }
+  // That the driver does not name, though it holds it.
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    if (gpu.kernel_driver == "nvidia" && snapshot.driver.state == DriverState::kReady) {
+      sick.push_back(
+          {fmt::format("GPU at {}", gpu.pci.str()), {false, "GpuNotManaged", gpu.reason}});
+    }
+  }
+  return sick;
+}
+
+HealthText TextOf(const device::Snapshot& snapshot) {
+  const std::vector<Sick> sick = SickDevices(snapshot);
+  if (sick.empty()) {
+    const size_t gpus = snapshot.gpus.size();
+    return {"True", "AllHealthy",
+            gpus == 1 ? "the GPU is healthy" : fmt::format("{} GPUs are healthy", gpus)};
+  }
+  HealthText text{"False", sick.front().health.reason, ""};
+  for (size_t i = 0; i < std::min(sick.size(), kMaxNamed); ++i) {
+    fmt::format_to(std::back_inserter(text.message), "{}{}: {}: {}", i == 0 ? "" : "; ",
+                   sick[i].name, sick[i].health.reason, sick[i].health.message);
+  }
+  if (sick.size() > kMaxNamed) {
+    fmt::format_to(std::back_inserter(text.message), "; and {} more: kgpu health lists them",
+                   sick.size() - kMaxNamed);
+  }
+  return text;
+}
+
+bool IsAnotherText(const std::optional<HealthWish>& before, const HealthWish& now) {
+  return before && before->condition && now.condition && *before != now &&
+         before->condition->status == now.condition->status;
+}
+
+}  // namespace
+
+std::optional<HealthWish> HealthWishOf(const device::Snapshot& snapshot, bool is_expected) {
+  if (snapshot.version == 0 || snapshot.driver.state == DriverState::kStarting) {
+    return std::nullopt;
+  }
+  if (!snapshot.gpus.empty()) {
+    return HealthWish{TextOf(snapshot)};
+  }
+  if (snapshot.unmanaged.empty()) {
+    return is_expected ? HealthWish{HealthText{"Unknown", "NoGpu",
+                                               "no NVIDIA GPU is on the PCI bus any more"}}
+                       : HealthWish{};
+  }
+  if (snapshot.driver.state == DriverState::kReady) {
+    const HealthText text = TextOf(snapshot);
+    // GPUs that other drivers hold, for virtual machines say, are none of ours.
+    return text.status == "False" || is_expected ? HealthWish{text} : HealthWish{};
+  }
+  return HealthWish{HealthText{"Unknown",
+                               fmt::format("Driver{}", device::ToString(snapshot.driver.state)),
+                               snapshot.driver.reason}};
+}
+
+HealthGate::HealthGate(EventLoop& loop, const HealthGateOptions& options,
+                       std::function<void()> changed)
+    : loop_(loop), options_(options), changed_(std::move(changed)) {
+}
+
+HealthGate::~HealthGate() {
+  loop_.CancelTimer(timer_);
+}
+
+void HealthGate::SetSnapshot(device::SnapshotPtr snapshot) {
+  snapshot_ = std::move(snapshot);
+  Look();
+}
+
+void HealthGate::SetNode(const SeenNode& node) {
+  has_node_ = true;
+  is_expected_ = is_expected_ || node.gpu_healthy.has_value();
+  Look();
+}
+
+void HealthGate::Look() {
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  if (!has_node_ || !snapshot_) {
+    return;
+  }
+  std::optional<HealthWish> wish =
+      options_.sets_condition ? HealthWishOf(*snapshot_, is_expected_) : HealthWish{};
+  if (!wish || wish == wish_) {
+    return;
+  }
+  const SteadyTime now = loop_.clock().Now();
+  if (IsAnotherText(wish_, *wish) && now < told_ + options_.text_every) {
+    timer_ = loop_.After(told_ + options_.text_every - now, [this] {
+      timer_ = TimerId::kNone;
+      Look();
+    });
+    return;
+  }
+  told_ = now;
+  wish_ = std::move(wish);
+  changed_();
+}
+
+}  // namespace kgpu::node

@@ -1,0 +1,76 @@
+// Keeps one API object as it is wanted: the NodeFeature of this node, say. Written when it differs
+// from what is there, looked at now and then, taken away when it is not wanted any more.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "src/kube/api/backoff.h"
+#include "src/kube/api/client.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
+
+namespace kgpu::node {
+
+struct ObjectWriterOptions {
+  std::string path{};  // of the object: Resource::Object
+  std::chrono::milliseconds coalesce{100};
+  std::chrono::milliseconds look_every{3'600'000};
+  kube::BackoffOptions retry{.first = std::chrono::seconds(1),
+                             .longest = std::chrono::minutes(5),
+                             .reset_after = std::chrono::minutes(10)};
+};
+
+struct ObjectWriterState {
+  bool is_settled = false;
+  uint64_t writes = 0;
+  std::string problem{};  // with the mend
+};
+
+// By this annotation an object is known as ours, and what is in it.
+inline constexpr std::string_view kDigestAnnotation = "kgpu.dev/digest";
+
+// Lives on the loop's thread.
+class ObjectWriter {
+ public:
+  // All of them outlive the writer. Nothing is done before the first SetWanted.
+  ObjectWriter(EventLoop& loop, kube::Client& client, Random& random, ObjectWriterOptions options);
+  ~ObjectWriter();
+  ObjectWriter(const ObjectWriter&) = delete;
+  ObjectWriter& operator=(const ObjectWriter&) = delete;
+
+  // apiVersion, kind, metadata and all else that is ours; nothing: it is taken away, if it is ours.
+  void SetWanted(std::optional<boost::json::value> object);
+  const ObjectWriterState& state() const { return state_; }
+
+ private:
+  void Schedule(std::chrono::nanoseconds delay);
+  void Look();
+  void OnLooked(const StatusOr<boost::json::value>& answer);
+  void Write();
+  void Delete(const boost::json::value& there);
+  void OnWritten(const Status& status);
+  void OnSettled();
+  void OnTrouble(const Status& status);
+
+  EventLoop& loop_;
+  kube::Client& client_;
+  Random& random_;
+  ObjectWriterOptions options_;
+  kube::Backoff backoff_;
+  std::optional<boost::json::value> wanted_;
+  std::string digest_;
+  bool is_asked_ = false;
+  bool is_stale_ = false;  // what is wanted has changed since the call in progress began
+  std::unique_ptr<kube::Call> call_;
+  TimerId timer_ = TimerId::kNone;
+  ObjectWriterState state_;
+};
+
+}  // namespace kgpu::node

@@ -1,0 +1,118 @@
+// Keeps a Node object as it is wanted: writes what differs, one write at a time, and nothing when
+// nothing does.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/kube/api/backoff.h"
+#include "src/kube/api/client.h"
+#include "src/node/object/node_plan.h"
+#include "src/node/object/owners.h"
+#include "src/node/object/seen_node.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
+
+namespace kgpu::node {
+
+struct WriterOptions {
+  // From the first change on: what comes with it goes into the same write.
+  std::chrono::milliseconds coalesce{100};
+  // After a failed write of a kind; other kinds go on.
+  kube::BackoffOptions retry{.first = std::chrono::seconds(1),
+                             .longest = std::chrono::minutes(5),
+                             .reset_after = std::chrono::minutes(10)};
+  // How long the watch may be behind the answer of a write.
+  std::chrono::milliseconds watch_lag{60'000};
+  // Somebody undoes what we write: the same change is made so often at once, then after a pause
+  // that doubles.
+  int free_repeats = 3;
+  std::chrono::milliseconds first_pause{2'000};
+  std::chrono::milliseconds longest_pause{600'000};
+  std::chrono::milliseconds memory{3'600'000};  // a change not made for so long is a new one
+};
+
+struct WriterState {
+  bool is_settled = false;              // the node is as wanted, as far as it may be
+  uint64_t writes = 0;                  // that the server took
+  uint64_t failures = 0;                // that it did not
+  std::vector<std::string> problems{};  // why not, with the mend; by kind
+  std::vector<Skipped> skipped{};
+  std::vector<std::string> changes{};  // still to be made
+};
+
+// Lives on the loop's thread.
+class Writer {
+ public:
+  // `changed` is called from the loop whenever state() may have changed. `loop`, `client` and
+  // `random` outlive the writer.
+  Writer(EventLoop& loop, kube::Client& client, Random& random, const WriterOptions& options,
+         std::function<void()> changed);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void SetWanted(Wanted wanted);
+  void SetOwners(Owners owners);
+  // The server is back: what failed is tried again now. What fails again waits as long as before.
+  void TryNow();
+  // What the watch says; nothing: there is no such node, and nothing is written. One that is older
+  // than what a write has just been answered with is not looked at. Later it is: a server that was
+  // restored from a backup counts its versions from there.
+  void SetNode(std::optional<SeenNode> node);
+
+  const std::optional<SeenNode>& node() const { return node_; }
+  const WriterState& state() const { return state_; }
+
+ private:
+  struct Retry {
+    explicit Retry(Random& random, const kube::BackoffOptions& options)
+        : backoff(random, options) {}
+    kube::Backoff backoff;
+    SteadyTime until{};     // no try before
+    std::string problem{};  // of the last try
+  };
+  struct Repeat {
+    int count = 0;
+    SteadyTime last{};
+  };
+
+  void Schedule(std::chrono::nanoseconds delay);
+  void Step();
+  void ForgetProblemsOf(const NodePlan& plan);
+  void Send(const Write& write, const std::string& signature);
+  void OnDone(WriteKind kind, const std::string& signature,
+              const StatusOr<boost::json::value>& answer);
+  void OnFailed(WriteKind kind, const Status& status);
+  void TakeAnswer(SeenNode node);
+  void ReadAgain();
+  SteadyTime RepeatAt(const std::string& signature);
+  void NoteRepeat(const std::string& signature);
+  void Report();
+
+  EventLoop& loop_;
+  kube::Client& client_;
+  Random& random_;
+  WriterOptions options_;
+  std::function<void()> changed_;
+  std::optional<Wanted> wanted_;
+  Owners owners_;
+  std::optional<SeenNode> node_;
+  std::string asked_;                   // version of node_ when the last request was sent
+  std::optional<SteadyTime> answered_;  // when node_ came as an answer
+  std::vector<Retry> retries_;          // by WriteKind
+  std::map<size_t, Repeat> repeats_;    // by hash of the change; bounded
+  std::unique_ptr<kube::Call> call_;
+  TimerId timer_ = TimerId::kNone;
+  SteadyTime due_{};  // of timer_
+  WriterState state_;
+};
+
+}  // namespace kgpu::node

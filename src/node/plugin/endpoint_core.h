@@ -1,0 +1,69 @@
+// What both kinds of endpoint share: service, server, socket and the words of the status.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/node/plugin/endpoint.h"
+#include "src/node/plugin/service.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/rpc/server.h"
+#include "src/platform/sys/acceptor.h"
+
+namespace kgpu::plugin {
+
+class EndpointCore {
+ public:
+  // `more` are services besides DevicePlugin, which outlive the core. Errors: Internal.
+  static StatusOr<std::unique_ptr<EndpointCore>> Create(EventLoop& loop, std::string resource,
+                                                        std::string socket_path,
+                                                        std::function<void()> changed,
+                                                        Service::Events events,
+                                                        std::vector<grpc::Service*> more);
+  ~EndpointCore();
+  EndpointCore(const EndpointCore&) = delete;
+  EndpointCore& operator=(const EndpointCore&) = delete;
+
+  EventLoop& loop() { return loop_; }
+  Service& service() { return service_; }
+  const EndpointStatus& known() const { return status_; }
+  EndpointStatus status() const;
+
+  // Makes the socket if it is not in its place. Whether it is there now.
+  bool EnsureSocket();
+  // Takes the socket away; EnsureSocket makes another.
+  void DropSocket() { acceptor_.reset(); }
+
+  // Remembers and, when it is news, logs and tells.
+  void SetState(EndpointState state, std::string reason);
+  void CountRegistration(bool is_good);
+
+ private:
+  EndpointCore(EventLoop& loop, std::string resource, std::string socket_path,
+               std::function<void()> changed, Service::Events events);
+
+  EventLoop& loop_;
+  std::function<void()> changed_;
+  EndpointStatus status_;
+  Service service_;
+  std::unique_ptr<rpc::Server> server_;
+  std::unique_ptr<sys::Acceptor> acceptor_;
+};
+
+// Waiting times that double with each failure.
+class Backoff {
+ public:
+  Backoff(std::chrono::milliseconds first, std::chrono::milliseconds last)
+      : first_(first), last_(last), next_(first) {}
+  void Reset() { next_ = first_; }
+  std::chrono::milliseconds Next() { return std::exchange(next_, std::min(next_ * 2, last_)); }
+
+ private:
+  std::chrono::milliseconds first_;
+  std::chrono::milliseconds last_;
+  std::chrono::milliseconds next_;
+};
+
+}  // namespace kgpu::plugin

@@ -1,0 +1,66 @@
+// The DevicePlugin service of one resource: gRPC's types end here. Handlers run on gRPC's threads;
+// they read the current view and never wait for the loop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "src/node/plugin/latency.h"
+#include "src/node/plugin/view.h"
+#include "src/platform/base/event_loop.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace kgpu::plugin {
+
+// Counters for metrics and status; they only rise.
+struct ServiceCounts {
+  uint64_t allocations = 0;
+  uint64_t failed_allocations = 0;
+  uint64_t preferences = 0;
+  uint64_t lists_sent = 0;
+  LatencyCounts allocation_latency{};
+  LatencyCounts preference_latency{};
+};
+
+class Service {
+ public:
+  struct Events {
+    // Each on the loop's thread.
+    std::function<void()> on_stream_opened;
+    std::function<void()> on_stream_ended;  // for whatever reason, after the last byte
+  };
+
+  // How long Allocate waits for a view with answers.
+  static constexpr std::chrono::seconds kPatience{10};
+
+  // `loop` outlives the service; the rpc::Server that serves it is destroyed before it. Loop
+  // thread.
+  Service(EventLoop& loop, Events events);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  grpc::Service& grpc_service();
+
+  // Sends the list on every open stream if it differs from the one sent last, and answers calls
+  // that waited. Loop thread.
+  void SetView(ResourceViewPtr view);
+  // Ends every open stream; on_stream_ended follows for each. Loop thread.
+  void EndStreams();
+  // Ends streams and waiting calls for good: the server can go then without waiting. Loop thread.
+  void Stop();
+  // Streams opened and not yet ended, as told by the events. Loop thread.
+  unsigned open_streams() const;
+  ServiceCounts counts() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::plugin

@@ -1,0 +1,197 @@
+// Registration by the plugin watcher: the kubelet finds our socket in plugins_registry/ and asks.
+// One socket serves both services.
+#include <grpcpp/grpcpp.h>
+#include <pluginregistration_v1.grpc.pb.h>
+
+#include <optional>
+#include <utility>
+
+#include "src/node/plugin/endpoint.h"
+#include "src/node/plugin/endpoint_core.h"
+#include "src/node/plugin/kubelet.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+
+namespace kgpu::plugin {
+namespace {
+
+using ::pluginregistration::InfoRequest;
+using ::pluginregistration::PluginInfo;
+using ::pluginregistration::Registration;
+using ::pluginregistration::RegistrationStatus;
+using ::pluginregistration::RegistrationStatusResponse;
+
+// After a stream has ended, before the socket is made anew: a kubelet that restarts finds the old
+// one by itself.
+constexpr std::chrono::milliseconds kOwnReturn{200};
+
+// Answers on gRPC's threads; tells the loop.
+class RegistrationService final : public Registration::CallbackService {
+ public:
+  using Notice = std::function<void(bool is_registered, std::string error)>;
+
+  RegistrationService(EventLoop& loop, std::string resource)
+      : loop_(loop), resource_(std::move(resource)), notice_(std::make_shared<Notice>()) {}
+  ~RegistrationService() override { *notice_ = nullptr; }
+
+  // Loop thread, once.
+  void SetNotice(Notice notice) { *notice_ = std::move(notice); }
+
+  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context, const InfoRequest*,
+                                    PluginInfo* info) override {
+    info->set_type("DevicePlugin");
+    info->set_name(resource_);
+    info->add_supported_versions("v1beta1");
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* NotifyRegistrationStatus(grpc::CallbackServerContext* context,
+                                                     const RegistrationStatus* status,
+                                                     RegistrationStatusResponse*) override {
+    loop_.Post(
+        [notice = notice_, is_registered = status->plugin_registered(), error = status->error()] {
+          if (*notice) {
+            (*notice)(is_registered, error);
+          }
+        });
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+ private:
+  EventLoop& loop_;
+  const std::string resource_;
+  std::shared_ptr<Notice> notice_;  // loop thread only
+};
+
+class WatcherEndpoint final : public Endpoint {
+ public:
+  static StatusOr<std::unique_ptr<Endpoint>> Create(EventLoop& loop, const std::string& resource,
+                                                    const EndpointOptions& options,
+                                                    std::function<void()> changed) {
+    std::unique_ptr<WatcherEndpoint> self(new WatcherEndpoint(loop, resource, options));
+    const std::string socket = fmt::format(
+        "{}/{}", KubeletPaths(options.kubelet_dir).plugins_registry, SocketName(resource));
+    ASSIGN_OR_RETURN(
+        self->core_,
+        EndpointCore::Create(loop, resource, socket, std::move(changed),
+                             {.on_stream_opened = [endpoint = self.get()] { endpoint->OnOpened(); },
+                              .on_stream_ended = [endpoint = self.get()] { endpoint->OnEnded(); }},
+                             {&self->registration_}));
+    self->registration_.SetNotice(
+        [endpoint = self.get()](bool is_registered, const std::string& error) {
+          endpoint->OnNotice(is_registered, error);
+        });
+    return self;
+  }
+
+  ~WatcherEndpoint() override {
+    loop_.CancelTimer(renew_);
+    loop_.CancelTimer(await_);
+  }
+
+  void SetView(ResourceViewPtr view) override {
+    core_->service().SetView(std::move(view));
+    has_view_ = true;
+    Look();
+  }
+
+  void Look() override {
+    if (!has_view_ || renew_ != TimerId::kNone || !core_->EnsureSocket()) {
+      return;
+    }
+    if (core_->service().open_streams() > 0) {
+      // Again, where the socket had been away meanwhile.
+      core_->SetState(EndpointState::kRegistered, "");
+    } else if (core_->known().reason.empty()) {
+      core_->SetState(EndpointState::kWaiting, "the kubelet has not looked into its folder yet");
+    }
+  }
+
+  EndpointStatus status() const override { return core_->status(); }
+
+ private:
+  WatcherEndpoint(EventLoop& loop, std::string resource, const EndpointOptions& options)
+      : loop_(loop),
+        options_(options),
+        backoff_(options.first_backoff, options.last_backoff),
+        registration_(loop, std::move(resource)) {}
+
+  void OnOpened() {
+    opened_at_ = loop_.clock().Now();
+    loop_.CancelTimer(std::exchange(renew_, TimerId::kNone));
+    loop_.CancelTimer(std::exchange(await_, TimerId::kNone));
+    core_->SetState(EndpointState::kRegistered, "");
+  }
+
+  void OnEnded() {
+    if (core_->service().open_streams() > 0) {
+      return;
+    }
+    core_->SetState(EndpointState::kWaiting, "the kubelet stopped reading the list of devices");
+    if (loop_.clock().Now() - opened_at_ >= options_.settled) {
+      backoff_.Reset();
+      RenewIn(kOwnReturn);
+    } else {
+      RenewIn(kOwnReturn + backoff_.Next());
+    }
+  }
+
+  void OnNotice(bool is_registered, const std::string& error) {
+    core_->CountRegistration(is_registered);
+    if (is_registered) {
+      AwaitStream();
+    } else {
+      // The kubelet tries again by itself.
+      core_->SetState(EndpointState::kWaiting, fmt::format("the kubelet refused: {}", error));
+    }
+  }
+
+  // A stream that broke before it reached us is never tried again by the kubelet.
+  void AwaitStream() {
+    if (core_->service().open_streams() > 0 || renew_ != TimerId::kNone) {
+      return;
+    }
+    loop_.CancelTimer(await_);
+    await_ = loop_.After(options_.stream_deadline, [this] {
+      await_ = TimerId::kNone;
+      core_->SetState(EndpointState::kWaiting,
+                      "the kubelet took the registration and does not read the list of devices");
+      RenewIn(backoff_.Next());
+    });
+  }
+
+  void RenewIn(std::chrono::milliseconds delay) {
+    loop_.CancelTimer(renew_);
+    renew_ = loop_.After(delay, [this] {
+      renew_ = TimerId::kNone;
+      // As long as the socket stays the kubelet does not connect again.
+      core_->DropSocket();
+      Look();
+    });
+  }
+
+  EventLoop& loop_;
+  const EndpointOptions options_;
+  Backoff backoff_;
+  RegistrationService registration_;
+  std::unique_ptr<EndpointCore> core_;  // after registration_, which its server uses
+  bool has_view_ = false;
+  SteadyTime opened_at_{};
+  TimerId renew_ = TimerId::kNone;
+  TimerId await_ = TimerId::kNone;  // for the stream after a registration
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop,
+                                                        const std::string& resource,
+                                                        const EndpointOptions& options,
+                                                        std::function<void()> changed) {
+  return WatcherEndpoint::Create(loop, resource, options, std::move(changed));
+}
+
+}  // namespace kgpu::plugin

@@ -1,0 +1,223 @@
+#include "src/node/pods/join.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::pods {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+constexpr char kMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
+constexpr char kResource[] = "nvidia.com/gpu";
+
+Container InMl(const std::string& pod, const std::string& uid = "",
+               const std::string& name = "main") {
+  return {.pod_namespace = "ml", .pod = pod, .container = name, .pod_uid = uid};
+}
+
+cri::ContainerFacts Facts(const std::string& id, const std::string& pod, bool is_running = true,
+                          const std::string& name = "main") {
+  return {.id = id,
+          .pod_namespace = "ml",
+          .pod = pod,
+          .pod_uid = "uid-" + pod,
+          .container = name,
+          .is_running = is_running};
+}
+
+SeenProcess In(uint32_t pid, const CgroupPlace& place) {
+  return {.pid = pid, .devices = {kGpu}, .places = std::vector<CgroupPlace>{place}};
+}
+
+class JoinTest : public ::testing::Test {
+ protected:
+  PodMap Joined() const { return Join({.uses = uses_, .book = book_, .processes = processes_}); }
+  std::set<std::string> Unknown() const {
+    return UnknownTo({.uses = uses_, .book = book_, .processes = processes_});
+  }
+  void Give(const std::string& id, const Container& user) {
+    uses_.push_back({.resource = kResource, .device_id = id, .user = user});
+  }
+
+  std::vector<DeviceUse> uses_;
+  ContainerBook book_;
+  std::vector<SeenProcess> processes_;
+};
+
+TEST_F(JoinTest, TwoContainersOfOneGpuAreTwoOwners) {
+  Give(std::string(kGpu) + "::0", InMl("a"));
+  Give(std::string(kGpu) + "::1", InMl("b"));
+  book_.Learn({Facts("ida", "a"), Facts("idb", "b")});
+  processes_ = {In(10, {"", "ida"}), In(11, {"", "idb"}), In(12, {"", "ida"})};
+  EXPECT_THAT(Joined().processes,
+              ElementsAre(Pair(10, InMl("a", "uid-a")), Pair(11, InMl("b", "uid-b")),
+                          Pair(12, InMl("a", "uid-a"))));
+  EXPECT_THAT(Joined().devices,
+              ElementsAre(DeviceUse{kResource, std::string(kGpu) + "::0", InMl("a", "uid-a")},
+                          DeviceUse{kResource, std::string(kGpu) + "::1", InMl("b", "uid-b")}));
+}
+
+TEST_F(JoinTest, AProcessOfTheHostIsNobodysThoughAPodHasItsGpu) {
+  Give(kGpu, InMl("a"));
+  book_.Learn({Facts("ida", "a")});
+  processes_ = {{.pid = 10, .devices = {kGpu}, .places = std::vector<CgroupPlace>()}};
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
+TEST_F(JoinTest, AContainerOfAnotherEngineIsNobodys) {
+  Give(kGpu, InMl("a"));
+  book_.Learn({Facts("ida", "a")});
+  processes_ = {In(10, {"", "docker"})};
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
+TEST_F(JoinTest, AnUnknownContainerOfAPodIsTheOnlyUserOfItsGpu) {
+  Give(kGpu, InMl("a"));
+  processes_ = {In(10, {"some-uid", "some-id"})};
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a"))));
+  Give(std::string(kGpu) + "::1", InMl("b"));
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
+TEST_F(JoinTest, AProcessThatOutlivesItsPodIsNotTheNextPods) {
+  Give(kGpu, InMl("a"));
+  book_.Learn({Facts("ida", "a"), Facts("idb", "b", false)});
+  processes_ = {In(10, {"uid-b", "idb"})};
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
+TEST_F(JoinTest, ByTheLogsTooAProcessThatOutlivesItsPodIsNobodys) {
+  const TempDir dir;
+  dir.MakeDir("var/log/pods/ml_a_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  book_.LearnLogs(ReadLoggedPods(host).value());
+  Give(kGpu, InMl("a"));
+  processes_ = {In(10, {"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "idb"})};
+  EXPECT_THAT(Joined().processes, IsEmpty());
+}
+
+TEST_F(JoinTest, AProcessThatCanNotBeSeenIsTheOnlyUsersOfItsGpu) {
+  Give(kGpu, InMl("a"));
+  processes_ = {{.pid = 10, .devices = {kGpu}, .places = std::nullopt}};
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a"))));
+}
+
+TEST_F(JoinTest, AContainerInsideAPodIsThePods) {
+  book_.Learn({Facts("ida", "a")});
+  processes_ = {{.pid = 10,
+                 .devices = {kGpu},
+                 .places = std::vector<CgroupPlace>{{"uid-a", "ida"}, {"", "inner"}}}};
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a", "uid-a"))));
+}
+
+TEST_F(JoinTest, APodOfANodeInAContainerIsFoundBelowIt) {
+  book_.Learn({Facts("ida", "a")});
+  processes_ = {{.pid = 10,
+                 .devices = {kGpu},
+                 .places = std::vector<CgroupPlace>{{"", "node"}, {"uid-a", "ida"}}}};
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a", "uid-a"))));
+}
+
+TEST_F(JoinTest, ADeviceListedWithTwoPodsIsTheOnesThatRuns) {
+  Give(kGpu, InMl("ended"));
+  Give(kGpu, InMl("new"));
+  EXPECT_THAT(Joined().devices, SizeIs(2));
+  book_.Learn({Facts("id1", "ended", false), Facts("id2", "new")});
+  EXPECT_THAT(Joined().devices, ElementsAre(DeviceUse{kResource, kGpu, InMl("new", "uid-new")}));
+}
+
+TEST_F(JoinTest, TwoContainersOfOnePodMayShareADevice) {
+  Give(kGpu, InMl("a", "", "sidecar"));
+  Give(kGpu, InMl("a"));
+  book_.Learn({Facts("id1", "a")});
+  EXPECT_THAT(Joined().devices, SizeIs(2));
+}
+
+TEST_F(JoinTest, AsksForContainersAndPodsOnceTheyAreNew) {
+  Give(kGpu, InMl("a"));
+  processes_ = {In(10, {"", "idb"}), In(11, {"", "idb"})};
+  EXPECT_THAT(Unknown(), SizeIs(2));
+  book_.Learn({Facts("ida", "a"), Facts("idb", "b")});
+  EXPECT_THAT(Unknown(), IsEmpty());
+}
+
+TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
+  const TempDir dir;
+  dir.MakeDir("var/log/pods/ml_train-0_0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11/main");
+  dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
+  dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/sidecar");
+  dir.MakeDir("var/log/pods/of_no_");
+  dir.MakeDir("var/log/pods/noise");
+  dir.MakeDir("var/log/pods/_a_11111111-6f2a-4a53-9d0c-3b9f7d2c8e11");
+  dir.MakeDir("var/log/pods/ml_a b_22222222-6f2a-4a53-9d0c-3b9f7d2c8e11");
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  ContainerBook book;
+  book.LearnLogs(ReadLoggedPods(host).value());
+  EXPECT_EQ(book.Find({{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}),
+            InMl("train-0", "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11"));
+  EXPECT_EQ(book.Find({{"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"}}),
+            InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""));
+  EXPECT_EQ(book.Find({{"", "any"}}), std::nullopt);
+  EXPECT_EQ(book.Find({{"11111111-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
+  EXPECT_EQ(book.Find({{"22222222-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
+}
+
+TEST(ContainerBookTest, SaysThatThereAreNoLogs) {
+  const TempDir dir;
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  EXPECT_THAT(ReadLoggedPods(host), StatusIs(StatusCode::kNotFound));
+}
+
+TEST_F(JoinTest, TheKubeletsListNamesTheContainerThatTheLogsLeaveOpen) {
+  const TempDir dir;
+  dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
+  dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/sidecar");
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  book_.LearnLogs(ReadLoggedPods(host).value());
+  processes_ = {In(10, {"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"})};
+  EXPECT_THAT(Joined().processes,
+              ElementsAre(Pair(10, InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""))));
+  Give(kGpu, InMl("two"));
+  EXPECT_THAT(Joined().processes,
+              ElementsAre(Pair(10, InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "main"))));
+}
+
+TEST(SeenProcessesTest, AreReadWithTheirCgroupsAndDevices) {
+  const TempDir dir;
+  dir.WriteFile("proc/10/cgroup", "0::/kubepods/pod0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11/box\n");
+  dir.WriteFile("proc/11/cgroup", "0::/user.slice\n");
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  device::SampleSet samples;
+  device::GpuSample& gpu = samples.gpus.emplace_back();
+  gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+  gpu.migs.emplace_back().uuid = device::MigUuid::Parse(kMig).value();
+  gpu.migs[0].gpu_instance = 3;
+  for (const uint32_t pid : {12U, 11U, 10U, 10U}) {
+    gpu.processes.emplace_back().pid = pid;
+  }
+  gpu.processes[3].gpu_instance = 3;
+  const std::vector<SeenProcess> seen = WithPlaces(ListedProcesses(samples), host);
+  ASSERT_THAT(seen, SizeIs(3));
+  EXPECT_THAT(seen[0].devices, ElementsAre(kGpu, kMig));
+  ASSERT_TRUE(seen[0].places.has_value());
+  EXPECT_THAT(*seen[0].places,
+              ElementsAre(CgroupPlace{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "box"}));
+  ASSERT_TRUE(seen[1].places.has_value());
+  EXPECT_THAT(*seen[1].places, IsEmpty());
+  EXPECT_FALSE(seen[2].places.has_value());
+}
+
+}  // namespace
+}  // namespace kgpu::pods

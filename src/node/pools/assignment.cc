@@ -1,0 +1,187 @@
+#include "src/node/pools/assignment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "src/node/config/resource_name.h"
+#include "src/node/pools/claims.h"
+#include "src/node/pools/notes.h"
+
+namespace kgpu::pools {
+namespace {
+
+// Longest id ("MIG-GPU-<uuid>/ddd/ddd::dddd"), "Unhealthy", a NUMA node, tags and lengths.
+constexpr size_t kMaxSlotBytes = 58 + 9 + 11 + 14;
+static_assert(kMaxSlots * kMaxSlotBytes < (size_t{4} << 20));
+
+constexpr std::string_view kReplicaMark = "::";
+
+// Gives claimed devices their names and makes slots of them.
+class Naming {
+ public:
+  Naming(const config::NodeConfig& config, Assignment& out) : config_(config), out_(out) {}
+
+  void Run(Claims& claims) {
+    for (size_t pool = 0; pool < config_.pools.size(); ++pool) {
+      AddKnownResources(pool);
+    }
+    for (const Claim& claim : claims.claims) {
+      if (std::string reason = Place(claim); !reason.empty()) {
+        claims.refusals.push_back({claim.device, std::move(reason)});
+      }
+    }
+    for (auto& [name, entry] : resources_) {
+      out_.resources.push_back(std::move(entry.resource));
+    }
+  }
+
+ private:
+  struct Entry {
+    Resource resource;
+    size_t pool = 0;  // the first that feeds it
+    bool has_whole = false;
+    bool has_mig = false;
+  };
+
+  // A pool's resource is there even when no device is: the kubelet then says 0 of it.
+  void AddKnownResources(size_t index) {
+    const config::Pool& pool = config_.pools[index];
+    if (!pool.resource.empty()) {
+      if (pool.resource.find(config::kModelPlaceholder) == std::string::npos) {
+        EntryOf(pool.resource, index);
+      }
+      return;
+    }
+    for (const std::string& profile : pool.devices.mig_profiles) {
+      if (profile.find('*') == std::string::npos) {
+        EntryOf(config::ResourceOfMigProfile(profile), index);
+      }
+    }
+    const bool names_mig_devices_only =
+        !pool.devices.mig_profiles.empty() ||
+        (!pool.devices.uuids.empty() &&
+         std::ranges::all_of(pool.devices.uuids,
+                             [](const std::string& uuid) { return uuid.starts_with("MIG-"); }));
+    if (!names_mig_devices_only) {
+      EntryOf(std::string(config::kDefaultResource), index);
+    }
+  }
+
+  Entry& EntryOf(const std::string& name, size_t pool) {
+    const auto [entry, is_new] = resources_.try_emplace(name);
+    if (is_new) {
+      entry->second.resource.name = name;
+      entry->second.resource.share = config_.pools[pool].share;
+      entry->second.pool = pool;
+    }
+    return entry->second;
+  }
+
+  std::string NameOf(const Claim& claim) const {
+    const config::Pool& pool = config_.pools[claim.pool];
+    const bool is_mixed = StrategyOf(config_, claim.pool) == config::MigStrategy::kMixed;
+    if (claim.device.mig != nullptr && (claim.is_by_strategy ? is_mixed : pool.resource.empty())) {
+      return config::ResourceOfMigProfile(claim.device.mig->profile);
+    }
+    return pool.resource.empty() ? std::string(config::kDefaultResource)
+                                 : config::ResourceOfModel(pool.resource, claim.device.gpu->model);
+  }
+
+  // Makes the slots of a device; the reason when it can not have any.
+  std::string Place(const Claim& claim) {
+    const std::string name = NameOf(claim);
+    if (const Status status = config::CheckResourceName(name); !status.ok()) {
+      return fmt::format("{} would call it {}", PoolName(config_, claim.pool), Message(status));
+    }
+    if (!uuids_.insert(claim.device.uuid()).second) {
+      return "the driver gives two devices this UUID";
+    }
+    Entry& entry = EntryOf(name, claim.pool);
+    const config::Share& share = config_.pools[claim.pool].share;
+    if (entry.resource.share != share) {
+      return fmt::format(
+          "{} would add it to {}, which {} feeds with other share settings: make "
+          "them equal, or name another resource",
+          PoolName(config_, claim.pool), name, PoolName(config_, entry.pool));
+    }
+    const unsigned slots = share.by == config::ShareBy::kNothing ? 1 : share.replicas;
+    if (entry.resource.slots.size() + slots > kMaxSlots) {
+      return fmt::format(
+          "{} has {} slots, and more than {} do not fit one message to the kubelet: "
+          "spread the devices over several resources, or share with fewer replicas",
+          name, entry.resource.slots.size(), kMaxSlots);
+    }
+    NoteMixture(entry, claim.device);
+    AddSlots(entry.resource, claim.device, slots);
+    return "";
+  }
+
+  // Once for each resource.
+  void NoteMixture(Entry& entry, const Device& device) {
+    const bool was_mixture = entry.has_whole && entry.has_mig;
+    entry.has_whole |= device.mig == nullptr;
+    entry.has_mig |= device.mig != nullptr;
+    if (!was_mixture && entry.has_whole && entry.has_mig) {
+      out_.notes.push_back(
+          fmt::format("{} has whole GPUs and MIG devices: a container gets either, and can not "
+                      "tell which; name another resource for one of them",
+                      entry.resource.name));
+    }
+  }
+
+  static void AddSlots(Resource& resource, const Device& device, unsigned count) {
+    const device::Gpu& gpu = *device.gpu;
+    const bool is_shared = resource.share.by != config::ShareBy::kNothing;
+    Slot slot{.id = device.uuid(),
+              .device_uuid = device.uuid(),
+              .gpu = gpu.uuid,
+              .replica = 0,
+              .health = gpu.health,
+              .numa_node = gpu.numa_node};
+    if (device.mig != nullptr && gpu.health.is_healthy) {
+      slot.health = device.mig->health;
+    }
+    for (unsigned replica = 0; replica < count; ++replica) {
+      if (is_shared) {
+        slot.id = fmt::format("{}{}{}", slot.device_uuid, kReplicaMark, replica);
+        slot.replica = replica;
+      }
+      resource.slots.push_back(slot);
+    }
+  }
+
+  const config::NodeConfig& config_;
+  Assignment& out_;
+  std::map<std::string, Entry> resources_;
+  std::set<std::string> uuids_;
+};
+
+}  // namespace
+
+const Resource* Assignment::Find(std::string_view resource) const {
+  const auto found = std::ranges::find(resources, resource, &Resource::name);
+  return found == resources.end() ? nullptr : &*found;
+}
+
+std::string_view DeviceOfSlot(std::string_view slot_id) {
+  return slot_id.substr(0, slot_id.find(kReplicaMark));
+}
+
+Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config) {
+  Assignment out;
+  Claims claims = ClaimDevices(snapshot, config);
+  out.notes = NotesOn(snapshot, config, claims);
+  Naming(config, out).Run(claims);
+  SortByCard(claims.refusals);
+  for (Refusal& refusal : claims.refusals) {
+    out.unassigned.push_back(
+        {refusal.device.uuid(), std::move(refusal.reason), refusal.device.gpu->uuid});
+  }
+  return out;
+}
+
+}  // namespace kgpu::pools

@@ -1,0 +1,63 @@
+// Which resource each device of a node belongs to: a pure function of snapshot and configuration.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/gpu/device/snapshot.h"
+#include "src/node/config/node_config.h"
+
+namespace kgpu::pools {
+
+// Slots of one resource: all of them go into one message to the kubelet, which takes 4 MiB at most.
+inline constexpr size_t kMaxSlots = 32'768;
+
+// One thing that the kubelet counts and hands to one container: a GPU, a MIG device, or one of
+// several replicas of either.
+struct Slot {
+  std::string id;           // "GPU-…", "MIG-…", "GPU-…::3"; unique over all resources of the node
+  std::string device_uuid;  // of the GPU or MIG device: what is injected
+  device::GpuUuid gpu;      // the card
+  unsigned replica = 0;
+  device::Health health;  // of the device and of its card
+  std::optional<unsigned> numa_node;
+  bool operator==(const Slot&) const = default;
+};
+
+struct Resource {
+  std::string name;         // "nvidia.com/gpu"
+  std::vector<Slot> slots;  // by card (PCI order), MIG device, replica
+  config::Share share;
+  bool operator==(const Resource&) const = default;
+};
+
+// A device that is not advertised. Where no part of a GPU is, the GPU stands for its MIG devices.
+struct Unassigned {
+  std::string device_uuid{};
+  std::string reason{};   // for people: "excluded by exclude[0] (uuid=GPU-5d5ba0d6)", with the mend
+  device::GpuUuid gpu{};  // the card
+  bool operator==(const Unassigned&) const = default;
+};
+
+struct Assignment {
+  std::vector<Resource> resources;     // by name; one without slots stays: its pool exists
+  std::vector<Unassigned> unassigned;  // by card
+  std::vector<std::string> notes;      // for people: selectors that match nothing, …
+  bool operator==(const Assignment&) const = default;
+  const Resource* Find(std::string_view resource) const;
+};
+
+// "GPU-…::3" → "GPU-…"; an id without "::" is its own device.
+std::string_view DeviceOfSlot(std::string_view slot_id);
+
+// The first pool whose selector matches takes the device. A selector that names MIG devices, by
+// profile or UUID, takes them whatever the MIG strategy is; one that means GPUs takes those in MIG
+// mode as the strategy says. A GPU of which one MIG device is taken or excluded is never handed out
+// whole. Never fails: what can not be advertised is unassigned with the reason (a name that is not
+// legal, too many slots for one message, MIG devices that differ under strategy single, …).
+Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
+
+}  // namespace kgpu::pools

@@ -1,0 +1,226 @@
+#include "src/node/pools/claims.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "src/node/config/selector.h"
+
+namespace kgpu::pools {
+namespace {
+
+using config::MigStrategy;
+
+bool IsInMigMode(const device::Gpu& gpu) {
+  return gpu.mig_mode && gpu.mig_mode->is_enabled;
+}
+
+// Goes through the pools for one GPU.
+class CardClaims {
+ public:
+  CardClaims(const config::NodeConfig& config, const device::Gpu& gpu, Claims& out)
+      : config_(config), gpu_(gpu), out_(out), is_settled_(gpu.mig_devices.size()) {}
+
+  void Run() {
+    if (Exclude()) {
+      return;
+    }
+    for (size_t pool = 0; pool < config_.pools.size() && !IsDone(); ++pool) {
+      ClaimNamed(pool);
+      ClaimByStrategy(pool);
+    }
+    RefuseRest(
+        "no pool's selector matches it: kgpu config assign shows all; widen a pool, or add "
+        "one of its own");
+  }
+
+ private:
+  bool IsDone() const {
+    return is_whole_settled_ ||
+           (!is_settled_.empty() && std::ranges::find(is_settled_, false) == is_settled_.end());
+  }
+  // Some MIG device is settled, so that the GPU can not be handed out whole.
+  bool IsCut() const { return std::ranges::find(is_settled_, true) != is_settled_.end(); }
+
+  template <typename Act>
+  void ForEachOpenMig(Act act) {
+    for (size_t i = 0; i < is_settled_.size(); ++i) {
+      if (!is_settled_[i]) {
+        is_settled_[i] = act(gpu_.mig_devices[i]);
+      }
+    }
+  }
+
+  // True when the whole GPU is.
+  bool Exclude() {
+    for (size_t i = 0; i < config_.exclude.size(); ++i) {
+      const config::Selector& selector = config_.exclude[i];
+      const std::string reason = fmt::format("excluded by exclude[{}] ({})", i, ToString(selector));
+      if (Matches(selector, gpu_)) {
+        is_whole_settled_ = true;
+        out_.refusals.push_back({{&gpu_, nullptr}, reason});
+        return true;
+      }
+      ForEachOpenMig([&](const device::MigDevice& mig) {
+        const bool is_excluded = Matches(selector, gpu_, mig);
+        if (is_excluded) {
+          out_.refusals.push_back({{&gpu_, &mig}, reason});
+        }
+        return is_excluded;
+      });
+    }
+    return false;
+  }
+
+  void ClaimNamed(size_t pool) {
+    ForEachOpenMig([&](const device::MigDevice& mig) {
+      const bool is_named = NamesMigDevice(config_.pools[pool].devices, gpu_, mig);
+      if (is_named) {
+        out_.claims.push_back({.device = {&gpu_, &mig}, .pool = pool, .is_by_strategy = false});
+      }
+      return is_named;
+    });
+  }
+
+  void ClaimByStrategy(size_t pool) {
+    const config::Selector& selector = config_.pools[pool].devices;
+    const MigStrategy strategy = StrategyOf(config_, pool);
+    if (strategy == MigStrategy::kNone || !IsInMigMode(gpu_)) {
+      if (Matches(selector, gpu_)) {
+        ClaimWhole(pool);
+      }
+      return;
+    }
+    if (gpu_.mig_devices.empty() && Matches(selector, gpu_)) {
+      is_whole_settled_ = true;
+      out_.refusals.push_back(
+          {{&gpu_, nullptr},
+           fmt::format("{} takes its MIG devices, but it is in MIG mode without any: create some "
+                       "(nvidia-smi mig -cgi … -C), or switch MIG mode off",
+                       PoolName(config_, pool))});
+      return;
+    }
+    ForEachOpenMig([&](const device::MigDevice& mig) {
+      const bool is_meant = Matches(selector, gpu_, mig);
+      if (is_meant) {
+        out_.claims.push_back({.device = {&gpu_, &mig}, .pool = pool, .is_by_strategy = true});
+      }
+      return is_meant;
+    });
+  }
+
+  void ClaimWhole(size_t pool) {
+    if (IsCut()) {
+      RefuseRest(
+          fmt::format("{} takes GPUs whole, and other MIG devices of this one are taken or "
+                      "excluded: let the pool have mig: single or mixed",
+                      PoolName(config_, pool)));
+    } else {
+      out_.claims.push_back({.device = {&gpu_, nullptr}, .pool = pool, .is_by_strategy = false});
+    }
+    is_whole_settled_ = true;
+  }
+
+  void RefuseRest(const std::string& reason) {
+    if (is_whole_settled_) {
+      return;
+    }
+    if (!IsCut()) {
+      out_.refusals.push_back({{&gpu_, nullptr}, reason});
+      return;
+    }
+    ForEachOpenMig([&](const device::MigDevice& mig) {
+      out_.refusals.push_back({{&gpu_, &mig}, reason});
+      return true;
+    });
+  }
+
+  const config::NodeConfig& config_;
+  const device::Gpu& gpu_;
+  Claims& out_;
+  std::vector<bool> is_settled_;  // of each MIG device
+  bool is_whole_settled_ = false;
+};
+
+// Strategy single promises that all devices of the pool are alike: takes back what breaks that.
+// `claims` are those of one pool.
+std::string ReasonAgainst(const Claim& claim, const std::set<std::string_view>& profiles,
+                          const std::string& pool) {
+  if (claim.device.mig == nullptr && !profiles.empty()) {
+    return fmt::format(
+        "{} has MIG strategy single and MIG devices on other GPUs: switch this GPU "
+        "to MIG mode too, or give it a pool of its own",
+        pool);
+  }
+  if (profiles.size() > 1) {
+    return fmt::format(
+        "{} has MIG strategy single, but MIG devices that differ ({}): make them "
+        "alike, or set mig: mixed",
+        pool, fmt::join(profiles, ", "));
+  }
+  return "";
+}
+
+void CheckSingle(const config::NodeConfig& config, Claims& out) {
+  for (size_t pool = 0; pool < config.pools.size(); ++pool) {
+    if (StrategyOf(config, pool) != MigStrategy::kSingle) {
+      continue;
+    }
+    const auto is_concerned = [pool](const Claim& claim) {
+      return claim.pool == pool && (claim.is_by_strategy || claim.device.mig == nullptr);
+    };
+    std::set<std::string_view> profiles;
+    for (const Claim& claim : out.claims) {
+      if (is_concerned(claim) && claim.device.mig != nullptr) {
+        profiles.insert(claim.device.mig->profile);
+      }
+    }
+    std::erase_if(out.claims, [&](const Claim& claim) {
+      std::string reason =
+          is_concerned(claim) ? ReasonAgainst(claim, profiles, PoolName(config, pool)) : "";
+      const bool is_refused = !reason.empty();
+      if (is_refused) {
+        out.refusals.push_back({claim.device, std::move(reason)});
+      }
+      return is_refused;
+    });
+  }
+}
+
+// GPUs lie in one list of the snapshot and so do the MIG devices of one GPU: the order of their
+// addresses is that of the lists.
+auto OrderOf(const Device& device) {
+  return std::tuple(device.gpu, device.mig);
+}
+
+}  // namespace
+
+config::MigStrategy StrategyOf(const config::NodeConfig& config, size_t pool) {
+  return config.pools.at(pool).mig.value_or(config.mig);
+}
+
+std::string PoolName(const config::NodeConfig& config, size_t pool) {
+  return fmt::format("pools[{}] ({})", pool, ToString(config.pools.at(pool).devices));
+}
+
+Claims ClaimDevices(const device::Snapshot& snapshot, const config::NodeConfig& config) {
+  Claims out;
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    CardClaims(config, gpu, out).Run();
+  }
+  CheckSingle(config, out);
+  std::ranges::stable_sort(out.claims, {}, [](const Claim& c) { return OrderOf(c.device); });
+  SortByCard(out.refusals);
+  return out;
+}
+
+void SortByCard(std::vector<Refusal>& refusals) {
+  std::ranges::stable_sort(refusals, {}, [](const Refusal& r) { return OrderOf(r.device); });
+}
+
+}  // namespace kgpu::pools

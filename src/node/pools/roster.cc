@@ -1,0 +1,113 @@
+#include "src/node/pools/roster.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace kgpu::pools {
+namespace {
+
+device::Health HealthOfGone(bool is_driver_ready) {
+  if (is_driver_ready) {
+    return {.is_healthy = false,
+            .reason = "DeviceGone",
+            .message =
+                "the driver no longer shows this device: kgpu devices tells what there is; "
+                "delete the pods that hold it"};
+  }
+  return {.is_healthy = false,
+          .reason = "DriverNotReady",
+          .message = "the driver does not answer: kgpu devices tells why and what to do"};
+}
+
+Resource& ResourceIn(Assignment& assignment, const std::string& name, const config::Share& share) {
+  const auto place = std::ranges::lower_bound(assignment.resources, name, {}, &Resource::name);
+  if (place != assignment.resources.end() && place->name == name) {
+    return *place;
+  }
+  return *assignment.resources.insert(place, {.name = name, .slots = {}, .share = share});
+}
+
+}  // namespace
+
+Assignment Roster::Update(Assignment fresh, bool is_driver_ready, SteadyTime now) {
+  ForgetPresent(fresh);
+  Age(is_driver_ready, now);
+  DropOverflow();
+  std::map<std::string, Known> seen;
+  for (const Resource& resource : fresh.resources) {
+    for (const Slot& slot : resource.slots) {
+      Known& known = seen[slot.device_uuid];
+      known.resource = resource.name;
+      known.share = resource.share;
+      known.slots.push_back(slot);
+    }
+  }
+  for (const auto& [uuid, known] : known_) {
+    AddGone(known, is_driver_ready, fresh);
+  }
+  known_.merge(std::move(seen));
+  return fresh;
+}
+
+void Roster::ForgetPresent(const Assignment& fresh) {
+  std::set<std::string_view> present;
+  for (const Resource& resource : fresh.resources) {
+    for (const Slot& slot : resource.slots) {
+      present.insert(slot.device_uuid);
+      // A GPU whose MIG devices are handed out has not gone, it is cut.
+      present.insert(slot.gpu.str());
+    }
+  }
+  for (const Unassigned& unassigned : fresh.unassigned) {
+    present.insert(unassigned.device_uuid);
+    present.insert(unassigned.gpu.str());
+  }
+  std::erase_if(known_, [&](const auto& known) { return present.contains(known.first); });
+}
+
+// Everything that is still known here is not in the newest assignment.
+void Roster::Age(bool is_driver_ready, SteadyTime now) {
+  for (auto& [uuid, known] : known_) {
+    if (!is_driver_ready) {
+      known.expiry.reset();
+    } else if (!known.expiry) {
+      known.expiry = now + options_.grace;
+    }
+  }
+  std::erase_if(known_, [now](const auto& known) {
+    return known.second.expiry.value_or(SteadyTime::max()) <= now;
+  });
+}
+
+void Roster::DropOverflow() {
+  while (known_.size() > options_.max_gone) {
+    known_.erase(std::ranges::min_element(known_, {}, [](const auto& known) {
+      return known.second.expiry.value_or(SteadyTime::max());
+    }));
+  }
+}
+
+void Roster::AddGone(const Known& known, bool is_driver_ready, Assignment& out) {
+  Resource& resource = ResourceIn(out, known.resource, known.share);
+  if (resource.share != known.share || resource.slots.size() + known.slots.size() > kMaxSlots) {
+    return;
+  }
+  for (Slot slot : known.slots) {
+    slot.health = HealthOfGone(is_driver_ready);
+    resource.slots.push_back(std::move(slot));
+  }
+}
+
+std::optional<SteadyTime> Roster::next_expiry() const {
+  std::optional<SteadyTime> next;
+  for (const auto& [uuid, known] : known_) {
+    if (known.expiry && (!next || *known.expiry < *next)) {
+      next = known.expiry;
+    }
+  }
+  return next;
+}
+
+}  // namespace kgpu::pools

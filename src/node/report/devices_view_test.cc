@@ -1,0 +1,146 @@
+#include "src/node/report/devices_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "src/platform/doc/doc.h"
+
+namespace kgpu::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+device::Gpu MakeGpu(unsigned index) {
+  device::Gpu gpu;
+  gpu.uuid =
+      device::GpuUuid::Parse(fmt::format("GPU-00000000-0000-0000-0000-0000000000{:02x}", index))
+          .value();
+  gpu.index = index;
+  gpu.minor = index;
+  gpu.pci = {.domain = 0, .bus = static_cast<uint8_t>(7 + index), .device = 0, .function = 0};
+  gpu.pci_device_id = 0x20b2;
+  gpu.name = "NVIDIA A100-SXM4-80GB";
+  gpu.model = "A100-SXM4-80GB";
+  gpu.memory = GibiBytes(80);
+  gpu.compute = device::ComputeCapability{8, 0};
+  gpu.numa_node = 3;
+  gpu.mig_mode = device::MigMode{};
+  gpu.nvlinks = {{.link = 0,
+                  .is_active = true,
+                  .version = 3,
+                  .peer = device::NvLinkPeer::kSwitch,
+                  .remote = std::nullopt},
+                 {.link = 1,
+                  .is_active = false,
+                  .version = 3,
+                  .peer = device::NvLinkPeer::kSwitch,
+                  .remote = std::nullopt}};
+  return gpu;
+}
+
+device::MigDevice MakeMig() {
+  device::MigDevice mig;
+  mig.uuid = device::MigUuid::Parse("MIG-00000000-0000-0000-0000-0000000000ff").value();
+  mig.profile = "1g.10gb";
+  mig.gpu_instance = 7;
+  mig.memory = MebiBytes(9856);
+  return mig;
+}
+
+device::Snapshot TwoGpus() {
+  device::Snapshot snapshot;
+  snapshot.version = 1;
+  snapshot.driver = {.state = device::DriverState::kReady,
+                     .reason = "",
+                     .version = "535.104.05",
+                     .module_version = "535.104.05",
+                     .nvml_version = "12.535.104.05",
+                     .cuda_major = 12,
+                     .cuda_minor = 2,
+                     .library_path = "/usr/lib/libnvidia-ml.so.1"};
+  snapshot.gpus = {MakeGpu(0), MakeGpu(1)};
+  return snapshot;
+}
+
+TEST(DevicesViewTest, TheTableShowsEachGpuOnOneLine) {
+  EXPECT_EQ(DevicesTable(TwoGpus()),
+            "Driver 535.104.05, CUDA up to 12.2\n"
+            "GPU  MODEL           MEMORY  PCI           NUMA  NVLINK  MIG  HEALTH   UUID\n"
+            "0    A100-SXM4-80GB  80 GiB  0000:07:00.0  3     1/2     off  Healthy  "
+            "GPU-00000000-0000-0000-0000-000000000000\n"
+            "1    A100-SXM4-80GB  80 GiB  0000:08:00.0  3     1/2     off  Healthy  "
+            "GPU-00000000-0000-0000-0000-000000000001\n");
+}
+
+TEST(DevicesViewTest, TheTableShowsMigDevicesBelowTheirGpu) {
+  device::Snapshot snapshot = TwoGpus();
+  snapshot.gpus[1].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  snapshot.gpus[1].mig_devices = {MakeMig()};
+  EXPECT_THAT(DevicesTable(snapshot), AllOf(HasSubstr("1:0    1g.10gb"), HasSubstr("9.6 GiB")));
+}
+
+TEST(DevicesViewTest, TheTableTellsReasonsAndUnmanagedGpus) {
+  device::Snapshot snapshot = TwoGpus();
+  snapshot.gpus[0].health = {.is_healthy = false, .reason = "Xid79", .message = "Reset it."};
+  snapshot.unmanaged = {{.pci = {.domain = 0, .bus = 9, .device = 0, .function = 0},
+                         .pci_device_id = 0x1eb8,
+                         .pci_class = "3d-controller",
+                         .kernel_driver = "vfio-pci",
+                         .reason = "Held by vfio-pci."}};
+  EXPECT_THAT(DevicesTable(snapshot),
+              AllOf(HasSubstr("Unhealthy (Xid79)"), HasSubstr("GPU 0: Reset it.\n"),
+                    HasSubstr("0000:09:00.0 (0x1eb8, 3d-controller): Held by vfio-pci.\n")));
+}
+
+TEST(DevicesViewTest, ADriverThatDoesNotAnswerIsTheFirstLine) {
+  device::Snapshot snapshot;
+  snapshot.driver = {.state = device::DriverState::kNouveau,
+                     .reason = "Blacklist nouveau.",
+                     .version = "",
+                     .module_version = "",
+                     .nvml_version = "",
+                     .cuda_major = std::nullopt,
+                     .cuda_minor = std::nullopt,
+                     .library_path = ""};
+  EXPECT_EQ(DevicesTable(snapshot),
+            "Driver: Nouveau: Blacklist nouveau.\nNo NVIDIA GPU on this host.\n");
+  EXPECT_FALSE(IsAllWell(snapshot));
+}
+
+TEST(DevicesViewTest, ValuesTheDriverDoesNotGiveAreNullInJson) {
+  device::Snapshot snapshot = TwoGpus();
+  snapshot.gpus[0].memory.reset();
+  snapshot.gpus[0].mig_mode.reset();
+  snapshot.gpus[0].compute.reset();
+  const boost::json::value json = DevicesJson(snapshot);
+  EXPECT_TRUE(json.at_pointer("/gpus/0/memoryBytes").is_null());
+  EXPECT_TRUE(json.at_pointer("/gpus/0/mig").is_null());
+  EXPECT_TRUE(json.at_pointer("/gpus/0/computeCapability").is_null());
+  EXPECT_EQ(json.at_pointer("/gpus/1/memoryBytes"), uint64_t{80} << 30);
+  EXPECT_EQ(json.at_pointer("/gpus/1/nvlinks/0/peer"), "switch");
+  EXPECT_EQ(json.at_pointer("/driver/cudaVersion"), "12.2");
+}
+
+TEST(DevicesViewTest, ChangesAreDescribedOnceEach) {
+  const device::Snapshot before = TwoGpus();
+  device::Snapshot after = before;
+  EXPECT_EQ(DescribeChanges(before, after), "");
+  after.gpus[1].health = {.is_healthy = false, .reason = "GpuLost", .message = "Reboot."};
+  EXPECT_EQ(DescribeChanges(before, after),
+            "GPU 1 (A100-SXM4-80GB, GPU-00000000-0000-0000-0000-000000000001): "
+            "Unhealthy: GpuLost: Reboot.\n");
+  EXPECT_THAT(DescribeChanges(after, before), HasSubstr(": Healthy\n"));
+  EXPECT_FALSE(IsAllWell(after));
+  after.gpus.pop_back();
+  after.gpus[0].mig_devices = {MakeMig()};
+  EXPECT_THAT(DescribeChanges(before, after),
+              AllOf(HasSubstr("000001): gone\n"), HasSubstr("MIG 0:0 (1g.10gb, "),
+                    HasSubstr("): new, Healthy\n"), Not(HasSubstr("Driver"))));
+}
+
+}  // namespace
+}  // namespace kgpu::report

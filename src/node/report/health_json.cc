@@ -1,0 +1,142 @@
+// HealthJson and HistoryJson of health_view.h.
+#include <boost/json.hpp>
+
+#include <optional>
+#include <string_view>
+
+#include "src/gpu/health/xid_counts.h"
+#include "src/node/report/format.h"
+#include "src/node/report/health_view.h"
+
+namespace kgpu::report {
+namespace {
+
+namespace json = boost::json;
+
+template <typename Number>
+json::value OrNull(const std::optional<Number>& number) {
+  return number ? json::value(*number) : json::value(nullptr);
+}
+
+json::string_view Text(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+json::object Json(const device::Health& health) {
+  return {{"healthy", health.is_healthy}, {"reason", health.reason}, {"message", health.message}};
+}
+
+json::object Json(const health::OpenFault& fault) {
+  return {{"gpuInstance", OrNull(fault.scope.gpu_instance)},
+          {"computeInstance", OrNull(fault.scope.compute_instance)},
+          {"rule", fault.rule},
+          {"xid", OrNull(fault.xid)},
+          {"class", Text(health::ToString(fault.fault_class))},
+          {"action", Text(health::ToString(fault.action))},
+          {"source", Text(health::ToString(fault.source))},
+          {"unhealthy", fault.is_unhealthy},
+          {"held", fault.is_held},
+          {"message", fault.message},
+          {"detail", fault.detail},
+          {"first", FormatTime(fault.first)},
+          {"last", FormatTime(fault.last)},
+          {"count", fault.count},
+          {"pid", OrNull(fault.pid)}};
+}
+
+json::array MigJson(const device::Gpu& gpu) {
+  json::array devices;
+  for (const device::MigDevice& mig : gpu.mig_devices) {
+    devices.push_back(json::object{{"uuid", mig.uuid.str()},
+                                   {"index", mig.index},
+                                   {"profile", mig.profile},
+                                   {"gpuInstance", mig.gpu_instance},
+                                   {"computeInstance", mig.compute_instance},
+                                   {"health", Json(mig.health)}});
+  }
+  return devices;
+}
+
+// Since the agent started, by code.
+json::array XidsJson(const device::Gpu& gpu, const health::Counters& counters) {
+  json::array xids;
+  for (const health::Counters::Xid& xid : counters.xids) {
+    if (xid.gpu == gpu.uuid) {
+      // Codes beyond those that are counted one by one have no number.
+      const json::value code =
+          xid.xid == health::XidCounts::kOther ? json::value("other") : json::value(xid.xid);
+      xids.push_back(json::object{{"xid", code}, {"count", xid.count}});
+    }
+  }
+  return xids;
+}
+
+json::object GpuJson(const device::Gpu& gpu, const health::Overview& overview) {
+  json::array faults;
+  for (const health::OpenFault& fault : overview.open) {
+    if (fault.scope.gpu == gpu.uuid) {
+      faults.push_back(Json(fault));
+    }
+  }
+  return {{"index", gpu.index},         {"uuid", gpu.uuid.str()},
+          {"model", gpu.model},         {"pci", gpu.pci.str()},
+          {"health", Json(gpu.health)}, {"faults", std::move(faults)},
+          {"migDevices", MigJson(gpu)}, {"xids", XidsJson(gpu, overview.counters)}};
+}
+
+json::object Json(const health::Happening& news) {
+  return {{"gpu", news.gpu ? json::value(news.gpu->str()) : json::value(nullptr)},
+          {"gpuInstance", OrNull(news.gpu_instance)},
+          {"computeInstance", OrNull(news.compute_instance)},
+          {"rule", news.rule},
+          {"xid", OrNull(news.xid)},
+          {"class", Text(health::ToString(news.fault_class))},
+          {"action", Text(health::ToString(news.action))},
+          {"source", Text(health::ToString(news.source))},
+          {"unhealthy", news.is_unhealthy},
+          {"message", news.message},
+          {"detail", news.detail},
+          {"count", news.count},
+          {"pid", OrNull(news.pid)}};
+}
+
+}  // namespace
+
+json::value HealthJson(const HealthReport& report) {
+  const device::Snapshot& snapshot = *report.snapshot;
+  json::array gpus;
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    gpus.push_back(GpuJson(gpu, report.overview));
+  }
+  json::array unmanaged;
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    unmanaged.push_back(json::object{{"pci", gpu.pci.str()}, {"reason", gpu.reason}});
+  }
+  return {{"healthy", IsHealthy(report)},
+          {"driver",
+           {{"state", Text(device::ToString(snapshot.driver.state))},
+            {"reason", snapshot.driver.reason},
+            {"version", snapshot.driver.version}}},
+          {"gpus", std::move(gpus)},
+          {"unmanaged", std::move(unmanaged)},
+          {"xidsOfUnknownGpu", report.overview.counters.xids_of_unknown_gpu},
+          {"kernelLogProblem", report.overview.kernel_log_problem},
+          {"journalProblem", report.journal_problem}};
+}
+
+json::value HistoryJson(const health::JournalText& journal) {
+  json::array entries;
+  for (const health::JournalEntry& entry : journal.entries) {
+    json::object shown = {{"time", FormatTime(entry.when)},
+                          {"kind", entry.news ? Text(health::ToString(entry.news->kind)) : "boot"}};
+    for (auto& [key, value] :
+         entry.news ? Json(*entry.news)
+                    : json::object{{"bootId", entry.boot_id}, {"first", entry.is_first}}) {
+      shown[key] = std::move(value);
+    }
+    entries.push_back(std::move(shown));
+  }
+  return {{"entries", std::move(entries)}, {"unreadableLines", journal.bad_lines}};
+}
+
+}  // namespace kgpu::report

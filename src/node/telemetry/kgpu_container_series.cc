@@ -1,0 +1,262 @@
+// kgpu_container_*, kgpu_process_*, kgpu_pod_*: who uses the GPUs.
+#include <array>
+#include <chrono>
+#include <map>
+
+#include "src/node/telemetry/follow.h"
+#include "src/node/telemetry/series_tables.h"
+
+namespace kgpu::telemetry {
+namespace {
+
+using device::ProcessSample;
+using enum metrics::Type;
+
+constexpr double kPercent = 100;
+
+template <auto field, double divisor = 1.0>
+void OfContainer(const ContainerView& view, Values& out) {
+  out.Divided(view.use->*field, divisor);
+}
+
+template <auto field, double divisor = 1.0>
+void OfProcess(const ProcessView& view, Values& out) {
+  out.Divided(view.use->process->*field, divisor);
+}
+
+void CollectProcesses(const ContainerView& view, Values& out) {
+  // Where nobody could say whose the processes are, none of them is not zero of them.
+  if (view.use->memory || view.use->processes > 0) {
+    out.Put(view.use->processes);
+  }
+}
+
+void CollectDevices(const PageViews& views, Values& out) {
+  for (const ResourceUse& use : views.resources()) {
+    out.Put({{"namespace", use.user.pod_namespace},
+             {"pod", use.user.pod},
+             {"container", use.user.container},
+             {"resource", use.resource}},
+            use.count);
+  }
+}
+
+template <auto field>
+void OfPods(const PageViews& views, Values& out) {
+  if (!views.input().usage) {
+    return;
+  }
+  for (const PodUse& use : *views.input().usage) {
+    out.Put({{"namespace", use.pod_namespace}, {"pod", use.pod}}, use.*field);
+  }
+}
+
+void CollectMemorySeconds(const PageViews& views, Values& out) {
+  constexpr double kGibi = 1024.0 * 1024 * 1024;
+  if (!views.input().usage) {
+    return;
+  }
+  for (const PodUse& use : *views.input().usage) {
+    out.Put({{"namespace", use.pod_namespace}, {"pod", use.pod}}, use.memory_gib_seconds * kGibi);
+  }
+}
+
+constexpr std::array kContainer = {
+    Series{"kgpu_container_devices",
+           kGauge,
+           "Devices of a resource that the container has. The kubelet's pod resources.",
+           "",
+           "namespace, pod, container, resource",
+           {.node = &CollectDevices}},
+    Series{"kgpu_container_processes",
+           kGauge,
+           "Processes of the container on the device. NVML's lists of processes, and cgroups.",
+           "",
+           "",
+           {.container = &CollectProcesses}},
+    Series{"kgpu_container_memory_used_bytes",
+           kGauge,
+           "Device memory of its processes. NVML's lists of processes, and cgroups.",
+           "bytes",
+           "",
+           {.container = &OfContainer<&ContainerUse::memory>}},
+    Series{"kgpu_container_sm_utilization_ratio",
+           kGauge,
+           "Share of time in which SMs ran its kernels. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "",
+           {.container = &OfContainer<&ContainerUse::sm, kPercent>}},
+    Series{"kgpu_container_memory_utilization_ratio",
+           kGauge,
+           "Share of time in which it read or wrote memory. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "",
+           {.container = &OfContainer<&ContainerUse::memory_utilization, kPercent>}},
+    Series{"kgpu_container_encoder_utilization_ratio",
+           kGauge,
+           "Its use of the video encoder. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "",
+           {.container = &OfContainer<&ContainerUse::encoder, kPercent>}},
+    Series{"kgpu_container_decoder_utilization_ratio",
+           kGauge,
+           "Its use of the video decoder. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "",
+           {.container = &OfContainer<&ContainerUse::decoder, kPercent>}},
+    Series{"kgpu_process_memory_used_bytes",
+           kGauge,
+           "Device memory of a process; the 64 largest of each GPU. NVML's lists of processes.",
+           "bytes",
+           "pid, kind",
+           {.process = &OfProcess<&ProcessSample::memory>}},
+    Series{"kgpu_process_sm_utilization_ratio",
+           kGauge,
+           "Share of time in which SMs ran its kernels. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "pid, kind",
+           {.process = &OfProcess<&ProcessSample::sm, kPercent>}},
+    Series{"kgpu_process_memory_utilization_ratio",
+           kGauge,
+           "Share of time in which it read or wrote memory. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "pid, kind",
+           {.process = &OfProcess<&ProcessSample::memory_utilization, kPercent>}},
+    Series{"kgpu_process_encoder_utilization_ratio",
+           kGauge,
+           "Its use of the video encoder. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "pid, kind",
+           {.process = &OfProcess<&ProcessSample::encoder, kPercent>}},
+    Series{"kgpu_process_decoder_utilization_ratio",
+           kGauge,
+           "Its use of the video decoder. nvmlDeviceGetProcessUtilization.",
+           "ratio",
+           "pid, kind",
+           {.process = &OfProcess<&ProcessSample::decoder, kPercent>}},
+    Series{"kgpu_pod_gpu_seconds_total",
+           kCounter,
+           "GPU time that was handed to the pod; a slot of n counts 1/n. The kubelet's list over "
+           "time.",
+           "seconds",
+           "namespace, pod",
+           {.node = &OfPods<&PodUse::gpu_seconds>}},
+    Series{"kgpu_pod_gpu_busy_seconds_total",
+           kCounter,
+           "GPU time that the pod used: utilization over time; absent where the driver does not "
+           "tell it.",
+           "seconds",
+           "namespace, pod",
+           {.node = &OfPods<&PodUse::busy_gpu_seconds>}},
+    Series{"kgpu_pod_gpu_memory_byte_seconds_total",
+           kCounter,
+           "Device memory that the pod used, over time.",
+           "",
+           "namespace, pod",
+           {.node = &CollectMemorySeconds}},
+};
+
+void CollectDriver(const PageViews& views, Values& out) {
+  if (!views.input().snapshot) {
+    return;
+  }
+  const device::Driver& driver = views.input().snapshot->driver;
+  std::string cuda;
+  if (driver.cuda_major && driver.cuda_minor) {
+    cuda = fmt::format("{}.{}", *driver.cuda_major, *driver.cuda_minor);
+  }
+  out.Put({{"version", driver.version}, {"nvml", driver.nvml_version}, {"cuda", cuda}}, 1);
+}
+
+void CollectGpus(const PageViews& views, Values& out) {
+  if (!views.input().snapshot) {
+    return;
+  }
+  out.Put({{"managed", "yes"}, {"driver", "nvidia"}},
+          static_cast<double>(views.input().snapshot->gpus.size()));
+  std::map<std::string_view, unsigned> others;
+  for (const device::UnmanagedGpu& gpu : views.input().snapshot->unmanaged) {
+    ++others[gpu.kernel_driver.empty() ? "none" : std::string_view(gpu.kernel_driver)];
+  }
+  for (const auto& [driver, count] : others) {
+    out.Put({{"managed", "no"}, {"driver", driver}}, count);
+  }
+}
+
+void CollectTaken(const PageViews& views, Values& out) {
+  if (const auto& measured = views.input().measured) {
+    out.Put(std::chrono::duration<double>(measured->time_since_epoch()).count());
+  }
+}
+
+void CollectPodsKnown(const PageViews& views, Values& out) {
+  if (views.input().pods) {
+    out.Put(views.input().pods->problem.empty() ? 1 : 0);
+  }
+}
+
+void CollectUnknownXids(const PageViews& views, Values& out) {
+  if (views.input().health) {
+    out.Put(static_cast<double>(views.input().health->counters.xids_of_unknown_gpu));
+  }
+}
+
+void CollectKernelLog(const PageViews& views, Values& out) {
+  if (views.input().health) {
+    out.Put(views.input().health->kernel_log_problem.empty() ? 1 : 0);
+  }
+}
+
+constexpr std::array kNode = {
+    Series{"kgpu_driver_info",
+           kInfo,
+           "NVIDIA's driver; always 1. NVML.",
+           "",
+           "version, nvml, cuda",
+           {.node = &CollectDriver}},
+    Series{"kgpu_gpus",
+           kGauge,
+           "GPUs of the node: those that NVIDIA's library shows, and those that only PCI does, by "
+           "kernel driver: vfio-pci are those of virtual machines.",
+           "",
+           "managed, driver",
+           {.node = &CollectGpus}},
+    Series{"kgpu_sample_timestamp_seconds",
+           kGauge,
+           "When GPUs were last measured, Unix time; it stays when the values are too old to be "
+           "shown.",
+           "seconds",
+           "",
+           {.node = &CollectTaken}},
+    Series{"kgpu_xids_of_unknown_gpu_total",
+           kCounter,
+           "XIDs that did not say of which GPU, since the agent counts. NVML, and the kernel log.",
+           "",
+           "",
+           {.node = &CollectUnknownXids}},
+    Series{"kgpu_kernel_log_ok",
+           kGauge,
+           "Whether the kernel log is read for XIDs, or is not wanted. /dev/kmsg.",
+           "",
+           "",
+           {.node = &CollectKernelLog}},
+    Series{"kgpu_pods_known",
+           kGauge,
+           "Whether it is known which container has which device. The kubelet's pod resources, "
+           "and the container runtime.",
+           "",
+           "",
+           {.node = &CollectPodsKnown}},
+};
+
+}  // namespace
+
+std::span<const Series> KgpuContainerSeries() {
+  return kContainer;
+}
+
+std::span<const Series> KgpuNodeSeries() {
+  return kNode;
+}
+
+}  // namespace kgpu::telemetry

@@ -1,0 +1,41 @@
+// Everything that the pages of series are made of, at one moment. A value: rendering it is pure.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/gpu/device/sample.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/gpu/health/happening.h"
+#include "src/node/config/node_config.h"
+#include "src/node/pods/pod_map.h"
+#include "src/platform/base/clock.h"
+
+namespace kgpu::telemetry {
+
+// What one pod has had of GPUs since it is counted.
+struct PodUse {
+  std::string pod_namespace;
+  std::string pod;
+  double gpu_seconds = 0;                  // handed out; a slot of n replicas counts 1/n
+  std::optional<double> busy_gpu_seconds;  // utilisation × time; nothing: the driver does not tell
+  double memory_gib_seconds = 0;           // GiB × s
+};
+
+// Null: not known (yet); its series are absent.
+struct PageInput {
+  device::SnapshotPtr snapshot;
+  device::SampleSetPtr samples;
+  std::optional<WallTime> measured{};  // when GPUs last answered; stays when `samples` is too old
+  device::SampleSetPtr previous;       // the round before: what flows is the difference
+  pods::PodMapPtr pods;
+  std::shared_ptr<const health::Overview> health;
+  std::shared_ptr<const std::vector<PodUse>> usage;
+  std::string hostname;  // the node's name, as Kubernetes has it
+  std::vector<config::DcgmLabel> dcgm_labels{};
+};
+
+}  // namespace kgpu::telemetry

@@ -1,0 +1,43 @@
+// Every series there is: one table. What a page shows, what `kgpu metrics list` prints and what
+// docs/metrics.md says all come from it.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/node/telemetry/values.h"
+#include "src/node/telemetry/views.h"
+#include "src/platform/metrics/exposition.h"
+
+namespace kgpu::telemetry {
+
+// What the samples of a series are of. One series may be of several kinds of things.
+struct Collectors {
+  void (*node)(const PageViews&, Values&) = nullptr;
+  void (*gpu)(const GpuView&, Values&) = nullptr;
+  void (*mig)(const MigView&, Values&) = nullptr;
+  void (*container)(const ContainerView&, Values&) = nullptr;
+  void (*process)(const ProcessView&, Values&) = nullptr;
+};
+
+struct Series {
+  std::string_view name;
+  metrics::Type type = metrics::Type::kGauge;
+  std::string_view help;    // names the source
+  std::string_view unit;    // as OpenMetrics has it; "": none
+  std::string_view labels;  // beside those of the thing: "link, type"
+  Collectors collect{};     // none: the agent itself writes them
+};
+
+// The series of one name set, in the order of the page.
+struct SeriesGroup {
+  NameSet set = NameSet::kKgpu;
+  std::string_view title;  // for people
+  std::span<const Series> series;
+};
+
+// All of them.
+std::vector<SeriesGroup> AllSeries();
+
+}  // namespace kgpu::telemetry

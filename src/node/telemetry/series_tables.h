@@ -1,0 +1,19 @@
+// The parts of the table, by who they are of.
+#pragma once
+
+#include <span>
+
+#include "src/node/telemetry/series.h"
+
+namespace kgpu::telemetry {
+
+std::span<const Series> KgpuNodeSeries();
+std::span<const Series> KgpuUseSeries();        // of GPUs: utilisation, memory, heat, power, clocks
+std::span<const Series> KgpuConditionSeries();  // of GPUs: errors, links, health
+std::span<const Series> KgpuProfilingSeries();
+std::span<const Series> KgpuMigSeries();
+std::span<const Series> KgpuContainerSeries();  // and of processes and pods
+std::span<const Series> DcgmSeries();
+std::span<const Series> GkeSeries();
+
+}  // namespace kgpu::telemetry

@@ -1,0 +1,100 @@
+// The devices, containers and processes of one page, each with its labels written once.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "src/node/telemetry/attribution.h"
+#include "src/node/telemetry/name_sets.h"
+#include "src/node/telemetry/page_input.h"
+
+namespace kgpu::telemetry {
+
+// The labels of one thing in each name set, as metrics::LabelText makes them.
+class Labels {
+ public:
+  const std::string& Of(NameSet set) const { return texts_.at(static_cast<size_t>(set)); }
+  std::string& Of(NameSet set) { return texts_.at(static_cast<size_t>(set)); }
+
+ private:
+  std::array<std::string, 3> texts_;
+};
+
+struct GpuView {
+  const device::Gpu* gpu = nullptr;
+  const device::GpuSample* sample = nullptr;    // of an unsampled GPU: one that has no value
+  const device::GpuSample* previous = nullptr;  // of the round before; null: there is none
+  double seconds = 0;                           // between the two
+  const health::Overview* health = nullptr;     // null: not known
+  Owner owner{};
+  Labels labels{};
+};
+
+struct MigView {
+  const GpuView* gpu = nullptr;
+  const device::MigDevice* mig = nullptr;
+  const device::MigSample* sample = nullptr;  // as that of a GpuView
+  Owner owner{};
+  // Of a compute instance that DCGM's labels can not tell from the one before, those are empty: it
+  // is left out.
+  Labels labels{};
+};
+
+struct ContainerView {
+  const GpuView* gpu = nullptr;
+  const ContainerUse* use = nullptr;
+  const MigView* mig = nullptr;  // null: the GPU itself
+  Labels labels{};
+
+  // Whether the device is this container's as a whole: what is measured of it is the container's.
+  bool is_owner() const {
+    const Owner& owner = mig == nullptr ? gpu->owner : mig->owner;
+    return owner.pod_namespace == use->user.pod_namespace && owner.pod == use->user.pod &&
+           owner.container == use->user.container;
+  }
+};
+
+struct ProcessView {
+  const ProcessUse* use = nullptr;
+  Labels labels{};
+};
+
+// A page has that many at most, of each GPU: those with the most memory.
+inline constexpr size_t kMaxProcessesPerGpu = 64;
+inline constexpr size_t kMaxContainers = 1'024;
+
+// Borrows `input`, which outlives it.
+class PageViews {
+ public:
+  explicit PageViews(const PageInput& input);
+  PageViews(const PageViews&) = delete;
+  PageViews& operator=(const PageViews&) = delete;
+
+  const PageInput& input() const { return input_; }
+  const std::vector<GpuView>& gpus() const { return gpus_; }
+  const std::vector<MigView>& migs() const { return migs_; }
+  const std::vector<ContainerView>& containers() const { return containers_; }
+  const std::vector<ProcessView>& processes() const { return processes_; }
+  const std::vector<ResourceUse>& resources() const { return attribution_.resources; }
+
+ private:
+  void AddGpus();
+  void AddMigs(const GpuView& gpu);
+  void AddContainers();
+  void AddProcesses();
+
+  const pods::PodMap& pods() const { return input_.pods ? *input_.pods : no_pods_; }
+
+  const PageInput& input_;
+  const pods::PodMap no_pods_{};
+  const device::GpuSample no_sample_{};
+  const device::MigSample no_mig_sample_{};
+  Attribution attribution_;
+  std::vector<GpuView> gpus_;
+  std::vector<MigView> migs_;
+  std::vector<ContainerView> containers_;
+  std::vector<ProcessView> processes_;
+};
+
+}  // namespace kgpu::telemetry

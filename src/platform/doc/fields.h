@@ -1,0 +1,48 @@
+// Reads the fields of one object of a file that a program wrote: every field is there and of its
+// kind. The first error is kept, and what follows it has defaults, so that readers ask once.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/platform/base/status.h"
+
+namespace kgpu::doc {
+
+class Fields {
+ public:
+  // `value` outlives this; `where` names it in errors: "driver.json: steps[3]".
+  Fields(const boost::json::value& value, std::string where);
+
+  // InvalidArgument: "<where>.<key>: must be a text".
+  const Status& status() const { return status_; }
+  const std::string& where() const { return where_; }
+
+  // Whether it is there: of a field that files had not from the beginning.
+  bool Has(std::string_view key) const;
+  // Null where it is missing, which is an error.
+  const boost::json::value& Get(std::string_view key);
+  std::string Text(std::string_view key);
+  bool Bool(std::string_view key);
+  int64_t Number(std::string_view key);
+  std::vector<std::string> Texts(std::string_view key);
+  std::map<std::string, std::string> TextMap(std::string_view key);
+  // The index of the word that stands there.
+  size_t Word(std::string_view key, std::span<const std::string_view> words);
+  // What is wrong with a field that the caller reads by itself.
+  void Fail(std::string_view key, std::string_view what);
+
+ private:
+  const boost::json::object* object_ = nullptr;
+  std::string where_;
+  Status status_;
+};
+
+}  // namespace kgpu::doc

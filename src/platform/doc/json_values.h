@@ -1,0 +1,18 @@
+// Plain values of a parsed document, for readers that are too small for a reader of their own. The
+// errors say what the value must be and not where it stands: callers annotate them.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+
+#include "src/platform/base/status.h"
+
+namespace kgpu::doc {
+
+// Errors: InvalidArgument, "must be a string".
+Status ReadText(const boost::json::value& value, std::string& out);
+// Errors: InvalidArgument, "must be true or false".
+Status ReadFlag(const boost::json::value& value, bool& out);
+
+}  // namespace kgpu::doc

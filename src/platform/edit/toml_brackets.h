@@ -1,0 +1,30 @@
+// Splices within the brackets of a TOML value: lists and inline tables.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "src/platform/edit/layout.h"
+#include "src/platform/edit/toml_scan.h"
+
+namespace kgpu::edit {
+
+// "=" where the neighbour is written so, else " = ".
+std::string_view EqualsLike(const TomlEntry* neighbour);
+
+// `name` may be dotted. `table` is an inline table.
+Splice InsertInline(const TomlValue& table, const std::string& name, const std::string& raw);
+Splice RemoveInline(const TomlValue& table, const TomlEntry& entry);
+
+// As the last of `list`, on its own line where the others are.
+Splice InsertIntoList(std::string_view text, const TomlValue& list, const std::string& raw);
+Splice RemoveFromList(std::string_view text, const TomlValue& list, size_t index);
+
+// The whole lines of a span; at the end of a text without a last line end, the one before it goes.
+Splice RemoveLines(std::string_view text, Span span);
+
+// Whether `at` is behind a last line that has no line end.
+bool EndsInLine(std::string_view text, size_t at);
+
+}  // namespace kgpu::edit

@@ -1,0 +1,183 @@
+#include "src/platform/http/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/http/server_peer.h"
+#include "src/platform/sys/acceptor.h"
+#include "src/platform/tls/session.h"
+
+namespace kgpu::http {
+namespace {
+
+// Connections past the limit that may be told so at a time; more are just closed.
+constexpr size_t kMaxRefused = 16;
+constexpr std::chrono::minutes kTellAgain{1};
+
+}  // namespace
+
+class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
+ public:
+  using TlsSource = Server::TlsSource;
+
+  explicit Impl(std::shared_ptr<const ServerSetup> setup) : setup_(std::move(setup)) {}
+
+  StatusOr<std::string> Listen(const std::string& address, mode_t mode, TlsSource tls) {
+    const bool is_unix = address.find('/') != std::string::npos;
+    ASSIGN_OR_RETURN(sys::Acceptor::Listener listener, Open(address, mode, is_unix));
+    ASSIGN_OR_RETURN(std::unique_ptr<sys::Acceptor> acceptor,
+                     sys::Acceptor::Create(setup_->loop, std::move(listener),
+                                           [this, is_unix, tls = std::move(tls)](UniqueFd socket) {
+                                             OnSocket(std::move(socket), is_unix, tls);
+                                           }));
+    return acceptors_.emplace_back(std::move(acceptor))->path();
+  }
+
+  void Stop() {
+    acceptors_.clear();
+    for (const auto& [number, peer] : std::exchange(peers_, {})) {
+      peer->Close();
+    }
+  }
+
+  size_t connections() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(peers_, [](const auto& entry) { return entry.second->is_active(); }));
+  }
+
+ private:
+  static StatusOr<sys::Acceptor::Listener> Open(const std::string& address, mode_t mode,
+                                                bool is_unix) {
+    if (is_unix) {
+      ASSIGN_OR_RETURN(sys::UnixListener listener,
+                       sys::UnixListener::Listen(address, {.mode = mode}));
+      return sys::Acceptor::Listener(std::move(listener));
+    }
+    ASSIGN_OR_RETURN(const sys::TcpAddress tcp, sys::TcpAddress::Parse(address));
+    ASSIGN_OR_RETURN(sys::TcpListener listener, sys::TcpListener::Listen(tcp));
+    return sys::Acceptor::Listener(std::move(listener));
+  }
+
+  void OnSocket(UniqueFd socket, bool is_unix, const TlsSource& tls) {
+    if (!tls) {
+      return Add(std::move(socket), is_unix, nullptr);
+    }
+    std::shared_ptr<const tls::Context> context = tls();
+    if (context == nullptr) {
+      if (setup_->options.takes_plain) {
+        Add(std::move(socket), is_unix, nullptr);
+      }
+      return;
+    }
+    GiveUpOldHandshake();
+    StatusOr<std::unique_ptr<tls::Session>> session = tls::Session::ForServer(std::move(context));
+    if (session.ok()) {
+      Add(std::move(socket), is_unix, *std::move(session));
+    }
+  }
+
+  // Clients that connect and say nothing must not keep others out: who means it is done in
+  // milliseconds.
+  void GiveUpOldHandshake() {
+    const auto is_shaking = [](const auto& entry) { return entry.second->is_shaking_hands(); };
+    if (std::cmp_greater_equal(std::ranges::count_if(peers_, is_shaking),
+                               setup_->options.max_handshakes)) {
+      const auto oldest = std::ranges::find_if(peers_, is_shaking);
+      oldest->second->Close();
+      peers_.erase(oldest);
+    }
+  }
+
+  // The same of clients that have connected and ask nothing, or do not take their answers. False
+  // when there are none.
+  bool MakeRoom() {
+    TellFull();
+    auto least = peers_.end();
+    for (auto at = peers_.begin(); at != peers_.end(); ++at) {
+      const ServerPeer& peer = *at->second;
+      if (peer.is_active() && peer.claim() != ServerPeer::Claim::kHandling &&
+          (least == peers_.end() || peer.claim() < least->second->claim())) {
+        least = at;
+      }
+    }
+    if (least == peers_.end()) {
+      return false;
+    }
+    least->second->Close();
+    peers_.erase(least);
+    return true;
+  }
+
+  void TellFull() {
+    const SteadyTime now = setup_->loop.clock().Now();
+    if (!told_full_ || now - *told_full_ >= kTellAgain) {
+      told_full_ = now;
+      KGPU_LOG(kWarning, "too many http connections", {"limit", setup_->options.max_connections});
+    }
+  }
+
+  void Add(UniqueFd socket, bool is_unix, std::unique_ptr<tls::Session> session) {
+    const size_t limit = setup_->options.max_connections;
+    const bool is_full = connections() >= limit && !MakeRoom();
+    if (is_full && peers_.size() >= limit + kMaxRefused) {
+      return;
+    }
+    const uint64_t number = ++last_peer_;
+    const auto peer =
+        std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix, std::move(session));
+    peers_.emplace(number, peer);
+    // Weak: a peer may outlive us in a callback.
+    const auto closed = [weak = weak_from_this(), number] {
+      if (const auto self = weak.lock()) {
+        self->peers_.erase(number);
+      }
+    };
+    if (is_full) {
+      peer->StartAndRefuse(503, "too many connections: try again later", closed);
+    } else {
+      peer->Start(closed);
+    }
+  }
+
+  const std::shared_ptr<const ServerSetup> setup_;
+  std::vector<std::unique_ptr<sys::Acceptor>> acceptors_;
+  std::map<uint64_t, std::shared_ptr<ServerPeer>> peers_;
+  uint64_t last_peer_ = 0;
+  std::optional<SteadyTime> told_full_;
+};
+
+Server::Server(EventLoop& loop, Handler handler, ServerOptions options)
+    : impl_(std::make_shared<Impl>(std::make_shared<const ServerSetup>(ServerSetup{
+          .loop = loop,
+          .options = options,
+          .handler = std::move(handler),
+          .handshakes = std::make_shared<HandshakeBudget>(options.max_new_handshakes)}))) {
+}
+
+Server::~Server() {
+  Stop();
+}
+
+StatusOr<std::string> Server::Listen(const std::string& address, mode_t mode) {
+  return impl_->Listen(address, mode, nullptr);
+}
+
+StatusOr<std::string> Server::ListenTls(const std::string& address, TlsSource tls) {
+  return impl_->Listen(address, 0600, std::move(tls));
+}
+
+void Server::Stop() {
+  impl_->Stop();
+}
+
+size_t Server::connections() const {
+  return impl_->connections();
+}
+
+}  // namespace kgpu::http

@@ -1,0 +1,87 @@
+#include "src/platform/http/server_line.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "src/platform/base/log.h"
+
+namespace kgpu::http {
+namespace {
+
+// What is enciphered ahead of the peer.
+constexpr size_t kMaxSealed = size_t{64} << 10;
+
+// No handshake begins with a letter, every method does.
+bool IsPlain(std::string_view bytes) {
+  return !bytes.empty() && bytes.front() >= 'A' && bytes.front() <= 'Z';
+}
+
+}  // namespace
+
+bool ServerLine::BeginsHandshake(std::string_view bytes) const {
+  return session_ != nullptr && !has_begun_ && !IsPlain(bytes);
+}
+
+void ServerLine::Receive(std::string_view bytes, WallTime now) {
+  if (session_ != nullptr && !std::exchange(has_begun_, true) && IsPlain(bytes)) {
+    session_.reset();
+    if (!takes_plain_) {
+      return http_.Refuse(400, "this address speaks HTTPS: ask for https://", now);
+    }
+  }
+  if (session_ == nullptr) {
+    return http_.Receive(bytes, now);
+  }
+  const Status status = session_->Feed(bytes);
+  if (const std::string input = session_->TakeInput(); !input.empty()) {
+    http_.Receive(input, now);
+  }
+  if (!status.ok()) {
+    return Break(status);
+  }
+  if (session_->has_peer_closed()) {
+    http_.ReceiveEnd();
+  }
+  wire_.Append(session_->TakeOutput());
+}
+
+void ServerLine::Fill() {
+  if (session_ == nullptr || has_ended_ || !session_->is_open()) {
+    return;
+  }
+  while (!http_.output().empty() && wire_.size() < kMaxSealed) {
+    Seal();
+  }
+  if (http_.output().empty() && http_.phase() == Phase::kClosing && !has_ended_) {
+    has_ended_ = true;
+    session_->Close();
+    wire_.Append(session_->TakeOutput());
+  }
+}
+
+void ServerLine::Seal() {
+  std::array<iovec, OutputQueue::kMaxPieces> pieces{};
+  const size_t count = http_.output().Fill(pieces);
+  size_t taken = 0;
+  for (size_t i = 0; i < count && taken < kMaxSealed; ++i) {
+    const size_t size = std::min(pieces.at(i).iov_len, kMaxSealed - taken);
+    const Status status = session_->Write({static_cast<const char*>(pieces.at(i).iov_base), size});
+    if (!status.ok()) {
+      return Break(status);
+    }
+    taken += size;
+  }
+  http_.output().Consume(taken);
+  wire_.Append(session_->TakeOutput());
+}
+
+void ServerLine::Break(const Status& status) {
+  KGPU_LOG(kDebug, "TLS connection ended", {"reason", Message(status)});
+  has_ended_ = true;
+  http_.Abort();
+  wire_.Append(session_->TakeOutput());  // why, in TLS's words
+}
+
+}  // namespace kgpu::http

@@ -1,0 +1,16 @@
+#include "src/platform/rpc/channel.h"
+
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+
+namespace kgpu::rpc {
+
+std::shared_ptr<grpc::Channel> ChannelOver(UniqueFd fd) {
+  grpc::ChannelArguments arguments;
+  constexpr int kReceiveLimit = 16 << 20;
+  arguments.SetMaxReceiveMessageSize(kReceiveLimit);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return grpc::CreateCustomInsecureChannelFromFd("unix", fd.Release(), arguments);
+}
+
+}  // namespace kgpu::rpc

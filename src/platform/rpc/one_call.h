@@ -1,0 +1,103 @@
+// One unary call over a connection of its own, made from the loop and answered on it. For servers
+// that are asked now and then and may be another process the next time.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <utility>
+
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/rpc/channel.h"
+#include "src/platform/rpc/status_map.h"
+
+namespace kgpu::rpc {
+
+// A call in progress; destroying it drops the answer.
+class PendingCall {
+ public:
+  virtual ~PendingCall() = default;
+};
+
+// A call that could not be made: `done` is told why on the loop, unless the call is dropped before.
+class RefusedCall final : public PendingCall {
+ public:
+  // `loop` outlives the call.
+  RefusedCall(EventLoop& loop, const Status& why, std::function<void(const Status&)> done)
+      : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
+          done(why);
+        })) {}
+  ~RefusedCall() override { loop_.CancelTimer(timer_); }
+
+ private:
+  EventLoop& loop_;
+  TimerId timer_;
+};
+
+// Lives until gRPC is done with the call.
+template <typename Request, typename Reply>
+struct OneCall {
+  std::unique_ptr<grpc::TemplatedGenericStub<Request, Reply>> stub;
+  grpc::ClientContext context;
+  Request request;
+  Reply reply;
+  // Loop thread only; empty once nobody wants the answer.
+  std::function<void(StatusOr<Reply>)> done;
+  // Released when gRPC's thread has posted to the loop; it outlives us in that thread.
+  std::shared_ptr<std::binary_semaphore> ended = std::make_shared<std::binary_semaphore>(0);
+};
+
+template <typename Request, typename Reply>
+class PendingOneCall final : public PendingCall {
+ public:
+  explicit PendingOneCall(std::shared_ptr<OneCall<Request, Reply>> call) : call_(std::move(call)) {}
+  ~PendingOneCall() override {
+    call_->done = nullptr;
+    call_->context.TryCancel();
+    // Soon after the cancel: the loop may go once we have returned.
+    call_->ended->acquire();
+  }
+
+ private:
+  std::shared_ptr<OneCall<Request, Reply>> call_;
+};
+
+// Calls `method` ("/v1.PodResourcesLister/List") at the other end of `fd`, a non-blocking
+// connection, and `done` on the loop with what comes of it; never before this has returned. The
+// errors are the peer's, or DeadlineExceeded, or Unavailable (the connection is lost).
+template <typename Request, typename Reply>
+std::unique_ptr<PendingCall> StartCall(EventLoop& loop, UniqueFd fd, const std::string& method,
+                                       Request request, std::chrono::milliseconds deadline,
+                                       std::function<void(StatusOr<Reply>)> done) {
+  using Stub = grpc::TemplatedGenericStub<Request, Reply>;
+  auto call = std::make_shared<OneCall<Request, Reply>>();
+  call->stub = std::make_unique<Stub>(ChannelOver(std::move(fd)));
+  call->request = std::move(request);
+  call->done = std::move(done);
+  call->context.set_deadline(std::chrono::system_clock::now() + deadline);
+  // What gRPC's thread holds is handed to the loop whole: the thread must not be the one that ends
+  // the last channel, for which gRPC would wait for that very thread.
+  call->stub->UnaryCall(
+      &call->context, method, grpc::StubOptions(), &call->request, &call->reply,
+      [&loop, call](const grpc::Status& status) mutable {
+        const std::shared_ptr<std::binary_semaphore> ended = call->ended;
+        loop.Post([call = std::move(call), status = FromGrpc(status)] {
+          if (!call->done) {
+            return;
+          }
+          const auto tell = std::exchange(call->done, nullptr);
+          tell(status.ok() ? StatusOr<Reply>(std::move(call->reply)) : StatusOr<Reply>(status));
+        });
+        ended->release();
+      });
+  return std::make_unique<PendingOneCall<Request, Reply>>(std::move(call));
+}
+
+}  // namespace kgpu::rpc

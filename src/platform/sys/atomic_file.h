@@ -1,0 +1,61 @@
+// Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash or on a
+// full disk. Temporary file in the same folder, fsync, rename, fsync of the folder. A temporary
+// file whose process was killed goes with the next replacement of the same file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::sys {
+
+// What is to survive a power cut: kDisk the new file, in milliseconds; kMemory nothing certain, for
+// what a boot makes anew.
+enum class Durability : uint8_t { kDisk, kMemory };
+
+class AtomicFile {
+ public:
+  // Starts a replacement of `path` (absolute or relative to the working folder) with permission
+  // bits `mode`. Nothing at `path` changes before Commit.
+  // Errors: NotFound (no such folder), PermissionDenied, FailedPrecondition (read-only file
+  // system), ResourceExhausted (full).
+  static StatusOr<AtomicFile> Create(std::string path, mode_t mode = 0644);
+
+  AtomicFile(AtomicFile&&) = default;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  // Removes the temporary file when Commit did not run or failed.
+  ~AtomicFile();
+
+  Status Write(std::string_view bytes);
+  // Where the new bytes are before Commit, for checks by other programs.
+  const std::string& temporary_path() const { return temporary_; }
+  Status Commit(Durability durability = Durability::kDisk);
+
+ private:
+  AtomicFile(std::string path, std::string temporary, UniqueFd fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+  std::string path_;
+  std::string temporary_;  // empty once committed or moved from
+  UniqueFd fd_;
+};
+
+// Takes away what killed processes left of replacements of `path`. Whoever lives holds a lock on
+// it.
+void RemoveLeftovers(const std::string& path);
+
+// What is in the folder by name survives a power cut. Errors: those of open(2) and fsync(2).
+Status SyncFolder(const std::string& folder);
+
+// Create, Write, Commit in one call.
+Status WriteFileAtomically(const std::string& path, std::string_view bytes, mode_t mode = 0644,
+                           Durability durability = Durability::kDisk);
+
+}  // namespace kgpu::sys

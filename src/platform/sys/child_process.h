@@ -1,0 +1,61 @@
+// One child process that we started: killed and reaped through its pidfd, never by a bare pid that
+// may have been given to somebody else. Source: pidfd_open(2), posix_spawn(3), waitid(2).
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::sys {
+
+// How a child ended: exactly one of the two is set.
+struct ExitState {
+  std::optional<int> code;
+  std::optional<int> signal;
+};
+
+struct SpawnOptions {
+  std::vector<std::string> argv;         // argv[0] is the program's path; PATH is not searched
+  std::vector<std::string> environment;  // "NAME=value"; the whole environment of the child
+  // Descriptors the child gets, as {ours, number in the child}; all others are closed by exec.
+  // 0, 1 and 2 are /dev/null, /dev/null and our stderr unless given here.
+  std::vector<std::pair<int, int>> fds;
+  bool leads_session = false;  // of its own, without a terminal
+};
+
+class ChildProcess {
+ public:
+  // Errors: NotFound (no such program, or its ELF interpreter is missing), PermissionDenied,
+  // ResourceExhausted.
+  static StatusOr<ChildProcess> Spawn(const SpawnOptions& options);
+
+  ChildProcess(ChildProcess&&) = default;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+  // Kills without waiting; the zombie, if any, is reaped if it is dead by then. Owners that need
+  // the child gone watch pidfd() and call TryReap first.
+  ~ChildProcess();
+
+  pid_t pid() const { return pid_; }
+  // Becomes readable when the child has ended; for an event loop.
+  int pidfd() const { return pidfd_.get(); }
+  // Sends SIGKILL. A child that has ended is no error.
+  Status Kill();
+  // Reaps without waiting: the exit state, or nothing while the child lives.
+  std::optional<ExitState> TryReap();
+
+ private:
+  ChildProcess(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  std::optional<ExitState> exit_state_;
+};
+
+}  // namespace kgpu::sys

@@ -1,0 +1,20 @@
+#include "src/platform/sys/systemctl.h"
+
+#include <utility>
+
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+
+namespace kgpu::sys {
+
+StatusOr<std::vector<std::string>> SystemctlCommand(const Root& host,
+                                                    std::vector<std::string> words) {
+  std::string program = FindProgram(host, "systemctl");
+  if (program.empty()) {
+    return FailedPrecondition("no systemctl on this host: systemctl {} there", Join(words, " "));
+  }
+  words.insert(words.begin(), std::move(program));
+  return words;
+}
+
+}  // namespace kgpu::sys

@@ -1,0 +1,66 @@
+// TCP sockets of numeric addresses: names would need look-ups, which block.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::sys {
+
+// An IP address and a port.
+class TcpAddress {
+ public:
+  // "127.0.0.1:9401", "[::1]:9401"; ":9401" is every address of the host, of IPv4 and IPv6.
+  // Errors: InvalidArgument.
+  static StatusOr<TcpAddress> Parse(std::string_view text);
+
+  std::string str() const;
+  // Every address of the host, whatever its kind.
+  bool is_any() const { return is_any_; }
+  const sockaddr* base() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t size() const { return size_; }
+  int family() const { return storage_.ss_family; }
+
+ private:
+  friend class TcpListener;
+  sockaddr_storage storage_ = {};
+  socklen_t size_ = 0;
+  bool is_any_ = false;
+};
+
+// A non-blocking socket on its way to `address`: it is connected, or has failed, when it is
+// writable. Errors: Unavailable, ResourceExhausted.
+StatusOr<UniqueFd> StartConnectTcp(const TcpAddress& address);
+// How that ended. Errors: Unavailable (nobody listens there).
+Status ConnectResult(const UniqueFd& socket, const TcpAddress& address);
+
+// A listening socket.
+class TcpListener {
+ public:
+  // Port 0 is one that is free: address() tells. Errors: AlreadyExists (another program listens
+  // there), PermissionDenied (a port below 1024), FailedPrecondition (no such address here),
+  // ResourceExhausted.
+  static StatusOr<TcpListener> Listen(const TcpAddress& address, int backlog = 64);
+
+  int fd() const { return fd_.get(); }
+  // Where it listens: "127.0.0.1:9401".
+  const std::string& address() const { return address_; }
+  // The next connection, non-blocking and without delay of small writes; nothing when none waits.
+  // Errors: ResourceExhausted (no descriptors left: try again later), Internal.
+  StatusOr<std::optional<UniqueFd>> Accept();
+
+ private:
+  TcpListener(UniqueFd fd, std::string address)
+      : fd_(std::move(fd)), address_(std::move(address)) {}
+  static StatusOr<TcpListener> ListenOn(const TcpAddress& address, int backlog);
+
+  UniqueFd fd_;
+  std::string address_;
+};
+
+}  // namespace kgpu::sys

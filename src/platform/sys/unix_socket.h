@@ -1,0 +1,55 @@
+// Unix stream sockets. Paths may be of any length: they are reached through their folder's
+// descriptor, since an address holds 107 bytes.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::sys {
+
+// A non-blocking socket connected to `path`. Errors: NotFound (no such folder or socket),
+// Unavailable (nobody listens there, or its queue is full), PermissionDenied.
+StatusOr<UniqueFd> ConnectUnix(const std::string& path);
+
+// A listening socket that takes its own file away again, and nobody else's. Move-only.
+class UnixListener {
+ public:
+  struct Options {
+    mode_t mode = 0600;  // of the socket file
+    int backlog = 64;
+  };
+
+  // Replaces a socket file that nobody answers on. Errors: AlreadyExists (somebody answers there,
+  // or it is no socket), NotFound (no such folder), PermissionDenied, ResourceExhausted.
+  static StatusOr<UnixListener> Listen(const std::string& path, const Options& options);
+
+  UnixListener(UnixListener&& other) noexcept = default;
+  UnixListener& operator=(UnixListener&& other) noexcept;
+  ~UnixListener();
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+  // Whether the path still names this socket: it may have been removed or replaced, together with
+  // its folder.
+  bool IsInPlace() const;
+  // The next connection, non-blocking; nothing when none waits. Errors: ResourceExhausted (no
+  // descriptors left: try again later), Internal.
+  StatusOr<std::optional<UniqueFd>> Accept();
+
+ private:
+  UnixListener(std::string path, UniqueFd fd, const struct stat& file)
+      : path_(std::move(path)), fd_(std::move(fd)), device_(file.st_dev), inode_(file.st_ino) {}
+  void Remove();
+
+  std::string path_;
+  UniqueFd fd_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace kgpu::sys

@@ -1,0 +1,14 @@
+// What a Context is made of, for Session.
+#pragma once
+
+#include "src/platform/tls/context.h"
+#include "src/platform/tls/openssl.h"
+
+namespace kgpu::tls {
+
+struct Context::Impl {
+  SslCtxPtr ssl;
+  BioMethodPtr bio;  // of sessions: see session.cc
+};
+
+}  // namespace kgpu::tls

@@ -1,0 +1,22 @@
+// OpenSSL's way to a peer, over two texts: it reads from one and writes to the other. OpenSSL's own
+// memory BIO keeps the memory of the largest burst for the life of a connection.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/platform/base/status.h"
+#include "src/platform/tls/openssl.h"
+
+namespace kgpu::tls {
+
+struct MemoryBio {
+  std::string_view input{};  // what is left of the bytes fed
+  std::string output{};
+};
+
+StatusOr<BioMethodPtr> NewMemoryBioMethod();
+// `memory` outlives the BIO.
+StatusOr<BioPtr> NewMemoryBio(const BIO_METHOD* method, MemoryBio& memory);
+
+}  // namespace kgpu::tls

@@ -1,0 +1,264 @@
+#include "src/setup/bringup/agent_stage.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "src/container/engine/find.h"
+#include "src/container/engine/state.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/setup/bringup/record.h"
+#include "src/setup/bringup/systemctl.h"
+
+namespace kgpu::bringup {
+namespace {
+
+// kgpu-runtime is put there by `kgpu runtime configure`, where an engine needs it.
+constexpr std::array<std::string_view, 3> kPrograms = {"kgpu", "kgpu-probe", "kgpu-cuda"};
+constexpr size_t kMostProgram = size_t{256} << 20;
+constexpr char kUnitName[] = "kgpu-agent.service";
+// What enabling it makes.
+constexpr std::string_view kWanted =
+    "/etc/systemd/system/multi-user.target.wants/kgpu-agent.service";
+
+bool IsOurs(const Record& record, const std::string& path, const std::string& text) {
+  const auto ours = record.files.find(path);
+  return ours != record.files.end() &&
+         std::ranges::find(ours->second, engine::Fingerprint(text)) != ours->second.end();
+}
+
+class AgentStage final : public Stage {
+ public:
+  explicit AgentStage(const AgentInput& input) : in_(input) {}
+
+  std::string_view id() const override { return "agent"; }
+  std::string_view title() const override { return "the agent of this node"; }
+  bool LeavesTraces() const override { return true; }
+  bool HasTraces() const override;
+  Status Begin() override;
+  Status End() override;
+  Look LookAt() override;
+  StatusOr<std::string> Preview() override;
+  StatusOr<std::string> PreviewUndo() override;
+  StatusOr<Outcome> Do() override;
+  StatusOr<Outcome> Undo() override;
+
+ private:
+  // Files that the service needs, by their path on the host.
+  StatusOr<std::map<std::string, std::string>> Wanted() const;
+  // Those of them that are not there as they should be. Errors: AlreadyExists (not ours).
+  StatusOr<std::vector<std::string>> Missing(const std::map<std::string, std::string>& wanted,
+                                             const Record& record) const;
+  StatusOr<std::string> TextAt(const std::string& path) const;
+  std::string UnitText() const;
+  bool IsAnswering() const;
+  Status Systemctl(std::vector<std::string> words) const {
+    return bringup::Systemctl(in_.host, in_.runner, std::move(words));
+  }
+  Status Put(const std::string& path, const std::string& text, Record& record);
+  Status RemoveFiles(Record& record);
+
+  AgentInput in_;
+};
+
+std::string AgentStage::UnitText() const {
+  std::string text(AgentUnitText());
+  if (in_.is_installed && in_.folder != kProgramFolder) {
+    const std::string from = fmt::format("{}/kgpu ", kProgramFolder);
+    if (const size_t at = text.find(from); at != std::string::npos) {
+      text.replace(at, from.size(), in_.folder + "/kgpu ");
+    }
+  }
+  return text;
+}
+
+StatusOr<std::map<std::string, std::string>> AgentStage::Wanted() const {
+  std::map<std::string, std::string> wanted{{std::string(kAgentUnit), UnitText()}};
+  if (in_.is_installed) {
+    return wanted;
+  }
+  ASSIGN_OR_RETURN(const sys::Root ours, sys::Root::Open(in_.folder));
+  for (const std::string_view program : kPrograms) {
+    ASSIGN_OR_RETURN(std::string bytes, ours.ReadFile(program, kMostProgram));
+    wanted.emplace(fmt::format("{}/{}", kProgramFolder, program), std::move(bytes));
+  }
+  return wanted;
+}
+
+// Empty where nothing is.
+StatusOr<std::string> AgentStage::TextAt(const std::string& path) const {
+  auto text = in_.host.ReadFile(path, kMostProgram);
+  return text.status().code() == StatusCode::kNotFound ? StatusOr<std::string>("") : text;
+}
+
+StatusOr<std::vector<std::string>> AgentStage::Missing(
+    const std::map<std::string, std::string>& wanted, const Record& record) const {
+  std::vector<std::string> missing;
+  for (const auto& [path, text] : wanted) {
+    ASSIGN_OR_RETURN(const std::string there, TextAt(path));
+    if (there == text) {
+      continue;
+    }
+    if (!there.empty() && !IsOurs(record, path, there)) {
+      return AlreadyExists(
+          "{}: another one is there that is not by kgpu node up: remove it, or leave the agent to "
+          "those who put it there with --skip agent",
+          in_.host.At(path));
+    }
+    missing.push_back(path);
+  }
+  return missing;
+}
+
+bool AgentStage::IsAnswering() const {
+  Words words = {"status"};
+  if (in_.host.path() != "/") {  // its own agent, not the one of the system that we run on
+    words.insert(words.end(), {"--run-dir", in_.host.At("/run/kgpu")});
+  }
+  const auto told = in_.verbs.Run(words, false);
+  constexpr int kBadNews = 7;
+  return told.ok() && (told->IsSuccess() || told->exit.code == kBadNews);
+}
+
+// Files that are still to be removed. One that can not be read is for Undo to tell of.
+bool AgentStage::HasTraces() const {
+  const auto record = ReadRecord(in_.host);
+  return !record.ok() || !record->files.empty();
+}
+
+Status AgentStage::Begin() {
+  if (in_.host.Exists(kAgentUnit) || !IsAnswering()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
+  if (record.has_others_agent) {
+    return OkStatus();
+  }
+  record.has_others_agent = true;
+  return WriteRecord(in_.disk, record);
+}
+
+Status AgentStage::End() {
+  ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
+  if (!record.has_others_agent) {
+    return OkStatus();
+  }
+  record.has_others_agent = false;
+  return WriteRecord(in_.disk, record);
+}
+
+Look AgentStage::LookAt() {
+  const bool is_answering = IsAnswering();
+  const bool has_unit = in_.host.Exists(kAgentUnit);
+  const auto record = ReadRecord(in_.host);
+  if (is_answering && !has_unit) {
+    return {Condition::kReady, "an agent that is no service of this host runs, and stays"};
+  }
+  if (record.ok() && record->has_others_agent && !has_unit) {
+    return {Condition::kReady,
+            "an agent that is no service of this host ran when this began, and comes back by "
+            "itself; if it does not, call kgpu node up again"};
+  }
+  if (!engine::HasSystemd(in_.host)) {
+    return {Condition::kBlocked,
+            "systemd does not run this host: let its service manager run `kgpu agent`, or apply "
+            "the DaemonSet, deploy/manifests"};
+  }
+  const auto wanted = Wanted();
+  const Status read = record.ok() ? wanted.status() : record.status();
+  const auto missing = read.ok() ? Missing(*wanted, *record) : read;
+  if (!missing.ok()) {
+    return {Condition::kBlocked, std::string(Message(missing.status()))};
+  }
+  if (!missing->empty()) {
+    return {Condition::kNeeded, ""};
+  }
+  return is_answering ? Look{Condition::kReady, ""} : Look{Condition::kNeeded, "it does not run"};
+}
+
+StatusOr<std::string> AgentStage::Preview() {
+  ASSIGN_OR_RETURN(const Record record, ReadRecord(in_.host));
+  ASSIGN_OR_RETURN(const auto wanted, Wanted());
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing, Missing(wanted, record));
+  std::string text;
+  for (const std::string& path : missing) {
+    text += fmt::format("write {} ({} bytes)\n", path, wanted.at(path).size());
+  }
+  return text +
+         "systemctl daemon-reload\nsystemctl enable kgpu-agent.service\n"
+         "systemctl restart kgpu-agent.service\n";
+}
+
+StatusOr<std::string> AgentStage::PreviewUndo() {
+  ASSIGN_OR_RETURN(const Record record, ReadRecord(in_.host));
+  std::string text = "systemctl disable --now kgpu-agent.service\n";
+  for (const auto& [path, prints] : record.files) {
+    text += fmt::format("remove {}\n", path);
+  }
+  return text;
+}
+
+// Noted before it is written: killed in between, what is there is known to be ours, old or new.
+Status AgentStage::Put(const std::string& path, const std::string& text, Record& record) {
+  std::vector<std::string>& prints = record.files[path];
+  constexpr size_t kMostKept = 8;  // a run that dies again and again
+  if (prints.size() >= kMostKept) {
+    prints.erase(prints.begin());
+  }
+  prints.push_back(engine::Fingerprint(text));
+  RETURN_IF_ERROR(WriteRecord(in_.disk, record));
+  const mode_t mode = path == kAgentUnit ? 0644 : 0755;
+  return in_.disk.Write(path, text, mode);
+}
+
+StatusOr<Outcome> AgentStage::Do() {
+  ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
+  ASSIGN_OR_RETURN(const auto wanted, Wanted());
+  ASSIGN_OR_RETURN(const std::vector<std::string> missing, Missing(wanted, record));
+  for (const std::string& path : missing) {
+    RETURN_IF_ERROR(Put(path, wanted.at(path), record));
+  }
+  RETURN_IF_ERROR(Systemctl({"daemon-reload"}));
+  RETURN_IF_ERROR(Systemctl({"enable", kUnitName}));
+  RETURN_IF_ERROR(Systemctl({"restart", kUnitName}));
+  return Outcome{};
+}
+
+Status AgentStage::RemoveFiles(Record& record) {
+  for (const auto& [path, prints] : std::map(record.files)) {
+    ASSIGN_OR_RETURN(const std::string there, TextAt(path));
+    if (!there.empty() && IsOurs(record, path, there)) {
+      RETURN_IF_ERROR(in_.disk.Remove(path));
+    }
+    record.files.erase(path);
+    RETURN_IF_ERROR(WriteRecord(in_.disk, record));
+  }
+  return OkStatus();
+}
+
+StatusOr<Outcome> AgentStage::Undo() {
+  ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
+  // An image of a host that was brought up, say: there is nobody to stop it, and nothing to stop.
+  const bool has_systemd = engine::HasSystemd(in_.host);
+  if (has_systemd && in_.host.Exists(kAgentUnit)) {
+    RETURN_IF_ERROR(Systemctl({"disable", "--now", kUnitName}));
+  }
+  if (!has_systemd && !record.files.empty()) {
+    RETURN_IF_ERROR(in_.disk.Remove(std::string(kWanted)));
+  }
+  RETURN_IF_ERROR(RemoveFiles(record));
+  if (has_systemd) {
+    RETURN_IF_ERROR(Systemctl({"daemon-reload"}));
+  }
+  return Outcome{};
+}
+
+}  // namespace
+
+std::unique_ptr<Stage> MakeAgentStage(const AgentInput& input) {
+  return std::make_unique<AgentStage>(input);
+}
+
+}  // namespace kgpu::bringup

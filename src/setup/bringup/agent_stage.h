@@ -1,0 +1,35 @@
+// The agent as a service of the host: its programs, its unit of systemd, started. Where an agent
+// runs already, a DaemonSet's say, that one stays the only one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/container/engine/disk.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/bringup/stage.h"
+#include "src/setup/bringup/verb_stage.h"
+
+namespace kgpu::bringup {
+
+inline constexpr std::string_view kAgentUnit = "/etc/systemd/system/kgpu-agent.service";
+inline constexpr std::string_view kProgramFolder = "/usr/local/bin";
+
+// deploy/systemd/kgpu-agent.service: runs /usr/local/bin/kgpu.
+std::string_view AgentUnitText();
+
+struct AgentInput {
+  const sys::Root& host;
+  engine::Disk& disk;
+  sys::ProgramRunner& runner;  // of the host's programs
+  const Verbs& verbs;
+  std::string folder;  // of our programs, as this process sees it
+  // The folder above is the host's own /usr/bin or /usr/local/bin: nothing is copied.
+  bool is_installed = false;
+};
+
+std::unique_ptr<Stage> MakeAgentStage(const AgentInput& input);
+
+}  // namespace kgpu::bringup

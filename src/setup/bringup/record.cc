@@ -1,0 +1,95 @@
+#include "src/setup/bringup/record.h"
+
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+#include "src/container/engine/lock.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/fields.h"
+#include "src/platform/doc/json_texts.h"
+
+namespace kgpu::bringup {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int64_t kFormat = 1;
+constexpr size_t kMostBytes = size_t{1} << 20;
+
+json::object ListsJson(const std::map<std::string, std::vector<std::string>>& lists) {
+  json::object object;
+  for (const auto& [key, texts] : lists) {
+    object[doc::View(key)] = doc::Texts(texts);
+  }
+  return object;
+}
+
+// A field of them. Errors: InvalidArgument, naming it.
+Status ReadLists(doc::Fields& fields, std::string_view name, std::string_view file,
+                 std::map<std::string, std::vector<std::string>>& lists) {
+  const json::value& listed = fields.Get(name);
+  RETURN_IF_ERROR(fields.status());
+  doc::Fields inner(listed, fmt::format("{}.{}", file, name));
+  RETURN_IF_ERROR(inner.status());
+  for (const auto& one : listed.get_object()) {
+    const std::string key(one.key().data(), one.key().size());
+    lists[key] = inner.Texts(key);
+  }
+  return inner.status();
+}
+
+}  // namespace
+
+std::string PrintRecord(const Record& record) {
+  return doc::Print(json::object{{"format", kFormat},
+                                 {"stages", doc::Texts(record.stages)},
+                                 {"files", ListsJson(record.files)},
+                                 {"othersAgent", record.has_others_agent},
+                                 {"own", ListsJson(record.own)}},
+                    doc::Format::kJson);
+}
+
+StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(const json::value tree,
+                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+  doc::Fields fields(tree, std::string(file));
+  const int64_t format = fields.Number("format");
+  RETURN_IF_ERROR(fields.status());
+  if (format != kFormat) {
+    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
+                           format);
+  }
+  Record record;
+  record.stages = fields.Texts("stages");
+  // Records of before there were such fields lack them.
+  record.has_others_agent = fields.Has("othersAgent") && fields.Bool("othersAgent");
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(ReadLists(fields, "files", file, record.files));
+  if (fields.Has("own")) {
+    RETURN_IF_ERROR(ReadLists(fields, "own", file, record.own));
+  }
+  return record;
+}
+
+StatusOr<Record> ReadRecord(const sys::Root& host) {
+  const auto text = host.ReadFile(kRecordFile, kMostBytes);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return Record{};
+  }
+  RETURN_IF_ERROR(text.status());
+  return ParseRecord(*text, host.At(kRecordFile));
+}
+
+Status WriteRecord(engine::Disk& disk, const Record& record) {
+  const std::string path(kRecordFile);
+  constexpr mode_t kMode = 0600;
+  return record == Record{} ? disk.Remove(path) : disk.Write(path, PrintRecord(record), kMode);
+}
+
+StatusOr<UniqueFd> LockRecord(const sys::Root& host, engine::Disk& disk) {
+  return engine::LockFolder(host, disk, kRecordFolder, "another kgpu node up or down");
+}
+
+}  // namespace kgpu::bringup

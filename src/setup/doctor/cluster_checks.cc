@@ -1,0 +1,284 @@
+// What the cluster knows of this node against what is here: labels, taints, counts, other owners.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/platform/base/strings.h"
+#include "src/setup/doctor/check.h"
+#include "src/setup/doctor/commands.h"
+#include "src/setup/doctor/facts.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr std::string_view kPresent = "nvidia.com/gpu.present";
+constexpr std::string_view kCount = "nvidia.com/gpu.count";
+constexpr std::string_view kDriver = "nvidia.com/cuda.driver-version.full";
+constexpr std::string_view kCordon = "node.kubernetes.io/unschedulable";
+constexpr std::string_view kGpuTaint = "nvidia.com/gpu";
+
+const node::SeenNode* NodeOf(const Facts& facts) {
+  return facts.heard.cluster ? &facts.heard.cluster->node : nullptr;
+}
+
+std::optional<std::string> LabelOf(const node::SeenNode& node, std::string_view key) {
+  const auto found = node.labels.values.find(std::string(key));
+  return found == node.labels.values.end() ? std::nullopt : std::optional(found->second);
+}
+
+const labels::Taint* TaintOf(const node::SeenNode& node, std::string_view key) {
+  for (const node::SeenTaint& taint : node.taints) {
+    if (taint.taint.key == key) {
+      return &taint.taint;
+    }
+  }
+  return nullptr;
+}
+
+void NoLabels(const Facts& facts, Findings& findings) {
+  const node::SeenNode* node = NodeOf(facts);
+  if (node != nullptr && facts.has_gpus() && !LabelOf(*node, kPresent)) {
+    findings.Add(fmt::format("node {} has no label {}", node->name, kPresent),
+                 {"kgpu labels --apply   # kgpu agent does so by itself"});
+  }
+}
+
+void AddContradiction(const node::SeenNode& node, std::string_view key, const std::string& is,
+                      const std::string& here, Findings& findings) {
+  findings.Add(fmt::format("node {} has {}={}, here is {}", node.name, key, is, here),
+               {fmt::format("kubectl label node {} {}-", node.name, key),
+                "kgpu labels --apply   # kgpu agent does so by itself"});
+}
+
+void Contradictions(const Facts& facts, Findings& findings) {
+  const node::SeenNode* node = NodeOf(facts);
+  if (node == nullptr || !facts.has_gpus()) {
+    return;
+  }
+  const std::optional<std::string> present = LabelOf(*node, kPresent);
+  if (present && *present != "true") {
+    AddContradiction(*node, kPresent, *present, "true", findings);
+    return;
+  }
+  const std::optional<std::string> count = LabelOf(*node, kCount);
+  // Where models differ, the label counts those of one.
+  if (count && ParseUint(*count).value_or(0) > facts.pci.gpus.size()) {
+    AddContradiction(*node, kCount, *count, fmt::format("{}", facts.pci.gpus.size()), findings);
+  }
+  const std::optional<std::string> driver = LabelOf(*node, kDriver);
+  const std::string& loaded = facts.driver.module_version;
+  if (driver && !loaded.empty() && *driver != loaded) {
+    AddContradiction(*node, kDriver, *driver, loaded, findings);
+  }
+}
+
+// What the kubelet should have told the API server of a resource; nothing: not known here.
+std::optional<uint64_t> Wanted(const Facts& facts, const std::string& resource, bool is_capacity) {
+  if (facts.heard.agent) {
+    for (const AgentFacts::Resource& own : facts.heard.agent->resources) {
+      if (own.name == resource) {
+        return is_capacity ? own.capacity : own.allocatable;
+      }
+    }
+  }
+  if (is_capacity || !facts.kubelet.checkpoint) {
+    return std::nullopt;  // the checkpoint has healthy devices only
+  }
+  const auto found = facts.kubelet.checkpoint->registered.find(resource);
+  return found == facts.kubelet.checkpoint->registered.end()
+             ? std::nullopt
+             : std::optional<uint64_t>(found->second.size());
+}
+
+void Quantities(const Facts& facts, bool is_capacity, Findings& findings) {
+  const node::SeenNode& node = *NodeOf(facts);
+  for (const auto& [resource, text] : is_capacity ? node.capacity : node.allocatable) {
+    const std::optional<uint64_t> wanted = Wanted(facts, resource, is_capacity);
+    if (resource.starts_with("nvidia.com/") && wanted && ParseUint(text) != wanted) {
+      findings.Add(fmt::format("node {} has {} {} {}, here are {}", node.name, text, resource,
+                               is_capacity ? "as capacity" : "allocatable", *wanted),
+                   {"kgpu status", fmt::format("{}   # where it stays so for a minute",
+                                               RestartKubelet(facts.kubelet))});
+    }
+  }
+}
+
+void OtherCapacity(const Facts& facts, Findings& findings) {
+  if (NodeOf(facts) != nullptr && facts.kubelet.daemon) {
+    Quantities(facts, true, findings);
+    Quantities(facts, false, findings);
+  }
+}
+
+void NotReady(const Facts& facts, Findings& findings) {
+  const node::SeenNode* node = NodeOf(facts);
+  if (node != nullptr && node->gpu_ready && node->gpu_ready->status != "True") {
+    findings.Add(fmt::format("condition GPUReady is {}: {}: {}", node->gpu_ready->status,
+                             node->gpu_ready->reason, node->gpu_ready->message),
+                 {"kgpu node status", "kgpu status"});
+  }
+}
+
+void Cordoned(const Facts& facts, Findings& findings) {
+  const node::SeenNode* node = NodeOf(facts);
+  if (node != nullptr && facts.has_gpus() && TaintOf(*node, kCordon) != nullptr) {
+    findings.Add(fmt::format("node {} is cordoned", node->name),
+                 {fmt::format("kubectl uncordon {}", node->name)});
+  }
+}
+
+void GpuTaint(const Facts& facts, Findings& findings) {
+  const node::SeenNode* node = NodeOf(facts);
+  const labels::Taint* taint = node == nullptr ? nullptr : TaintOf(*node, kGpuTaint);
+  if (taint != nullptr && facts.has_gpus()) {
+    findings.Add(
+        fmt::format("node {} has the taint {}", node->name, labels::ToString(*taint)),
+        {"# pods that want a GPU: tolerations: [{key: nvidia.com/gpu, operator: Exists}]",
+         "# or the API server's admission plugin ExtendedResourceToleration, which adds it",
+         fmt::format("kubectl taint node {} {}-   # lets every pod onto the node", node->name,
+                     kGpuTaint)});
+  }
+}
+
+// Those that every DaemonSet tolerates, or that keep nobody out.
+bool IsHarmless(const labels::Taint& taint) {
+  return taint.key.starts_with("node.kubernetes.io/") || taint.effect == "PreferNoSchedule";
+}
+
+void KeptOut(const Facts& facts, Findings& findings) {
+  if (!facts.heard.cluster || !facts.heard.cluster->agent_sets) {
+    return;
+  }
+  for (const AgentSet& set : *facts.heard.cluster->agent_sets) {
+    for (const node::SeenTaint& taint : facts.heard.cluster->node.taints) {
+      if (facts.has_gpus() && !IsHarmless(taint.taint) &&
+          !Tolerates(set.tolerations, taint.taint)) {
+        findings.Add(
+            fmt::format("node {} has the taint {}, which DaemonSet {} does not tolerate",
+                        facts.heard.cluster->node.name, labels::ToString(taint.taint), set.name),
+            {"kubectl apply -f deploy/manifests/kgpu-agent.yaml   # tolerates every taint",
+             fmt::format("kubectl taint node {} {}-", facts.heard.cluster->node.name,
+                         taint.taint.key)});
+      }
+    }
+  }
+}
+
+node::Owners Others(const Facts& facts) {
+  node::Evidence evidence;
+  evidence.node = NodeOf(facts);
+  if (facts.heard.cluster) {
+    evidence.pods = facts.heard.cluster->pods;
+  }
+  for (const PluginSocket& socket : facts.kubelet.plugins) {
+    if (socket.state == SocketState::kAnswers && socket.name.starts_with("nvidia")) {
+      evidence.sockets.push_back(socket.name);
+    }
+  }
+  return node::FindOwners(evidence);
+}
+
+void AddOwner(const Facts& facts, node::Owner owner, Findings& findings) {
+  const node::Owners others = Others(facts);
+  const node::OwnerFound* found = others.Find(owner);
+  std::vector<std::string> marks;
+  if (const auto here = facts.owner_marks.find(owner); here != facts.owner_marks.end()) {
+    marks = here->second;
+  }
+  if (found != nullptr && found->is_running) {
+    marks.insert(marks.end(), found->marks.begin(), found->marks.end());
+  }
+  if (marks.empty() || !facts.has_gpus()) {
+    return;
+  }
+  std::vector<std::string> mend;
+  if (owner != node::Owner::kOperator) {
+    mend.push_back(
+        fmt::format("kgpu node adopt --from {}   # kgpu does its work", node::ToString(owner)));
+  }
+  if (found != nullptr && !found->removal.empty()) {
+    mend.push_back(found->removal);
+  } else {
+    mend.emplace_back("kgpu node status --kubeconfig FILE   # names the command that removes it");
+  }
+  findings.Add(Join(marks, ", "), std::move(mend));
+}
+
+void Nfd(const Facts& facts, Findings& findings) {
+  AddOwner(facts, node::Owner::kNfd, findings);
+}
+
+void Gfd(const Facts& facts, Findings& findings) {
+  AddOwner(facts, node::Owner::kGfd, findings);
+}
+
+void Plugin(const Facts& facts, Findings& findings) {
+  if (TwiceServed(facts).empty()) {
+    AddOwner(facts, node::Owner::kPlugin, findings);
+  }
+}
+
+void Operator(const Facts& facts, Findings& findings) {
+  AddOwner(facts, node::Owner::kOperator, findings);
+}
+
+void Leftovers(const Facts& facts, Findings& findings) {
+  for (const node::OwnerFound& found : Others(facts).found) {
+    // Without the list of pods nobody knows whether it runs.
+    if (!found.is_running && facts.heard.cluster && facts.heard.cluster->pods &&
+        !facts.owner_marks.contains(found.owner)) {
+      findings.Add(fmt::format("{} no longer runs here and left: {}", node::TitleOf(found.owner),
+                               Join(found.marks, ", ")),
+                   {"kgpu node status"});
+    }
+  }
+}
+
+constexpr std::array kChecks = {
+    Check{"labels-missing", "The node does not say that it has GPUs", Severity::kWarning,
+          "Selectors of jobs, and the GPU operator's own parts, look for these labels.", NoLabels},
+    Check{"labels-contradict", "A label of the node says what is not so", Severity::kWarning,
+          "It was written before a card or the driver changed, or by hand: jobs land where they "
+          "can not run.",
+          Contradictions},
+    Check{"capacity-differs", "The cluster counts other GPUs than this node", Severity::kError,
+          "The scheduler goes by what the kubelet last told: pods are refused at admission, or "
+          "GPUs stay idle.",
+          OtherCapacity},
+    Check{"node-gpu-not-ready", "The node's GPUs are not ready for pods", Severity::kWarning,
+          "kgpu's chain of driver, engine, device plugin and proof keeps the node closed until "
+          "all of it stands.",
+          NotReady},
+    Check{"node-cordoned", "The node takes no new pods", Severity::kWarning,
+          "Somebody cordoned it, for a drain or an upgrade say, and it was not opened again.",
+          Cordoned},
+    Check{"taint-gpu", "Only pods that tolerate the GPU taint run here", Severity::kInfo,
+          "Meant to keep other work off; a pod that asks for a GPU without the toleration stays "
+          "pending.",
+          GpuTaint},
+    Check{"taint-agent", "A taint keeps the agent off this node", Severity::kError,
+          "Its DaemonSet's tolerations were narrowed: without an agent no GPU is offered.",
+          KeptOut},
+    Check{"owner-nfd", "Node Feature Discovery labels this node", Severity::kInfo,
+          "kgpu makes the same labels and leaves them to it while it runs.", Nfd},
+    Check{"owner-gfd", "GPU feature discovery labels this node", Severity::kInfo,
+          "kgpu makes the same labels and leaves them to it while it runs.", Gfd},
+    Check{"owner-plugin", "NVIDIA's device plugin serves this node", Severity::kInfo,
+          "kgpu leaves the GPUs to it while it runs: two plugins for one resource do not work.",
+          Plugin},
+    Check{"owner-operator", "NVIDIA's GPU operator keeps this node", Severity::kInfo,
+          "It runs driver, toolkit, device plugin and feature discovery in pods of its own and "
+          "puts back what is changed by hand: switch a part off in its chart first.",
+          Operator},
+    Check{"owner-left", "A part that no longer runs left labels behind", Severity::kInfo,
+          "Nobody keeps them: they say what once was.", Leftovers},
+};
+
+}  // namespace
+
+std::span<const Check> ClusterChecks() {
+  return kChecks;
+}
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,126 @@
+// Red Hat gives packages to those alone who are entitled to them, by a certificate.
+#include <algorithm>
+#include <array>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "src/host/features/os_release.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/tls/certificate.h"
+#include "src/setup/doctor/check.h"
+#include "src/setup/doctor/facts.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr std::string_view kCertificates = "etc/pki/entitlement";
+constexpr std::string_view kRepositories = "etc/yum.repos.d";
+
+RedHat ReadRedHat(Sight& sight) {
+  std::map<std::string, std::string> release =
+      features::ParseOsRelease(sight.Text("etc/os-release").value_or(""));
+  if (release["ID"] == "rhcos" || (release["ID"] == "rhel" && release["VARIANT_ID"] == "coreos")) {
+    return RedHat::kCoreOs;
+  }
+  return release["ID"] == "rhel" ? RedHat::kEnterprise : RedHat::kNo;
+}
+
+// A mirror of one's own, or that of a cloud (RHUI), which lets its machines in by other means. What
+// subscription-manager writes itself is worth nothing without a certificate.
+bool HasOtherSource(Sight& sight) {
+  for (const std::string& name : sight.Names(kRepositories)) {
+    if (!name.ends_with(".repo") || name == "redhat.repo") {
+      continue;
+    }
+    const std::string text =
+        ToLower(sight.Text(fmt::format("{}/{}", kRepositories, name)).value_or(""));
+    for (const std::string_view word : {"baseos", "rhui", "-server-rpms"}) {
+      if (text.find(word) != std::string::npos) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string DateOf(WallTime time) {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+void NotEntitled(const Facts& facts, Findings& findings) {
+  const EntitlementFacts& entitlement = facts.entitlement;
+  if (entitlement.red_hat == RedHat::kNo || entitlement.is_unseen || entitlement.has_other_source ||
+      entitlement.is_valid) {
+    return;
+  }
+  const std::string evidence =
+      entitlement.last_end
+          ? fmt::format("the last certificate in /{} ended {}", kCertificates,
+                        DateOf(*entitlement.last_end))
+          : fmt::format("no certificate in /{}, and no other source of the system's packages",
+                        kCertificates);
+  if (entitlement.red_hat == RedHat::kCoreOs) {
+    if (!facts.has_driver()) {
+      findings.AddInfo(
+          evidence,
+          {"kgpu driver plan --driver-toolkit IMAGE --source FILE.run   # needs no entitlement",
+           "# else the cluster needs the secret etc-pki-entitlement in "
+           "openshift-config-managed: see the page of its Insights Operator"});
+    }
+    return;
+  }
+  std::vector<std::string> mend = {"subscription-manager register",
+                                   "dnf repolist   # shows the repositories of the system"};
+  if (entitlement.last_end) {
+    mend.front() = "subscription-manager refresh";
+  }
+  if (facts.driver.is_nvidia_loaded) {
+    findings.AddInfo(evidence, std::move(mend));
+  } else {
+    findings.Add(evidence, std::move(mend));
+  }
+}
+
+constexpr std::array kChecks = {
+    Check{"rhel-not-entitled", "Red Hat's packages can not be had on this host", Severity::kWarning,
+          "Headers of the kernel, compilers and DKMS come from repositories that let in nobody "
+          "without an entitlement certificate, which subscription-manager fetches and renews. "
+          "RHCOS needs none where the modules are built in the Driver Toolkit image of its "
+          "release, or come built.",
+          NotEntitled},
+};
+
+}  // namespace
+
+EntitlementFacts ReadEntitlementFacts(Sight& sight, const Clock& clock) {
+  EntitlementFacts facts;
+  facts.red_hat = ReadRedHat(sight);
+  if (facts.red_hat == RedHat::kNo) {
+    return facts;
+  }
+  facts.has_other_source = HasOtherSource(sight);
+  facts.is_unseen = !sight.host().ListDir(kCertificates).ok() && sight.host().Exists(kCertificates);
+  for (const std::string& name : sight.Names(kCertificates)) {
+    if (!name.ends_with(".pem") || name.ends_with("-key.pem")) {
+      continue;
+    }
+    const std::optional<std::string> pem = sight.Text(fmt::format("{}/{}", kCertificates, name));
+    if (!pem) {
+      facts.is_unseen = true;
+      continue;
+    }
+    const StatusOr<WallTime> end = tls::EndOfCertificate(*pem);
+    if (end.ok()) {
+      facts.last_end = std::max(facts.last_end.value_or(*end), *end);
+    }
+  }
+  facts.is_valid = facts.last_end && *facts.last_end > clock.WallNow();
+  return facts;
+}
+
+std::span<const Check> EntitlementChecks() {
+  return kChecks;
+}
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,131 @@
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "src/setup/doctor/test_well_host.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr std::string_view kLibraries = "usr/lib/x86_64-linux-gnu";
+
+void AddPackage(const WellHost& host, std::string_view name, std::string_view version) {
+  host.Write("var/lib/dpkg/status",
+             fmt::format("{}Package: {}\nStatus: install ok installed\nVersion: {}\n\n",
+                         host.dir().ReadFile("var/lib/dpkg/status"), name, version));
+}
+
+void AddSwitch(const WellHost& host) {
+  const std::string folder = "sys/bus/pci/devices/0000:c5:00.0/";
+  host.Write(folder + "vendor", "0x10de\n");
+  host.Write(folder + "device", "0x1af1\n");
+  host.Write(folder + "class", "0x068000\n");
+}
+
+std::vector<Broken> BrokenVersions() {
+  return {
+      {"driver-version-mismatch",
+       [](const WellHost& host) {
+         host.Write("proc/driver/nvidia/version",
+                    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Release Build\n");
+       }},
+      {"driver-libraries-missing",
+       [](const WellHost& host) {
+         host.Remove(kLibraries);
+         host.Remove("etc/ld.so.cache");
+       }},
+      {"driver-libraries-several",
+       [](const WellHost& host) {
+         host.tree().AddLibrary("usr/lib64", "libcuda", kElfX8664, "470.57.02");
+       }},
+      {"driver-packages-differ",
+       [](const WellHost& host) { AddPackage(host, "libnvidia-ml1", "535.54.03-1"); }},
+      {"driver-installed-twice",
+       [](const WellHost& host) { host.tree().AddProgram("usr/bin/nvidia-uninstall"); }},
+      {"driver-reload-pending",
+       [](const WellHost& host) {
+         host.Write(fmt::format("var/lib/dkms/nvidia/550.54.14/{}/x86_64/log", kRelease), "");
+       }},
+      {"driver-uvm-not-loaded", [](const WellHost& host) { host.Load({"nvidia"}); }},
+      {"driver-module-half-loaded",
+       [](const WellHost& host) {
+         host.Write("proc/modules",
+                    "nvidia 1 0 - Loading 0x0000000000000000\nnvidia_uvm 1 0 - Live 0x0\n");
+       }},
+      {"driver-firmware-missing",
+       [](const WellHost& host) {
+         host.Write("proc/driver/nvidia/version",
+                    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.104.05  Release "
+                    "Build\n");
+         host.Remove("usr/lib/firmware");
+       }},
+      {"driver-ldcache-stale",
+       [](const WellHost& host) {
+         host.Write("etc/ld.so.cache", MakeLdCache({{"libc.so.6", "/usr/lib/libc.so.6"}}));
+         host.tree().AddLibrary("usr/lib64", "libcuda");
+       }},
+  };
+}
+
+std::vector<Broken> BrokenNodes() {
+  return {
+      {"dev-control-missing", [](const WellHost& host) { host.Remove("dev/nvidiactl"); }},
+      {"dev-gpu-missing", [](const WellHost& host) { host.Remove("dev/nvidia1"); }},
+      {"dev-uvm-missing", [](const WellHost& host) { host.Remove("dev/nvidia-uvm"); }},
+      {"dev-number-wrong",
+       [](const WellHost& host) {
+         host.Remove("dev/nvidia-uvm");
+         (void)host.dir().MakeCharDevice("dev/nvidia-uvm", 508, 0);
+         (void)chmod(host.dir().At("dev/nvidia-uvm").c_str(), 0666);
+       }},
+      {"dev-not-a-device",
+       [](const WellHost& host) {
+         host.Remove("dev/nvidia1");
+         host.dir().MakeDir("dev/nvidia1");
+       }},
+      {"dev-closed",
+       [](const WellHost& host) { (void)chmod(host.dir().At("dev/nvidia0").c_str(), 0660); }},
+      {"dev-mig-missing",
+       [](const WellHost& host) {
+         host.Write("proc/driver/nvidia/capabilities/mig/monitor",
+                    "DeviceFileMinor: 2\nDeviceFileMode: 292\nDeviceFileModify: 1\n");
+       }},
+  };
+}
+
+std::vector<Broken> BrokenServices() {
+  return {
+      {"persistence-off", [](const WellHost& host) { host.Remove("proc/700"); }},
+      {"persistence-refused",
+       [](const WellHost& host) {
+         host.AddProcess(700, "nvidia-persiste",
+                         {"/usr/bin/nvidia-persistenced", "--no-persistence-mode"});
+       }},
+      {"fabric-manager-missing", AddSwitch},
+      {"fabric-manager-stopped",
+       [](const WellHost& host) {
+         AddSwitch(host);
+         host.tree().AddProgram("usr/bin/nv-fabricmanager");
+       }},
+      {"fabric-manager-version",
+       [](const WellHost& host) {
+         AddSwitch(host);
+         host.AddProcess(701, "nv-fabricmanage", {"/usr/bin/nv-fabricmanager", "-c", "x"});
+         AddPackage(host, "nvidia-fabricmanager-535", "535.54.03-1");
+       }},
+      {"rdma-peermem-missing",
+       [](const WellHost& host) { host.Write("sys/class/infiniband/mlx5_0/node_type", "1\n"); }},
+  };
+}
+
+}  // namespace
+
+std::vector<Broken> BrokenDrivers() {
+  std::vector<Broken> all = BrokenVersions();
+  for (const std::vector<Broken>& group : {BrokenNodes(), BrokenServices()}) {
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  return all;
+}
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "src/setup/doctor/test_well_host.h"
+
+namespace kgpu::doctor {
+namespace {
+
+void StartXorg(const WellHost& host) {
+  host.AddProcess(812, "Xorg", {"/usr/lib/xorg/Xorg", ":0"});
+  host.Link("/dev/nvidia0", "proc/812/fd/11");
+}
+
+constexpr std::string_view kSecureBoot =
+    "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+
+std::string Modules(std::string_view file) {
+  return fmt::format("lib/modules/{}/{}", kRelease, file);
+}
+
+void NoModule(const WellHost& host) {
+  host.Unload();
+  host.Write(Modules("modules.dep"), "kernel/drivers/gpu/drm/nouveau/nouveau.ko:\n");
+}
+
+void Unsigned(const WellHost& host) {
+  host.Unload();
+  host.Write(Modules("updates/dkms/nvidia.ko"), "code without a signature, long enough");
+}
+
+}  // namespace
+
+std::vector<Broken> BrokenKernels() {
+  return {
+      {"rhel-not-entitled",
+       [](const WellHost& host) {
+         host.Write("etc/os-release", "ID=\"rhel\"\nVERSION_ID=\"9.4\"\n");
+       }},
+      {"kernel-modules-gone",
+       [](const WellHost& host) {
+         host.Unload();
+         host.Remove(Modules(""));
+       }},
+      {"driver-module-missing",
+       [](const WellHost& host) {
+         NoModule(host);
+         host.Remove("var/lib/dkms/nvidia");
+       }},
+      {"driver-module-unbuilt",
+       [](const WellHost& host) {
+         NoModule(host);
+         host.Remove(fmt::format("var/lib/dkms/nvidia/535.104.05/{}", kRelease));
+       }},
+      {"kernel-headers-missing", [](const WellHost& host) { host.Remove(Modules("build")); }},
+      {"kernel-compiler-missing",
+       [](const WellHost& host) {
+         host.Remove("usr/bin/gcc");
+         host.Remove("usr/bin/gcc-12");
+       }},
+      {"kernel-compiler-differs",
+       [](const WellHost& host) {
+         host.Remove("usr/bin/gcc-12");
+         host.Write("usr/bin/gcc-11", "");
+         host.Link("gcc-11", "usr/bin/gcc");
+       }},
+      {"kernel-loading-refused",
+       [](const WellHost& host) {
+         host.Unload();
+         host.Write("proc/sys/kernel/modules_disabled", "1\n");
+       }},
+      {"secureboot-module-unsigned", Unsigned},
+      {"secureboot-key-unknown",
+       [](const WellHost& host) {
+         host.Unload();
+         host.Write("var/lib/dkms/mok.pub", "a key that nobody has enrolled");
+       }},
+      {"kernel-signature-enforced",
+       [](const WellHost& host) {
+         Unsigned(host);
+         host.Remove(kSecureBoot);
+         host.Write("sys/module/module/parameters/sig_enforce", "Y\n");
+       }},
+      {"driver-module-not-loaded", [](const WellHost& host) { host.Unload(); }},
+      {"driver-nouveau-loaded",
+       [](const WellHost& host) {
+         host.Unload();
+         host.Load({"nouveau"});
+       }},
+      {"driver-nouveau-not-blacklisted",
+       [](const WellHost& host) { host.Remove("etc/modprobe.d/nouveau.conf"); }},
+      {"driver-module-blacklisted",
+       [](const WellHost& host) {
+         host.Load({"nvidia"});
+         host.Write("lib/modprobe.d/prime.conf", "# graphics\nblacklist nvidia-uvm\n");
+       }},
+      {"display-runs", &StartXorg},
+      {"display-starts",
+       [](const WellHost& host) {
+         host.Link("/usr/lib/systemd/system/gdm.service",
+                   "etc/systemd/system/display-manager.service");
+         host.Link("/usr/lib/systemd/system/graphical.target", "etc/systemd/system/default.target");
+       }},
+  };
+}
+
+}  // namespace kgpu::doctor

@@ -1,0 +1,31 @@
+// Steps that Debian and Ubuntu have in common.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/setup/driver/common_steps.h"
+
+namespace kgpu::driver {
+
+// What the names of Debian's packages have in them that are of a branch beside the release's own,
+// for GPUs that end there: "-tesla-470"; empty: it is the release's own.
+std::string DebianInfix(const Planning& planning);
+
+// A file of sources with those of `wanted` that the distribution's own archive is not asked for
+// yet; no step where nothing is missing.
+void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,
+                          std::string_view page);
+void AddPackageLists(Planning& planning, std::string_view page);
+// Headers of the plan's kernel.
+void AddAptHeaders(Planning& planning, std::string_view page);
+// apt kept on the plan's branch or version, where names of packages do not say it: of what the
+// fabric manager and the driver are called alike, both have to be of one version.
+void AddAptBranch(Planning& planning);
+// apt takes the driver from Debian's archive, whatever NVIDIA's repository has.
+void AddOwnPreference(Planning& planning);
+// NVIDIA's repository for this distribution: its key and its file of sources, by a package.
+void AddAptRepository(Planning& planning, std::string_view page);
+
+}  // namespace kgpu::driver

@@ -1,0 +1,189 @@
+#include "src/setup/driver/dnf_steps.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/setup/driver/nvidia_repository.h"
+#include "src/setup/driver/pages.h"
+
+namespace kgpu::driver {
+namespace {
+
+// The kernel's package and the release in the names of those that belong to it: "kernel-64k",
+// "5.14.0-427.13.1.el9_4.aarch64" for 5.14.0-427.13.1.el9_4.aarch64+64k.
+struct KernelPackage {
+  std::string stem;
+  std::string release;
+};
+
+KernelPackage KernelPackageOf(const HostFacts& facts) {
+  const std::string& release = facts.kernel.release;
+  if (const size_t plus = release.find('+'); plus != std::string::npos) {
+    return {fmt::format("kernel-{}", release.substr(plus + 1)), release.substr(0, plus)};
+  }
+  if (release.find("uek") != std::string::npos) {
+    return {"kernel-uek", release};  // Oracle's own
+  }
+  if (facts.distribution.family == Family::kRhel && release.find(".rt") != std::string::npos) {
+    return {"kernel-rt", release};
+  }
+  if (facts.distribution.family == Family::kAmazon && !release.starts_with("6.1.")) {
+    // Amazon's newer kernels are packages of their own: kernel6.12.
+    return {fmt::format("kernel{}", release.substr(0, release.find('.', release.find('.') + 1))),
+            release};
+  }
+  return {"kernel", release};
+}
+
+// A repository of dnf's turned on or off.
+std::vector<std::string> Switch(const HostFacts& facts, const std::string& id, bool is_on) {
+  if (HasDnf5(facts)) {
+    return {Dnf(facts), "config-manager", "setopt",
+            fmt::format("{}.enabled={}", id, is_on ? 1 : 0)};
+  }
+  return {Dnf(facts), "config-manager", is_on ? "--set-enabled" : "--set-disabled", id};
+}
+
+bool IsOn(const HostFacts& facts, std::string_view id) {
+  return std::ranges::any_of(facts.repositories, [id](const RpmRepository& one) {
+    return one.id == id && one.is_enabled;
+  });
+}
+
+void AddEpelOfSubscribers(Planning& planning) {
+  const HostFacts& facts = planning.facts;
+  const unsigned major = facts.distribution.major;
+  const std::string id = fmt::format("codeready-builder-for-rhel-{}-{}-rpms", major, facts.arch);
+  const std::string manager =
+      ProgramOr(facts, "subscription-manager", "/usr/sbin/subscription-manager");
+  if (!IsOn(facts, id)) {
+    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
+               pages::kRhel, {manager, "repos", fmt::format("--enable={}", id)},
+               {manager, "repos", fmt::format("--disable={}", id)});
+  }
+  AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
+          InstallPackages{{fmt::format(
+              "https://dl.fedoraproject.org/pub/epel/epel-release-latest-{}.noarch.rpm", major)}});
+  planning.plan.notes.emplace_back(
+      "the host must be subscribed (subscription-manager status): its repositories have the "
+      "headers of the kernel");
+}
+
+}  // namespace
+
+std::string Dnf(const HostFacts& facts) {
+  return ProgramOr(facts, "dnf", "/usr/bin/dnf");
+}
+
+bool HasDnf5(const HostFacts& facts) {
+  return !facts.Program("dnf5").empty() ||
+         (facts.distribution.family == Family::kFedora && facts.distribution.major >= 41);
+}
+
+void AddRepositoryTool(Planning& planning, std::string_view page, std::string_view title) {
+  constexpr std::string_view kId = "repository-tool";
+  const std::vector<Step>& steps = planning.plan.steps;
+  if (std::ranges::find(steps, kId, &Step::id) == steps.end()) {
+    AddStep(planning.plan, kId, title, page,
+            InstallPackages{{HasDnf5(planning.facts) ? "dnf5-plugins" : "dnf-plugins-core"}});
+  }
+}
+
+void AddDnfRepository(Planning& planning, std::string_view page) {
+  const HostFacts& facts = planning.facts;
+  const std::vector<RpmRepository>& all = facts.repositories;
+  const std::string tag = RepositoryTag(facts.distribution);
+  const std::string url = RepositoryUrl(facts);
+  // A mirror has NVIDIA's name for it, too.
+  const std::string id = fmt::format("cuda-{}-{}", tag, url.substr(url.rfind('/') + 1));
+  const auto is_it = [&](const RpmRepository& one) {
+    return one.id == id || one.url.find(fmt::format("/cuda/repos/{}/", tag)) != std::string::npos;
+  };
+  const auto is_on = [&](const RpmRepository& one) { return is_it(one) && one.is_enabled; };
+  if (std::ranges::any_of(all, is_on)) {
+    return;
+  }
+  AddRepositoryTool(planning, page);
+  if (const auto off = std::ranges::find_if(all, is_it); off != all.end()) {
+    AddCommand(planning.plan, "repository", "turn NVIDIA's repository on", page,
+               Switch(facts, off->id, true), Switch(facts, off->id, false));
+    return;
+  }
+  const std::string file = fmt::format("cuda-{}.repo", tag);
+  const std::string path = fmt::format("/etc/yum.repos.d/{}", file);
+  if (std::ranges::find(all, path, &RpmRepository::file) != all.end()) {
+    AddStep(planning.plan, "repository-file", "put another file of that name aside", page,
+            RemoveFile{path});
+  }
+  std::vector<std::string> argv = {Dnf(facts), "config-manager", "--add-repo",
+                                   fmt::format("{}/{}", url, file)};
+  if (HasDnf5(facts)) {
+    argv = {Dnf(facts), "config-manager", "addrepo", fmt::format("--from-repofile={}", argv[3])};
+  }
+  AddCommand(planning.plan, "repository", "add NVIDIA's repository", page, std::move(argv),
+             {"/usr/bin/rm", "-f", path});
+}
+
+void AddDkmsSources(Planning& planning) {
+  const HostFacts& facts = planning.facts;
+  const unsigned major = facts.distribution.major;
+  if (facts.distribution.family != Family::kRhel || facts.HasPackage("epel-release") ||
+      facts.HasPackage("dkms") || IsOn(facts, "epel")) {
+    return;
+  }
+  if (facts.distribution.id == "rhel") {
+    AddEpelOfSubscribers(planning);
+    return;
+  }
+  const bool is_oracle = facts.distribution.id == "ol";
+  std::string id = major == 8 ? "powertools" : "crb";
+  std::string package = "epel-release";
+  if (is_oracle) {
+    id = fmt::format("ol{}_codeready_builder", major);
+    package = fmt::format("oracle-epel-release-el{}", major);
+  }
+  if (!IsOn(facts, id)) {
+    AddRepositoryTool(planning, pages::kRhel);
+    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
+               pages::kRhel, Switch(facts, id, true), Switch(facts, id, false));
+  }
+  AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
+          InstallPackages{{std::move(package)}});
+}
+
+void AddDnfHeaders(Planning& planning, std::string_view page) {
+  const KernelPackage kernel = KernelPackageOf(planning.facts);
+  std::vector<std::string> names = {fmt::format("{}-devel-{}", kernel.stem, kernel.release)};
+  if (planning.facts.distribution.family == Family::kAmazon) {
+    names.push_back(fmt::format("{}-headers", kernel.stem));
+    names.push_back(fmt::format("{}-modules-extra-{}", kernel.stem, kernel.release));
+  } else {
+    names.emplace_back("kernel-headers");  // one for all kernels
+  }
+  AddStep(planning.plan, "headers", "install the headers of the kernel", page,
+          InstallPackages{std::move(names)});
+}
+
+// What was chosen before is so again on the way back.
+void AddModuleStream(Planning& planning, const std::string& stream, std::string_view page) {
+  const ModuleStream& old = planning.facts.stream;
+  if (old.name == stream) {
+    return;
+  }
+  const auto module = [&planning](const char* verb, std::string_view what) {
+    return std::vector<std::string>{Dnf(planning.facts), "-y", "module", verb, std::string(what)};
+  };
+  constexpr std::string_view kModule = "nvidia-driver";
+  if (!old.name.empty()) {
+    AddCommand(planning.plan, "stream-reset", "leave another stream of the driver", page,
+               module("reset", kModule), module("enable", fmt::format("{}:{}", kModule, old.name)));
+  } else if (old.is_disabled) {
+    AddCommand(planning.plan, "stream-reset", "let streams of the driver be chosen", page,
+               module("reset", kModule), module("disable", kModule));
+  }
+  AddCommand(planning.plan, "stream", "choose the stream of this branch and kind", page,
+             module("enable", fmt::format("{}:{}", kModule, stream)), module("reset", kModule));
+}
+
+}  // namespace kgpu::driver

@@ -1,0 +1,35 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/setup/driver/apt_sources.h"
+#include "src/setup/driver/packages.h"
+#include "src/setup/driver/repo_files.h"
+
+namespace {
+
+void CheckPackages(const kgpu::driver::Packages& packages, size_t size) {
+  for (const auto& [name, package] : packages) {
+    // Nothing comes of it that was not in it.
+    if (name.empty() || name.size() + package.version.size() > size) {
+      __builtin_trap();
+    }
+    (void)kgpu::driver::UpstreamVersion(package.version);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  CheckPackages(kgpu::driver::ParseDpkgStatus(text), size);
+  CheckPackages(kgpu::driver::ParseRpmList(text), size);
+  for (const kgpu::driver::AptSource& source : kgpu::driver::ParseAptList(text, "f")) {
+    if (source.uri.empty() || source.suite.empty()) {
+      __builtin_trap();
+    }
+  }
+  (void)kgpu::driver::ParseAptParagraphs(text.substr(0, 4096), "f");
+  (void)kgpu::driver::ParseRepoFile(text, "f");
+  return 0;
+}

@@ -1,0 +1,299 @@
+#include "src/setup/driver/host_facts.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "src/container/engine/find.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::driver {
+namespace {
+
+constexpr size_t kPackagesLimit = size_t{64} << 20;
+constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
+                                                        "apt-cache",
+                                                        "apt-get",
+                                                        "apt-mark",
+                                                        "curl",
+                                                        "dkms",
+                                                        "dnf",
+                                                        "dnf5",
+                                                        "dpkg",
+                                                        "dpkg-query",
+                                                        "dracut",
+                                                        "grubby",
+                                                        "kmodsign",
+                                                        "mkinitcpio",
+                                                        "mokutil",
+                                                        "nvidia-modprobe",
+                                                        "nvidia-uninstall",
+                                                        "podman",
+                                                        "rpm",
+                                                        "sh",
+                                                        "subscription-manager",
+                                                        "systemctl",
+                                                        "transactional-update",
+                                                        "update-grub",
+                                                        "update-initramfs",
+                                                        "update-secureboot-policy",
+                                                        "yum",
+                                                        "zypper"};
+
+// Digits compare as numbers, so that 6.1.0-9 comes before 6.1.0-18.
+bool ComesBefore(const std::string& left, const std::string& right) {
+  size_t i = 0;
+  size_t j = 0;
+  const auto number = [](std::string_view text, size_t& at) {
+    const size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+    const uint64_t value = ParseUint(text.substr(at, end - at)).value_or(0);
+    at = end;
+    return value;
+  };
+  constexpr std::string_view kDigits = "0123456789";
+  while (i < left.size() && j < right.size()) {
+    const bool are_numbers = kDigits.find(left[i]) != std::string_view::npos &&
+                             kDigits.find(right[j]) != std::string_view::npos;
+    if (are_numbers) {
+      const uint64_t a = number(left, i);
+      const uint64_t b = number(right, j);
+      if (a != b) {
+        return a < b;
+      }
+    } else if (left[i] != right[j]) {
+      return left[i] < right[j];
+    } else {
+      ++i;
+      ++j;
+    }
+  }
+  return left.size() - i < right.size() - j;
+}
+
+StatusOr<Distribution> ReadDistribution(const sys::Root& host) {
+  StatusOr<std::string> text = host.ReadFile("etc/os-release");
+  if (!text.ok()) {
+    text = host.ReadFile("usr/lib/os-release");
+  }
+  if (!text.ok()) {
+    return FailedPrecondition(
+        "{}: which distribution this is can not be told: --host-root names the root of a whole "
+        "system",
+        Message(text.status()));
+  }
+  Distribution distribution = ParseDistribution(*text);
+  if (distribution.immutable == Immutable::kNone && host.Exists("run/ostree-booted")) {
+    distribution.immutable = Immutable::kOstree;
+  }
+  return distribution;
+}
+
+StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
+                            const FactsOptions& options) {
+  const std::string& wanted = options.kernel;
+  Kernel kernel;
+  for (const std::string& name : host.ListDir("lib/modules").value_or(std::vector<std::string>())) {
+    if (!name.empty() && name.front() >= '0' && name.front() <= '9') {
+      kernel.installed.push_back(name);
+    }
+  }
+  std::ranges::sort(kernel.installed, ComesBefore);
+  const bool is_here = std::ranges::find(kernel.installed, running) != kernel.installed.end();
+  if (!wanted.empty()) {
+    if (wanted.find('/') != std::string::npos || wanted.front() == '.') {
+      return InvalidArgument("--kernel: \"{}\" is no kernel release, as uname -r prints it",
+                             Printable(wanted, 60));
+    }
+    kernel.release = wanted;
+  } else if (is_here) {
+    kernel.release = running;
+  } else if (!kernel.installed.empty()) {
+    kernel.release = kernel.installed.back();
+  } else if (!options.needs_kernel) {
+    kernel.release = running;
+  } else {
+    return FailedPrecondition(
+        "{}: no kernel is installed there: name the one it will have with --kernel",
+        host.At("lib/modules"));
+  }
+  kernel.is_running = !running.empty() && kernel.release == running;
+  kernel.flavour = FlavourOf(kernel.release);
+  kernel.has_headers = host.Exists(fmt::format("lib/modules/{}/build/Makefile", kernel.release));
+  return kernel;
+}
+
+// The kernel says it, or, below a root without procfs, the loader that programs there name.
+std::string ReadArch(const sys::Root& host) {
+  std::string arch(Trim(host.ReadFile("proc/sys/kernel/arch").value_or("")));
+  if (!arch.empty()) {
+    return arch;
+  }
+  const bool is_arm =
+      host.Exists("lib/ld-linux-aarch64.so.1") && !host.Exists("lib64/ld-linux-x86-64.so.2");
+  return is_arm ? "aarch64" : "x86_64";
+}
+
+void ReadPackages(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
+  if (const auto status = host.ReadFile("var/lib/dpkg/status", kPackagesLimit); status.ok()) {
+    facts.packages = ParseDpkgStatus(*status);
+    return;
+  }
+  const std::string rpm = facts.Program("rpm");
+  if (rpm.empty()) {
+    return;
+  }
+  sys::RunRequest request;
+  request.argv = {rpm, "-qa", "--queryformat", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n"};
+  request.root = host.path();
+  request.deadline = std::chrono::seconds{60};
+  request.output_limit = kPackagesLimit;
+  const StatusOr<sys::RunResult> result = runner.Run(request);
+  if (!result.ok()) {
+    facts.problems.push_back(
+        fmt::format("which packages are installed: {}", Message(result.status())));
+  } else if (!result->IsSuccess()) {
+    facts.problems.push_back(
+        fmt::format("which packages are installed: {}: {}", rpm, sys::Describe(*result)));
+  } else {
+    facts.packages = ParseRpmList(result->out);
+  }
+}
+
+// Ubuntu's modules that come built have the version of their kernel.
+bool HasDriversVersion(const Packages::value_type& package) {
+  return IsModulePackage(package.first) && !package.first.starts_with("linux-modules-");
+}
+
+void ReadExisting(HostFacts& facts) {
+  const doctor::Facts& doctor = facts.doctor;
+  facts.existing_version = doctor.driver.module_version;
+  if (facts.existing_version.empty() && !doctor.driver.library_versions.empty()) {
+    facts.existing_version = doctor.driver.library_versions.back();
+  }
+  const auto is_module = [](const auto& one) { return IsModulePackage(one.first); };
+  if (std::ranges::any_of(facts.packages, is_module)) {
+    facts.existing = Existing::kPackages;
+    // What is loaded may be older: an upgrade of the packages changes nothing of it.
+    const auto versioned = std::ranges::find_if(facts.packages, HasDriversVersion);
+    if (versioned != facts.packages.end()) {
+      facts.existing_version = UpstreamVersion(versioned->second.version);
+    }
+  } else if (doctor.install.has_runfile) {
+    facts.existing = Existing::kRunFile;
+  } else if (doctor.has_driver()) {
+    facts.existing = Existing::kOther;
+  }
+}
+
+void ReadTools(const sys::Root& host, HostFacts& facts) {
+  for (const std::string_view name : kPrograms) {
+    if (const std::string path = engine::FindProgram(host, name); !path.empty()) {
+      facts.programs.insert(path);
+    }
+  }
+  for (const std::string_view name : {"update-initramfs", "dracut", "mkinitcpio"}) {
+    if (facts.initramfs.empty() && !facts.Program(name).empty()) {
+      facts.initramfs = name;
+    }
+  }
+  if (!facts.Program("grubby").empty()) {
+    facts.bootloader = "grubby";
+  } else if (host.Exists("etc/default/grub")) {
+    facts.bootloader = "grub";
+  } else if (host.Exists("etc/kernel/cmdline")) {
+    facts.bootloader = "systemd-boot";
+  }
+  facts.has_systemd = engine::HasSystemd(host);
+}
+
+void ReadUsers(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
+  const std::string systemctl = facts.Program("systemctl");
+  if (facts.has_systemd && !systemctl.empty()) {
+    StatusOr<std::vector<std::string>> users = FindGpuUnits(host, systemctl, runner);
+    if (users.ok()) {
+      facts.users = *std::move(users);
+    } else {
+      facts.problems.push_back(
+          fmt::format("which units hold the GPUs: {}", Message(users.status())));
+    }
+  }
+  facts.holders = FindGpuHolders(host);
+}
+
+void ReadSpace(const sys::Root& host, HostFacts& facts) {
+  using Space = struct statvfs;
+  for (const char* folder : {"/usr", "/var", "/boot"}) {
+    Space info = {};
+    const auto path = host.Resolve(folder);
+    if (path.ok() && statvfs(host.At(*path).c_str(), &info) == 0) {
+      facts.space.push_back({folder, uint64_t{info.f_bavail} * info.f_frsize});
+    }
+  }
+}
+
+}  // namespace
+
+std::string HostFacts::Program(std::string_view name) const {
+  const std::string end = fmt::format("/{}", name);
+  const auto found = std::ranges::find_if(
+      programs, [&end](const std::string& path) { return path.ends_with(end); });
+  return found == programs.end() ? "" : *found;
+}
+
+StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd fd, host.OpenFile(path, O_RDONLY));
+  std::string head(kFileHeadLimit, '\0');
+  const ssize_t count = TEMP_FAILURE_RETRY(pread(fd.get(), head.data(), head.size(), 0));
+  if (count < 0) {
+    return ErrnoStatus(errno, fmt::format("read {}", host.At(path)));
+  }
+  head.resize(static_cast<size_t>(count));
+  return ParseDriverFile(path.starts_with('/') ? path : fmt::format("/{}", path), head);
+}
+
+StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
+                                    const Clock& clock, const FactsOptions& options) {
+  const sys::Root& host = root.host;
+  HostFacts facts;
+  ASSIGN_OR_RETURN(facts.distribution, ReadDistribution(host));
+  facts.doctor = doctor::GatherFacts(root, runner, clock);
+  facts.problems = facts.doctor.unseen;
+  StatusOr<Kernel> kernel = ReadKernel(host, facts.doctor.kernel.release, options);
+  if (kernel.ok()) {
+    facts.kernel = *std::move(kernel);
+  } else if (facts.distribution.immutable == Immutable::kNone) {
+    return kernel.status();
+  }
+  facts.arch = ReadArch(host);
+  for (const doctor::GpuFacts& gpu : facts.doctor.pci.gpus) {
+    facts.gpus.push_back({gpu.pci.device_id, GenerationOf(gpu.pci.device_id)});
+  }
+  if (!options.file.empty()) {
+    StatusOr<DriverFile> file = ReadDriverFile(host, options.file);
+    if (!file.ok()) {
+      return Annotate(file.status(), "--source");
+    }
+    facts.file = *std::move(file);
+  }
+  facts.nvswitches = static_cast<unsigned>(facts.doctor.pci.nvswitches.size());
+  ReadTools(host, facts);
+  ReadUsers(host, runner, facts);
+  ReadPackages(host, runner, facts);
+  facts.apt = ReadAptSources(host);
+  facts.repositories = ReadRpmRepositories(host);
+  facts.stream = ReadModuleStream(host, "nvidia-driver");
+  facts.locked_versions = ReadLockedVersions(host);
+  facts.version_locks = host.ReadFile("etc/dnf/versionlock.toml").value_or("");
+  ReadSpace(host, facts);
+  ReadExisting(facts);
+  return facts;
+}
+
+}  // namespace kgpu::driver

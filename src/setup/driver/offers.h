@@ -1,0 +1,26 @@
+// What each source of packages has for a host.
+#pragma once
+
+#include <vector>
+
+#include "src/setup/driver/branches.h"
+#include "src/setup/driver/host_facts.h"
+#include "src/setup/driver/plan.h"
+
+namespace kgpu::driver {
+
+struct Offer {
+  unsigned branch = 0;
+  bool has_open = false;
+  bool has_closed = false;
+  // Its modules come built and signed with a key that firmware trusts.
+  bool is_signed = false;
+};
+
+// Empty: this source has nothing for this host. Files and what is in them are no offers.
+std::vector<Offer> OffersOf(const HostFacts& facts, SourceKind source);
+
+// Flavours of Ubuntu's kernel for which its archive has modules built and signed.
+bool HasUbuntuModules(const HostFacts& facts);
+
+}  // namespace kgpu::driver

@@ -1,0 +1,169 @@
+#include "src/setup/driver/planner.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/platform/base/status_macros.h"
+#include "src/setup/driver/common_steps.h"
+#include "src/setup/driver/immutable.h"
+#include "src/setup/driver/pages.h"
+
+namespace kgpu::driver {
+namespace {
+
+Status AddFamilySteps(Planning& planning) {
+  if (planning.choice.source == SourceKind::kRunFile) {
+    return AddRunFileSteps(planning);
+  }
+  if (planning.choice.source == SourceKind::kLocalRepo) {
+    return AddLocalRepoSteps(planning);
+  }
+  switch (planning.facts.distribution.family) {
+    case Family::kDebian:
+      return AddDebianSteps(planning);
+    case Family::kUbuntu:
+      return AddUbuntuSteps(planning);
+    case Family::kRhel:
+      return AddRhelSteps(planning);
+    case Family::kFedora:
+      return AddFedoraSteps(planning);
+    case Family::kSuse:
+      return AddSuseSteps(planning);
+    case Family::kAmazon:
+      return AddAmazonSteps(planning);
+    case Family::kOther:
+      break;
+  }
+  return Unimplemented(
+      "{}: its packages are not known here: take NVIDIA's installer with --source "
+      "FILE.run",
+      planning.facts.distribution.name);
+}
+
+// Packages come in the place of a driver by NVIDIA's installer, which keeps nothing of it.
+void AddUninstaller(Planning& planning) {
+  const bool is_wanted = planning.gives_up && planning.facts.existing == Existing::kRunFile &&
+                         planning.choice.source != SourceKind::kRunFile;
+  std::vector<Step>& steps = planning.plan.steps;
+  constexpr std::array<std::string_view, 3> kFirst = {"branch", "modules", "packages"};
+  const auto at = std::ranges::find_if(
+      steps, [&](const Step& step) { return std::ranges::find(kFirst, step.id) != kFirst.end(); });
+  if (!is_wanted || at == steps.end()) {
+    return;
+  }
+  RunCommand run;
+  run.command.argv = {"/usr/bin/nvidia-uninstall", "--silent"};
+  run.command.deadline = std::chrono::minutes{30};
+  steps.insert(at, {.id = "other-driver",
+                    .title = "take off the driver by NVIDIA's installer",
+                    .source = std::string(pages::kRunFile),
+                    .deed = std::move(run),
+                    .loses = InstallersDriver(planning.facts)});
+}
+
+Plan PlanOf(const HostFacts& facts, const Choice& choice) {
+  Plan plan;
+  plan.version = choice.version;
+  plan.kind = choice.kind;
+  plan.source = choice.source;
+  plan.kernel = facts.kernel.release;
+  plan.why = choice.why;
+  plan.notes = choice.notes;
+  return plan;
+}
+
+StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
+  const auto choice = Choose(facts, request);
+  if (facts.distribution.immutable != Immutable::kRhcos || request.toolkit_image.empty()) {
+    // What fits the GPUs matters for the advice; that no packages are known does not.
+    return AdviceFor(facts, choice.ok() ? *choice : Choice{});
+  }
+  if (!choice.ok()) {
+    return choice.status();
+  }
+  Plan plan = PlanOf(facts, *choice);
+  Traits traits;
+  Planning planning{.facts = facts, .choice = *choice, .plan = plan, .traits = traits};
+  RETURN_IF_ERROR(AddRhcosPlan(planning, request.toolkit_image));
+  return plan;
+}
+
+// Packages of headers are left out; what a step brings besides stays.
+void DropHeaders(Plan& plan) {
+  std::erase_if(plan.steps, [](Step& step) {
+    auto* install = std::get_if<InstallPackages>(&step.deed);
+    if (step.id != "headers" || install == nullptr) {
+      return false;
+    }
+    std::erase_if(install->names, [](const std::string& name) {
+      return name.starts_with("linux-headers-") || name.starts_with("kernel");
+    });
+    return install->names.empty();
+  });
+}
+
+}  // namespace
+
+StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
+  if (!request.toolkit_image.empty() && facts.distribution.immutable != Immutable::kRhcos) {
+    return InvalidArgument("--driver-toolkit: is of RHCOS, this is {}: leave it out",
+                           facts.distribution.name);
+  }
+  if (facts.distribution.immutable != Immutable::kNone) {
+    return PlanImage(facts, request);
+  }
+  ASSIGN_OR_RETURN(const Choice choice, Choose(facts, request));
+  Plan plan = PlanOf(facts, choice);
+  Traits traits;
+  traits.page = pages::kGuide;
+  // Made first, since what comes before it depends on how the packages are.
+  Plan middle = plan;
+  Planning planning{.facts = facts,
+                    .choice = choice,
+                    .plan = middle,
+                    .traits = traits,
+                    .has_display = request.has_display,
+                    .gives_up = request.gives_up};
+  AddRelease(planning);
+  RETURN_IF_ERROR(AddFamilySteps(planning));
+  DropIdleRelease(planning);
+  AddUninstaller(planning);
+  if (request.has_display) {
+    AddDisplaySteps(planning);
+  }
+  if (request.has_headers) {
+    DropHeaders(middle);
+  }
+  AddBefore(facts, traits, plan);
+  plan.steps.insert(plan.steps.end(), middle.steps.begin(), middle.steps.end());
+  plan.notes = middle.notes;
+  AddAfter(facts, traits, plan);
+  return plan;
+}
+
+std::string InstallersDriver(const HostFacts& facts) {
+  const std::string& version = facts.existing_version;
+  return fmt::format("{}driver {}by NVIDIA's installer", version.empty() ? "the " : "",
+                     version.empty() ? "" : version + " ");
+}
+
+std::string ReplacedVersion(const HostFacts& facts, const Plan& plan) {
+  if (facts.existing == Existing::kNone) {
+    return "";
+  }
+  const bool takes_off = std::ranges::any_of(plan.steps, [](const Step& step) {
+    return std::holds_alternative<RemovePackages>(step.deed) || !step.loses.empty();
+  });
+  const bool is_other =
+      !facts.existing_version.empty() && !IsVersion(facts.existing_version, plan.version);
+  if (!takes_off && !is_other) {
+    return "";
+  }
+  return facts.existing_version.empty() ? "of another version" : facts.existing_version;
+}
+
+}  // namespace kgpu::driver

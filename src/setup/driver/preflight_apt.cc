@@ -1,0 +1,187 @@
+// apt is asked with lists and preferences of its own, so that the host's stay as they are.
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/setup/driver/preflight_ask.h"
+
+namespace kgpu::driver {
+namespace {
+
+constexpr size_t kPreferencesLimit = size_t{1} << 20;
+
+// A folder below the host's root for apt's lists, gone with this object.
+class Scratch {
+ public:
+  static StatusOr<std::unique_ptr<Scratch>> Make(const sys::Root& host) {
+    ASSIGN_OR_RETURN(const std::string cache, host.Resolve("/var/cache"));
+    std::string folder = host.At(fmt::format("{}/kgpu-preflight-XXXXXX", cache));
+    if (mkdtemp(folder.data()) == nullptr) {
+      return ErrnoStatus(errno, fmt::format("make a folder in {}", host.At(cache)));
+    }
+    auto scratch = std::make_unique<Scratch>(folder, cache);
+    for (const char* part : {"lists/partial", "cache/archives/partial", "preferences.d"}) {
+      std::error_code error;
+      std::filesystem::create_directories(fmt::format("{}/{}", folder, part), error);
+      if (error) {
+        return ErrnoStatus(error.value(), fmt::format("make {}/{}", folder, part));
+      }
+    }
+    return scratch;
+  }
+
+  Scratch(std::string folder, const std::string& cache)
+      : folder_(std::move(folder)),
+        inside_(fmt::format("{}{}", cache, folder_.substr(folder_.rfind('/')))) {}
+  ~Scratch() {
+    std::error_code error;  // what stays is a cache
+    std::filesystem::remove_all(folder_, error);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // As this process and as the host's programs see it.
+  const std::string& folder() const { return folder_; }
+  const std::string& inside() const { return inside_; }
+
+ private:
+  std::string folder_;
+  std::string inside_;
+};
+
+// The sources of the host and those that the plan adds, a line each.
+std::string SourcesText(const HostFacts& facts, const Plan& plan) {
+  std::vector<AptSource> sources = facts.apt;
+  for (const Step& step : plan.steps) {
+    const auto* file = std::get_if<WriteFile>(&step.deed);
+    if (file != nullptr && file->path.ends_with(".sources")) {
+      for (AptSource& source : ParseAptParagraphs(file->text, file->path)) {
+        sources.push_back(std::move(source));
+      }
+    }
+  }
+  std::string text;
+  for (const AptSource& source : sources) {
+    fmt::format_to(
+        std::back_inserter(text), "deb {}{} {} {}\n",
+        source.signed_by.starts_with('/') ? fmt::format("[signed-by={}] ", source.signed_by) : "",
+        source.uri, source.suite, Join(source.components, " "));
+  }
+  return text;
+}
+
+// What apt prefers is a file of a package's own, or of ours.
+bool GivesWay(const Plan& plan, const std::string& name, const std::string& path) {
+  return std::ranges::any_of(plan.steps, [&](const Step& step) {
+    const auto* file = std::get_if<RemoveFile>(&step.deed);
+    const auto* packages = std::get_if<RemovePackages>(&step.deed);
+    return (file != nullptr && file->path == path) ||
+           (packages != nullptr &&
+            std::ranges::find(packages->names, name) != packages->names.end());
+  });
+}
+
+// What the host prefers, but for what the plan takes off, and what the plan writes of it: as it
+// will be when the packages come.
+Status WritePreferences(const Plan& plan, const sys::Root& host, const std::string& folder) {
+  const std::string from = "/etc/apt/preferences.d/";
+  std::map<std::string, std::string> texts;
+  const auto names = host.ListDir(from);
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    const auto text = host.ReadFile(from + name, kPreferencesLimit);
+    if (text.ok() && !GivesWay(plan, name, from + name)) {
+      texts[name] = *text;
+    }
+  }
+  for (const Step& step : plan.steps) {
+    const auto* file = std::get_if<WriteFile>(&step.deed);
+    if (file != nullptr && file->path.starts_with(from)) {
+      texts[file->path.substr(from.size())] = file->text;
+    }
+  }
+  for (const auto& [name, text] : texts) {
+    RETURN_IF_ERROR(sys::WriteFileAtomically(fmt::format("{}/{}", folder, name), text));
+  }
+  return OkStatus();
+}
+
+// apt as the host has it, but with lists and preferences of its own in `scratch`.
+std::vector<std::string> AptCommand(const std::string& apt, const std::string& scratch,
+                                    std::initializer_list<std::string> more) {
+  std::vector<std::string> argv = {
+      apt,
+      "-o",
+      fmt::format("Dir::State::lists={}/lists", scratch),
+      "-o",
+      fmt::format("Dir::Cache={}/cache", scratch),
+      "-o",
+      fmt::format("Dir::Etc::sourcelist={}/sources.list", scratch),
+      "-o",
+      "Dir::Etc::sourceparts=/dev/null",
+      "-o",
+      fmt::format("Dir::Etc::preferencesparts={}/preferences.d", scratch),
+      "-o",
+      "APT::Sandbox::User=root",
+      "-o",
+      "Acquire::Languages=none"};
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+}  // namespace
+
+void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
+              const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+  const std::string apt = facts.Program("apt-get");
+  const auto scratch = Scratch::Make(host);
+  std::string written = scratch.ok() ? "" : std::string(Message(scratch.status()));
+  if (scratch.ok()) {
+    Status status =
+        sys::WriteFileAtomically((*scratch)->folder() + "/sources.list", SourcesText(facts, plan));
+    if (status.ok()) {
+      status = WritePreferences(plan, host, (*scratch)->folder() + "/preferences.d");
+    }
+    written = status.ok() ? "" : std::string(Message(status));
+  }
+  if (!written.empty()) {
+    findings.push_back({.id = "package-manager",
+                        .is_blocker = false,
+                        .text = fmt::format("packages could not be looked for: {}", written),
+                        .mend = "run it as root"});
+    return;
+  }
+  const std::string& inside = (*scratch)->inside();
+  // Else apt takes a repository that is not reached for one that has nothing new.
+  if (std::string reason =
+          Try(AptCommand(apt, inside, {"-o", "APT::Update::Error-Mode=any", "update"}), host,
+              runner, findings);
+      !reason.empty()) {
+    findings.push_back(
+        {.id = "repositories",
+         .text = fmt::format("the package sources are not reached: {}", reason),
+         .mend = "mend the network, the proxy or the file of sources that is named"});
+    return;
+  }
+  CheckKept(AptCommand(apt, inside, {"--print-uris", "download"}), KeptPackages(facts, plan, '='),
+            host, runner, findings);
+  if (names.empty()) {
+    return;
+  }
+  std::vector<std::string> argv =
+      AptCommand(apt, inside, {"--simulate", "--no-install-recommends", "install"});
+  argv.insert(argv.end(), names.begin(), names.end());
+  NoteUnresolved(Join(names, ", "), Try(std::move(argv), host, runner, findings), findings);
+}
+
+}  // namespace kgpu::driver

@@ -1,0 +1,418 @@
+#include "src/setup/driver/preflight.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::driver {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Pair;
+
+// Answers each call with the next of its results.
+class ScriptedRunner final : public sys::ProgramRunner {
+ public:
+  void Add(int code, std::string out) {
+    sys::RunResult result;
+    result.exit.code = code;
+    result.out = std::move(out);
+    results_.push_back(std::move(result));
+  }
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    argvs.push_back(request.argv);
+    if (argvs.size() > results_.size()) {
+      return NotFound("{}: no such program", request.argv[0]);
+    }
+    return results_[argvs.size() - 1];
+  }
+  std::vector<std::vector<std::string>> argvs;
+
+ private:
+  std::vector<sys::RunResult> results_;
+};
+
+Plan InstallOf(std::string name) {
+  Plan plan;
+  plan.steps.push_back(
+      {.id = "packages", .title = "", .source = "", .deed = InstallPackages{{std::move(name)}}});
+  return plan;
+}
+
+HostFacts Debian() {
+  HostFacts facts;
+  facts.distribution.family = Family::kDebian;
+  facts.programs = {"/usr/bin/apt-get"};
+  facts.apt = {
+      {.file = "f", .uri = "http://a", .suite = "s", .components = {"main"}, .signed_by = ""}};
+  return facts;
+}
+
+TEST(CheckFactsTest, FindsNothingOnAPlainHost) {
+  EXPECT_THAT(CheckFacts({}, {}), IsEmpty());
+}
+
+TEST(CheckFactsTest, RefusesAFullDisk) {
+  HostFacts facts;
+  facts.space = {{"/usr", uint64_t{10} << 30}, {"/boot", uint64_t{100} << 20}};
+  EXPECT_THAT(CheckFacts(facts, {}),
+              ElementsAre(AllOf(Field(&Finding::id, "space"), Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("100 MiB are free below /boot")))));
+}
+
+TEST(CheckFactsTest, RefusesPackagesOverAnInstallersDriver) {
+  HostFacts facts;
+  facts.existing = Existing::kRunFile;
+  EXPECT_THAT(CheckFacts(facts, {}),
+              ElementsAre(AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::mend, HasSubstr("nvidia-uninstall")))));
+  EXPECT_THAT(CheckFacts(facts, {}, true), IsEmpty()) << "it is given up";
+}
+
+TEST(CheckFactsTest, TellsOnceOfADriverThatNobodyOwns) {
+  HostFacts facts;
+  facts.existing = Existing::kOther;
+  facts.existing_version = "535.104.05";
+  facts.doctor.driver.module_version = "535.104.05";
+  facts.doctor.driver.library_versions = {"535.104.05"};
+  Plan plan;
+  plan.version = "580";
+  EXPECT_THAT(CheckFacts(facts, plan), ElementsAre(AllOf(Field(&Finding::id, "other-driver"),
+                                                         Field(&Finding::is_blocker, true))));
+  EXPECT_THAT(
+      CheckFacts(facts, plan, true),
+      ElementsAre(AllOf(Field(&Finding::id, "other-driver"), Field(&Finding::is_blocker, false))));
+}
+
+TEST(CheckPackagesTest, RefusesAHostWithoutWhatThePlanInstallsWith) {
+  for (const auto& [family, program] :
+       {std::pair{Family::kUbuntu, "apt-get"}, {Family::kRhel, "dnf"}, {Family::kSuse, "zypper"}}) {
+    HostFacts facts;
+    facts.distribution.family = family;
+    ScriptedRunner runner;
+    const TempDir dir;
+    const auto root = sys::Root::Open(dir.path());
+    ASSERT_OK(root);
+    EXPECT_THAT(
+        CheckPackages(facts, InstallOf("driver"), *root, runner),
+        ElementsAre(AllOf(Field(&Finding::id, "package-manager"), Field(&Finding::is_blocker, true),
+                          Field(&Finding::text, HasSubstr(program)))));
+    EXPECT_THAT(CheckPackages(facts, {}, *root, runner), IsEmpty()) << "it installs none";
+  }
+}
+
+TEST(CheckFactsTest, LetsPackagesGiveWayThatAreKept) {
+  HostFacts facts;
+  facts.existing = Existing::kPackages;
+  facts.existing_version = "535.183.01";
+  Plan plan;
+  plan.version = "580";
+  facts.packages = {{"nvidia-kernel-dkms", {"580.95.05-1", false}}};
+  EXPECT_THAT(CheckFacts(facts, plan), IsEmpty()) << "only what is loaded is of another version";
+  facts.packages = {{"nvidia-kernel-dkms", {"535.183.01-1", false}}};
+  EXPECT_THAT(CheckFacts(facts, plan),
+              ElementsAre(AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::mend, HasSubstr("--no-way-back")))))
+      << "in the place of the old ones";
+  plan.steps.push_back(
+      {.id = "", .title = "", .source = "", .deed = RemovePackages{.names = {"libcuda1"}}});
+  EXPECT_THAT(CheckFacts(facts, plan), IsEmpty());
+}
+
+TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
+  HostFacts facts;
+  facts.packages = {{"nvidia-utils-535", {"535.1", true}}, {"vim", {"9", true}}};
+  EXPECT_THAT(CheckFacts(facts, {}),
+              ElementsAre(Field(&Finding::mend, "apt-mark unhold nvidia-utils-535")));
+}
+
+TEST(CheckFactsTest, WarnsOfWhatCouldNotBeConfiguredBefore) {
+  HostFacts facts;
+  facts.packages = {{"nvidia-kernel-dkms", {"535.183.01-1", false, true}},
+                    {"libcuda1", {"535.183.01-1", false}}};
+  Plan plan;
+  plan.steps.push_back({.id = "",
+                        .title = "",
+                        .source = "",
+                        .deed = RemovePackages{.names = {"libcuda1", "nvidia-kernel-dkms"}}});
+  EXPECT_THAT(
+      CheckFacts(facts, plan),
+      ElementsAre(AllOf(Field(&Finding::id, "unfinished"), Field(&Finding::is_blocker, false),
+                        Field(&Finding::text, HasSubstr("fails: nvidia-kernel-dkms")))));
+}
+
+// A host whose driver is to be exchanged.
+HostFacts Loaded() {
+  HostFacts facts;
+  facts.doctor.driver.is_nvidia_loaded = true;
+  facts.users = {"nvidia-persistenced.service"};
+  facts.holders = {{.pid = 90,
+                    .name = "nvidia-persiste",
+                    .cgroup = "/system.slice/nvidia-persistenced.service"}};
+  return facts;
+}
+
+Plan Unloading() {
+  Plan plan;
+  plan.steps.push_back(
+      {.id = "unload", .title = "", .source = "", .deed = UnloadModules{{"nvidia"}}});
+  return plan;
+}
+
+TEST(CheckFactsTest, LetsThePlanStopTheUnitsThatHoldTheGpus) {
+  EXPECT_THAT(CheckFacts(Loaded(), Unloading()), IsEmpty());
+}
+
+TEST(CheckFactsTest, RefusesToUnloadUnderProcessesThatHoldTheGpus) {
+  HostFacts facts = Loaded();
+  facts.holders.push_back({.pid = 4711, .name = "python3", .cgroup = "/user.slice"});
+  EXPECT_THAT(CheckFacts(facts, Unloading()),
+              ElementsAre(AllOf(Field(&Finding::id, "users"), Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("python3 (4711)")))));
+  EXPECT_THAT(CheckFacts(facts, {}), IsEmpty()) << "a plan that unloads nothing";
+}
+
+TEST(CheckFactsTest, SendsThoseOfPodsToTheCluster) {
+  HostFacts facts = Loaded();
+  facts.holders.push_back({.pid = 5, .name = "x", .cgroup = "/kubepods.slice/pod1/cri-1.scope"});
+  EXPECT_THAT(CheckFacts(facts, Unloading()),
+              ElementsAre(Field(&Finding::mend, HasSubstr("kubectl drain"))));
+}
+
+TEST(CheckFactsTest, WarnsOfADisplayAndDoesNotCountItTwice) {
+  HostFacts facts = Loaded();
+  engine::Daemon display;
+  display.pid = 7;
+  display.name = "Xorg";
+  facts.doctor.system.displays = {display};
+  facts.holders.push_back({.pid = 7, .name = "Xorg", .cgroup = "/user.slice/session-1.scope"});
+  EXPECT_THAT(
+      CheckFacts(facts, Unloading()),
+      ElementsAre(AllOf(Field(&Finding::id, "display"), Field(&Finding::is_blocker, false))));
+}
+
+TEST(CheckPackagesTest, AsksAptWithoutTouchingItsLists) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  ScriptedRunner runner;
+  runner.Add(0, "");
+  runner.Add(0, "");
+  EXPECT_THAT(CheckPackages(Debian(), InstallOf("x"), *host, runner), IsEmpty());
+  ASSERT_EQ(runner.argvs.size(), 2U);
+  for (const auto& argv : runner.argvs) {
+    EXPECT_THAT(argv, Contains(HasSubstr("Dir::State::lists=/var/cache/kgpu-preflight-")));
+  }
+  EXPECT_THAT(runner.argvs[1], Contains("--simulate"));
+  EXPECT_THAT(host->ListDir("var/cache"), IsOkAndHolds(IsEmpty()));
+}
+
+// Looks what is preferred while apt is asked.
+class PreferencesRunner final : public sys::ProgramRunner {
+ public:
+  explicit PreferencesRunner(const sys::Root& host) : host_(host) {}
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    constexpr std::string_view kOption = "Dir::Etc::preferencesparts=";
+    for (const std::string& argument : request.argv) {
+      if (argument.starts_with(kOption)) {
+        const std::string folder = argument.substr(kOption.size());
+        const auto names = host_.ListDir(folder);
+        EXPECT_OK(names);
+        for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+          seen[name] = host_.ReadFile(fmt::format("{}/{}", folder, name)).value_or("");
+        }
+      }
+    }
+    sys::RunResult result;
+    result.exit.code = 0;
+    return result;
+  }
+  std::map<std::string, std::string> seen;
+
+ private:
+  const sys::Root& host_;
+};
+
+TEST(CheckPackagesTest, AsksAptWithWhatWillBePreferredThen) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  dir.WriteFile("etc/apt/preferences.d/kgpu-nvidia", "565\n");
+  dir.WriteFile("etc/apt/preferences.d/nvidia-driver-pinning-570", "570\n");
+  dir.WriteFile("etc/apt/preferences.d/theirs", "bash\n");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  Plan plan = InstallOf("x");
+  PreferencesRunner before(*host);
+  EXPECT_THAT(CheckPackages(Debian(), plan, *host, before), IsEmpty());
+  EXPECT_THAT(before.seen,
+              ElementsAre(Pair("kgpu-nvidia", "565\n"), Pair("nvidia-driver-pinning-570", "570\n"),
+                          Pair("theirs", "bash\n")));
+  plan.steps.push_back({.id = "other-version",
+                        .title = "",
+                        .source = "",
+                        .deed = RemovePackages{.names = {"nvidia-driver-pinning-570"}}});
+  plan.steps.push_back({.id = "branch",
+                        .title = "",
+                        .source = "",
+                        .deed = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "550\n", 0644}});
+  PreferencesRunner after(*host);
+  EXPECT_THAT(CheckPackages(Debian(), plan, *host, after), IsEmpty());
+  EXPECT_THAT(after.seen, ElementsAre(Pair("kgpu-nvidia", "550\n"), Pair("theirs", "bash\n")));
+}
+
+TEST(CheckPackagesTest, RefusesWhatAptCanNotInstallWithItsReason) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  ScriptedRunner runner;
+  runner.Add(0, "");
+  runner.Add(100,
+             "The following packages have unmet dependencies:\n"
+             " nvidia-open-kernel-dkms : Depends: firmware-nvidia-gsp (= 535.261.03)\n"
+             "E: Unable to correct problems, you have held broken packages.\n");
+  EXPECT_THAT(CheckPackages(Debian(), InstallOf("nvidia-open-kernel-dkms"), *host, runner),
+              ElementsAre(AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("firmware-nvidia-gsp")))));
+}
+
+TEST(CheckPackagesTest, RefusesToTakeOffWhatItsArchiveHasNoMore) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts = Debian();
+  facts.packages = {{"libcuda1", {"535.183.01-1", false}}};
+  Plan plan;
+  plan.steps.push_back(
+      {.id = "", .title = "", .source = "", .deed = RemovePackages{.names = {"libcuda1"}}});
+  ScriptedRunner runner;
+  runner.Add(0, "");
+  runner.Add(100, "E: Version '535.183.01-1' for 'libcuda1' was not found\n");
+  EXPECT_THAT(CheckPackages(facts, plan, *host, runner),
+              ElementsAre(AllOf(Field(&Finding::id, "way-back"), Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("'libcuda1' was not found")))));
+  ASSERT_EQ(runner.argvs.size(), 2U);
+  EXPECT_THAT(runner.argvs[1], AllOf(Contains("--print-uris"), Contains("libcuda1=535.183.01-1")));
+}
+
+// A host with dnf that takes these off.
+std::vector<Finding> FindingsOfDnf(Packages packages, ScriptedRunner& runner) {
+  const TempDir dir;
+  const auto host = sys::Root::Open(dir.path());
+  EXPECT_OK(host);
+  HostFacts facts;
+  facts.distribution.family = Family::kRhel;
+  facts.programs = {"/usr/bin/dnf"};
+  RemovePackages removal;
+  for (const auto& [name, package] : packages) {
+    removal.names.push_back(name);
+  }
+  facts.packages = std::move(packages);
+  Plan plan;
+  plan.steps.push_back({.id = "", .title = "", .source = "", .deed = std::move(removal)});
+  return host.ok() ? CheckPackages(facts, plan, *host, runner) : std::vector<Finding>();
+}
+
+TEST(CheckPackagesTest, AsksDnfWithoutItsPluginsWhatCouldComeBack) {
+  const Packages packages = {{"kmod-nvidia-latest-dkms", {"580.95.05-1.el9", false}},
+                             {"nvidia-libs:i686", {"3:580.95.05-1.el9", false}},
+                             {"kmod-nvidia-580.95.05-2.el9", {"3:580.95.05-2.el9", false}}};
+  ScriptedRunner runner;
+  runner.Add(0,
+             "kmod-nvidia-580.95.05-2.el9\nkmod-nvidia-580.95.05-2.el9.x86_64\n\n"
+             "kmod-nvidia-latest-dkms-580.95.05-1.el9\nnvidia-libs-580.95.05-1.el9\n"
+             "nvidia-libs-580.95.05-1.el9.i686\n");
+  EXPECT_THAT(FindingsOfDnf(packages, runner), IsEmpty());
+  ASSERT_EQ(runner.argvs.size(), 1U);
+  EXPECT_THAT(runner.argvs[0], IsSupersetOf({"repoquery", "kmod-nvidia-580.95.05-2.el9",
+                                             "nvidia-libs-580.95.05-1.el9.i686"}));
+  ScriptedRunner lacking;
+  lacking.Add(0, "nvidia-libs-580.95.05-1.el9\nnvidia-libs-580.95.05-1.el9.x86_64\n");
+  EXPECT_THAT(FindingsOfDnf(packages, lacking),
+              ElementsAre(AllOf(
+                  Field(&Finding::id, "way-back"),
+                  Field(&Finding::text, HasSubstr("no repository has kmod-nvidia-580.95.05-2.el9, "
+                                                  "kmod-nvidia-latest-dkms-580.95.05-1.el9, "
+                                                  "nvidia-libs-580.95.05-1.el9.i686")))));
+}
+
+TEST(CheckPackagesTest, RefusesSourcesThatAreNotReached) {
+  const TempDir dir;
+  dir.MakeDir("var/cache");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  ScriptedRunner runner;
+  runner.Add(100, "E: Failed to fetch http://a/dists/s/InRelease  Could not resolve 'a'\n");
+  EXPECT_THAT(CheckPackages(Debian(), InstallOf("x"), *host, runner),
+              ElementsAre(AllOf(Field(&Finding::id, "repositories"),
+                                Field(&Finding::text, HasSubstr("Could not resolve")))));
+}
+
+TEST(CheckPackagesTest, TakesDnfsNoForAnAnswer) {
+  const TempDir dir;
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts;
+  facts.distribution.family = Family::kRhel;
+  facts.programs = {"/usr/bin/dnf"};
+  ScriptedRunner runner;
+  runner.Add(1, "Transaction Summary\nInstall 3 Packages\nOperation aborted.\n");
+  EXPECT_THAT(CheckPackages(facts, InstallOf("x"), *host, runner), IsEmpty());
+  ScriptedRunner refusing;
+  refusing.Add(1, "No match for argument: x\nError: Unable to find a match: x\n");
+  EXPECT_THAT(CheckPackages(facts, InstallOf("x"), *host, refusing),
+              ElementsAre(Field(&Finding::text, HasSubstr("No match for argument: x"))));
+}
+
+// NVIDIA's repository is to be added, and EPEL before it.
+Plan RhelPlan() {
+  Plan plan;
+  const auto add = [&plan](std::string id, Deed deed) {
+    plan.steps.push_back({.id = std::move(id), .title = "", .source = "", .deed = std::move(deed)});
+  };
+  add("repository-tool", InstallPackages{{"dnf-plugins-core"}});
+  add("repository", RunCommand{});
+  add("epel", InstallPackages{{"epel-release"}});
+  add("headers", InstallPackages{{"kernel-devel-1"}});
+  add("stream", RunCommand{});
+  add("packages", InstallPackages{{"kmod-nvidia-open-dkms"}});
+  return plan;
+}
+
+TEST(CheckPackagesTest, AsksForTheDistributionsOwnWhereARepositoryIsYetToCome) {
+  const TempDir dir;
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts;
+  facts.distribution.family = Family::kRhel;
+  facts.programs = {"/usr/bin/dnf"};
+  ScriptedRunner runner;
+  runner.Add(1, "No match for argument: kernel-devel-1\n");
+  EXPECT_THAT(CheckPackages(facts, RhelPlan(), *host, runner),
+              ElementsAre(Field(&Finding::is_blocker, false),
+                          AllOf(Field(&Finding::is_blocker, true),
+                                Field(&Finding::text, HasSubstr("kernel-devel-1")))));
+  ASSERT_EQ(runner.argvs.size(), 1U);
+  EXPECT_THAT(runner.argvs[0], ElementsAre("/usr/bin/dnf", "--assumeno", "install",
+                                           "dnf-plugins-core", "kernel-devel-1"));
+}
+
+TEST(ReasonTest, IsOneLineOfWhatMatters) {
+  EXPECT_EQ(ReasonOf("Reading package lists...\nE: Unable to locate package x\n"),
+            "E: Unable to locate package x");
+  EXPECT_EQ(ReasonOf("all is well\n"), "");
+}
+
+}  // namespace
+}  // namespace kgpu::driver

@@ -1,0 +1,179 @@
+// Red Hat Enterprise Linux CoreOS: modules built in the Driver Toolkit image of the node's release,
+// which has the headers of exactly its kernel; user space beside them in a folder of its own.
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "src/setup/driver/common_steps.h"
+#include "src/setup/driver/immutable.h"
+#include "src/setup/driver/pages.h"
+
+namespace kgpu::driver {
+namespace {
+
+constexpr std::string_view kFolder = "/var/lib/kgpu/driver";
+// Both /etc and /var are the node's own and stay over updates.
+constexpr std::string_view kModulesUnit = "kgpu-driver.service";
+constexpr std::string_view kPersistenceUnit = "kgpu-driver-persistence.service";
+
+// What runs in the image: /driver.run is the installer, /out the folder on the node.
+std::string BuildScript(const Planning& planning) {
+  const std::string& release = planning.facts.kernel.release;
+  const std::string_view sources =
+      planning.choice.kind == ModuleKind::kOpen ? "kernel-open" : "kernel";
+  std::string script = fmt::format(
+      "set -e; sh /driver.run --extract-only --target /tmp/driver; cd /tmp/driver; "
+      "make -C {0} -j\"$(nproc)\" SYSSRC=/usr/src/kernels/{1} modules; "
+      "mkdir -p /out/modules/{1}; cp {0}/*.ko /out/modules/{1}/; ",
+      sources, release);
+  if (planning.choice.branch() >= 515) {
+    // The installer would put it into the image, which is gone afterwards.
+    fmt::format_to(std::back_inserter(script),
+                   "mkdir -p /out/lib/firmware/nvidia/{0}; "
+                   "cp firmware/*.bin /out/lib/firmware/nvidia/{0}/; ",
+                   planning.choice.version);
+  }
+  fmt::format_to(std::back_inserter(script),
+                 "./nvidia-installer --silent --no-kernel-module --no-x-check --no-nouveau-check "
+                 "--no-install-compat32-libs --utility-prefix=/out/usr --opengl-prefix=/out/usr "
+                 "--x-prefix=/out/usr{}",
+                 planning.choice.branch() >= 550 ? " --no-rebuild-initramfs" : "");
+  return script;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "" : " ", word);
+  }
+  return text;
+}
+
+// Loads the modules now and at each start, as long as the kernel is the one they are built for.
+std::string ModulesUnitText(const Planning& planning) {
+  const std::string& release = planning.facts.kernel.release;
+  const std::string program = fmt::format("{}/usr/bin/nvidia-modprobe", kFolder);
+  return fmt::format(
+      "# Written by kgpu.\n"
+      "[Unit]\n"
+      "Description=NVIDIA's kernel modules of {0}\n"
+      "ConditionKernelVersion={1}\n"
+      "Before=kubelet.service\n\n"
+      "[Service]\n"
+      "Type=oneshot\n"
+      "RemainAfterExit=yes\n"
+      "ExecStart=/bin/sh -c 'echo -n {0}/lib/firmware "
+      ">/sys/module/firmware_class/parameters/path'\n"
+      "ExecStart=-/usr/sbin/modprobe -a i2c_core ipmi_msghandler ipmi_devintf video\n"
+      "ExecStart=/usr/sbin/insmod {0}/modules/{1}/nvidia.ko\n"
+      "ExecStart=/usr/sbin/insmod {0}/modules/{1}/nvidia-uvm.ko\n"
+      "ExecStart=/usr/sbin/insmod {0}/modules/{1}/nvidia-modeset.ko\n"
+      "ExecStart={2}\n"
+      "ExecStart={3}\n"
+      "ExecStop=/usr/sbin/rmmod nvidia_modeset nvidia_uvm nvidia\n\n"
+      "[Install]\n"
+      "WantedBy=multi-user.target\n",
+      kFolder, release, Joined(GpuNodesCommand(planning.facts.gpus.size(), program)),
+      Joined(UvmNodesCommand(program)));
+}
+
+void AddBuilding(Planning& planning, const std::string& image) {
+  const std::string podman = ProgramOr(planning.facts, "podman", "/usr/bin/podman");
+  Plan& plan = planning.plan;
+  AddCommand(plan, "toolkit-image", "fetch the Driver Toolkit image of this release",
+             pages::kDriverToolkit,
+             {podman, "pull", "--authfile", "/var/lib/kubelet/config.json", image},
+             {podman, "rmi", "--ignore", image});
+  AddCommand(plan, "folder", "make the folder of the driver", pages::kDriverToolkit,
+             {"/usr/bin/mkdir", "-p", std::string(kFolder)},
+             {"/usr/bin/rm", "-rf", std::string(kFolder)});
+  RunCommand build;
+  build.command.deadline = std::chrono::minutes{30};
+  build.command.argv = {
+      podman,
+      "run",
+      "--rm",
+      "--network=none",
+      "--security-opt=label=disable",
+      fmt::format("--volume={}:/driver.run:ro", planning.facts.file.value_or(DriverFile{}).path),
+      fmt::format("--volume={}:/out", kFolder),
+      image,
+      "/bin/sh",
+      "-c",
+      BuildScript(planning)};
+  AddStep(plan, "build", "build the modules and unpack the user space", pages::kDriverToolkit,
+          std::move(build));
+  AddCommand(plan, "label", "let SELinux load the modules", pages::kDriverToolkit,
+             {"/usr/bin/chcon", "-R", "-t", "modules_object_t",
+              fmt::format("{}/modules/{}", kFolder, planning.facts.kernel.release)});
+}
+
+void AddUnits(Planning& planning) {
+  Plan& plan = planning.plan;
+  const std::string libraries = fmt::format("LD_LIBRARY_PATH={}/usr/lib64", kFolder);
+  AddStep(plan, "modules-unit", "tell systemd how the modules are loaded", pages::kDriverToolkit,
+          WriteFile{.path = fmt::format("/etc/systemd/system/{}", kModulesUnit),
+                    .text = ModulesUnitText(planning)});
+  AddStep(plan, "load", "load the modules and make the device nodes, now and at each start",
+          pages::kDriverToolkit, StartUnits{.units = {std::string(kModulesUnit)}, .at_boot = true});
+  AddStep(
+      plan, "persistence-unit", "tell systemd of nvidia-persistenced", pages::kPersistence,
+      WriteFile{.path = fmt::format("/etc/systemd/system/{}", kPersistenceUnit),
+                .text = PersistenceUnit(fmt::format("{}/usr/bin/nvidia-persistenced", kFolder),
+                                        fmt::format("Environment={}\n", libraries), kModulesUnit)});
+  AddStep(plan, "persistence", "keep the GPUs initialised while nothing uses them",
+          pages::kPersistence,
+          StartUnits{.units = {std::string(kPersistenceUnit)}, .at_boot = true});
+  RunCommand verify;
+  verify.command.argv = {fmt::format("{}/usr/bin/nvidia-smi", kFolder), "-L"};
+  verify.command.environment = {libraries};
+  AddStep(plan, "verify", "see that the driver answers for its GPUs", pages::kPostInstall,
+          std::move(verify));
+}
+
+}  // namespace
+
+Status AddRhcosPlan(Planning& planning, const std::string& image) {
+  const HostFacts& facts = planning.facts;
+  if (!facts.file || facts.file->kind != FileKind::kDriverRun) {
+    return InvalidArgument(
+        "--driver-toolkit: the driver's installer is built in it: name it with --source FILE.run");
+  }
+  if (facts.doctor.kernel.secure_boot.value_or(false)) {
+    return FailedPrecondition(
+        "Secure Boot is on, and modules built here are signed by nobody whom the firmware trusts: "
+        "sign them in the cluster's build and load the kernel module image. Page: {}",
+        pages::kDriverToolkit);
+  }
+  if (HasFabric(facts)) {
+    return FailedPrecondition(
+        "GPUs joined by NVSwitches do not compute without the fabric manager, which the driver's "
+        "installer does not bring and which is not installed on an image: let a container bring "
+        "the driver and the fabric manager together. Page: {}",
+        pages::kFabricManager);
+  }
+  if (NeedsUnload(facts, planning.plan)) {
+    return FailedPrecondition(
+        "driver {} is loaded: drain the node, stop what brought it there (often a driver container "
+        "of the cluster), and plan again",
+        facts.doctor.driver.module_version);
+  }
+  planning.traits.page = pages::kDriverToolkit;
+  AddNouveauFile(planning.traits, planning.plan);
+  AddBuilding(planning, image);
+  if (IsRivalLoaded(facts)) {
+    // Nothing draws with it on a server, whose console is the board's own. The kernel's arguments
+    // are the cluster's business (MachineConfig).
+    AddStep(planning.plan, "nouveau-unload", "unload nouveau", pages::kDriverToolkit,
+            UnloadModules{{facts.doctor.driver.is_nouveau_loaded ? "nouveau" : "nova_core"}});
+  }
+  AddUnits(planning);
+  planning.plan.notes.push_back(fmt::format(
+      "the driver is in {0}, not in the system: name it to kgpu with --driver-root {0}", kFolder));
+  planning.plan.notes.emplace_back(
+      "the modules are for this kernel: after an update of the cluster nothing is loaded before "
+      "they are built anew");
+  return OkStatus();
+}
+
+}  // namespace kgpu::driver

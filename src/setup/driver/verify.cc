@@ -1,0 +1,307 @@
+#include "src/setup/driver/verify.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/gpu/cuda/compatibility.h"
+#include "src/host/inspect/device_nodes.h"
+#include "src/host/inspect/driver_facts.h"
+#include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/ldcache.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+#include "src/setup/driver/module_facts.h"
+
+namespace kgpu::driver {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{60};
+
+// What is looked at: the wish with its kernel filled in, and what was found so far.
+struct Look {
+  Verify wish;
+  const Demands& demands;
+  bool is_running = false;  // that kernel runs this host
+  std::string version;      // of the module, once found
+  const host::DriverRoot& root;
+  sys::ProgramRunner& runner;
+  Verified seen;
+};
+
+template <typename... Args>
+void Pass(Look& look, fmt::format_string<Args...> format, Args&&... args) {
+  look.seen.passed.push_back(fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void Fail(Look& look, fmt::format_string<Args...> format, Args&&... args) {
+  look.seen.failed.push_back(fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void Miss(Look& look, fmt::format_string<Args...> format, Args&&... args) {
+  look.seen.unseen.push_back(fmt::format(format, std::forward<Args>(args)...));
+}
+
+StatusOr<sys::RunResult> Ask(const Look& look, std::vector<std::string> argv) {
+  sys::RunRequest request;
+  request.argv = std::move(argv);
+  request.root = look.root.driver.path();
+  request.deadline = kDeadline;
+  return look.runner.Run(request);
+}
+
+bool IsOfVersion(std::string_view version, std::string_view wished) {
+  return wished.empty() || IsVersion(version, wished);
+}
+
+// nvidia's module under any of the names that packages give it; nothing: there is none.
+StatusOr<std::optional<ModuleInfo>> FindModule(const Look& look, const std::string& modinfo) {
+  for (const char* name : {"nvidia", "nvidia-current", "nvidia-current-open", "nvidia-tesla-470"}) {
+    const StatusOr<sys::RunResult> result = Ask(look, {modinfo, "-k", look.wish.kernel, name});
+    if (!result.ok()) {
+      return result.status();
+    }
+    if (result->IsSuccess()) {
+      return std::optional<ModuleInfo>(ParseModinfo(result->out));
+    }
+  }
+  return std::optional<ModuleInfo>();
+}
+
+// The open modules say "Dual MIT/GPL" of themselves, the proprietary ones "NVIDIA".
+ModuleKind KindOf(const ModuleInfo& module) {
+  return module.license.find("GPL") == std::string::npos ? ModuleKind::kProprietary
+                                                         : ModuleKind::kOpen;
+}
+
+void LookAtModule(Look& look) {
+  const std::string modinfo = sys::FindProgram(look.root.driver, "modinfo");
+  if (modinfo.empty()) {
+    Miss(look, "the module for kernel {}: no modinfo is here", look.wish.kernel);
+    return;
+  }
+  const StatusOr<std::optional<ModuleInfo>> found = FindModule(look, modinfo);
+  if (!found.ok()) {
+    Miss(look, "the module for kernel {}: {}", look.wish.kernel, Message(found.status()));
+    return;
+  }
+  const std::optional<ModuleInfo>& module = *found;
+  if (!module) {
+    Fail(look, "no module nvidia is there for kernel {}: dkms status tells whether it was built",
+         look.wish.kernel);
+    return;
+  }
+  look.version = module->version;
+  if (module->kernel() != look.wish.kernel) {
+    Fail(look, "{} is built for kernel {}, not for {}", module->path, module->kernel(),
+         look.wish.kernel);
+  } else if (!IsOfVersion(module->version, look.wish.version)) {
+    Fail(look, "{} is of version {}, not of {}", module->path, module->version, look.wish.version);
+  } else if (look.demands.kind && *look.demands.kind != KindOf(*module)) {
+    Fail(look, "{} is of the {} modules, not of the {} ones", module->path,
+         ToString(KindOf(*module)), ToString(*look.demands.kind));
+  } else {
+    Pass(look, "module {} for kernel {}: {}", module->version, look.wish.kernel, module->path);
+  }
+}
+
+// Only where DKMS has sources of the driver: modules of a package need none.
+void LookAtDkms(Look& look) {
+  const std::string dkms = sys::FindProgram(look.root.driver, "dkms");
+  if (dkms.empty()) {
+    return;
+  }
+  const StatusOr<sys::RunResult> result = Ask(look, {dkms, "status"});
+  if (!result.ok() || !result->IsSuccess()) {
+    Miss(look, "what DKMS says: {}",
+         result.ok() ? sys::Describe(*result) : Message(result.status()));
+    return;
+  }
+  bool has_sources = false;
+  for (const DkmsEntry& entry : ParseDkmsStatus(result->out)) {
+    const bool is_driver = entry.module.starts_with("nvidia") &&
+                           !entry.module.starts_with("nvidia-fs") &&
+                           IsOfVersion(entry.version, look.wish.version);
+    has_sources |= is_driver;
+    if (!is_driver || entry.kernel != look.wish.kernel) {
+      continue;
+    }
+    if (entry.state.starts_with("installed")) {
+      Pass(look, "DKMS has {} {} installed for kernel {}", entry.module, entry.version,
+           entry.kernel);
+    } else {
+      Fail(look, "DKMS has {} {} for kernel {} as {}: dkms install {}/{} -k {}", entry.module,
+           entry.version, entry.kernel, entry.state, entry.module, entry.version, entry.kernel);
+    }
+    return;
+  }
+  if (has_sources) {
+    Fail(look, "DKMS built nothing for kernel {}: dkms autoinstall -k {}", look.wish.kernel,
+         look.wish.kernel);
+  }
+}
+
+// Gives whether any are there.
+bool LookAtLibraries(Look& look) {
+  const std::vector<std::string> versions = host::FindDriverVersions(look.root.driver);
+  if (versions.empty()) {
+    Fail(look, "no libcuda and no libnvidia-ml below {}", look.root.driver.path());
+  } else if (versions.size() > 1) {
+    Fail(look, "libraries of several versions: {}", Join(versions, ", "));
+  } else if (!look.version.empty() && versions.front() != look.version) {
+    Fail(look, "the libraries are {}, the module is {}", versions.front(), look.version);
+  } else if (!IsOfVersion(versions.front(), look.wish.version)) {
+    Fail(look, "the libraries are {}, not {}", versions.front(), look.wish.version);
+  } else {
+    Pass(look, "libraries {}", versions.front());
+  }
+  return !versions.empty();
+}
+
+void LookAtCuda(Look& look) {
+  if (!look.demands.cuda) {
+    return;
+  }
+  const std::string cuda = look.demands.cuda->str();
+  const auto least = cuda::LeastDriver(*look.demands.cuda);
+  std::string version = look.version;
+  if (const auto versions = host::FindDriverVersions(look.root.driver);
+      version.empty() && !versions.empty()) {
+    version = versions.back();
+  }
+  const auto parsed = cuda::DriverVersion::Parse(version);
+  if (!least) {
+    Fail(look, "CUDA {} is newer than every one known here, {}", cuda,
+         cuda::Toolkits().front().cuda.str());
+  } else if (!parsed.ok()) {
+    Fail(look, "CUDA {} needs driver {} or newer, and none is here", cuda, least->str());
+  } else if (*parsed < *least) {
+    Fail(look, "CUDA {} needs driver {} or newer, {} is here", cuda, least->str(), version);
+  } else {
+    Pass(look, "driver {} has all of CUDA {}", version, cuda);
+  }
+}
+
+void LookAtLinker(Look& look) {
+  const sys::Root& driver = look.root.driver;
+  const StatusOr<std::string> bytes = driver.ReadFile("etc/ld.so.cache", host::kLdCacheLimit);
+  if (!bytes.ok()) {
+    Miss(look, "what the dynamic linker knows: {}", Message(bytes.status()));
+    return;
+  }
+  const auto entries = host::ParseLdCache(*bytes);
+  if (!entries.ok()) {
+    Miss(look, "what the dynamic linker knows: {}: {}", driver.At("etc/ld.so.cache"),
+         Message(entries.status()));
+    return;
+  }
+  std::vector<std::string> missing;
+  for (const std::string_view name : {"libcuda.so.1", "libnvidia-ml.so.1"}) {
+    const auto is_there = [name, &driver](const host::LdCacheEntry& entry) {
+      return entry.name == name && driver.Exists(entry.path);
+    };
+    if (std::ranges::none_of(*entries, is_there)) {
+      missing.emplace_back(name);
+    }
+  }
+  if (missing.empty()) {
+    Pass(look, "the dynamic linker finds libcuda.so.1 and libnvidia-ml.so.1");
+  } else {
+    Fail(look, "the dynamic linker does not find {}: ldconfig", Join(missing, " and "));
+  }
+}
+
+void LookAtLoaded(const host::DriverFacts& facts, Look& look) {
+  if (!facts.is_nvidia_live) {
+    Fail(look, "nvidia is not loaded: modprobe nvidia, then dmesg tells why it does not go");
+  } else if (facts.module_version.empty()) {
+    Fail(look, "nvidia is loaded and tells no version: dmesg tells why");
+  } else if (!look.version.empty() && facts.module_version != look.version) {
+    Fail(look, "the loaded module is {}, the one installed is {}: unload it, or restart the host",
+         facts.module_version, look.version);
+  } else if (!IsOfVersion(facts.module_version, look.wish.version)) {
+    Fail(look, "the loaded module is {}, not {}", facts.module_version, look.wish.version);
+  } else {
+    Pass(look, "module {} is loaded", facts.module_version);
+  }
+  if (facts.is_nouveau_loaded) {
+    Fail(look, "nouveau is loaded, and the GPUs are its own: restart the host");
+  } else {
+    Pass(look, "nouveau is not loaded");
+  }
+}
+
+// Made for a module that was loaded before, it may lead to another driver's devices now.
+void LookAtMajor(const host::DriverFacts& facts, const host::DeviceFile& node, Look& look) {
+  const auto major = facts.nvidia_majors.find("nvidia-uvm");
+  if (major != facts.nvidia_majors.end() && major->second != node.major) {
+    Fail(look, "{} has major {}, the module {}: nvidia-modprobe -u -c 0", node.path, node.major,
+         major->second);
+  }
+}
+
+void LookAtNodes(const host::DriverFacts& facts, Look& look) {
+  const StatusOr<host::DeviceNodes> nodes = host::ReadDeviceNodes(look.root.host);
+  if (!nodes.ok()) {
+    Miss(look, "device nodes: {}", Message(nodes.status()));
+    return;
+  }
+  std::vector<std::string> missing;
+  if (!nodes->control) {
+    missing.emplace_back("/dev/nvidiactl");
+  }
+  if (!nodes->uvm) {
+    missing.emplace_back("/dev/nvidia-uvm");
+  }
+  if (nodes->gpus.empty()) {
+    missing.emplace_back("/dev/nvidia0");
+  }
+  if (const auto& uvm = nodes->uvm; uvm.has_value()) {
+    LookAtMajor(facts, *uvm, look);
+  }
+  if (missing.empty()) {
+    Pass(look, "device nodes of {} GPUs", nodes->gpus.size());
+  } else {
+    Fail(look, "no {}: nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0",
+         Join(missing, ", "));
+  }
+}
+
+}  // namespace
+
+Verified VerifyDriver(const Verify& wish, const Demands& demands, const host::DriverRoot& root,
+                      sys::ProgramRunner& runner) {
+  Look look{
+      .wish = wish, .demands = demands, .version = "", .root = root, .runner = runner, .seen = {}};
+  const std::string running(Trim(root.host.ReadFile("proc/sys/kernel/osrelease").value_or("")));
+  if (look.wish.kernel.empty()) {
+    look.wish.kernel = running;
+  }
+  look.is_running = !running.empty() && running == look.wish.kernel;
+  if (look.wish.kernel.empty()) {
+    Miss(look, "the module: no kernel runs below {}, and none was named", root.host.path());
+  } else {
+    LookAtModule(look);
+    LookAtDkms(look);
+  }
+  const bool has_libraries = LookAtLibraries(look);
+  LookAtCuda(look);
+  if (has_libraries) {  // else nothing that the linker could do would mend it
+    LookAtLinker(look);
+  }
+  if (!look.is_running) {
+    Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.wish.kernel);
+    return std::move(look.seen);
+  }
+  const host::DriverFacts facts = host::ReadDriverFacts(root);
+  LookAtLoaded(facts, look);
+  LookAtNodes(facts, look);
+  return std::move(look.seen);
+}
+
+}  // namespace kgpu::driver

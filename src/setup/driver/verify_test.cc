@@ -1,0 +1,205 @@
+#include "src/setup/driver/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <map>
+
+#include "testing/status_matchers.h"
+#include "testing/test_host.h"
+
+namespace kgpu::driver {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kKernel = "6.1.0-56-amd64";
+
+// modinfo and dkms of a host, by what they are asked.
+class FakeTools final : public sys::ProgramRunner {
+ public:
+  std::map<std::string, std::string> modules;  // name → what modinfo prints
+  std::string dkms;
+
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    sys::RunResult result;
+    const auto module = modules.find(request.argv.back());
+    result.exit.code = 0;
+    if (request.argv[0].ends_with("dkms")) {
+      result.out = dkms;
+    } else if (module == modules.end()) {
+      result.exit.code = 1;
+      result.err = "modinfo: ERROR: Module not found.\n";
+    } else {
+      result.out = module->second;
+    }
+    return result;
+  }
+};
+
+std::string ModuleText(std::string_view version, std::string_view kernel = kKernel) {
+  return fmt::format(
+      "filename:       /lib/modules/{1}/updates/dkms/nvidia-current.ko\nversion:        {0}\n"
+      "license:        NVIDIA\n"
+      "vermagic:       {1} SMP preempt mod_unload modversions \n",
+      version, kernel);
+}
+
+// A Debian with the driver's libraries, whose kernel does not run.
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() {
+    host_.InstallDebian();
+    host_.AddProgram("usr/sbin/modinfo");
+    host_.AddProgram("usr/sbin/dkms");
+    tools_.modules["nvidia-current"] = ModuleText(TestHost::kVersion);
+    tools_.dkms =
+        fmt::format("nvidia-current/{}, {}, x86_64: installed\n", TestHost::kVersion, kKernel);
+  }
+
+  Verified Look(const std::string& version = "535", const std::string& kernel = kKernel,
+                const Demands& demands = {}) {
+    const auto root = host::OpenDriverRoot(host_.path(), "", "");
+    EXPECT_OK(root);
+    return root.ok() ? VerifyDriver({.version = version, .kernel = kernel}, demands, *root, tools_)
+                     : Verified{};
+  }
+  // As if the kernel ran here with the module loaded.
+  void StartKernel(std::string_view modules = "nvidia 1 0 - Live 0x0\n") const {
+    host_.dir().WriteFile("proc/sys/kernel/osrelease", fmt::format("{}\n", kKernel));
+    host_.dir().WriteFile("proc/modules", modules);
+    host_.dir().WriteFile("proc/driver/nvidia/version",
+                          fmt::format("NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Tue\n",
+                                      TestHost::kVersion));
+  }
+
+  TestHost host_;
+  FakeTools tools_;
+};
+
+TEST_F(VerifyTest, PassesWhatAgreesAndTellsWhatDoesNotRun) {
+  const Verified seen = Look();
+  EXPECT_THAT(seen.failed, IsEmpty());
+  EXPECT_THAT(seen.passed, ElementsAre(HasSubstr("module 535.104.05 for kernel 6.1.0-56-amd64"),
+                                       HasSubstr("DKMS has nvidia-current 535.104.05 installed"),
+                                       "libraries 535.104.05", HasSubstr("linker finds")));
+  EXPECT_THAT(seen.unseen, ElementsAre(HasSubstr("does not run here")));
+}
+
+TEST_F(VerifyTest, FailsWithoutAModuleForTheKernel) {
+  tools_.modules.clear();
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("no module nvidia is there for kernel 6.1.0-56")));
+}
+
+TEST_F(VerifyTest, FailsOverAModuleOfAnotherKernel) {
+  tools_.modules["nvidia-current"] = ModuleText(TestHost::kVersion, "6.1.0-9-amd64");
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("built for kernel 6.1.0-9-amd64")));
+}
+
+TEST_F(VerifyTest, FailsOverAnotherVersionThanTheWish) {
+  EXPECT_THAT(Look("550").failed, ElementsAre(HasSubstr("is of version 535.104.05, not of 550"),
+                                              HasSubstr("are 535.104.05, not 550")));
+}
+
+TEST_F(VerifyTest, TakesAnyVersionWhereNoneIsWished) {
+  EXPECT_THAT(Look("").failed, IsEmpty());
+}
+
+TEST_F(VerifyTest, FailsOverADriverTooOldForTheCuda) {
+  EXPECT_THAT(Look("", kKernel, {.cuda = cuda::CudaVersion{12, 4}}).failed,
+              ElementsAre("CUDA 12.4 needs driver 550.54.14 or newer, 535.104.05 is here"));
+  const Verified well = Look("", kKernel, {.cuda = cuda::CudaVersion{12, 2}});
+  EXPECT_THAT(well.failed, IsEmpty());
+  EXPECT_THAT(well.passed, Contains("driver 535.104.05 has all of CUDA 12.2"));
+  EXPECT_THAT(Look("", kKernel, {.cuda = cuda::CudaVersion{99, 0}}).failed,
+              ElementsAre(HasSubstr("newer than every one known here")));
+}
+
+TEST_F(VerifyTest, FailsOverModulesOfTheOtherKind) {
+  EXPECT_THAT(Look("", kKernel, {.kind = ModuleKind::kOpen}).failed,
+              ElementsAre(HasSubstr("is of the proprietary modules, not of the open ones")));
+  EXPECT_THAT(Look("", kKernel, {.kind = ModuleKind::kProprietary}).failed, IsEmpty());
+}
+
+TEST_F(VerifyTest, FailsOverLibrariesOfAnotherVersionThanTheModule) {
+  tools_.modules["nvidia-current"] = ModuleText("535.309.01");
+  EXPECT_THAT(Look().failed,
+              ElementsAre(HasSubstr("libraries are 535.104.05, the module is 535.309.01")));
+}
+
+TEST_F(VerifyTest, FailsOverLibrariesOfSeveralVersions) {
+  host_.AddLibrary("usr/lib64", "libcuda", kElfX8664, "550.1");
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("several versions: 535.104.05, 550.1")));
+}
+
+TEST_F(VerifyTest, FailsWhenDkmsBuiltNothingForTheKernel) {
+  tools_.dkms = fmt::format("nvidia-current/{}: added\n", TestHost::kVersion);
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("dkms autoinstall -k 6.1.0-56-amd64")));
+}
+
+TEST_F(VerifyTest, FailsWhenDkmsHasBuiltButNotInstalled) {
+  tools_.dkms = fmt::format("nvidia-current/{}, {}, x86_64: built\n", TestHost::kVersion, kKernel);
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("dkms install nvidia-current/535.104.05")));
+}
+
+TEST_F(VerifyTest, FailsWhenTheLinkerKnowsLibrariesThatAreGone) {
+  ASSERT_EQ(unlink(host_.dir().At("etc/alternatives/nvidia--libcuda.so.1").c_str()), 0);
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("does not find libcuda.so.1: ldconfig")));
+}
+
+TEST_F(VerifyTest, TellsThatThereIsNoModinfo) {
+  ASSERT_EQ(unlink(host_.dir().At("usr/sbin/modinfo").c_str()), 0);
+  EXPECT_THAT(Look().unseen, Contains(HasSubstr("no modinfo is here")));
+}
+
+TEST_F(VerifyTest, FailsWhenTheRunningKernelHasNotLoadedIt) {
+  StartKernel("snd 1 0 - Live 0x0\n");
+  ASSERT_EQ(unlink(host_.dir().At("proc/driver/nvidia/version").c_str()), 0);
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("nvidia is not loaded")));
+}
+
+TEST_F(VerifyTest, FailsWhenNouveauIsLoaded) {
+  StartKernel("nouveau 1 0 - Live 0x0\nnvidia 1 0 - Live 0x0\n");
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("nouveau is loaded")));
+}
+
+TEST_F(VerifyTest, FailsWhenTheLoadedModuleIsNotTheOneInstalled) {
+  StartKernel();
+  tools_.modules["nvidia-current"] = ModuleText("535.309.01");
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("the loaded module is 535.104.05")));
+}
+
+TEST_F(VerifyTest, FailsWithoutNodesOfTheRunningDriver) {
+  StartKernel();
+  host_.dir().MakeDir("dev");
+  EXPECT_THAT(Look().failed, ElementsAre("no /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia0: "
+                                         "nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0"));
+}
+
+TEST_F(VerifyTest, FailsOverANodeOfAModuleThatWasLoadedBefore) {
+  StartKernel();
+  if (!host_.AddNodes(1)) {
+    GTEST_SKIP() << "device nodes can not be made here";
+  }
+  host_.dir().WriteFile("proc/devices", "Character devices:\n195 nvidia\n7 nvidia-uvm\n");
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("the module 7: nvidia-modprobe -u -c 0")));
+}
+
+TEST_F(VerifyTest, PassesARunningDriver) {
+  StartKernel();
+  if (!host_.AddNodes(2)) {
+    GTEST_SKIP() << "device nodes can not be made here";
+  }
+  const Verified seen = Look("535.104.05", "");
+  EXPECT_THAT(seen.failed, IsEmpty());
+  EXPECT_THAT(seen.unseen, IsEmpty());
+  EXPECT_THAT(seen.passed, Contains("device nodes of 2 GPUs"));
+}
+
+}  // namespace
+}  // namespace kgpu::driver

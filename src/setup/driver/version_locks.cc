@@ -1,0 +1,134 @@
+// The driver's packages stay on their branch by dnf's locks, and an admin's own locks stay theirs.
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/platform/base/strings.h"
+#include "src/setup/driver/dnf_steps.h"
+#include "src/setup/driver/pages.h"
+
+namespace kgpu::driver {
+namespace {
+
+// An entry of dnf 5's file of locks: of packages of that name only versions from `least` on and
+// before `end` can be had, or what another entry of the name lets in.
+std::string LockEntry(std::string_view name, const std::string& least, const std::string& end) {
+  std::string text = fmt::format("\n[[packages]]\nname = \"{}\"\ncomment = \"by kgpu\"\n", name);
+  const auto add = [&text](std::string_view comparator, const std::string& version) {
+    if (!version.empty()) {
+      fmt::format_to(std::back_inserter(text),
+                     "[[packages.conditions]]\nkey = \"evr\"\ncomparator = \"{}\"\nvalue = "
+                     "\"{}\"\n",
+                     comparator, version);
+    }
+  };
+  add(">=", least);
+  add("<", end);
+  return text;
+}
+
+// Without what holds another branch, for a driver that kgpu itself installed before.
+std::string WithoutOurLocks(std::string_view locks) {
+  constexpr std::string_view kBegin = "\n[[packages]]\n";
+  std::string others(locks.substr(0, locks.find(kBegin)));
+  for (size_t at = locks.find(kBegin); at < locks.size();) {
+    const size_t end = std::min(locks.find(kBegin, at + 1), locks.size());
+    const std::string_view entry = locks.substr(at, end - at);
+    if (entry.find("\ncomment = \"by kgpu\"\n") == std::string_view::npos) {
+      others += entry;
+    }
+    at = end;
+  }
+  return others;
+}
+
+// As a file, whose text comes back: dnf 5 itself resolves patterns to the packages of now, and
+// takes off none of these when it is told the pattern again. The driver's packages have the epoch
+// 3, and what only has NVIDIA's name has none and stays free. Source: dnf5-versionlock(8),
+// "Configuration".
+void AddLockFile(Planning& planning) {
+  const Choice& choice = planning.choice;
+  std::string locks =
+      LockEntry("*nvidia*", fmt::format("3:{}", choice.version), fmt::format("3:{}", choice.end()));
+  locks += LockEntry("*nvidia*", "", "3:0");
+  if (HasNvLink5(planning.facts) && planning.facts.arch == "x86_64") {
+    locks += LockEntry("libnvsdm*", choice.version, choice.end());
+    locks += LockEntry("libnvsdm*", fmt::format("3:{}", choice.version),
+                       fmt::format("3:{}", choice.end()));
+  }
+  std::string here = planning.facts.version_locks;
+  if (here.find(locks) != std::string::npos) {
+    return;
+  }
+  if (planning.facts.ours) {
+    here = WithoutOurLocks(here);
+  }
+  AddStep(planning.plan, "branch", "stay on this branch", pages::kVersionLock,
+          WriteFile{"/etc/dnf/versionlock.toml",
+                    fmt::format("{}{}", here.empty() ? "version = \"1.0\"\n" : here, locks), 0644});
+}
+
+bool Matches(const std::string& entry, const std::string& pattern) {
+  return fnmatch(pattern.c_str(), entry.c_str(), 0) == 0;
+}
+
+// Of dnf 4's list what the driver's installation before ours added is taken off first, as "branch"
+// of it says.
+bool IsOurs(const HostFacts& facts, const std::string& entry) {
+  if (!facts.ours) {
+    return false;
+  }
+  return std::ranges::any_of(facts.ours->steps, [&entry](const Step& step) {
+    const auto* run = step.id == "branch" ? std::get_if<RunCommand>(&step.deed) : nullptr;
+    return run != nullptr &&
+           std::ranges::any_of(run->undo.argv, [&entry](const std::string& pattern) {
+             return Matches(entry, pattern);
+           });
+  });
+}
+
+// dnf 4 adds nothing for a pattern that an entry of its list matches already, and its delete takes
+// that entry off, whoever added it.
+void LeaveTheirs(Planning& planning, std::vector<std::string>& patterns) {
+  for (const std::string& entry : planning.facts.locked_versions) {
+    const auto is_held = [&entry](const std::string& pattern) { return Matches(entry, pattern); };
+    if (!IsOurs(planning.facts, entry) && std::erase_if(patterns, is_held) > 0) {
+      planning.plan.notes.push_back(
+          fmt::format("a version is locked already, and what is locked stays as it is: {} (dnf "
+                      "versionlock list)",
+                      Printable(entry)));
+    }
+  }
+}
+
+}  // namespace
+
+void AddVersionLock(Planning& planning) {
+  if (HasDnf5(planning.facts)) {
+    AddLockFile(planning);
+    return;
+  }
+  std::vector<std::string> patterns = {fmt::format("*nvidia*{}*", planning.choice.version)};
+  if (HasNvLink5(planning.facts) && planning.facts.arch == "x86_64") {
+    patterns.push_back(fmt::format("libnvsdm*{}*", planning.choice.version));
+  }
+  LeaveTheirs(planning, patterns);
+  if (patterns.empty()) {
+    return;
+  }
+  AddStep(planning.plan, "lock-tool", "install what holds versions", pages::kVersionLock,
+          InstallPackages{{"python3-dnf-plugin-versionlock"}});
+  const std::string dnf = Dnf(planning.facts);
+  std::vector<std::string> lock = {dnf, "versionlock", "add"};
+  std::vector<std::string> free = {dnf, "versionlock", "delete"};
+  lock.insert(lock.end(), patterns.begin(), patterns.end());
+  free.insert(free.end(), patterns.begin(), patterns.end());
+  AddCommand(planning.plan, "branch", "stay on this branch", pages::kVersionLock, std::move(lock),
+             std::move(free));
+}
+
+}  // namespace kgpu::driver

@@ -1,0 +1,393 @@
+#include "src/setup/driver_install/carry_out.h"
+
+#include <iterator>
+#include <utility>
+
+#include "src/container/engine/lock.h"
+#include "src/host/packages/service_policy.h"
+#include "src/platform/base/status_macros.h"
+#include "src/setup/driver_install/deeds.h"
+#include "src/setup/driver_install/running_program.h"
+#include "src/setup/driver_install/work.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+// One run over a journal, forwards or back. Owns the journal; lives for one call.
+class Run {
+ public:
+  Run(Journal journal, const Options& options, const Hands& hands)
+      : journal_(std::move(journal)), options_(options), hands_(hands) {}
+
+  StatusOr<Outcome> Forwards();
+  StatusOr<Outcome> Back();
+  StatusOr<Outcome> VerifyAgain();
+  Status Save();
+
+ private:
+  StatusOr<Next> DoSteps();
+  StatusOr<Next> DoStep(size_t index);
+  Status PassOver(Work& work, const std::string& why);
+  Status Finish();
+  Status Fail(const Status& cause);
+  std::string NotesText() const;
+  void EndUnit();
+  Status GoBack();
+  Status GiveUp(Work& work, std::string_view why);
+  Status UndoSteps(bool is_last);
+  Status UndoStep(size_t index);
+  Status Forget();
+  Status GoBackAll();
+  std::string NameOf(size_t index) const;
+
+  Journal journal_;
+  const Options& options_;
+  const Hands& hands_;
+  Outcome outcome_;
+  bool is_lost_ = false;  // the journal can not be written: nothing more is done
+};
+
+Status Run::Save() {
+  Status status = WriteJournal(journal_, hands_.disk);
+  is_lost_ = is_lost_ || !status.ok();
+  return status;
+}
+
+std::string Run::NameOf(size_t index) const {
+  return fmt::format("step {} of {}, {}", index + 1, journal_.steps.size(),
+                     journal_.plan.steps[index].id);
+}
+
+Status Run::PassOver(Work& work, const std::string& why) {
+  work.record().state = StepState::kPassedOver;
+  work.record().note = why;
+  work.Note(fmt::format("passed over: {}: {}", work.step().title, why));
+  return Save();
+}
+
+StatusOr<Next> Run::DoStep(size_t index) {
+  Work work(hands_, options_, journal_, index, outcome_);
+  StepRecord& record = work.record();
+  hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), false);
+  Next next = Next::kGoOn;
+  const bool is_begun = record.state != StepState::kPending;
+  if (!is_begun) {
+    if (const std::string why = WhyPassedOver(work.step().deed, options_, hands_.host);
+        !why.empty()) {
+      RETURN_IF_ERROR(PassOver(work, why));
+      return Next::kGoOn;
+    }
+    if (Status looked = LookBefore(work); !looked.ok()) {
+      record = StepRecord{};
+      return looked;
+    }
+    record.state = StepState::kDoing;
+    RETURN_IF_ERROR(Save());
+    ASSIGN_OR_RETURN(next, Do(work));
+  } else if (IsLost(work)) {
+    RETURN_IF_ERROR(LookAgain(work));
+    record.state = StepState::kDoing;
+    RETURN_IF_ERROR(Save());
+    ASSIGN_OR_RETURN(next, Do(work));
+  } else if (!IsTakenOnTrust(work)) {
+    // Begun by a run before this one.
+    ASSIGN_OR_RETURN(next, Do(work));
+  }
+  if (next != Next::kGoOn) {
+    // Nobody restarts a host for the same step again and again.
+    outcome_.is_to_restart =
+        next == Next::kReboot && journal_.restarts && !(is_begun && options_.is_unattended);
+    return next;
+  }
+  record.state = StepState::kDone;
+  record.was_done = true;
+  RETURN_IF_ERROR(Save());
+  return next;
+}
+
+StatusOr<Next> Run::DoSteps() {
+  for (size_t index = 0; index < journal_.steps.size(); ++index) {
+    const StepState state = journal_.steps[index].state;
+    const bool is_over = state == StepState::kDone || state == StepState::kPassedOver;
+    if (is_over && !IsLost(Work(hands_, options_, journal_, index, outcome_))) {
+      continue;
+    }
+    StatusOr<Next> next = DoStep(index);
+    if (!next.ok()) {
+      return Annotate(next.status(), "{}", NameOf(index));
+    }
+    if (*next != Next::kGoOn) {
+      return next;
+    }
+  }
+  return Next::kGoOn;
+}
+
+Status Run::Finish() {
+  RETURN_IF_ERROR(RemoveResumeUnit(hands_));
+  journal_.phase = Phase::kInstalled;
+  return Save();
+}
+
+std::string Run::NotesText() const {
+  std::string notes;
+  for (const std::string& note : outcome_.notes) {
+    fmt::format_to(std::back_inserter(notes), "\nnote: {}", note);
+  }
+  return notes;
+}
+
+// What ended in a failure is not tried again by each start of the host: a person decides.
+void Run::EndUnit() {
+  if (const Status removed = RemoveResumeUnit(hands_); !removed.ok()) {
+    outcome_.notes.emplace_back(Message(removed));
+  }
+}
+
+// What a failure of a step comes to. What the step's own error is called says nothing of the whole:
+// NotFound would mean that nothing is installed here.
+Status Run::Fail(const Status& cause) {
+  constexpr std::string_view kWays =
+      "kgpu driver install goes on with it, kgpu driver rollback takes it back";
+  if (is_lost_) {
+    return FailedPrecondition("{}; nothing more was done: {}", Message(cause), kWays);
+  }
+  journal_.failure = Message(cause);
+  if (journal_.keeps) {
+    RETURN_IF_ERROR(Save());
+    EndUnit();
+    return FailedPrecondition("{}\nwhat was done stays: {}{}", Message(cause), kWays, NotesText());
+  }
+  const Status back = GoBack();
+  if (!back.ok()) {
+    return FailedPrecondition(
+        "{}\ntaking it back went wrong, too: {}\nkgpu driver rollback tries again, with --force "
+        "past that step; what is left to undo is in {}",
+        Message(cause), Message(back), hands_.host.At(kJournalFile));
+  }
+  return FailedPrecondition(
+      "{}\n{}{}", Message(cause),
+      outcome_.lacks ? "what was done is taken back, but not all that was here before is here again"
+                     : "all that was done is taken back",
+      NotesText());
+}
+
+StatusOr<Outcome> Run::Forwards() {
+  journal_.failure.clear();
+  const StatusOr<Next> next = DoSteps();
+  if (!next.ok()) {
+    return Fail(next.status());
+  }
+  if (*next == Next::kGoOn) {
+    RETURN_IF_ERROR(Finish());
+  }
+  outcome_.result = *next == Next::kReboot   ? Result::kNeedsReboot
+                    : *next == Next::kPerson ? Result::kNeedsPerson
+                                             : Result::kDone;
+  return outcome_;
+}
+
+Status Run::GiveUp(Work& work, std::string_view why) {
+  const bool is_removal = std::holds_alternative<driver::RemovePackages>(work.step().deed);
+  ASSIGN_OR_RETURN(const std::string kept, is_removal ? KeepPackages(work) : KeepFirstText(work));
+  work.NoteLost(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
+                            kept.empty() ? "" : "; what stood there before is in ", kept));
+  return OkStatus();
+}
+
+Status Run::UndoStep(size_t index) {
+  Work work(hands_, options_, journal_, index, outcome_);
+  StepRecord& record = work.record();
+  if (record.state == StepState::kPending || record.state == StepState::kPassedOver ||
+      record.state == StepState::kUndone) {
+    return OkStatus();
+  }
+  hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), true);
+  if (record.state == StepState::kUndoing) {
+    // One whose failure is not noted was cut off, and may have undone it all the same: what it did
+    // is no longer there whole.
+    record.was_done = record.was_done && !record.note.empty();
+    record.note.clear();
+  } else {
+    RETURN_IF_ERROR(LookBeforeUndo(work));
+    record.state = StepState::kUndoing;
+  }
+  RETURN_IF_ERROR(Save());
+  if (const Status undone = Undo(work); !undone.ok()) {
+    record.note = Message(undone);
+    if (!options_.forces) {
+      return Annotate(undone, "{}", NameOf(index));
+    }
+    RETURN_IF_ERROR(GiveUp(work, Message(undone)));
+  }
+  const bool is_command = std::holds_alternative<driver::RunCommand>(work.step().deed);
+  if (is_command && !work.step().loses.empty()) {
+    work.NoteLost(fmt::format("{} is not brought back where it gave way", work.step().loses));
+  }
+  record.state = StepState::kUndone;
+  return Save();
+}
+
+Status Run::UndoSteps(bool is_last) {
+  for (size_t index = journal_.steps.size(); index-- > 0;) {
+    if (ComesBackLast(journal_.plan.steps[index].deed) == is_last) {
+      RETURN_IF_ERROR(UndoStep(index));
+    }
+  }
+  return OkStatus();
+}
+
+// From the last to the first; what stood still for it goes on when the old driver is there again.
+Status Run::GoBack() {
+  journal_.phase = Phase::kGoingBack;
+  RETURN_IF_ERROR(Save());
+  Status undone = UndoSteps(false);
+  if (undone.ok()) {
+    undone = UndoSteps(true);
+  }
+  if (undone.ok()) {
+    return Forget();
+  }
+  if (!is_lost_) {
+    journal_.failure = Message(undone);
+    RETURN_IF_ERROR(Save());
+    EndUnit();
+  }
+  return undone;
+}
+
+// All is as before this driver: what tells of the one before it is the host's again. Before the
+// first, so that nothing tells of us either.
+Status Run::Forget() {
+  engine::Disk& disk = hands_.disk;
+  RETURN_IF_ERROR(RemoveTree(hands_.host, disk, BackupFolder(journal_)));
+  RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
+  if (journal_.below.empty()) {
+    return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
+  }
+  Journal next = std::move(journal_.below.back());
+  next.below = std::move(journal_.below);
+  next.below.pop_back();
+  next.takes_all = journal_.takes_all;
+  next.phase = next.takes_all ? Phase::kGoingBack : next.phase;
+  if (outcome_.lacks) {
+    next.failure = fmt::format(
+        "driver {} took its place and is taken back, and not all that was here before is here "
+        "again",
+        journal_.plan.version);
+  }
+  journal_ = std::move(next);
+  return Save();
+}
+
+Status Run::GoBackAll() {
+  size_t left = journal_.takes_all ? journal_.below.size() : 0;
+  RETURN_IF_ERROR(GoBack());
+  for (; left > 0; --left) {
+    RETURN_IF_ERROR(GoBack());
+  }
+  return OkStatus();
+}
+
+StatusOr<Outcome> Run::Back() {
+  const bool has_more = !journal_.below.empty() && !journal_.takes_all;
+  if (const Status back = GoBackAll(); !back.ok()) {
+    return FailedPrecondition("{}", Message(back));
+  }
+  outcome_.result = Result::kTakenBack;
+  outcome_.back_to = has_more && !outcome_.lacks ? journal_.plan.version : "";
+  return outcome_;
+}
+
+StatusOr<Outcome> Run::VerifyAgain() {
+  for (size_t index = 0; index < journal_.steps.size(); ++index) {
+    if (!std::holds_alternative<driver::Verify>(journal_.plan.steps[index].deed)) {
+      continue;
+    }
+    Work work(hands_, options_, journal_, index, outcome_);
+    const StatusOr<Next> seen = Do(work);
+    RETURN_IF_ERROR(seen.status());
+  }
+  return outcome_;
+}
+
+StatusOr<Journal> Opened(const Hands& hands) {
+  ASSIGN_OR_RETURN(std::optional<Journal> journal, ReadJournal(hands.host));
+  if (!journal) {
+    return NotFound("{}: is not there: kgpu has not installed a driver on this host",
+                    hands.host.At(kJournalFile));
+  }
+  return *std::move(journal);
+}
+
+int64_t Seconds(const Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::seconds>(clock.WallNow().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+StatusOr<UniqueFd> LockHost(const Hands& hands) {
+  ASSIGN_OR_RETURN(UniqueFd lock,
+                   engine::LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu"));
+  RETURN_IF_ERROR(packages::RemoveOurPolicy(hands.host));
+  RETURN_IF_ERROR(hands.disk.Tidy(std::string(kJournalFile)));
+  RETURN_IF_ERROR(AwaitProgram(hands.host, hands.disk, hands.progress, kProgramWait));
+  return lock;
+}
+
+StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands) {
+  ASSIGN_OR_RETURN(std::optional<Journal> there, ReadJournal(hands.host));
+  if (there && (!options.replaces || there->phase != Phase::kInstalled)) {
+    return AlreadyExists("{}: driver {} is {} here: take it back first: kgpu driver remove",
+                         hands.host.At(kJournalFile), there->plan.version, ToString(there->phase));
+  }
+  if (there && there->below.size() == kMostBelow) {
+    return OutOfRange(
+        "{}: {} drivers are kept below driver {}, and no more: kgpu driver remove, "
+        "then kgpu driver install",
+        hands.host.At(kJournalFile), kMostBelow, there->plan.version);
+  }
+  Journal journal;
+  if (there) {
+    journal.below = std::exchange(there->below, {});
+    journal.below.push_back(*std::move(there));
+  }
+  journal.began = Seconds(hands.clock);
+  journal.keeps = options.keeps;
+  journal.restarts = options.restarts;
+  journal.plan = plan;
+  journal.steps.resize(plan.steps.size());
+  Run run(std::move(journal), options, hands);
+  RETURN_IF_ERROR(run.Save());
+  return run.Forwards();
+}
+
+StatusOr<Outcome> Resume(const Options& options, const Hands& hands) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+  const Phase phase = journal.phase;
+  if (!options.is_unattended) {
+    journal.keeps = options.keeps;
+    journal.restarts = options.restarts;
+  }
+  Run run(std::move(journal), options, hands);
+  switch (phase) {
+    case Phase::kInstalling:
+      RETURN_IF_ERROR(run.Save());
+      return run.Forwards();
+    case Phase::kInstalled:
+      return run.VerifyAgain();
+    case Phase::kGoingBack:
+      return run.Back();
+  }
+  return Internal("a journal in no phase");
+}
+
+StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+  journal.takes_all |= options.takes_all;
+  Run run(std::move(journal), options, hands);
+  return run.Back();
+}
+
+}  // namespace kgpu::driver_install

@@ -1,0 +1,22 @@
+// The headers of the host's kernel in a container that has none: links to where the host's files
+// are mounted.
+#pragma once
+
+#include <string>
+
+#include "src/container/engine/disk.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::driver_install {
+
+// Whether LinkHeaders would give true. Changes nothing.
+bool CanLinkHeaders(const sys::Root& host, const sys::Root& container, const std::string& kernel);
+
+// Whether `container`, whose files `disk` changes, has the headers of `kernel` by links to those of
+// `host`. False where the host has none, or the container has its own. Made once; what is there
+// stays.
+StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, engine::Disk& disk,
+                           const std::string& kernel);
+
+}  // namespace kgpu::driver_install

@@ -1,0 +1,255 @@
+#include "src/setup/driver_install/journal.h"
+
+#include <boost/json/value.hpp>
+
+#include <array>
+#include <utility>
+
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/fields.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/platform/doc/utf8.h"
+#include "src/setup/driver_install/plan_json.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kFormat = 1;
+constexpr size_t kMostBytes = size_t{16} << 20;
+constexpr mode_t kForRoot = 0600;
+
+constexpr std::array<std::string_view, 6> kStates = {"pending",     "doing",   "done",
+                                                     "passed-over", "undoing", "undone"};
+constexpr std::array<std::string_view, 3> kPhases = {"installing", "installed", "going-back"};
+constexpr std::array<std::string_view, 3> kFileKinds = {"absent", "file", "link"};
+
+json::object FileJson(const FileBefore& file) {
+  return {{"kind", doc::View(kFileKinds[static_cast<size_t>(file.kind)])},
+          {"backup", doc::View(file.backup)},
+          {"target", doc::View(file.target)},
+          {"mode", static_cast<int64_t>(file.attributes.mode)},
+          {"uid", static_cast<int64_t>(file.attributes.uid)},
+          {"gid", static_cast<int64_t>(file.attributes.gid)}};
+}
+
+json::object RecordJson(const StepRecord& record) {
+  json::object object = {
+      {"state", doc::View(kStates[static_cast<size_t>(record.state)])},
+      {"wasDone", record.was_done},
+      {"note", doc::View(record.note)},
+      {"file", record.file ? json::value(FileJson(*record.file)) : json::value()},
+      {"folders", doc::Texts(record.folders)},
+      {"packagesBefore", doc::TextMap(record.packages_before)},
+      {"foreseen", doc::Texts(record.foreseen.value_or(std::vector<std::string>()))},
+      {"configured", doc::Texts(record.configured)},
+      {"came", doc::TextMap(record.came)},
+      {"replaced", doc::TextMap(record.replaced)},
+      {"unfinished", doc::Texts(record.unfinished)},
+      {"changedConfigs", doc::Texts(record.changed_configs)},
+      {"units", doc::Texts(record.units)},
+      {"enabled", doc::Texts(record.enabled)},
+      {"modules", doc::Texts(record.modules)},
+      {"bootId", doc::View(record.boot_id)}};
+  if (!record.foreseen) {
+    object.stable_erase("foreseen");
+  }
+  return object;
+}
+
+// A number of an unsigned type of 32 bits.
+uint32_t ReadNumber(doc::Fields& fields, std::string_view key, int64_t most) {
+  const int64_t number = fields.Number(key);
+  if (number < 0 || number > most) {
+    fields.Fail(key, fmt::format("must be of 0 to {}", most));
+    return 0;
+  }
+  return static_cast<uint32_t>(number);
+}
+
+StatusOr<FileBefore> ReadFileBefore(const json::value& value, const std::string& where) {
+  doc::Fields fields(value, where);
+  FileBefore file;
+  file.kind = static_cast<FileKind>(fields.Word("kind", kFileKinds));
+  file.backup = fields.Text("backup");
+  file.target = fields.Text("target");
+  file.attributes.mode = ReadNumber(fields, "mode", 07777);
+  file.attributes.uid = ReadNumber(fields, "uid", UINT32_MAX);
+  file.attributes.gid = ReadNumber(fields, "gid", UINT32_MAX);
+  // "driver-backup/0-name", or "driver-backup-2/0-name" of what replaced the first.
+  const bool is_ours = file.backup.starts_with(kBackupFolder) &&
+                       file.backup.find('/', kBackupFolder.size()) != std::string::npos &&
+                       file.backup.find("/..") == std::string::npos;
+  if (file.kind == FileKind::kFile && !is_ours) {
+    fields.Fail("backup", fmt::format("must be a file in {}", kBackupFolder));
+  }
+  RETURN_IF_ERROR(fields.status());
+  return file;
+}
+
+// A list that records of before it have none of.
+std::vector<std::string> ReadNewTexts(doc::Fields& fields, std::string_view key) {
+  return fields.Has(key) ? fields.Texts(key) : std::vector<std::string>();
+}
+
+StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& where) {
+  doc::Fields fields(value, where);
+  StepRecord record;
+  record.state = static_cast<StepState>(fields.Word("state", kStates));
+  record.was_done = fields.Bool("wasDone");
+  record.note = fields.Text("note");
+  record.folders = fields.Texts("folders");
+  record.packages_before = fields.TextMap("packagesBefore");
+  // Records of before these fields have none: which is not the same as a trial that told of
+  // nothing.
+  record.foreseen.reset();
+  if (fields.Has("foreseen")) {
+    record.foreseen = fields.Texts("foreseen");
+  }
+  record.configured = ReadNewTexts(fields, "configured");
+  record.came = fields.TextMap("came");
+  record.replaced = fields.TextMap("replaced");
+  record.unfinished = ReadNewTexts(fields, "unfinished");
+  record.changed_configs = ReadNewTexts(fields, "changedConfigs");
+  record.units = fields.Texts("units");
+  record.enabled = fields.Texts("enabled");
+  record.modules = fields.Texts("modules");
+  record.boot_id = fields.Text("bootId");
+  const json::value& file = fields.Get("file");
+  RETURN_IF_ERROR(fields.status());
+  if (!file.is_null()) {
+    ASSIGN_OR_RETURN(record.file, ReadFileBefore(file, where + ".file"));
+  }
+  return record;
+}
+
+json::object JournalJson(const Journal& journal) {
+  json::array steps;
+  for (const StepRecord& record : journal.steps) {
+    steps.push_back(RecordJson(record));
+  }
+  json::object object = {{"phase", doc::View(kPhases[static_cast<size_t>(journal.phase)])},
+                         {"began", journal.began},
+                         {"failure", doc::View(journal.failure)},
+                         {"keeps", journal.keeps},
+                         {"restarts", journal.restarts},
+                         {"takesAll", journal.takes_all},
+                         {"steps", std::move(steps)},
+                         {"plan", PlanToJson(journal.plan)}};
+  json::array below;
+  for (const Journal& one : journal.below) {
+    below.push_back(JournalJson(one));
+  }
+  if (!below.empty()) {
+    object["below"] = std::move(below);
+  }
+  return object;
+}
+
+// But for those that are below it.
+StatusOr<Journal> ReadOne(const json::value& tree, const std::string& where) {
+  doc::Fields fields(tree, where);
+  Journal journal;
+  journal.phase = static_cast<Phase>(fields.Word("phase", kPhases));
+  journal.began = fields.Number("began");
+  journal.failure = fields.Text("failure");
+  journal.keeps = fields.Has("keeps") && fields.Bool("keeps");
+  journal.restarts = fields.Has("restarts") && fields.Bool("restarts");
+  journal.takes_all = fields.Has("takesAll") && fields.Bool("takesAll");
+  const json::value& steps = fields.Get("steps");
+  const json::value& plan = fields.Get("plan");
+  if (!steps.is_array()) {
+    fields.Fail("steps", "must be a list");
+  }
+  RETURN_IF_ERROR(fields.status());
+  ASSIGN_OR_RETURN(journal.plan, PlanFromJson(plan, where + ": plan"));
+  if (steps.get_array().size() != journal.plan.steps.size()) {
+    return InvalidArgument("{}: steps: {} records of a plan of {} steps", where,
+                           steps.get_array().size(), journal.plan.steps.size());
+  }
+  for (size_t i = 0; i < steps.get_array().size(); ++i) {
+    ASSIGN_OR_RETURN(StepRecord record,
+                     ReadRecord(steps.get_array()[i], fmt::format("{}: steps[{}]", where, i)));
+    journal.steps.push_back(std::move(record));
+  }
+  return journal;
+}
+
+}  // namespace
+
+std::string_view ToString(StepState state) {
+  return kStates[static_cast<size_t>(state)];
+}
+
+std::string_view ToString(Phase phase) {
+  return kPhases[static_cast<size_t>(phase)];
+}
+
+std::string BackupFolder(const Journal& journal) {
+  return journal.below.empty() ? std::string(kBackupFolder)
+                               : fmt::format("{}-{}", kBackupFolder, journal.below.size() + 1);
+}
+
+std::string PrintJournal(const Journal& journal) {
+  json::object tree = JournalJson(journal);
+  tree["format"] = kFormat;
+  return doc::Print(tree, doc::Format::kJson);
+}
+
+StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(const json::value tree,
+                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+  const std::string name(file);
+  doc::Fields fields(tree, name);
+  const int64_t format = fields.Number("format");
+  const json::value below =
+      fields.Has("below") ? fields.Get("below") : json::value(json::array_kind);
+  if (!below.is_array() || below.get_array().size() > kMostBelow) {
+    fields.Fail("below", fmt::format("must be a list of at most {}", kMostBelow));
+  }
+  RETURN_IF_ERROR(fields.status());
+  if (format != kFormat) {
+    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
+                           format);
+  }
+  ASSIGN_OR_RETURN(Journal journal, ReadOne(tree, name));
+  for (size_t i = 0; i < below.get_array().size(); ++i) {
+    ASSIGN_OR_RETURN(Journal one,
+                     ReadOne(below.get_array()[i], fmt::format("{}: below[{}]", file, i)));
+    journal.below.push_back(std::move(one));
+  }
+  return journal;
+}
+
+StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host) {
+  const auto text = host.ReadFile(kJournalFile, kMostBytes);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return std::optional<Journal>();
+  }
+  RETURN_IF_ERROR(text.status());
+  auto journal = ParseJournal(*text, host.At(kJournalFile));
+  if (!journal.ok()) {
+    return MakeStatus(journal.status().code(),
+                      fmt::format("{}; put a copy of it back, or remove it: what it tells of can "
+                                  "then not be taken back; first texts of files are in {}",
+                                  Message(journal.status()), host.At(kBackupFolder)));
+  }
+  return std::optional(*std::move(journal));
+}
+
+Status WriteJournal(const Journal& journal, engine::Disk& disk) {
+  const std::string text = PrintJournal(journal);
+  if (const auto bad = doc::FindInvalidUtf8(text); bad) {
+    return InvalidArgument("{}: what it must tell of has a name that is no UTF-8 text (byte {})",
+                           kJournalFile, *bad);
+  }
+  if (text.size() > kMostBytes) {
+    return OutOfRange("{}: would have {} bytes: more than {} are never read", kJournalFile,
+                      text.size(), kMostBytes);
+  }
+  return disk.Write(std::string(kJournalFile), text, kForRoot);
+}
+
+}  // namespace kgpu::driver_install

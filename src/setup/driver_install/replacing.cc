@@ -1,0 +1,144 @@
+#include "src/setup/driver_install/replacing.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::driver_install {
+namespace {
+
+using driver::Finding;
+using driver::InstallPackages;
+using driver::RemovePackages;
+
+// Of no driver's version, in most distributions.
+constexpr std::array<std::string_view, 4> kCompanions = {"nvidia-modprobe", "nvidia-persistenced",
+                                                         "nvidia-settings", "nvidia-xconfig"};
+
+bool Has(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// As the manager lists them: one name is several packages where architectures or versions stand
+// beside each other.
+std::vector<std::string> KeysOf(const std::vector<std::string>& names,
+                                const std::map<std::string, std::string>& installed) {
+  std::vector<std::string> keys;
+  for (const auto& [key, version] : installed) {
+    std::string name = key.substr(0, key.rfind(':'));
+    const std::string end = fmt::format("-{}", version.substr(version.find(':') + 1));
+    if (name.ends_with(end)) {
+      name.resize(name.size() - end.size());
+    }
+    if (Has(names, name)) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+struct Going {
+  std::vector<std::string> names;
+  std::map<std::string, std::string> installed;  // everything, with versions
+  std::vector<std::string> companions;
+  std::vector<std::string> others;
+};
+
+StatusOr<Going> FindGoing(const std::vector<std::string>& names,
+                          packages::PackageManager& manager) {
+  Going going;
+  ASSIGN_OR_RETURN(going.installed, manager.Installed());
+  going.names = KeysOf(names, going.installed);
+  ASSIGN_OR_RETURN(going.others, manager.GoWith(going.names));
+  std::ranges::copy_if(going.others, std::back_inserter(going.companions),
+                       [](const std::string& name) {
+                         return std::ranges::find(kCompanions, name) != kCompanions.end();
+                       });
+  if (going.companions.empty() && !going.others.empty()) {
+    // Others may be to come in the place of what goes, for a companion that needs one of them.
+    const std::vector<std::string> all(kCompanions.begin(), kCompanions.end());
+    for (std::string& key : KeysOf(all, going.installed)) {
+      if (!Has(going.names, key)) {
+        going.companions.push_back(std::move(key));
+      }
+    }
+  }
+  if (!going.companions.empty()) {
+    going.names.insert(going.names.end(), going.companions.begin(), going.companions.end());
+    ASSIGN_OR_RETURN(going.others, manager.GoWith(going.names));
+  }
+  return going;
+}
+
+// Those that no step of the plan installs come with the driver's packages again.
+void BringAgain(driver::Plan& plan, const std::vector<std::string>& companions) {
+  InstallPackages again;
+  const driver::Step* last = nullptr;
+  for (const driver::Step& step : plan.steps) {
+    last =
+        std::holds_alternative<InstallPackages>(step.deed) || step.id == "packages" ? &step : last;
+  }
+  for (const std::string& name : companions) {
+    const bool comes = std::ranges::any_of(plan.steps, [&name](const driver::Step& step) {
+      const auto* install = std::get_if<InstallPackages>(&step.deed);
+      return install != nullptr && Has(install->names, name);
+    });
+    if (!comes) {
+      again.names.push_back(name);
+    }
+  }
+  if (again.names.empty() || last == nullptr) {
+    return;
+  }
+  driver::Step step{.id = "companions",
+                    .title = "install again what goes with the old packages",
+                    .source = last->source,
+                    .deed = std::move(again)};
+  plan.steps.insert(plan.steps.begin() + (last - plan.steps.data()) + 1, std::move(step));
+}
+
+}  // namespace
+
+std::vector<Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
+                                     driver::Packages& here) {
+  const auto step = std::ranges::find_if(plan.steps, [](const driver::Step& one) {
+    return std::holds_alternative<RemovePackages>(one.deed);
+  });
+  if (step == plan.steps.end()) {
+    return {};
+  }
+  auto& removal = std::get<RemovePackages>(step->deed);
+  StatusOr<Going> going = FindGoing(removal.names, manager);
+  if (!going.ok()) {
+    return {{.id = "other-version",
+             .text = fmt::format("whether the packages of the driver that is here can be taken off "
+                                 "is not known: {}",
+                                 Message(going.status())),
+             .mend = "mend what the package manager says"}};
+  }
+  if (!going->names.empty()) {
+    removal.names = std::move(going->names);
+  }
+  for (const std::string& name : removal.names) {
+    if (const auto found = going->installed.find(name); found != going->installed.end()) {
+      here.try_emplace(name, driver::InstalledPackage{.version = found->second});
+    }
+  }
+  if (!going->others.empty()) {
+    return {{.id = "other-version",
+             .text = fmt::format("with the packages of the driver that is here others would go: {}",
+                                 Join(going->others, ", ")),
+             .mend = "remove those first, and install them again when the new driver is here"}};
+  }
+  BringAgain(plan, going->companions);
+  return {};
+}
+
+}  // namespace kgpu::driver_install

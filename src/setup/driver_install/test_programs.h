@@ -1,0 +1,142 @@
+// The programs of a host for tests: what they do is done to its world.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/run.h"
+#include "src/setup/driver_install/test_fate.h"
+#include "src/setup/driver_install/test_world.h"
+
+namespace kgpu::driver_install {
+
+// Programs that change the world. One that is told to fail prints its reason and changes nothing.
+class WorldRunner final : public sys::ProgramRunner {
+ public:
+  WorldRunner(const World& world, Fate& fate) : world_(world), fate_(fate) {}
+
+  void Fail(std::string command, std::string reason) {
+    fails_[std::move(command)] = std::move(reason);
+  }
+  // The kernel takes no module of this version.
+  void RefuseModule(std::string version) { refused_ = std::move(version); }
+  const std::vector<std::string>& commands() const { return commands_; }
+
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    RETURN_IF_ERROR(fate_.Live());
+    const std::string command = Join(request.argv, " ");
+    commands_.push_back(command);
+    sys::RunResult result{.exit = {.code = 0, .signal = std::nullopt}, .out = "", .err = ""};
+    for (const auto& [start, reason] : fails_) {
+      if (command.starts_with(start)) {
+        result.exit.code = 1;
+        for (const std::string_view line : Split(reason, '\n')) {
+          if (request.on_line) {
+            request.on_line(line);
+          }
+        }
+        return result;
+      }
+    }
+    result.exit.code = Act(request.argv) ? 0 : 1;
+    if (request.argv[0] == "/usr/sbin/modinfo") {
+      result.out = world_.DriverVersion() + "\n";
+    }
+    RETURN_IF_ERROR(fate_.Live());  // killed, and the program went on
+    return result;
+  }
+
+ private:
+  // Not all of them may be called twice, and some need what others brought.
+  bool Systemctl(const std::vector<std::string>& argv) const {
+    const std::string& verb = argv[1];
+    const std::string list =
+        verb == "enable" || verb == "disable" || verb == "is-enabled" ? "enabled" : "active";
+    if (verb.starts_with("is-")) {
+      return world_.Get(list).contains(argv[3]);
+    }
+    bool is_well = true;
+    for (size_t i = 2; i < argv.size(); ++i) {
+      if (verb == "start" && !world_.CanStart(argv[i])) {
+        is_well = false;
+      } else if (verb == "start" || verb == "enable") {
+        world_.Add(list, argv[i]);
+      } else {
+        world_.Drop(list, argv[i]);
+      }
+    }
+    return is_well;
+  }
+
+  bool Modprobe(const std::string& name) const {
+    const bool is_drivers = name.starts_with("nvidia");
+    if (is_drivers && (!world_.HasDriver() || world_.DriverVersion() == refused_)) {
+      return false;
+    }
+    if (world_.IsStrict() && !world_.Get("modules").contains(name)) {
+      world_.Load(world_.DriverVersion());
+    }
+    world_.Add("modules", name);
+    return true;
+  }
+
+  // Wants the way clear, as those of NVIDIA do.
+  bool Installer() const {
+    if (world_.Get("modules").contains("nouveau")) {
+      return false;
+    }
+    world_.Add("packages", "nvidia-driver=535");
+    return true;
+  }
+
+  bool Switch(bool is_on) const {
+    if (is_on) {
+      world_.Add("switch", "on");
+      return true;
+    }
+    const bool was_on = world_.Get("switch").contains("on");
+    world_.Drop("switch", "on");
+    return was_on;
+  }
+
+  bool Act(const std::vector<std::string>& argv) const {
+    const std::string name = std::filesystem::path(argv[0]).filename();
+    if (name == "systemctl") {
+      return Systemctl(argv);
+    }
+    if (name == "switch") {
+      return Switch(argv[1] == "on");
+    }
+    if (name == "modprobe") {
+      return Modprobe(argv[1]);
+    }
+    if (name == "installer") {
+      return Installer();
+    }
+    if (name == "rmmod") {
+      if (world_.IsStrict() && world_.Get("active").contains(std::string(World::kDaemon))) {
+        return false;  // in use
+      }
+      std::string dashed = argv[1];
+      std::ranges::replace(dashed, '_', '-');
+      world_.Drop("modules", dashed);
+    }
+    return true;
+  }
+
+  const World& world_;
+  Fate& fate_;
+  std::map<std::string, std::string> fails_;
+  std::string refused_;
+  std::vector<std::string> commands_;
+};
+
+}  // namespace kgpu::driver_install

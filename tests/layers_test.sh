@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# tools/check_layers refuses what it should: each case is a small tree with one fault.
+#   tests/layers_test.sh    prints what went wrong and exits with 1, or nothing
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# file PATH INCLUDE …: a source below $folder with these includes.
+file() {
+  local path=$folder/$1
+  shift
+  mkdir -p "$(dirname "$path")"
+  : >"$path"
+  for include in "$@"; do printf '#include "%s"\n' "$include" >>"$path"; done
+}
+
+# expect WHAT TEXT: the check fails and says TEXT; an empty TEXT: it passes and says nothing.
+expect() {
+  local said status=0
+  said=$(tools/check_layers "$folder") || status=$?
+  if [ -z "$2" ]; then
+    [ "$status" = 0 ] && [ -z "$said" ] || { echo "$1: it said: $said"; failed=1; }
+  elif [ "$status" = 0 ] || [[ "$said" != *"$2"* ]]; then
+    echo "$1: exit $status, it said: $said"
+    failed=1
+  fi
+  rm -rf "$folder/src"
+}
+
+file src/gpu/device/a.h src/platform/base/b.h src/gpu/nvml/c.h
+expect "down and within a storey" ""
+file src/platform/base/a.cc src/gpu/nvml/c.h
+expect "up" "src/platform/base/a.cc:1: platform (row 0) includes gpu (row 1): arrows point down only"
+file src/kube/api/a.cc src/gpu/nvml/c.h
+expect "across" "kube (row 1) includes gpu (row 1)"
+file src/gpu/device/a.h src/gpu/nvml/c.h
+file src/gpu/nvml/c.h src/gpu/device/a.h
+expect "a circle" "circle gpu/device → gpu/nvml → gpu/device"
+file src/attic/a.h
+expect "a storey in no row" "src/attic is in no row"
+file src/gpu/device/a.h testing/golden.h
+expect "a product with the simulated world" "a product includes testing/golden.h"
+file src/gpu/device/a_test.cc testing/golden.h src/gpu/nvml/c.h
+expect "a test with the simulated world" ""
+file src/agent/a.h src/cmd/kgpu/main.h
+expect "a program" "agent (row 5) includes cmd (row 7)"
+for storey in a b c d e f g h i j k l m n o; do mkdir -p "$folder/src/$storey"; done
+expect "too many storeys" "src: 15 folders, 14 are allowed"
+exit "$failed"
