@@ -1,3 +1,19 @@
+# Most of the time of a compilation goes into headers: sources of one target are compiled several at a
+# time. Names in unnamed namespaces are therefore unique within a module and within a test program.
+# clang-tidy, and whoever looks for missing includes, turn it off.
+option(KGPU_UNITY "Compile the sources of a target several at a time" ON)
+
+# kgpu_unity(target SIZE): compiles SIZE sources of the target at a time.
+function(kgpu_unity target size)
+  if(KGPU_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # g++ takes a source that is included for a header, whose classes others could see.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
+  endif()
+endfunction()
+
 # kgpu_module(name [COLD] SRCS a.cc … PUBLIC dep… PRIVATE dep…)
 #   Static library kgpu_<name>, alias kgpu::<name>. A dependency is PUBLIC only when a header of the
 #   module shows it. COLD: what it does waits for people, disks or other programs, so that it is made
@@ -8,6 +24,7 @@ function(kgpu_module name)
   add_library(${target} STATIC ${M_SRCS})
   add_library(kgpu::${name} ALIAS ${target})
   target_link_libraries(${target} PUBLIC kgpu::options ${M_PUBLIC} PRIVATE ${M_PRIVATE})
+  kgpu_unity(${target} 12)
   if(M_COLD AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE -Os)
   endif()
@@ -40,6 +57,7 @@ function(kgpu_test name)
     return()
   endif()
   add_executable(${name}_test ${M_SRCS})
+  kgpu_unity(${name}_test 6)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # The code under test is optimised; optimising GoogleTest's templates only costs build time.
     target_compile_options(${name}_test PRIVATE -O0 -U_FORTIFY_SOURCE)

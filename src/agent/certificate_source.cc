@@ -10,7 +10,7 @@ namespace kgpu::agent {
 namespace {
 
 constexpr size_t kMaxPem = size_t{1} << 20;
-constexpr std::chrono::seconds kRetry{1};
+constexpr std::chrono::seconds kCertificateRetry{1};
 
 bool AreAlike(const tls::ServerOptions& a, const tls::ServerOptions& b) {
   return a.certificate_pem == b.certificate_pem && a.key_pem == b.key_pem &&
@@ -68,7 +68,7 @@ void CertificateSource::Keep(const Status& problem) {
   for (kube::RereadFile* file : {&certificate_, &key_, &client_ca_}) {
     file->Expire();
   }
-  next_try_ = clock_.Now() + kRetry;
+  next_try_ = clock_.Now() + kCertificateRetry;
   std::string text =
       fmt::format("{} and {}: {}", certificate_.path(), key_.path(), Message(problem));
   if (text != problem_) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLimit = size_t{1} << 20;
 // Editors and the kubelet's ConfigMap volumes change a file in several steps.
-constexpr std::chrono::milliseconds kSettle{20};
+constexpr std::chrono::milliseconds kConfigSettle{20};
 // While the file's folder can not be watched.
 constexpr std::chrono::milliseconds kPoll{2000};
 
@@ -50,7 +50,7 @@ void ConfigSource::Watch() {
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   auto watch = sys::FolderWatch::Create(loop_, folder.empty() ? "." : folder, [this] {
     loop_.CancelTimer(settle_);
-    settle_ = loop_.After(kSettle, [this] { Reload(); });
+    settle_ = loop_.After(kConfigSettle, [this] { Reload(); });
   });
   if (watch.ok()) {
     watch_ = *std::move(watch);

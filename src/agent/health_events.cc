@@ -16,7 +16,7 @@ namespace {
 using health::Happening;
 using health::HappeningKind;
 
-struct Text {
+struct EventText {
   bool is_warning = false;
   std::string reason;
 };
@@ -25,31 +25,32 @@ bool IsOfAProgram(const Happening& news) {
   return news.fault_class == health::FaultClass::kApplication && !news.is_unhealthy;
 }
 
-std::optional<Text> TextForNode(const Happening& news) {
+std::optional<EventText> TextForNode(const Happening& news) {
   switch (news.kind) {
     case HappeningKind::kRaised:
       if (IsOfAProgram(news)) {
         return std::nullopt;
       }
-      return Text{true, news.is_unhealthy ? "GPUUnhealthy" : "GPUWarning"};
+      return EventText{true, news.is_unhealthy ? "GPUUnhealthy" : "GPUWarning"};
     case HappeningKind::kHeld:
-      return Text{true, "GPUHeldBack"};
+      return EventText{true, "GPUHeldBack"};
     case HappeningKind::kCleared:
-      return news.is_unhealthy ? std::optional(Text{false, "GPURecovered"}) : std::nullopt;
+      return news.is_unhealthy ? std::optional(EventText{false, "GPURecovered"}) : std::nullopt;
     case HappeningKind::kSeen:
-      return health::IsWarning(news) ? std::optional(Text{true, "GPUWarning"}) : std::nullopt;
+      return health::IsWarning(news) ? std::optional(EventText{true, "GPUWarning"}) : std::nullopt;
   }
   return std::nullopt;
 }
 
-std::optional<Text> TextForPods(const Happening& news) {
+std::optional<EventText> TextForPods(const Happening& news) {
   if (news.kind == HappeningKind::kHeld) {
     return std::nullopt;  // an admin's business
   }
   const bool is_news = news.kind == HappeningKind::kRaised || news.kind == HappeningKind::kSeen;
   if (is_news && IsOfAProgram(news)) {
-    return news.action == health::Action::kIgnore ? std::nullopt
-                                                  : std::optional(Text{true, "GPUProgramError"});
+    return news.action == health::Action::kIgnore
+               ? std::nullopt
+               : std::optional(EventText{true, "GPUProgramError"});
   }
   return TextForNode(news);
 }

@@ -20,7 +20,7 @@ namespace {
 using config::NameSet;
 using telemetry::NameSets;
 
-constexpr std::chrono::seconds kRetry{5};
+constexpr std::chrono::seconds kListenRetry{5};
 // Nothing that is asked here has one.
 constexpr size_t kMaxBody = 1024;
 constexpr const char* kNoCheck = "no token can be checked here";
@@ -192,7 +192,7 @@ void MetricsFront::Open(OpenDoor& door) {
              {"mend", "free the address, or set http.address or metrics.listen"});
     door.problem = std::move(problem);
   }
-  door.retry = loop_.After(kRetry, [this, &door] {
+  door.retry = loop_.After(kListenRetry, [this, &door] {
     door.retry = TimerId::kNone;
     Open(door);
   });

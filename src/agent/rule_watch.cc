@@ -31,7 +31,7 @@ constexpr std::chrono::seconds kStartJitter{5};
 constexpr std::chrono::seconds kConfirm{5};
 constexpr int kBelieved = 2;
 // Objects that come together are looked at together.
-constexpr std::chrono::milliseconds kSettle{200};
+constexpr std::chrono::milliseconds kRulesSettle{200};
 constexpr size_t kMaxRuleObjects = 1'000;
 constexpr size_t kMaxFeatureObjects = 100;
 constexpr size_t kMaxBytes = size_t{32} << 20;
@@ -156,7 +156,7 @@ void RuleWatch::OnTrouble(Followed& followed, const Status& status) {
 void RuleWatch::Changed() {
   labels_.reset();
   if (settle_timer_ == TimerId::kNone) {
-    settle_timer_ = loop_.After(kSettle, [this] {
+    settle_timer_ = loop_.After(kRulesSettle, [this] {
       settle_timer_ = TimerId::kNone;
       changed_();
     });

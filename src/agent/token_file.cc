@@ -16,7 +16,7 @@ constexpr size_t kMinToken = 16;
 constexpr size_t kMaxFile = size_t{1} << 18;
 constexpr std::chrono::seconds kPeriod{60};
 // While no token is known.
-constexpr std::chrono::seconds kRetry{1};
+constexpr std::chrono::seconds kTokenRetry{1};
 // That tokens count which the file may have no more, but which can not be read.
 constexpr std::chrono::hours kLongestUnread{1};
 
@@ -96,7 +96,7 @@ void FileTokens::Refresh() {
   } else {
     Keep(status);
   }
-  next_read_ = now + (known_.empty() ? kRetry : kPeriod);
+  next_read_ = now + (known_.empty() ? kTokenRetry : kPeriod);
 }
 
 Status FileTokens::Read() {

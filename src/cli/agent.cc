@@ -23,7 +23,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct AgentVerbOptions {
   HostOptions host;
   agent::AgentOptions agent;
   std::string http_address;
@@ -37,7 +37,7 @@ void ShareTheHeap() {
 // After so long everything that a start does is done, but for what waits for others.
 constexpr std::chrono::seconds kStarted{10};
 
-StatusOr<ExitCode> Run(Options options) {
+StatusOr<ExitCode> RunAgent(AgentVerbOptions options) {
   ShareTheHeap();
   SetLogLevel(LogLevel::kInfo);
   // Before gRPC starts threads, which inherit the mask.
@@ -72,7 +72,7 @@ StatusOr<ExitCode> Run(Options options) {
 }  // namespace
 
 void AddAgentVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AgentVerbOptions>();
   CLI::App* verb = verbs.app().add_subcommand(
       "agent", "Run the node's daemon: GPUs for pods, through the kubelet's device plugin API");
   verb->footer(
@@ -118,7 +118,7 @@ void AddAgentVerb(VerbRegistrar& verbs) {
     if (!options->http_address.empty()) {
       options->agent.http_address = options->http_address == "off" ? "" : options->http_address;
     }
-    return Run(*options);
+    return RunAgent(*options);
   });
 }
 

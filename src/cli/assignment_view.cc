@@ -18,14 +18,15 @@ namespace {
 namespace json = boost::json;
 
 // What a snapshot says of a device, by UUID.
-struct Facts {
+struct AssignmentFacts {
   std::string index;  // "0", "0:1"
   std::string model;  // or MIG profile
   device::Health health;
 };
 
-std::map<std::string, Facts, std::less<>> FactsOf(const device::Snapshot& snapshot) {
-  std::map<std::string, Facts, std::less<>> facts;
+std::map<std::string, AssignmentFacts, std::less<>> AssignmentFactsOf(
+    const device::Snapshot& snapshot) {
+  std::map<std::string, AssignmentFacts, std::less<>> facts;
   for (const device::Gpu& gpu : snapshot.gpus) {
     facts[gpu.uuid.str()] = {fmt::format("{}", gpu.index), gpu.model, gpu.health};
     for (const device::MigDevice& mig : gpu.mig_devices) {
@@ -57,7 +58,7 @@ std::string HealthWord(const device::Health& health) {
   return health.is_healthy ? "Healthy" : fmt::format("Unhealthy ({})", health.reason);
 }
 
-json::object DeviceJson(const std::string& uuid, const Facts& facts) {
+json::object DeviceJson(const std::string& uuid, const AssignmentFacts& facts) {
   return {{"device", uuid},
           {"index", facts.index},
           {"model", facts.model},
@@ -78,21 +79,21 @@ json::value ShareJson(const config::Share& share) {
 }  // namespace
 
 std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
-  auto facts = FactsOf(snapshot);
+  auto facts = AssignmentFactsOf(snapshot);
   report::Table table({"RESOURCE", "DEVICE", "INDEX", "MODEL", "SLOTS", "HEALTH", "REASON"});
   for (const pools::Resource& resource : assignment.resources) {
     if (resource.slots.empty()) {
       table.AddRow({resource.name, "", "", "", "0"});
     }
     for (const Row& row : RowsOf(resource)) {
-      const Facts& fact = facts[row.slot->device_uuid];
+      const AssignmentFacts& fact = facts[row.slot->device_uuid];
       table.AddRow({resource.name, row.slot->device_uuid, fact.index, fact.model,
                     fmt::format("{}", row.slots), HealthWord(row.slot->health),
                     row.slot->health.message});
     }
   }
   for (const pools::Unassigned& device : assignment.unassigned) {
-    const Facts& fact = facts[device.device_uuid];
+    const AssignmentFacts& fact = facts[device.device_uuid];
     table.AddRow({"unassigned", device.device_uuid, fact.index, fact.model, "0",
                   HealthWord(fact.health), device.reason});
   }
@@ -114,7 +115,7 @@ std::string AssignmentTable(const pools::Assignment& assignment, const device::S
 }
 
 json::value AssignmentJson(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
-  auto facts = FactsOf(snapshot);
+  auto facts = AssignmentFactsOf(snapshot);
   json::array resources;
   for (const pools::Resource& resource : assignment.resources) {
     json::array devices;

@@ -174,7 +174,7 @@ StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& s
 
 // Publishes after every change until interrupted. A host or folder that is bad for now is told and
 // tried again with the next change.
-Status Watch(const GenerateOptions& options, const Generator& generator) {
+Status WatchSpecs(const GenerateOptions& options, const Generator& generator) {
   return WatchSnapshots(options.host, generator.root, {.repeat = kLookAgain},
                         [&](const device::SnapshotPtr& snapshot) {
                           const auto done = Publish(generator, *snapshot, false);
@@ -185,7 +185,7 @@ Status Watch(const GenerateOptions& options, const Generator& generator) {
                         });
 }
 
-StatusOr<ExitCode> DryRun(const Generator& generator, const device::Snapshot& snapshot) {
+StatusOr<ExitCode> DryRunSpecs(const Generator& generator, const device::Snapshot& snapshot) {
   ASSIGN_OR_RETURN(const inject::SpecSet set, GpuSpecsOf(generator, snapshot));
   for (const cdi::Spec& spec : CompanionSpecsOf(generator, snapshot)) {
     if (!spec.devices.empty() && spec.kind.starts_with("kgpu.dev/")) {
@@ -207,14 +207,15 @@ StatusOr<ExitCode> DryRun(const Generator& generator, const device::Snapshot& sn
 StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(const Generator generator, MakeGenerator(options));
   if (options.is_watch) {
-    RETURN_IF_ERROR(Watch(options, generator));
+    RETURN_IF_ERROR(WatchSpecs(options, generator));
     return ExitCode::kOk;
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, generator.root));
-  return options.is_dry_run ? DryRun(generator, *snapshot) : Publish(generator, *snapshot, true);
+  return options.is_dry_run ? DryRunSpecs(generator, *snapshot)
+                            : Publish(generator, *snapshot, true);
 }
 
-StatusOr<ExitCode> RunList(const ReadOptions& options) {
+StatusOr<ExitCode> RunSpecList(const ReadOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const CdiFolders folders, FoldersToRead(options.host, options.spec_dirs));
   const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
@@ -228,7 +229,7 @@ StatusOr<ExitCode> RunList(const ReadOptions& options) {
 }
 
 // A finding for each file engines would not use, each conflict, and all that specs name in vain.
-FileFindings CheckAll(const cdi::FolderContents& contents, const sys::Root& engine) {
+FileFindings CheckSpecs(const cdi::FolderContents& contents, const sys::Root& engine) {
   FileFindings findings;
   for (const cdi::SpecFile& file : contents.files) {
     findings.emplace_back(file.path, file.problem.empty()
@@ -249,7 +250,7 @@ FileFindings CheckAll(const cdi::FolderContents& contents, const sys::Root& engi
   return findings;
 }
 
-StatusOr<ExitCode> RunCheck(const ReadOptions& options) {
+StatusOr<ExitCode> RunSpecCheck(const ReadOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const CdiFolders folders, FoldersToRead(options.host, options.spec_dirs));
@@ -259,7 +260,7 @@ StatusOr<ExitCode> RunCheck(const ReadOptions& options) {
     return NotFound("no CDI spec in {}: kgpu cdi generate writes one",
                     fmt::join(folders.paths, " or "));
   }
-  const FileFindings findings = CheckAll(contents, engine);
+  const FileFindings findings = CheckSpecs(contents, engine);
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
                                ? FindingsText(findings)
                                : Render(FindingsJson(findings), format)));
@@ -319,10 +320,10 @@ void AddCdiVerbs(VerbRegistrar& verbs) {
   group->require_subcommand(1);
   AddGenerate(verbs, *group);
   AddReader(verbs, *group, "list", "List CDI devices, the files that declare them, and conflicts",
-            &RunList);
+            &RunSpecList);
   AddReader(verbs, *group, "check",
             "Tell whether every node, library and file that the specs name is on this host",
-            &RunCheck);
+            &RunSpecCheck);
 }
 
 }  // namespace kgpu::cli

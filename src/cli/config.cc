@@ -26,7 +26,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct CheckOptions {
+struct ConfigCheckOptions {
   std::vector<std::string> files;
 };
 
@@ -58,19 +58,20 @@ std::string Count(size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string Summary(const config::NodeConfig& config) {
+std::string ConfigSummary(const config::NodeConfig& config) {
   return Count(config.pools.size(), "pool") +
          (config.exclude.empty() ? "" : ", " + Count(config.exclude.size(), "exclusion"));
 }
 
-StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
+StatusOr<ExitCode> RunConfigCheck(const ConfigCheckOptions& options) {
   bool is_well = true;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
     const auto config = config::ParseNodeConfig(text.text, text.name);
     is_well &= config.ok();
-    RETURN_IF_ERROR(PrintOut(config.ok() ? fmt::format("{}: OK: {}\n", text.name, Summary(*config))
-                                         : fmt::format("{}\n", Message(config.status()))));
+    RETURN_IF_ERROR(PrintOut(config.ok()
+                                 ? fmt::format("{}: OK: {}\n", text.name, ConfigSummary(*config))
+                                 : fmt::format("{}\n", Message(config.status()))));
     for (const std::string& pattern : telemetry::PatternsOfNothing(
              config.ok() ? config->metrics.exclude : std::vector<std::string>())) {
       is_well = false;
@@ -147,8 +148,8 @@ void AddOptionalFile(CLI::App& verb, std::string& file) {
       ->envname("KGPU_CONFIG");
 }
 
-void AddCheck(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<CheckOptions>();
+void AddConfigCheck(VerbRegistrar& verbs, CLI::App& group) {
+  auto options = std::make_shared<ConfigCheckOptions>();
   CLI::App* verb = group.add_subcommand("check", "Tell what is wrong with configuration files");
   verb->footer(
       "Every error has file, line, column and field. Exits 7 when a file has one.\n\n"
@@ -156,7 +157,7 @@ void AddCheck(VerbRegistrar& verbs, CLI::App& group) {
       "  kubectl get configmap kgpu -o jsonpath='{.data.config\\.yaml}' | kgpu config check -");
   verb->add_option("FILE", options->files, "NodeConfigs in YAML or JSON; - is standard input")
       ->required();
-  verbs.OnRun(*verb, [options] { return RunCheck(*options); });
+  verbs.OnRun(*verb, [options] { return RunConfigCheck(*options); });
 }
 
 void AddPrint(VerbRegistrar& verbs, CLI::App& group) {
@@ -212,7 +213,7 @@ void AddConfigVerbs(VerbRegistrar& verbs) {
   CLI::App* group = verbs.app().add_subcommand(
       "config", "Pools, sharing and all else a node is told: check, print, convert, assign");
   group->require_subcommand(1);
-  AddCheck(verbs, *group);
+  AddConfigCheck(verbs, *group);
   AddPrint(verbs, *group);
   AddConvert(verbs, *group);
   AddAssign(verbs, *group);

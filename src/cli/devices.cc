@@ -29,7 +29,7 @@ struct DevicesOptions {
 };
 
 // Whether the agent of this node can be asked: it watches the host that is meant.
-bool IsAgentMeant(const DevicesOptions& options) {
+bool IsAgentMeantForDevices(const DevicesOptions& options) {
   const HostOptions& host = options.host;
   return !options.is_direct && !options.is_watch && host.host_root.empty() &&
          host.driver_root.empty() && host.nvml_library.empty();
@@ -41,7 +41,8 @@ std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format
 }
 
 // The first snapshot whole, then what changed: lines for people, one document a line for programs.
-Status Watch(const DevicesOptions& options, const host::DriverRoot& root, OutputFormat format) {
+Status WatchDevices(const DevicesOptions& options, const host::DriverRoot& root,
+                    OutputFormat format) {
   ASSIGN_OR_RETURN(const std::chrono::milliseconds hold_down,
                    ParseDuration("--hold-down", options.hold_down));
   device::SnapshotPtr last;
@@ -63,9 +64,9 @@ Status Watch(const DevicesOptions& options, const host::DriverRoot& root, Output
   return status;
 }
 
-StatusOr<ExitCode> Run(const DevicesOptions& options) {
+StatusOr<ExitCode> RunDevices(const DevicesOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  if (IsAgentMeant(options)) {
+  if (IsAgentMeantForDevices(options)) {
     // It knows of faults that a look at the driver alone does not show.
     StatusOr<ExitCode> answer = PrintFromAgent(options.run_dir, "/v1/devices", format);
     if (answer.ok()) {
@@ -74,7 +75,7 @@ StatusOr<ExitCode> Run(const DevicesOptions& options) {
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   if (options.is_watch) {
-    RETURN_IF_ERROR(Watch(options, root, format));
+    RETURN_IF_ERROR(WatchDevices(options, root, format));
     return ExitCode::kOk;
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
@@ -106,7 +107,7 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
                  "Ask the driver, also where an agent runs (its word is taken otherwise)");
   AddRunDirOption(*verb, options->run_dir);
   AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
+  verbs.OnRun(*verb, [options] { return RunDevices(*options); });
 }
 
 }  // namespace kgpu::cli

@@ -23,7 +23,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::string host_root;
   std::string driver_root;
   std::string output = "table";
@@ -53,7 +53,7 @@ StatusOr<ExitCode> Explain(const std::string& id) {
   return ExitCode::kOk;
 }
 
-StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const Options& options) {
+StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const DoctorOptions& options) {
   sys::RealRunner runner;
   ASSIGN_OR_RETURN(doctor::Heard heard, Hear(root.host, options.hear));
   return doctor::Diagnose(doctor::GatherFacts(root, runner, RealClock(), std::move(heard)),
@@ -95,7 +95,7 @@ void AddHearOptions(CLI::App& verb, HearOptions& options) {
   AddRunDirOption(verb, options.run_dir);
 }
 
-StatusOr<ExitCode> Run(const Options& options) {
+StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
   if (options.lists) {
     RETURN_IF_ERROR(PrintOut(doctor::ChecksMarkdown()));
     return ExitCode::kOk;
@@ -128,7 +128,7 @@ StatusOr<ExitCode> Run(const Options& options) {
 }  // namespace
 
 void AddDoctorVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* verb = verbs.app().add_subcommand(
       "doctor", "Tell what is wrong with this host, from the hardware upwards, and what mends it");
   verb->footer(
@@ -162,7 +162,7 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
   verbs.OfferWords(*verb, {.flag = "--explain", .words = Ids()});
   AddDoctorImageVerb(verbs, *verb);
   AddDoctorManifestVerb(verbs, *verb);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
+  verbs.OnRun(*verb, [options] { return RunDoctor(*options); });
 }
 
 }  // namespace kgpu::cli

@@ -28,7 +28,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct ImageOptions {
   std::string image;
   std::string name;
   std::string from;
@@ -40,7 +40,7 @@ struct Options {
   std::string output = "table";
 };
 
-StatusOr<std::string> ArchitectureOf(const Options& options) {
+StatusOr<std::string> ArchitectureOf(const ImageOptions& options) {
   if (!options.words.architecture.empty()) {
     return options.words.architecture;
   }
@@ -51,7 +51,8 @@ StatusOr<std::string> ArchitectureOf(const Options& options) {
   return image::ImageArchitecture(&name.machine[0]);
 }
 
-StatusOr<image::HostFacts> FactsOf(const Options& options, const std::string& architecture) {
+StatusOr<image::HostFacts> ImageFactsOf(const ImageOptions& options,
+                                        const std::string& architecture) {
   if (!options.words.driver.empty()) {
     image::HostWords words = options.words;
     words.architecture = architecture;
@@ -62,7 +63,8 @@ StatusOr<image::HostFacts> FactsOf(const Options& options, const std::string& ar
   return image::FactsOfSnapshot(*snapshot, architecture);
 }
 
-StatusOr<image::ImageFacts> ReadImage(const Options& options, const std::string& architecture) {
+StatusOr<image::ImageFacts> ReadImage(const ImageOptions& options,
+                                      const std::string& architecture) {
   const image::PickOptions pick{options.name, architecture, !options.is_quick};
   std::error_code error;
   const std::string path = std::filesystem::absolute(options.image, error).lexically_normal();
@@ -92,7 +94,7 @@ StatusOr<image::ImageFacts> ReadImage(const Options& options, const std::string&
   return image::FindImage(host, runner, options.image, store);
 }
 
-StatusOr<ExitCode> Run(const Options& options) {
+StatusOr<ExitCode> RunImage(const ImageOptions& options) {
   if (options.prints_pairs) {
     RETURN_IF_ERROR(PrintOut(image::PairsMarkdown()));
     return ExitCode::kOk;
@@ -103,7 +105,7 @@ StatusOr<ExitCode> Run(const Options& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::string architecture, ArchitectureOf(options));
   ASSIGN_OR_RETURN(const image::ImageFacts facts, ReadImage(options, architecture));
-  ASSIGN_OR_RETURN(const image::HostFacts host, FactsOf(options, architecture));
+  ASSIGN_OR_RETURN(const image::HostFacts host, ImageFactsOf(options, architecture));
   const image::ImageVerdict verdict = image::Judge(facts, host);
   RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
                                ? image::VerdictText(facts, verdict)
@@ -111,7 +113,7 @@ StatusOr<ExitCode> Run(const Options& options) {
   return image::IsGood(verdict) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-void AddHostFlags(CLI::App& verb, Options& options) {
+void AddHostFlags(CLI::App& verb, ImageOptions& options) {
   const std::string group = "Another host than this one";
   CLI::Option* driver =
       verb.add_option("--driver", options.words.driver, "Version of its driver: 535.104.05")
@@ -133,7 +135,7 @@ void AddHostFlags(CLI::App& verb, Options& options) {
 }  // namespace
 
 void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImageOptions>();
   CLI::App* verb = doctor.add_subcommand(
       "image", "Tell whether the CUDA of an image runs on this host's driver, and what mends it");
   verb->footer(
@@ -163,7 +165,7 @@ void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
   AddHostFlags(*verb, *options);
   AddHostOptions(*verb, options->host);
   AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
+  verbs.OnRun(*verb, [options] { return RunImage(*options); });
 }
 
 }  // namespace kgpu::cli

@@ -30,7 +30,7 @@ using FileFacts = struct stat;
 
 constexpr const char* kBackupEnding = ".before-kgpu";
 
-struct Options {
+struct ManifestOptions {
   std::vector<std::string> files;
   std::string kubernetes = manifest::kNewestKubernetes.str();
   std::string output = "table";
@@ -45,7 +45,7 @@ struct Checked {
   manifest::Report report;
 };
 
-StatusOr<std::vector<Checked>> CheckAll(const Options& options) {
+StatusOr<std::vector<Checked>> CheckManifests(const ManifestOptions& options) {
   ASSIGN_OR_RETURN(const manifest::KubernetesVersion target,
                    manifest::KubernetesVersion::Parse(options.kubernetes));
   std::vector<Checked> all;
@@ -128,7 +128,7 @@ Status PrintFindings(const std::vector<Checked>& all, OutputFormat format) {
                                                  : Render(manifest::ReportsJson(reports), format));
 }
 
-StatusOr<ExitCode> Run(const Options& options) {
+StatusOr<ExitCode> RunManifest(const ManifestOptions& options) {
   if (options.lists) {
     RETURN_IF_ERROR(PrintOut(manifest::RulesMarkdown()));
     return ExitCode::kOk;
@@ -137,7 +137,7 @@ StatusOr<ExitCode> Run(const Options& options) {
     return InvalidArgument("doctor manifest: name a file, or - for standard input");
   }
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const std::vector<Checked> all, CheckAll(options));
+  ASSIGN_OR_RETURN(const std::vector<Checked> all, CheckManifests(options));
   const bool is_modern_wanted = options.prints || options.diffs || options.is_in_place;
   bool is_good = true;
   for (const Checked& checked : all) {
@@ -169,7 +169,7 @@ StatusOr<ExitCode> Run(const Options& options) {
 }  // namespace
 
 void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ManifestOptions>();
   CLI::App* verb = doctor.add_subcommand(
       "manifest", "Tell what is old or wrong about GPUs in manifests, and print the modern ones");
   verb->footer(
@@ -193,7 +193,7 @@ void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       ->excludes(print)
       ->excludes(diff);
   AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
+  verbs.OnRun(*verb, [options] { return RunManifest(*options); });
 }
 
 }  // namespace kgpu::cli

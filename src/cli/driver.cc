@@ -17,12 +17,12 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct DriverStatusOptions {
   DriverOptions driver;
   std::string output = "table";
 };
 
-StatusOr<ExitCode> RunPlan(const Options& options) {
+StatusOr<ExitCode> RunPlan(const DriverStatusOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const host::DriverRoot root,
                    host::OpenDriverRoot(options.driver.host_root, "", ""));
@@ -31,7 +31,7 @@ StatusOr<ExitCode> RunPlan(const Options& options) {
   return PrintDriverPlan(made, format);
 }
 
-StatusOr<ExitCode> RunStatus(const Options& options) {
+StatusOr<ExitCode> RunDriverStatus(const DriverStatusOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const host::DriverRoot root,
                    host::OpenDriverRoot(options.driver.host_root, "", ""));
@@ -59,7 +59,7 @@ StatusOr<ExitCode> RunStatus(const Options& options) {
 }
 
 void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DriverStatusOptions>();
   CLI::App* verb = group.add_subcommand(
       "plan", "Which driver suits this host, and every step that brings it here; changes nothing");
   verb->footer(
@@ -78,7 +78,7 @@ void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
 }
 
 void AddStatusVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DriverStatusOptions>();
   CLI::App* verb = group.add_subcommand(
       "status", "The driver that is here: version, where from, what is loaded, and for which GPUs");
   verb->footer(
@@ -87,7 +87,7 @@ void AddStatusVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver status --output json");
   AddDriverHostFlags(*verb, options->driver);
   AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunStatus(*options); });
+  verbs.OnRun(*verb, [options] { return RunDriverStatus(*options); });
 }
 
 }  // namespace

@@ -227,7 +227,8 @@ std::string TextOf(const ContainerOutcome& outcome, const std::string& folder) {
   return text;
 }
 
-Status Tell(const ContainerOutcome& outcome, const std::string& folder, OutputFormat format) {
+Status TellContainer(const ContainerOutcome& outcome, const std::string& folder,
+                     OutputFormat format) {
   if (format != OutputFormat::kTable) {
     const boost::json::object json{{"result", std::string(ToString(outcome.result))},
                                    {"version", outcome.version},
@@ -264,7 +265,7 @@ driver::Verified VerifyFolder(const driver::Verify& wish, const sys::Root& host,
   return seen;
 }
 
-Status CheckFlags(const DriverOptions& wish, const ContainerOptions& options) {
+Status CheckContainerFlags(const DriverOptions& wish, const ContainerOptions& options) {
   if (wish.host_root.empty() || wish.host_root == options.container_root) {
     return InvalidArgument(
         "--container: --host-root is missing: the folder where the host's files are mounted, e.g. "
@@ -313,7 +314,7 @@ void AddContainerFlags(CLI::App& verb, ContainerOptions& options) {
 
 StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOptions& options,
                                   OutputFormat format) {
-  RETURN_IF_ERROR(CheckFlags(wish, options));
+  RETURN_IF_ERROR(CheckContainerFlags(wish, options));
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(wish));
   const sys::Root& root = host->root().host;
   ASSIGN_OR_RETURN(const std::string release, root.ReadFile("/proc/sys/kernel/osrelease"));
@@ -343,7 +344,7 @@ StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOpti
   if (options.is_dry_run) {
     ASSIGN_OR_RETURN(const auto found, driver_install::LookFromContainer(whole, all));
     if (found) {
-      RETURN_IF_ERROR(Tell(*found, options.driver_dir, format));
+      RETURN_IF_ERROR(TellContainer(*found, options.driver_dir, format));
       return ExitCode::kOk;
     }
     ASSIGN_OR_RETURN(const DriverPlan made, inner.Preview());
@@ -353,7 +354,7 @@ StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOpti
   const auto outcome = driver_install::InstallFromContainer(whole, all);
   host->progress().Clear();
   RETURN_IF_ERROR(outcome.status());
-  RETURN_IF_ERROR(Tell(*outcome, options.driver_dir, format));
+  RETURN_IF_ERROR(TellContainer(*outcome, options.driver_dir, format));
   return outcome->result == ContainerResult::kWaits ? ExitCode::kWaits : ExitCode::kOk;
 }
 

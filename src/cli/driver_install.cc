@@ -150,7 +150,8 @@ StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, Dri
   return End(outcome, made.plan.version, format, host);
 }
 
-StatusOr<ExitCode> DryRun(const InstallOptions& options, OutputFormat format, DriverHost& host) {
+StatusOr<ExitCode> DryRunDriver(const InstallOptions& options, OutputFormat format,
+                                DriverHost& host) {
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host.root().host));
   const bool is_installed = journal && journal->phase == Phase::kInstalled;
   bool gives_way = false;
@@ -193,7 +194,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
   if (options.is_dry_run) {
-    return DryRun(options, format, *host);
+    return DryRunDriver(options, format, *host);
   }
   ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(host->root().host));

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kNodesShown = 10;
 
-struct Options {
+struct ExplainOptions {
   NodeOptions common;
   std::string pod;
   std::string space;
@@ -54,7 +54,7 @@ StatusOr<PodName> ParsePodName(const std::string& text, const std::string& space
 }
 
 // Which devices the kubelet of this host gave to the pod, where it runs here.
-void AddHeld(const Options& options, const PodName& pod, explain::Dump& dump) {
+void AddHeld(const ExplainOptions& options, const PodName& pod, explain::Dump& dump) {
   const explain::Facts facts = explain::FactsOf(dump, pod.space, pod.name);
   const StatusOr<std::string> here = NodeNameOf(options.common);
   if (!facts.pod || !here.ok() || facts.pod->node != *here) {
@@ -78,7 +78,7 @@ void AddHeld(const Options& options, const PodName& pod, explain::Dump& dump) {
   }
 }
 
-StatusOr<explain::Dump> ReadCluster(const Options& options, PodName& pod) {
+StatusOr<explain::Dump> ReadCluster(const ExplainOptions& options, PodName& pod) {
   NodeOptions common = options.common;
   common.reads_much = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(common));
@@ -91,7 +91,7 @@ StatusOr<explain::Dump> ReadCluster(const Options& options, PodName& pod) {
   return dump;
 }
 
-StatusOr<explain::Dump> ReadSaved(const Options& options, PodName& pod) {
+StatusOr<explain::Dump> ReadSaved(const ExplainOptions& options, PodName& pod) {
   ASSIGN_OR_RETURN(const TextFile file, ReadTextFile(options.from, explain::kMaxJsonDump));
   ASSIGN_OR_RETURN(explain::Dump dump, explain::ReadDump(file.text, file.name));
   const std::string& name = options.pod.empty() ? dump.pod : options.pod;
@@ -103,7 +103,7 @@ StatusOr<explain::Dump> ReadSaved(const Options& options, PodName& pod) {
   return dump;
 }
 
-StatusOr<ExitCode> RunPod(const Options& options) {
+StatusOr<ExitCode> RunPod(const ExplainOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   PodName pod;
   if (options.pod.empty() && options.from.empty()) {
@@ -131,7 +131,7 @@ StatusOr<ExitCode> RunPod(const Options& options) {
   return explain::IsWell(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-StatusOr<ExitCode> RunDump(const Options& options) {
+StatusOr<ExitCode> RunDump(const ExplainOptions& options) {
   PodName pod;
   ASSIGN_OR_RETURN(explain::Dump dump, ReadCluster(options, pod));
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
@@ -139,7 +139,7 @@ StatusOr<ExitCode> RunDump(const Options& options) {
   return ExitCode::kOk;
 }
 
-void AddLiveOptions(CLI::App& verb, Options& options) {
+void AddLiveOptions(CLI::App& verb, ExplainOptions& options) {
   verb.add_option("-n,--namespace", options.space,
                   "Of a pod that is named without one (default: the context's)")
       ->type_name("NAME");
@@ -151,7 +151,7 @@ void AddLiveOptions(CLI::App& verb, Options& options) {
 }
 
 void AddPod(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   CLI::App* verb =
       group.add_subcommand("pod", "Tell why a pod has, or has not, its GPU, and what mends it");
   verb->footer(
@@ -181,7 +181,7 @@ void AddPod(VerbRegistrar& verbs, CLI::App& group) {
 }
 
 void AddDump(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   options->common.output = "json";
   CLI::App* verb = group.add_subcommand(
       "dump", "Print what explaining a pod takes, for kgpu explain pod --from");

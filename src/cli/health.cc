@@ -26,7 +26,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct HealthOptions {
   HostOptions host;
   std::string output = "table";
   std::string run_dir = kRunDir;
@@ -37,15 +37,15 @@ struct Options {
 };
 
 // Whether the agent of this node can be asked: it watches the host that is meant.
-bool IsAgentMeant(const Options& options) {
+bool IsAgentMeantForHealth(const HealthOptions& options) {
   const HostOptions& host = options.host;
   return !options.is_direct && host.host_root.empty() && host.driver_root.empty() &&
          host.nvml_library.empty();
 }
 
-StatusOr<ExitCode> Show(const Options& options) {
+StatusOr<ExitCode> ShowHealth(const HealthOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  if (IsAgentMeant(options)) {
+  if (IsAgentMeantForHealth(options)) {
     // It knows what happened; a look at the driver shows what is.
     StatusOr<ExitCode> answer = PrintFromAgent(options.run_dir, "/v1/health", format);
     if (answer.ok() || !IsNoAgent(answer.status())) {
@@ -62,7 +62,7 @@ StatusOr<ExitCode> Show(const Options& options) {
 }
 
 // Without an agent the file speaks: after a crash, or when the agent was taken off.
-StatusOr<ExitCode> PrintJournal(const Options& options, WallTime since, OutputFormat format) {
+StatusOr<ExitCode> PrintJournal(const HealthOptions& options, WallTime since, OutputFormat format) {
   health::JournalFilter filter{.since = since, .gpu = {}};
   if (!options.gpu.empty()) {
     auto gpu = device::GpuUuid::Parse(options.gpu);
@@ -80,7 +80,7 @@ StatusOr<ExitCode> PrintJournal(const Options& options, WallTime since, OutputFo
   return ExitCode::kOk;
 }
 
-StatusOr<ExitCode> History(const Options& options) {
+StatusOr<ExitCode> History(const HealthOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::chrono::seconds back, ParseSince("--since", options.since));
   const WallTime since = RealClock().WallNow() - back;
@@ -97,14 +97,14 @@ StatusOr<ExitCode> History(const Options& options) {
   return PrintJournal(options, since, format);
 }
 
-struct ClearOptions {
+struct HealthClearOptions {
   std::string run_dir = kRunDir;
   std::string gpu;
   bool is_all = false;
   bool is_dry_run = false;
 };
 
-StatusOr<ExitCode> Clear(const ClearOptions& options) {
+StatusOr<ExitCode> Clear(const HealthClearOptions& options) {
   if (options.gpu.empty() && !options.is_all) {
     return InvalidArgument("name a GPU, or say --all");
   }
@@ -114,7 +114,7 @@ StatusOr<ExitCode> Clear(const ClearOptions& options) {
 }
 
 void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HealthOptions>();
   CLI::App* verb = health.add_subcommand(
       "history",
       "Print what happened to the GPUs' health, oldest first, over restarts and reboots");
@@ -133,7 +133,7 @@ void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
 }
 
 void AddClearVerb(CLI::App& health, VerbRegistrar& verbs) {
-  auto options = std::make_shared<ClearOptions>();
+  auto options = std::make_shared<HealthClearOptions>();
   CLI::App* verb = health.add_subcommand(
       "clear", "Take it that a GPU is well again: ends its faults, also those held back");
   verb->footer(
@@ -191,7 +191,7 @@ void AddRulesVerb(CLI::App& health, VerbRegistrar& verbs) {
 }  // namespace
 
 void AddHealthVerbs(VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HealthOptions>();
   CLI::App* verb = verbs.app().add_subcommand(
       "health", "Show how the GPUs are, what is wrong with them, and what mends it");
   verb->footer(
@@ -205,7 +205,7 @@ void AddHealthVerbs(VerbRegistrar& verbs) {
                  "Ask the driver, also where an agent runs (which knows what happened before)");
   AddRunDirOption(*verb, options->run_dir);
   AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return Show(*options); });
+  verbs.OnRun(*verb, [options] { return ShowHealth(*options); });
   AddHistoryVerb(*verb, verbs);
   AddClearVerb(*verb, verbs);
   AddRulesVerb(*verb, verbs);

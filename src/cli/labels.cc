@@ -45,7 +45,7 @@ struct LabelsOptions {
   bool removes_file = false;
 };
 
-struct CheckOptions {
+struct RulesCheckOptions {
   std::vector<std::string> files;
 };
 
@@ -109,7 +109,7 @@ void PrintProblems(const labels::LabelLook& look) {
   }
 }
 
-Status Show(const LabelsOptions& options, const Form& form, const labels::LabelLook& look) {
+Status ShowLabels(const LabelsOptions& options, const Form& form, const labels::LabelLook& look) {
   if (options.explains_rules) {
     return PrintOut(labels::PrintVerdicts(look.verdicts));
   }
@@ -162,7 +162,7 @@ StatusOr<ExitCode> Apply(const LabelsOptions& options, labels::LabelSource& sour
   return ApplyClaims(options.node, *api, name, look.labels.claims);
 }
 
-StatusOr<ExitCode> Run(const LabelsOptions& options) {
+StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(const Form form, ParseForm(options.output));
   ASSIGN_OR_RETURN(const config::NodeConfig config, ConfigOf(options));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
@@ -189,11 +189,11 @@ StatusOr<ExitCode> Run(const LabelsOptions& options) {
   if (options.writes_file) {
     return WriteFile(root.host, config.labels.file, look);
   }
-  RETURN_IF_ERROR(Show(options, form, look));
+  RETURN_IF_ERROR(ShowLabels(options, form, look));
   return ExitCode::kOk;
 }
 
-StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
+StatusOr<ExitCode> RunRulesCheck(const RulesCheckOptions& options) {
   bool is_well = true;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
@@ -210,13 +210,13 @@ StatusOr<ExitCode> RunCheck(const CheckOptions& options) {
   return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-void AddCheck(VerbRegistrar& verbs, CLI::App& parent) {
-  auto options = std::make_shared<CheckOptions>();
+void AddRulesCheck(VerbRegistrar& verbs, CLI::App& parent) {
+  auto options = std::make_shared<RulesCheckOptions>();
   CLI::App* verb = parent.add_subcommand(
       "check", "Say what is wrong with rule files (NodeFeatureRule objects, lists of rules)");
   verb->footer("Exits 0 when all are well, 7 when one is not.");
   verb->add_option("FILE", options->files, "Rule files; - is standard input")->required();
-  verbs.OnRun(*verb, [options] { return RunCheck(*options); });
+  verbs.OnRun(*verb, [options] { return RunRulesCheck(*options); });
 }
 
 void AddFlags(CLI::App& verb, LabelsOptions& options) {
@@ -266,8 +266,8 @@ void AddLabelsVerb(VerbRegistrar& verbs) {
       "  kgpu labels --apply --dry-run              what an agent would change");
   AddFlags(*verb, *options);
   AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
-  AddCheck(verbs, *verb);
+  verbs.OnRun(*verb, [options] { return RunLabels(*options); });
+  AddRulesCheck(verbs, *verb);
 }
 
 }  // namespace kgpu::cli

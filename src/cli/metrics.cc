@@ -103,7 +103,7 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   return ExitCode::kOk;
 }
 
-StatusOr<ExitCode> RunList(const ListOptions& options) {
+StatusOr<ExitCode> RunMetricsList(const ListOptions& options) {
   ASSIGN_OR_RETURN(const NameSets names, telemetry::ParseNames("--names", options.names));
   if (options.output == "markdown") {
     RETURN_IF_ERROR(PrintOut(telemetry::ReferenceMarkdown(names)));
@@ -134,7 +134,7 @@ void AddList(VerbRegistrar& verbs, CLI::App& parent) {
       ->envname("KGPU_OUTPUT")
       ->type_name("FORMAT")
       ->capture_default_str();
-  verbs.OnRun(*verb, [options] { return RunList(*options); });
+  verbs.OnRun(*verb, [options] { return RunMetricsList(*options); });
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat for
   return node::IsWell(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-StatusOr<ExitCode> RunStatus(const StatusOptions& options) {
+StatusOr<ExitCode> RunNodeStatus(const StatusOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   if (!options.common.node.empty() || !options.common.kubeconfig.empty()) {
     return ShowNodeObject(options, format, "not asked: another node or server was named");
@@ -94,7 +94,7 @@ StatusOr<ExitCode> RunTaint(const EditOptions& options,
   });
 }
 
-void AddStatus(VerbRegistrar& verbs, CLI::App& group) {
+void AddNodeStatus(VerbRegistrar& verbs, CLI::App& group) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* verb = group.add_subcommand(
       "status", "Show whether the node can give GPUs to pods, and the first thing that is wrong");
@@ -106,7 +106,7 @@ void AddStatus(VerbRegistrar& verbs, CLI::App& group) {
   AddNodeOptions(*verb, options->common);
   AddOutputOption(*verb, options->common.output);
   AddRunDirOption(*verb, options->run_dir);
-  verbs.OnRun(*verb, [options] { return RunStatus(*options); });
+  verbs.OnRun(*verb, [options] { return RunNodeStatus(*options); });
 }
 
 void AddWords(CLI::App& verb, EditOptions& options, const char* name, const char* help) {
@@ -205,7 +205,7 @@ void AddNodeVerbs(VerbRegistrar& verbs) {
       "node", "This host as a GPU node: up, down; its Node object: status, label, taint and so on");
   group->require_subcommand(1);
   AddNodeUpVerbs(verbs, *group);
-  AddStatus(verbs, *group);
+  AddNodeStatus(verbs, *group);
   AddLabel(verbs, *group);
   AddTaint(verbs, *group);
   AddUntaint(verbs, *group);

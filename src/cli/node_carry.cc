@@ -18,7 +18,7 @@ namespace json = boost::json;
 // is not waited for.
 constexpr int kMaxSteps = 30;
 
-json::array TextsJson(const std::vector<std::string>& texts) {
+json::array CarriedTextsJson(const std::vector<std::string>& texts) {
   json::array array;
   for (const std::string& text : texts) {
     array.emplace_back(text);
@@ -26,12 +26,12 @@ json::array TextsJson(const std::vector<std::string>& texts) {
   return array;
 }
 
-Status Print(const NodeOptions& options, OutputFormat format, const NodeChange& change) {
+Status PrintChange(const NodeOptions& options, OutputFormat format, const NodeChange& change) {
   if (format != OutputFormat::kTable) {
     const json::object object{{"node", change.node},
                               {"dryRun", options.is_dry_run},
-                              {"changes", TextsJson(change.changes)},
-                              {"notes", TextsJson(change.notes)}};
+                              {"changes", CarriedTextsJson(change.changes)},
+                              {"notes", CarriedTextsJson(change.notes)}};
     return PrintOut(Render(object, format));
   }
   std::string text;
@@ -142,7 +142,7 @@ Status Carry(NodeApi& api, const NodeOptions& options, const PlanEdit& plan, Nod
 StatusOr<ExitCode> Tell(const NodeOptions& options, OutputFormat format, const NodeChange& change,
                         const Status& status) {
   if (status.ok() || !change.changes.empty()) {
-    RETURN_IF_ERROR(Print(options, format, change));
+    RETURN_IF_ERROR(PrintChange(options, format, change));
   }
   RETURN_IF_ERROR(status);
   return ExitCode::kOk;

@@ -200,7 +200,7 @@ Status CheckSkipped(const std::vector<std::string>& skip) {
 }
 
 // What a stage would find wrong once it is reached, told before anything is asked or begun.
-Status CheckFlags(const UpOptions& options) {
+Status CheckUpFlags(const UpOptions& options) {
   RETURN_IF_ERROR(CheckSkipped(options.skip));
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options.driver));
   RETURN_IF_ERROR(driver::DemandsOf(request).status());
@@ -221,7 +221,7 @@ Words ResumeCommand(const UpOptions& options, const sys::Root& root, const std::
   return words;
 }
 
-ExitCode CodeOf(const bringup::Report& report) {
+ExitCode UpCodeOf(const bringup::Report& report) {
   if (report.Has(bringup::Step::kFailed)) {
     return ExitCode::kFailed;
   }
@@ -236,11 +236,11 @@ std::vector<std::string> StageEnvironment() {
   return environment;
 }
 
-using Deed = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
-                                           const bringup::Options&);
+using UpDeed = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
+                                             const bringup::Options&);
 
 // Whether there is nothing to take back, so that nobody need be asked.
-StatusOr<bool> IsInVain(Deed deed, const sys::Root& root) {
+StatusOr<bool> IsInVain(UpDeed deed, const sys::Root& root) {
   if (deed != &bringup::Down) {
     return false;
   }
@@ -248,9 +248,9 @@ StatusOr<bool> IsInVain(Deed deed, const sys::Root& root) {
   return record.stages.empty();
 }
 
-StatusOr<ExitCode> Run(const UpOptions& options, Deed deed, std::string_view question) {
+StatusOr<ExitCode> Run(const UpOptions& options, UpDeed deed, std::string_view question) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  RETURN_IF_ERROR(CheckFlags(options));
+  RETURN_IF_ERROR(CheckUpFlags(options));
   const std::string& host_root = options.driver.host_root;
   ASSIGN_OR_RETURN(const host::DriverRoot roots, host::OpenDriverRoot(host_root, "", ""));
   const sys::Root& root = roots.host;
@@ -277,16 +277,16 @@ StatusOr<ExitCode> Run(const UpOptions& options, Deed deed, std::string_view que
   ASSIGN_OR_RETURN(const bringup::Report report, deed(stages, {root, disk}, how));
   if (format == OutputFormat::kTable) {
     RETURN_IF_ERROR(PrintOut(bringup::ReportText(report)));
-    return CodeOf(report);
+    return UpCodeOf(report);
   }
   for (const std::string& note : report.notes) {  // the list has no place for them
     PrintNote(fmt::format("note: {}", note));
   }
   RETURN_IF_ERROR(PrintOut(Render(bringup::ReportJson(report), format)));
-  return CodeOf(report);
+  return UpCodeOf(report);
 }
 
-void AddCommon(VerbRegistrar& verbs, CLI::App& verb, UpOptions& options) {
+void AddUpFlags(VerbRegistrar& verbs, CLI::App& verb, UpOptions& options) {
   verb.add_option("--skip", options.skip,
                   "Stages that are left alone: host, driver, engine, agent, validate; A,B")
       ->delimiter(',')
@@ -325,7 +325,7 @@ void AddUp(VerbRegistrar& verbs, CLI::App& group) {
                  "key, as the kernel trusts it otherwise; if not, loading them fails")
       ->excludes(resume);
   verbs.OfferWords(*verb, {.flag = "--accept-env", .words = {"yes", "no"}});
-  AddCommon(verbs, *verb, *options);
+  AddUpFlags(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
     return ForRoot(Run(*options, &bringup::Up, "Bring this host up as a GPU node?"));
   });
@@ -344,7 +344,7 @@ void AddDown(VerbRegistrar& verbs, CLI::App& group) {
                    "Folder where the host's files are seen: / or an image")
       ->envname("KGPU_HOST_ROOT")
       ->type_name("DIR");
-  AddCommon(verbs, *verb, *options);
+  AddUpFlags(verbs, *verb, *options);
   verbs.OnRun(*verb, [options] {
     return ForRoot(Run(*options, &bringup::Down, "Take back what kgpu node up did here?"));
   });

@@ -54,7 +54,7 @@ StatusOr<cuda::HostFacts> FactsOfHost(const RequireOptions& options) {
 }
 
 // Flags make up a host of their own: none of them is mixed with what this one has.
-StatusOr<cuda::HostFacts> FactsOf(const RequireOptions& options) {
+StatusOr<cuda::HostFacts> RequireFactsOf(const RequireOptions& options) {
   const bool has_gpu = !options.arch.empty() || !options.brand.empty();
   if (!has_gpu && options.driver.empty() && options.cuda.empty()) {
     return FactsOfHost(options);
@@ -91,7 +91,8 @@ json::value VerdictJson(const cuda::Verdict& verdict, const cuda::HostFacts& fac
             {"gpus", std::move(gpus)}}}};
 }
 
-Status Print(const cuda::Verdict& verdict, const cuda::HostFacts& facts, OutputFormat format) {
+Status PrintVerdict(const cuda::Verdict& verdict, const cuda::HostFacts& facts,
+                    OutputFormat format) {
   if (format != OutputFormat::kTable) {
     return PrintOut(Render(VerdictJson(verdict, facts), format));
   }
@@ -105,9 +106,9 @@ Status Print(const cuda::Verdict& verdict, const cuda::HostFacts& facts, OutputF
 
 StatusOr<ExitCode> Run(const RequireOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const cuda::HostFacts facts, FactsOf(options));
+  ASSIGN_OR_RETURN(const cuda::HostFacts facts, RequireFactsOf(options));
   const cuda::Verdict verdict = cuda::CheckRequirement(options.expression, facts);
-  RETURN_IF_ERROR(Print(verdict, facts, format));
+  RETURN_IF_ERROR(PrintVerdict(verdict, facts, format));
   switch (verdict.outcome) {
     case cuda::Outcome::kSatisfied:
       return ExitCode::kOk;

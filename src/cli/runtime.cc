@@ -22,7 +22,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct InstallOptions {
+struct RuntimeInstallOptions {
   RuntimeOptions common;
   bool is_dry_run = false;
 };
@@ -43,7 +43,7 @@ StatusOr<std::vector<EngineStatus>> LookAtAll(RuntimeHost& host) {
   return all;
 }
 
-StatusOr<ExitCode> RunStatus(const RuntimeOptions& options) {
+StatusOr<ExitCode> RunRuntimeStatus(const RuntimeOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options));
   ASSIGN_OR_RETURN(const std::vector<EngineStatus> all, LookAtAll(*host));
@@ -66,7 +66,7 @@ std::vector<engine::Finding> CheckShimConfig(const sys::Root& root) {
   return {};
 }
 
-StatusOr<ExitCode> RunCheck(const RuntimeOptions& options) {
+StatusOr<ExitCode> RunRuntimeCheck(const RuntimeOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options));
   ASSIGN_OR_RETURN(const std::vector<EngineStatus> all, LookAtAll(*host));
@@ -90,7 +90,7 @@ StatusOr<ExitCode> RunCheck(const RuntimeOptions& options) {
   return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
+StatusOr<ExitCode> RunRuntimeInstall(const RuntimeInstallOptions& options) {
   if (options.common.engine == "auto") {
     return InvalidArgument(
         "--engine: which one is to be installed: docker, containerd, crio or "
@@ -116,7 +116,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   return ExitCode::kOk;
 }
 
-void AddCommon(CLI::App& verb, RuntimeOptions& options) {
+void AddRuntimeFlags(CLI::App& verb, RuntimeOptions& options) {
   verb.add_option("-e,--engine", options.engine,
                   "docker, containerd, crio, podman; auto is every one that is here")
       ->type_name("ENGINE")
@@ -144,23 +144,23 @@ void AddRestart(CLI::App& verb, RuntimeOptions& options, bool& restart) {
       ->needs(flag);
 }
 
-void AddStatus(VerbRegistrar& verbs, CLI::App& group) {
+void AddRuntimeStatus(VerbRegistrar& verbs, CLI::App& group) {
   auto options = std::make_shared<RuntimeOptions>();
   CLI::App* verb = group.add_subcommand(
       "status", "Show the container engines of this host and how they get GPUs");
-  AddCommon(*verb, *options);
+  AddRuntimeFlags(*verb, *options);
   AddOutput(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunStatus(*options); });
+  verbs.OnRun(*verb, [options] { return RunRuntimeStatus(*options); });
 }
 
-void AddCheck(VerbRegistrar& verbs, CLI::App& group) {
+void AddRuntimeCheck(VerbRegistrar& verbs, CLI::App& group) {
   auto options = std::make_shared<RuntimeOptions>();
   CLI::App* verb = group.add_subcommand(
       "check", "Tell why containers of an engine would get no GPU, and what mends it");
   verb->footer("Exits 7 when there is a finding.\n\n  kgpu runtime check --engine docker");
-  AddCommon(*verb, *options);
+  AddRuntimeFlags(*verb, *options);
   AddOutput(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunCheck(*options); });
+  verbs.OnRun(*verb, [options] { return RunRuntimeCheck(*options); });
 }
 
 void AddRegistryFlags(CLI::App& verb, ConfigureOptions& options) {
@@ -222,7 +222,7 @@ void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu runtime configure -e docker --set-default --restart      for docker run --gpus all\n"
       "  kgpu runtime configure -e containerd --insecure-registry reg.example:5000\n"
       "  kgpu runtime configure --print kubespray             for nodes that it sets up");
-  AddCommon(*verb, options->common);
+  AddRuntimeFlags(*verb, options->common);
   AddOutput(*verb, options->common);
   CLI::Option* dry_run =
       verb->add_flag("-n,--dry-run", options->is_dry_run, "Print diffs and steps, change nothing");
@@ -243,7 +243,7 @@ void AddRevert(VerbRegistrar& verbs, CLI::App& group) {
       "Files that nobody edited since get their first bytes again; of others only our keys go.\n\n"
       "  kgpu runtime revert --dry-run\n"
       "  kgpu runtime revert --engine docker --restart");
-  AddCommon(*verb, options->common);
+  AddRuntimeFlags(*verb, options->common);
   AddOutput(*verb, options->common);
   verb->add_flag("-n,--dry-run", options->is_dry_run, "Print diffs and steps, change nothing");
   AddRestart(*verb, options->common, options->restart);
@@ -251,13 +251,13 @@ void AddRevert(VerbRegistrar& verbs, CLI::App& group) {
 }
 
 void AddInstall(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<InstallOptions>();
+  auto options = std::make_shared<RuntimeInstallOptions>();
   CLI::App* verb =
       group.add_subcommand("install", "Get an engine from the packages of the distribution");
   verb->footer("  kgpu runtime install --engine podman --dry-run");
-  AddCommon(*verb, options->common);
+  AddRuntimeFlags(*verb, options->common);
   verb->add_flag("-n,--dry-run", options->is_dry_run, "Print the commands, run none");
-  verbs.OnRun(*verb, [options] { return RunInstall(*options); });
+  verbs.OnRun(*verb, [options] { return RunRuntimeInstall(*options); });
 }
 
 }  // namespace
@@ -268,9 +268,9 @@ void AddRuntimeVerbs(VerbRegistrar& verbs) {
       "Container engines (docker, containerd, CRI-O, podman): status, configure, check, revert, "
       "install");
   group->require_subcommand(1);
-  AddStatus(verbs, *group);
+  AddRuntimeStatus(verbs, *group);
   AddConfigure(verbs, *group);
-  AddCheck(verbs, *group);
+  AddRuntimeCheck(verbs, *group);
   AddRevert(verbs, *group);
   AddInstall(verbs, *group);
 }

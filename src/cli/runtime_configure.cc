@@ -125,7 +125,7 @@ StatusOr<std::vector<engine::Plan>> PlanAll(const ConfigureOptions& options, Run
   return plans;
 }
 
-std::string NameOf(const engine::Plan& plan) {
+std::string NameOfPlan(const engine::Plan& plan) {
   return plan.engine ? plan.engine->Name() : plan.id;
 }
 
@@ -153,8 +153,9 @@ Status PrintDone(const std::vector<Done>& done, OutputFormat format) {
   return OkStatus();
 }
 
-using Deed = StatusOr<engine::Outcome> (*)(const engine::Plan&, const engine::ApplyOptions&,
-                                           const engine::Hands&);
+using ConfigureDeed = StatusOr<engine::Outcome> (*)(const engine::Plan&,
+                                                    const engine::ApplyOptions&,
+                                                    const engine::Hands&);
 
 // Whether an engine goes on with what is taken back, kgpu-runtime among it, until it is restarted.
 bool IsStillUsed(const std::vector<engine::Plan>& plans) {
@@ -164,8 +165,8 @@ bool IsStillUsed(const std::vector<engine::Plan>& plans) {
 }
 
 // One after the other; what was done before one that fails is told, and stays.
-Status DoAll(const std::vector<engine::Plan>& plans, bool restart, Deed deed, OutputFormat format,
-             RuntimeHost& host) {
+Status DoAll(const std::vector<engine::Plan>& plans, bool restart, ConfigureDeed deed,
+             OutputFormat format, RuntimeHost& host) {
   engine::ApplyOptions options;
   options.restart = restart;
   std::vector<Done> done;
@@ -173,10 +174,10 @@ Status DoAll(const std::vector<engine::Plan>& plans, bool restart, Deed deed, Ou
   for (const engine::Plan& plan : plans) {
     auto outcome = deed(plan, options, host.hands());
     if (!outcome.ok()) {
-      status = Annotate(outcome.status(), "{}", NameOf(plan));
+      status = Annotate(outcome.status(), "{}", NameOfPlan(plan));
       break;
     }
-    done.push_back({NameOf(plan), plan.way, *std::move(outcome)});
+    done.push_back({NameOfPlan(plan), plan.way, *std::move(outcome)});
   }
   if (!done.empty() || status.ok()) {
     RETURN_IF_ERROR(PrintDone(done, format));

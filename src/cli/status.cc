@@ -11,12 +11,12 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct StatusVerbOptions {
   std::string output = "table";
   std::string run_dir = kRunDir;
 };
 
-StatusOr<ExitCode> Run(const Options& options) {
+StatusOr<ExitCode> Run(const StatusVerbOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   return PrintFromAgent(options.run_dir, "/v1/status", format);
 }
@@ -24,7 +24,7 @@ StatusOr<ExitCode> Run(const Options& options) {
 }  // namespace
 
 void AddStatusVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusVerbOptions>();
   CLI::App* verb = verbs.app().add_subcommand(
       "status",
       "Show what the running agent does: resources, registration, what stands in the way");

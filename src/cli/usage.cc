@@ -14,14 +14,14 @@
 namespace kgpu::cli {
 namespace {
 
-struct Options {
+struct UsageOptions {
   std::string since = "24h";
   std::string by = "pod";
   std::string output = "table";
   std::string run_dir = kRunDir;
 };
 
-StatusOr<ExitCode> Run(const Options& options) {
+StatusOr<ExitCode> Run(const UsageOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   RETURN_IF_ERROR(ParseSince("--since", options.since).status());
   RETURN_IF_ERROR(usage::ParseGroupBy("--by", options.by).status());
@@ -32,7 +32,7 @@ StatusOr<ExitCode> Run(const Options& options) {
 }  // namespace
 
 void AddUsageVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<UsageOptions>();
   CLI::App* verb = verbs.app().add_subcommand(
       "usage", "Show what namespaces and pods have had of this node's GPUs");
   verb->footer(

@@ -58,13 +58,13 @@ StatusOr<size_t> Index(std::string_view token, size_t size, bool may_append) {
   return static_cast<size_t>(*index);
 }
 
-json::string_view Boost(std::string_view text) {
+json::string_view BoostView(std::string_view text) {
   return {text.data(), text.size()};
 }
 
 StatusOr<json::value*> Child(json::value& parent, const std::string& token) {
   if (json::object* object = parent.if_object(); object != nullptr) {
-    json::value* found = object->if_contains(Boost(token));
+    json::value* found = object->if_contains(BoostView(token));
     if (found != nullptr) {
       return found;
     }
@@ -90,7 +90,7 @@ Status Add(json::value& root, const Tokens& path, json::value value) {
   }
   ASSIGN_OR_RETURN(json::value * parent, Resolve(root, path, path.size() - 1));
   if (json::object* object = parent->if_object(); object != nullptr) {
-    (*object)[Boost(path.back())] = std::move(value);
+    (*object)[BoostView(path.back())] = std::move(value);
     return OkStatus();
   }
   if (json::array* list = parent->if_array(); list != nullptr) {
@@ -107,7 +107,7 @@ Status Remove(json::value& root, const Tokens& path) {
   }
   ASSIGN_OR_RETURN(json::value * parent, Resolve(root, path, path.size() - 1));
   if (json::object* object = parent->if_object(); object != nullptr) {
-    if (object->erase(Boost(path.back())) == 0) {
+    if (object->erase(BoostView(path.back())) == 0) {
       return Unprocessable(fmt::format("there is no \"{}\" to remove", path.back()));
     }
     return OkStatus();

@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-std::string_view Std(json::string_view text) {
+std::string_view StdView(json::string_view text) {
   return {text.data(), text.size()};
 }
 
@@ -88,13 +88,13 @@ Message SchemaMessage(const json::object& schema) {
   if (const json::object* properties = ObjectAt(schema, {"properties"}); properties != nullptr) {
     Message all;
     for (const auto& [name, property] : *properties) {
-      all.Nested(1, NamedSchema(Std(name), property));
+      all.Nested(1, NamedSchema(StdView(name), property));
     }
     message.Nested(25, all);
   }
   for (const auto& [name, value] : schema) {
-    if (Std(name).starts_with("x-")) {
-      message.Nested(31, VendorExtension(Std(name), value));
+    if (StdView(name).starts_with("x-")) {
+      message.Nested(31, VendorExtension(StdView(name), value));
     }
   }
   return message;
@@ -121,8 +121,8 @@ Message OperationMessage(const json::object& operation) {
     message.Nested(8, ParameterMessage(parameter.get_object()));
   }
   for (const auto& [name, value] : operation) {
-    if (Std(name).starts_with("x-")) {
-      message.Nested(13, VendorExtension(Std(name), value));
+    if (StdView(name).starts_with("x-")) {
+      message.Nested(13, VendorExtension(StdView(name), value));
     }
   }
   return message;
@@ -134,7 +134,7 @@ Message PathsMessage(const json::object& paths) {
     Message operations;
     operations.Nested(8, OperationMessage(item.get_object().at("patch").get_object()));
     Message named;
-    named.Text(1, Std(path));
+    named.Text(1, StdView(path));
     named.Nested(2, operations);
     message.Nested(2, named);
   }
@@ -150,7 +150,7 @@ std::string OpenApiV2Proto(const ResourceTable& resources) {
   info.Text(2, TextAt(document, {"info", "version"}));
   Message definitions;
   for (const auto& [name, schema] : document.at("definitions").get_object()) {
-    definitions.Nested(1, NamedSchema(Std(name), schema));
+    definitions.Nested(1, NamedSchema(StdView(name), schema));
   }
   Message message;
   message.Text(1, TextAt(document, {"swagger"}));

@@ -16,11 +16,11 @@ namespace json = boost::json;
 constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList/";
 constexpr std::string_view kSetOrder = "$setElementOrder/";
 
-std::string_view Std(json::string_view text) {
+std::string_view ToStd(json::string_view text) {
   return {text.data(), text.size()};
 }
 
-json::string_view Boost(std::string_view text) {
+json::string_view ToBoost(std::string_view text) {
   return {text.data(), text.size()};
 }
 
@@ -67,7 +67,7 @@ void StripDirectives(json::value& value) {
     return;
   }
   for (auto field = object->begin(); field != object->end();) {
-    const bool goes = Std(field->key()).starts_with('$') || field->value().is_null();
+    const bool goes = ToStd(field->key()).starts_with('$') || field->value().is_null();
     if (goes) {
       field = object->erase(field);
     } else {
@@ -147,16 +147,16 @@ void Reorder(json::array& target, const json::array& order, const Schema& list) 
 Status MergeField(json::object& target, std::string_view name, const json::value& patch,
                   const Schema* schema) {
   if (patch.is_null()) {
-    target.erase(Boost(name));
+    target.erase(ToBoost(name));
     return OkStatus();
   }
-  json::value* current = target.if_contains(Boost(name));
+  json::value* current = target.if_contains(ToBoost(name));
   if (patch.is_object()) {
     if (current != nullptr && current->is_object()) {
       return StrategicPatch(current->get_object(), patch.get_object(), schema);
     }
   } else if (patch.is_array() && schema != nullptr && schema->merges) {
-    json::value& value = target[Boost(name)];
+    json::value& value = target[ToBoost(name)];
     json::array& list = value.is_array() ? value.get_array() : value.emplace_array();
     if (schema->merge_key.empty()) {
       MergePlainList(list, patch.get_array());
@@ -166,7 +166,7 @@ Status MergeField(json::object& target, std::string_view name, const json::value
   }
   json::value fresh = patch;
   StripDirectives(fresh);
-  target[Boost(name)] = std::move(fresh);
+  target[ToBoost(name)] = std::move(fresh);
   return OkStatus();
 }
 
@@ -190,7 +190,7 @@ Status ApplyDirective(json::object& target, std::string_view name, const json::v
     return BadRequest(fmt::format("unknown directive {}", name));
   }
   const std::string_view field = name.substr(deletes ? kDeleteFromList.size() : kSetOrder.size());
-  json::value* current = target.if_contains(Boost(field));
+  json::value* current = target.if_contains(ToBoost(field));
   json::array* items = current == nullptr ? nullptr : current->if_array();
   const Schema* its = ChildSchema(schema, field);
   if (items == nullptr) {
@@ -226,18 +226,18 @@ Status StrategicPatch(json::object& target, const json::object& patch, const Sch
   }
   // $retainKeys and deletions come before the values, the order after them.
   for (const auto& [name, value] : patch) {
-    if (Std(name).starts_with('$') && !Std(name).starts_with(kSetOrder)) {
-      RETURN_IF_ERROR(ApplyDirective(target, Std(name), value, schema));
+    if (ToStd(name).starts_with('$') && !ToStd(name).starts_with(kSetOrder)) {
+      RETURN_IF_ERROR(ApplyDirective(target, ToStd(name), value, schema));
     }
   }
   for (const auto& [name, value] : patch) {
-    if (!Std(name).starts_with('$')) {
-      RETURN_IF_ERROR(MergeField(target, Std(name), value, ChildSchema(schema, Std(name))));
+    if (!ToStd(name).starts_with('$')) {
+      RETURN_IF_ERROR(MergeField(target, ToStd(name), value, ChildSchema(schema, ToStd(name))));
     }
   }
   for (const auto& [name, value] : patch) {
-    if (Std(name).starts_with(kSetOrder)) {
-      RETURN_IF_ERROR(ApplyDirective(target, Std(name), value, schema));
+    if (ToStd(name).starts_with(kSetOrder)) {
+      RETURN_IF_ERROR(ApplyDirective(target, ToStd(name), value, schema));
     }
   }
   return OkStatus();

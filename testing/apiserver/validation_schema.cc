@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-std::string_view Std(json::string_view text) {
+std::string_view SchemaText(json::string_view text) {
   return {text.data(), text.size()};
 }
 
@@ -64,7 +64,7 @@ std::string_view TypeName(const Schema& schema) {
 }
 
 const Schema* ChildOf(const Schema& schema, json::string_view name) {
-  return schema.kind == SchemaKind::kMap ? schema.element : schema.Field(Std(name));
+  return schema.kind == SchemaKind::kMap ? schema.element : schema.Field(SchemaText(name));
 }
 
 // Calls `use(value, schema, path)` for each value that has a schema, from the outside in, until it
@@ -77,7 +77,8 @@ bool Walk(const json::value& value, const Schema& schema, const std::string& pat
   if (value.is_object() && schema.kind != SchemaKind::kAny) {
     return std::ranges::all_of(value.get_object(), [&](const auto& field) {
       const Schema* child = ChildOf(schema, field.key());
-      return child == nullptr || Walk(field.value(), *child, Below(path, Std(field.key())), use);
+      return child == nullptr ||
+             Walk(field.value(), *child, Below(path, SchemaText(field.key())), use);
     });
   }
   if (value.is_array() && schema.element != nullptr) {
@@ -173,8 +174,8 @@ std::vector<std::string> UnknownFields(const json::object& object, const Resourc
        [&](const json::value& value, const Schema& schema, const std::string& path) {
          if (schema.kind == SchemaKind::kStruct && !schema.is_open && value.is_object()) {
            for (const auto& [name, child] : value.get_object()) {
-             if (schema.Field(Std(name)) == nullptr) {
-               unknown.push_back(Below(path, Std(name)));
+             if (schema.Field(SchemaText(name)) == nullptr) {
+               unknown.push_back(Below(path, SchemaText(name)));
              }
            }
          }

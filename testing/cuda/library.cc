@@ -43,7 +43,7 @@ Result CheckFaults(const ContextObject& context) {
   return errors > context.ecc_at_start ? cuda_api::kEccUncorrectable : cuda_api::kSuccess;
 }
 
-Result Enter(const char* name, uint32_t slot) {
+Result EnterSlot(const char* name, uint32_t slot) {
   const sim::SessionRef session;
   if (!session) {
     return cuda_api::kNotInitialized;
@@ -99,7 +99,7 @@ Result ResultOf(nvml::Return result) {
 }
 
 Result EnterSystem(const char* name) {
-  return Enter(name, sim::kNoSlot);
+  return EnterSlot(name, sim::kNoSlot);
 }
 
 Result EnterDevice(const char* name, cuda_api::Device ordinal, VisibleDevice* device) {
@@ -111,7 +111,7 @@ Result EnterDevice(const char* name, cuda_api::Device ordinal, VisibleDevice* de
     return cuda_api::kInvalidDevice;
   }
   *device = state.devices[ordinal];
-  return Enter(name, device->slot);
+  return EnterSlot(name, device->slot);
 }
 
 Result EnterContext(const char* name, ContextObject** context) {
@@ -122,7 +122,7 @@ Result EnterContext(const char* name, ContextObject** context) {
   if (*context == nullptr) {
     return cuda_api::kInvalidContext;
   }
-  const Result result = Enter(name, (*context)->device.slot);
+  const Result result = EnterSlot(name, (*context)->device.slot);
   return result == cuda_api::kSuccess ? CheckFaults(**context) : result;
 }
 

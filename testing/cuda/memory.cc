@@ -76,7 +76,7 @@ Result Free(const ContextObject* context, DevicePointer pointer) {
 }
 
 // The current context's memory at `pointer`; null with the reason in `result`.
-void* Enter(const char* name, DevicePointer pointer, size_t size, Result* result) {
+void* EnterMemory(const char* name, DevicePointer pointer, size_t size, Result* result) {
   ContextObject* context = nullptr;
   *result = EnterContext(name, &context);
   if (*result != kSuccess) {
@@ -90,7 +90,7 @@ void* Enter(const char* name, DevicePointer pointer, size_t size, Result* result
 
 Result ToDevice(DevicePointer to, const void* from, size_t size) {
   Result result = kSuccess;
-  void* bytes = Enter("cuMemcpyHtoD", to, size, &result);
+  void* bytes = EnterMemory("cuMemcpyHtoD", to, size, &result);
   if (bytes != nullptr) {
     memcpy(bytes, from, size);
   }
@@ -99,7 +99,7 @@ Result ToDevice(DevicePointer to, const void* from, size_t size) {
 
 Result ToHost(void* to, DevicePointer from, size_t size) {
   Result result = kSuccess;
-  const void* bytes = Enter("cuMemcpyDtoH", from, size, &result);
+  const void* bytes = EnterMemory("cuMemcpyDtoH", from, size, &result);
   if (bytes != nullptr) {
     memcpy(to, bytes, size);
   }
@@ -108,8 +108,9 @@ Result ToHost(void* to, DevicePointer from, size_t size) {
 
 Result WithinDevice(DevicePointer to, DevicePointer from, size_t size) {
   Result result = kSuccess;
-  void* target = Enter("cuMemcpyDtoD", to, size, &result);
-  const void* source = target == nullptr ? nullptr : Enter("cuMemcpyDtoD", from, size, &result);
+  void* target = EnterMemory("cuMemcpyDtoD", to, size, &result);
+  const void* source =
+      target == nullptr ? nullptr : EnterMemory("cuMemcpyDtoD", from, size, &result);
   if (source != nullptr) {
     memmove(target, source, size);
   }
@@ -218,7 +219,7 @@ KGPU_CUDA cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size
 
 KGPU_CUDA cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t size) {
   Result result = kSuccess;
-  void* bytes = kgpu::simcuda::Enter("cuMemsetD8", to, size, &result);
+  void* bytes = kgpu::simcuda::EnterMemory("cuMemsetD8", to, size, &result);
   if (bytes != nullptr) {
     memset(bytes, value, size);
   }

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kFooter =
+constexpr const char* kInjectFooter =
     "Points and what can go wrong there:\n"
     "  register      a plugin's Register: error, hang, delay, skip (answered, nothing done)\n"
     "  watcher       plugins_registry: skip (nobody looks)\n"
@@ -74,7 +74,7 @@ void AddCommand(CLI::App& inject, simhost::CliContext& context, const char* name
 
 void AddInjectVerbs(CLI::App& kubelet, simhost::CliContext& context) {
   CLI::App* inject = kubelet.add_subcommand("inject", "let something go wrong");
-  inject->footer(kFooter);
+  inject->footer(kInjectFooter);
   inject->require_subcommand(1);
   AddFault(*inject, context);
   AddCommand(*inject, context, "clear", "take all injected faults back", "no faults", false);

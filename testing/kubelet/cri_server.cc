@@ -28,9 +28,9 @@ void Put(const CriContainer& container, ::runtime::v1::Container& to) {
   labels["io.kubernetes.pod.uid"] = container.pod_uid;
 }
 
-class Service final : public ::runtime::v1::RuntimeService::CallbackService {
+class CriService final : public ::runtime::v1::RuntimeService::CallbackService {
  public:
-  Service(EventLoop& loop, CriServer::Source source) : loop_(loop), source_(std::move(source)) {}
+  CriService(EventLoop& loop, CriServer::Source source) : loop_(loop), source_(std::move(source)) {}
 
   ServerUnaryReactor* Version(CallbackServerContext* context, const ::runtime::v1::VersionRequest*,
                               ::runtime::v1::VersionResponse* reply) override {
@@ -83,7 +83,7 @@ class Service final : public ::runtime::v1::RuntimeService::CallbackService {
 struct CriServer::State {
   State(EventLoop& loop, Source source) : service(loop, std::move(source)) {}
 
-  Service service;
+  CriService service;
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<ServerSocket> socket;
 };

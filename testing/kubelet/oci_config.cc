@@ -19,7 +19,7 @@ namespace json = boost::json;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 template <typename T>
-json::array ListJson(const T& items) {
+json::array OciListJson(const T& items) {
   json::array array;
   for (const auto& item : items) {
     array.emplace_back(item);
@@ -40,7 +40,7 @@ class Environment {
       *old = entry;
     }
   }
-  json::array ToJson() const { return ListJson(entries_); }
+  json::array ToJson() const { return OciListJson(entries_); }
 
  private:
   std::vector<std::string> entries_;
@@ -57,7 +57,7 @@ json::value MountJson(const cdi::Mount& mount) {
   return json::object{{"destination", mount.container_path},
                       {"type", is_bind ? "bind" : mount.type},
                       {"source", mount.host_path},
-                      {"options", ListJson(options)}};
+                      {"options", OciListJson(options)}};
 }
 
 // What every container has, whatever it asks for.
@@ -155,7 +155,7 @@ class Builder {
 
   void AddHook(const cdi::Hook& hook) {
     json::object object = {
-        {"path", hook.path}, {"args", ListJson(hook.args)}, {"env", ListJson(hook.env)}};
+        {"path", hook.path}, {"args", OciListJson(hook.args)}, {"env", OciListJson(hook.env)}};
     if (hook.timeout_seconds) {
       object["timeout"] = *hook.timeout_seconds;
     }
@@ -232,7 +232,7 @@ StatusOr<std::string> OciConfigText(const OciRequest& request, const sys::Root& 
        json::object{
            {"terminal", false},
            {"user", json::object{{"uid", 0}, {"gid", 0}, {"additionalGids", builder.gids}}},
-           {"args", ListJson(request.args)},
+           {"args", OciListJson(request.args)},
            {"env", builder.env.ToJson()},
            {"cwd", "/"},
            {"capabilities", CapabilitiesJson()},

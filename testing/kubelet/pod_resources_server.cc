@@ -147,9 +147,9 @@ class Front {
   Lifeline lifeline_;
 };
 
-class Service final : public v1::PodResourcesLister::CallbackService {
+class PodResourcesService final : public v1::PodResourcesLister::CallbackService {
  public:
-  explicit Service(Front& front) : front_(front) {}
+  explicit PodResourcesService(Front& front) : front_(front) {}
 
   ServerUnaryReactor* List(CallbackServerContext*, const v1::ListPodResourcesRequest*,
                            v1::ListPodResourcesResponse* reply) override {
@@ -229,7 +229,7 @@ struct PodResourcesServer::State {
       : front(setting, std::move(source)), service(front), old_service(front) {}
 
   Front front;
-  Service service;
+  PodResourcesService service;
   OldService old_service;
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<ServerSocket> socket;

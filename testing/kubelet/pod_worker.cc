@@ -8,7 +8,7 @@
 namespace kgpu::kubelet {
 namespace {
 
-constexpr int kUnknownExit = 137;  // what the kubelet says of a container that vanished
+constexpr int kUnknownExitCode = 137;  // what the kubelet says of a container that vanished
 
 int AttemptOf(const std::string& id) {
   return static_cast<int>(ParseUint(id.substr(id.rfind('_') + 1)).value_or(0));
@@ -44,7 +44,7 @@ void PodWorker::TakeUp(Run& run, const ContainerStatus& status) {
   // A kubelet that died between the two may have named a container that it never started.
   const bool has_run = state || status.exit_code || status.state == ContainerState::kRunning;
   run.has_ended = has_run && !run.is_running;
-  run.exit_code = state ? state->exit_code : status.exit_code.value_or(kUnknownExit);
+  run.exit_code = state ? state->exit_code : status.exit_code.value_or(kUnknownExitCode);
 }
 
 void PodWorker::Sync() {

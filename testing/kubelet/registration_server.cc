@@ -31,11 +31,12 @@ class Call final : public RegisterCall {
   std::shared_ptr<ServedCall> served_;
 };
 
-class Service final : public v1beta1::Registration::CallbackService {
+class RegistrationService final : public v1beta1::Registration::CallbackService {
  public:
   using Receive = std::function<void(const std::shared_ptr<RegisterCall>&)>;
 
-  Service(EventLoop& loop, Receive receive) : loop_(loop), receive_(std::move(receive)) {}
+  RegistrationService(EventLoop& loop, Receive receive)
+      : loop_(loop), receive_(std::move(receive)) {}
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext*,
                                      const v1beta1::RegisterRequest* message,
@@ -70,7 +71,7 @@ struct RegistrationServer::State {
 
   EventLoop& loop;
   Lifeline lifeline;
-  Service service;
+  RegistrationService service;
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<ServerSocket> socket;
   TimerId listen_timer = TimerId::kNone;

@@ -24,14 +24,14 @@ bool IsNamePart(std::string_view name) {
          });
 }
 
-bool IsLabel(std::string_view label) {
+bool IsDnsLabel(std::string_view label) {
   return !label.empty() && IsLowerOrDigit(label.front()) && IsLowerOrDigit(label.back()) &&
          std::ranges::all_of(label, [](char c) { return IsLowerOrDigit(c) || c == '-'; });
 }
 
 bool IsSubdomain(std::string_view prefix) {
   return prefix.size() + kQuotaPrefix.size() <= kMaxPrefix &&
-         std::ranges::all_of(Split(prefix, '.'), IsLabel);
+         std::ranges::all_of(Split(prefix, '.'), IsDnsLabel);
 }
 
 }  // namespace

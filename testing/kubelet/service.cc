@@ -21,7 +21,7 @@ namespace {
 namespace json = boost::json;
 
 // Answers one request, once.
-using Answer = std::function<void(const StatusOr<json::value>&)>;
+using AnswerJson = std::function<void(const StatusOr<json::value>&)>;
 
 std::string ReplyLine(const StatusOr<json::value>& answer) {
   if (answer.ok()) {
@@ -68,15 +68,15 @@ struct Service::State {
   StatusOr<json::value> Inject(const JsonFields& request);
   StatusOr<json::value> Break(const std::string& command, const JsonFields& request);
   StatusOr<json::value> Exit(const JsonFields& request);
-  void RunLater(const std::string& command, const JsonFields& request, const Answer& answer);
-  Status AddPod(const JsonFields& request, const Answer& answer);
-  Status DeletePod(const JsonFields& request, const Answer& answer);
-  Status Wait(const JsonFields& request, const Answer& answer);
+  void RunLater(const std::string& command, const JsonFields& request, const AnswerJson& answer);
+  Status AddPod(const JsonFields& request, const AnswerJson& answer);
+  Status DeletePod(const JsonFields& request, const AnswerJson& answer);
+  Status Wait(const JsonFields& request, const AnswerJson& answer);
   Status WaitForPod(const JsonFields& request, const std::string& key,
-                    std::chrono::nanoseconds limit, const Answer& answer);
+                    std::chrono::nanoseconds limit, const AnswerJson& answer);
   Status WaitForResource(const JsonFields& request, const std::string& resource,
-                         std::chrono::nanoseconds limit, const Answer& answer);
-  Status Restart(const JsonFields& request, const Answer& answer);
+                         std::chrono::nanoseconds limit, const AnswerJson& answer);
+  Status Restart(const JsonFields& request, const AnswerJson& answer);
 
   Node& node;
   NullRuntime* null_runtime;
@@ -180,7 +180,7 @@ StatusOr<json::value> Service::State::Exit(const JsonFields& request) {
 }
 
 void Service::State::RunLater(const std::string& command, const JsonFields& request,
-                              const Answer& answer) {
+                              const AnswerJson& answer) {
   const Status status = command == "pod"      ? AddPod(request, answer)
                         : command == "delete" ? DeletePod(request, answer)
                         : command == "wait"   ? Wait(request, answer)
@@ -190,7 +190,7 @@ void Service::State::RunLater(const std::string& command, const JsonFields& requ
   }
 }
 
-Status Service::State::AddPod(const JsonFields& request, const Answer& answer) {
+Status Service::State::AddPod(const JsonFields& request, const AnswerJson& answer) {
   std::chrono::nanoseconds limit{0};
   RETURN_IF_ERROR(ReadSeconds(request, "timeout", limit));
   ASSIGN_OR_RETURN(const JsonFields fields, request.Field("spec"));
@@ -218,7 +218,7 @@ Status Service::State::AddPod(const JsonFields& request, const Answer& answer) {
   return OkStatus();
 }
 
-Status Service::State::DeletePod(const JsonFields& request, const Answer& answer) {
+Status Service::State::DeletePod(const JsonFields& request, const AnswerJson& answer) {
   std::string key;
   bool is_forced = false;
   std::chrono::nanoseconds limit{0};
@@ -240,7 +240,7 @@ Status Service::State::DeletePod(const JsonFields& request, const Answer& answer
   return OkStatus();
 }
 
-Status Service::State::Wait(const JsonFields& request, const Answer& answer) {
+Status Service::State::Wait(const JsonFields& request, const AnswerJson& answer) {
   std::chrono::nanoseconds limit = std::chrono::seconds(30);
   std::string resource;
   std::string key;
@@ -252,7 +252,7 @@ Status Service::State::Wait(const JsonFields& request, const Answer& answer) {
 }
 
 Status Service::State::WaitForPod(const JsonFields& request, const std::string& key,
-                                  std::chrono::nanoseconds limit, const Answer& answer) {
+                                  std::chrono::nanoseconds limit, const AnswerJson& answer) {
   std::string phase;
   RETURN_IF_ERROR(request.Require("phase", phase));
   const auto now = [this, key]() -> std::string {
@@ -275,7 +275,7 @@ Status Service::State::WaitForPod(const JsonFields& request, const std::string& 
 }
 
 Status Service::State::WaitForResource(const JsonFields& request, const std::string& resource,
-                                       std::chrono::nanoseconds limit, const Answer& answer) {
+                                       std::chrono::nanoseconds limit, const AnswerJson& answer) {
   std::optional<int64_t> allocatable;
   std::optional<int64_t> capacity;
   RETURN_IF_ERROR(request.Read("allocatable", allocatable));
@@ -302,7 +302,7 @@ Status Service::State::WaitForResource(const JsonFields& request, const std::str
   return OkStatus();
 }
 
-Status Service::State::Restart(const JsonFields& request, const Answer& answer) {
+Status Service::State::Restart(const JsonFields& request, const AnswerJson& answer) {
   std::chrono::nanoseconds down{0};
   std::chrono::nanoseconds listen_delay{0};
   bool is_reboot = false;
@@ -334,7 +334,9 @@ Service::Service(Node& node, NullRuntime* null_runtime)
 Service::~Service() = default;
 
 void Service::Handle(const std::string& line, const ControlServer::Reply& reply) {
-  const Answer answer = [reply](const StatusOr<json::value>& value) { reply(ReplyLine(value)); };
+  const AnswerJson answer = [reply](const StatusOr<json::value>& value) {
+    reply(ReplyLine(value));
+  };
   const StatusOr<json::value> tree = doc::Parse(line, doc::Format::kJson, "request");
   if (!tree.ok()) {
     answer(tree.status());

@@ -25,10 +25,11 @@ struct DriverFlags {
   std::string with;
 };
 
-using FlagsPtr = std::shared_ptr<DriverFlags>;
+using DriverFlagsPtr = std::shared_ptr<DriverFlags>;
 
-CLI::App* AddVerb(CLI::App& app, CliContext& context, const char* name, const char* description,
-                  const FlagsPtr& flags, Status (*run)(const DriverFlags&, const CliContext&)) {
+CLI::App* AddDriverVerb(CLI::App& app, CliContext& context, const char* name,
+                        const char* description, const DriverFlagsPtr& flags,
+                        Status (*run)(const DriverFlags&, const CliContext&)) {
   CLI::App* verb = app.add_subcommand(name, description);
   verb->add_option("DIR", flags->folder, "folder of the simulated host")->required();
   verb->callback([flags, run, &context] {
@@ -145,7 +146,7 @@ Status Mig(const DriverFlags& flags, const CliContext& context) {
 void AddMig(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<DriverFlags>();
   CLI::App* verb =
-      AddVerb(app, context, "mig", "change the MIG mode or instances of GPU", flags, Mig);
+      AddDriverVerb(app, context, "mig", "change the MIG mode or instances of GPU", flags, Mig);
   verb->add_option("GPU", flags->gpu, "index, UUID or PCI address")->required();
   CLI::Option* enable = verb->add_flag("--enable", flags->is_enable, "MIG on; resets the GPU");
   verb->add_flag("--disable", flags->is_disable, "MIG off; resets the GPU")->excludes(enable);
@@ -158,27 +159,28 @@ void AddMig(CLI::App& app, CliContext& context) {
 
 void AddDriverVerbs(CLI::App& app, CliContext& context) {
   auto unload = std::make_shared<DriverFlags>();
-  AddVerb(app, context, "unload", "unload the kernel module", unload, Unload);
+  AddDriverVerb(app, context, "unload", "unload the kernel module", unload, Unload);
   auto load = std::make_shared<DriverFlags>();
-  CLI::App* load_verb = AddVerb(app, context, "load", "load the kernel module", load, Load);
+  CLI::App* load_verb = AddDriverVerb(app, context, "load", "load the kernel module", load, Load);
   load_verb->add_option("--driver", load->version, "another version, of module and libraries");
   load_verb->add_option("--cuda", load->cuda, "the CUDA version it brings: 12.4");
   load_verb->add_flag("--module-only", load->is_module_only,
                       "only the module is of that version: it then differs from the libraries");
   auto nouveau = std::make_shared<DriverFlags>();
-  AddVerb(app, context, "nouveau",
-          "nouveau holds the GPUs, no NVIDIA driver is installed (load ends "
-          "it)",
-          nouveau, Nouveau);
+  AddDriverVerb(app, context, "nouveau",
+                "nouveau holds the GPUs, no NVIDIA driver is installed (load ends "
+                "it)",
+                nouveau, Nouveau);
   auto add = std::make_shared<DriverFlags>();
-  CLI::App* add_verb = AddVerb(app, context, "add", "a GPU joins the running host", add, Add);
+  CLI::App* add_verb = AddDriverVerb(app, context, "add", "a GPU joins the running host", add, Add);
   add_verb->add_option("--model", add->model, "see: profiles (default: as the first GPU)");
   auto removed = std::make_shared<DriverFlags>();
   CLI::App* remove_verb =
-      AddVerb(app, context, "remove", "GPU leaves the running host", removed, Remove);
+      AddDriverVerb(app, context, "remove", "GPU leaves the running host", removed, Remove);
   remove_verb->add_option("GPU", removed->gpu, "index, UUID or PCI address")->required();
   auto with = std::make_shared<DriverFlags>();
-  AddVerb(app, context, "with", "what the running host has besides GPUs, from now on", with, With)
+  AddDriverVerb(app, context, "with", "what the running host has besides GPUs, from now on", with,
+                With)
       ->add_option("WORDS", with->with, "gds,gdrcopy,mofed=CARDS,imex=CHANNELS, or none")
       ->required();
   AddMig(app, context);

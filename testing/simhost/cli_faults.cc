@@ -44,7 +44,7 @@ struct FaultFlags {
   bool is_end = false;
 };
 
-using FlagsPtr = std::shared_ptr<FaultFlags>;
+using FaultFlagsPtr = std::shared_ptr<FaultFlags>;
 // The commands for the server and the line that tells what happened.
 struct Deed {
   std::vector<std::string> commands;
@@ -53,8 +53,8 @@ struct Deed {
 using MakeDeed = std::function<StatusOr<Deed>(const FaultFlags&)>;
 
 // Declares a verb on DIR and runs what `make` says.
-CLI::App* AddVerb(CLI::App& app, CliContext& context, const char* name, const char* description,
-                  const FlagsPtr& flags, MakeDeed make) {
+CLI::App* AddFaultVerb(CLI::App& app, CliContext& context, const char* name,
+                       const char* description, const FaultFlagsPtr& flags, MakeDeed make) {
   CLI::App* verb = app.add_subcommand(name, description);
   verb->add_option("DIR", flags->folder, "folder of the simulated host")->required();
   verb->callback([flags, make = std::move(make), &context] {
@@ -68,7 +68,7 @@ CLI::App* AddVerb(CLI::App& app, CliContext& context, const char* name, const ch
   return verb;
 }
 
-CLI::Option* AddGpu(CLI::App* verb, const FlagsPtr& flags) {
+CLI::Option* AddGpu(CLI::App* verb, const FaultFlagsPtr& flags) {
   return verb->add_option("GPU", flags->gpu, "index, UUID or PCI address");
 }
 
@@ -94,9 +94,9 @@ Deed XidDeed(const FaultFlags& f) {
 
 void AddXid(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
-  CLI::App* verb = AddVerb(app, context, "xid",
-                           "the driver reports XID CODE on GPU (`lose` does what 79 stands for)",
-                           flags, [](const FaultFlags& f) -> StatusOr<Deed> { return XidDeed(f); });
+  CLI::App* verb = AddFaultVerb(
+      app, context, "xid", "the driver reports XID CODE on GPU (`lose` does what 79 stands for)",
+      flags, [](const FaultFlags& f) -> StatusOr<Deed> { return XidDeed(f); });
   AddGpu(verb, flags)->required();
   verb->add_option("CODE", flags->xid, "1 to 999")->required()->check(CLI::Range(1, 999));
   verb->add_option("--times", flags->times, "so often, as fast as it goes")
@@ -108,23 +108,23 @@ void AddXid(CLI::App& app, CliContext& context) {
 
 void AddEcc(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
-  CLI::App* verb =
-      AddVerb(app, context, "ecc", "ECC errors in device memory", flags,
-              [](const FaultFlags& f) -> StatusOr<Deed> {
-                Deed deed;
-                if (f.single > 0) {
-                  deed.commands.push_back(fmt::format("ecc {} corrected {} dram", f.gpu, f.single));
-                }
-                if (f.dual > 0) {
-                  deed.commands.push_back(fmt::format("ecc {} uncorrected {} dram", f.gpu, f.dual));
-                }
-                if (deed.commands.empty()) {
-                  return InvalidArgument("ecc: say how many: --single N or --double N");
-                }
-                deed.told = fmt::format("GPU {}: {} corrected and {} uncorrected ECC errors more",
-                                        f.gpu, f.single, f.dual);
-                return deed;
-              });
+  CLI::App* verb = AddFaultVerb(
+      app, context, "ecc", "ECC errors in device memory", flags,
+      [](const FaultFlags& f) -> StatusOr<Deed> {
+        Deed deed;
+        if (f.single > 0) {
+          deed.commands.push_back(fmt::format("ecc {} corrected {} dram", f.gpu, f.single));
+        }
+        if (f.dual > 0) {
+          deed.commands.push_back(fmt::format("ecc {} uncorrected {} dram", f.gpu, f.dual));
+        }
+        if (deed.commands.empty()) {
+          return InvalidArgument("ecc: say how many: --single N or --double N");
+        }
+        deed.told = fmt::format("GPU {}: {} corrected and {} uncorrected ECC errors more", f.gpu,
+                                f.single, f.dual);
+        return deed;
+      });
   AddGpu(verb, flags)->required();
   verb->add_option("--single", flags->single, "corrected (single bit) errors to add");
   verb->add_option("--double", flags->dual, "uncorrected (double bit) errors to add");
@@ -132,14 +132,14 @@ void AddEcc(CLI::App& app, CliContext& context) {
 
 void AddLoseAndHeal(CLI::App& app, CliContext& context) {
   auto lost = std::make_shared<FaultFlags>();
-  CLI::App* lose = AddVerb(app, context, "lose", "GPU falls off the bus (XID 79)", lost,
-                           [](const FaultFlags& f) -> StatusOr<Deed> {
-                             return Deed{{fmt::format("lose {}", f.gpu)},
-                                         fmt::format("GPU {}: has fallen off the bus", f.gpu)};
-                           });
+  CLI::App* lose = AddFaultVerb(app, context, "lose", "GPU falls off the bus (XID 79)", lost,
+                                [](const FaultFlags& f) -> StatusOr<Deed> {
+                                  return Deed{{fmt::format("lose {}", f.gpu)},
+                                              fmt::format("GPU {}: has fallen off the bus", f.gpu)};
+                                });
   AddGpu(lose, lost)->required();
   auto healed = std::make_shared<FaultFlags>();
-  CLI::App* heal = AddVerb(
+  CLI::App* heal = AddFaultVerb(
       app, context, "heal", "reset GPU (default: all): every fault is mended, pending modes apply",
       healed, [](const FaultFlags& f) -> StatusOr<Deed> {
         return Deed{{fmt::format("heal {}", f.gpu)}, fmt::format("GPU {}: healed", f.gpu)};
@@ -149,7 +149,7 @@ void AddLoseAndHeal(CLI::App& app, CliContext& context) {
 
 void AddHangAndSlow(CLI::App& app, CliContext& context) {
   auto hung = std::make_shared<FaultFlags>();
-  CLI::App* hang = AddVerb(
+  CLI::App* hang = AddFaultVerb(
       app, context, "hang", "driver calls (on GPU, default: all) do not return until heal", hung,
       [](const FaultFlags& f) -> StatusOr<Deed> {
         return Deed{{fmt::format("hang {} {}", f.gpu, f.call)},
@@ -159,13 +159,13 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
   hang->add_option("--call", hung->call,
                    "only this function: nvmlDeviceGetTemperature, cuLaunchKernel");
   auto slowed = std::make_shared<FaultFlags>();
-  CLI::App* slow =
-      AddVerb(app, context, "slow", "driver calls take MS milliseconds longer until heal", slowed,
-              [](const FaultFlags& f) -> StatusOr<Deed> {
-                return Deed{{fmt::format("slow {} {} {}", f.gpu, f.milliseconds, f.call)},
-                            fmt::format("GPU {}: {} takes {} ms longer", f.gpu,
-                                        f.call.empty() ? "every call" : f.call, f.milliseconds)};
-              });
+  CLI::App* slow = AddFaultVerb(
+      app, context, "slow", "driver calls take MS milliseconds longer until heal", slowed,
+      [](const FaultFlags& f) -> StatusOr<Deed> {
+        return Deed{{fmt::format("slow {} {} {}", f.gpu, f.milliseconds, f.call)},
+                    fmt::format("GPU {}: {} takes {} ms longer", f.gpu,
+                                f.call.empty() ? "every call" : f.call, f.milliseconds)};
+      });
   slow->add_option("MS", slowed->milliseconds, "milliseconds")
       ->required()
       ->check(CLI::Range(0, 3'600'000));
@@ -192,7 +192,7 @@ StatusOr<Deed> ProcessDeed(const FaultFlags& f) {
 void AddProcess(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb =
-      AddVerb(app, context, "process", "a process uses GPU, or ends", flags, &ProcessDeed);
+      AddFaultVerb(app, context, "process", "a process uses GPU, or ends", flags, &ProcessDeed);
   AddGpu(verb, flags)->required();
   verb->add_option("--pid", flags->pid, "process id")->required();
   verb->add_option("--memory", flags->memory, "device memory: 512, 512Mi, 20Gi (MiB when bare)");
@@ -214,33 +214,33 @@ void AddProcess(CLI::App& app, CliContext& context) {
 
 void AddSensors(CLI::App& app, CliContext& context) {
   auto used = std::make_shared<FaultFlags>();
-  CLI::App* util =
-      AddVerb(app, context, "util", "utilisation of GPU in percent", used,
-              [](const FaultFlags& f) -> StatusOr<Deed> {
-                return Deed{{fmt::format("util {} {} {}", f.gpu, f.gpu_percent, f.memory_percent)},
-                            fmt::format("GPU {}: utilisation {} %, memory {} %", f.gpu,
-                                        f.gpu_percent, f.memory_percent)};
-              });
+  CLI::App* util = AddFaultVerb(
+      app, context, "util", "utilisation of GPU in percent", used,
+      [](const FaultFlags& f) -> StatusOr<Deed> {
+        return Deed{{fmt::format("util {} {} {}", f.gpu, f.gpu_percent, f.memory_percent)},
+                    fmt::format("GPU {}: utilisation {} %, memory {} %", f.gpu, f.gpu_percent,
+                                f.memory_percent)};
+      });
   AddGpu(util, used)->required();
   util->add_option("--gpu", used->gpu_percent, "percent")->required()->check(CLI::Range(0, 100));
   util->add_option("--memory", used->memory_percent, "percent")->check(CLI::Range(0, 100));
   auto heated = std::make_shared<FaultFlags>();
-  CLI::App* temp = AddVerb(app, context, "temp", "temperature of GPU in degrees Celsius", heated,
-                           [](const FaultFlags& f) -> StatusOr<Deed> {
-                             return Deed{{fmt::format("temp {} {}", f.gpu, f.celsius)},
-                                         fmt::format("GPU {}: {} degrees", f.gpu, f.celsius)};
-                           });
+  CLI::App* temp = AddFaultVerb(app, context, "temp", "temperature of GPU in degrees Celsius",
+                                heated, [](const FaultFlags& f) -> StatusOr<Deed> {
+                                  return Deed{{fmt::format("temp {} {}", f.gpu, f.celsius)},
+                                              fmt::format("GPU {}: {} degrees", f.gpu, f.celsius)};
+                                });
   AddGpu(temp, heated)->required();
   temp->add_option("C", heated->celsius, "degrees")->required()->check(CLI::Range(0, 150));
   auto throttled = std::make_shared<FaultFlags>();
-  CLI::App* throttle =
-      AddVerb(app, context, "throttle", "GPU throttles for REASONs; off ends it", throttled,
-              [](const FaultFlags& f) -> StatusOr<Deed> {
-                ASSIGN_OR_RETURN(const uint64_t bits, ThrottleBits(f.reasons));
-                return Deed{{fmt::format("throttle {} {}", f.gpu,
-                                         bits == 0 ? std::string("off") : std::to_string(bits))},
-                            fmt::format("GPU {}: throttle reasons {:#x}", f.gpu, bits)};
-              });
+  CLI::App* throttle = AddFaultVerb(
+      app, context, "throttle", "GPU throttles for REASONs; off ends it", throttled,
+      [](const FaultFlags& f) -> StatusOr<Deed> {
+        ASSIGN_OR_RETURN(const uint64_t bits, ThrottleBits(f.reasons));
+        return Deed{{fmt::format("throttle {} {}", f.gpu,
+                                 bits == 0 ? std::string("off") : std::to_string(bits))},
+                    fmt::format("GPU {}: throttle reasons {:#x}", f.gpu, bits)};
+      });
   AddGpu(throttle, throttled)->required();
   throttle
       ->add_option("REASON", throttled->reasons,
@@ -251,7 +251,7 @@ void AddSensors(CLI::App& app, CliContext& context) {
 
 void AddNvLink(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
-  CLI::App* verb = AddVerb(
+  CLI::App* verb = AddFaultVerb(
       app, context, "nvlink", "an NVLink of GPU goes down or up, or has errors", flags,
       [](const FaultFlags& f) -> StatusOr<Deed> {
         if (f.is_down) {
@@ -277,11 +277,11 @@ void AddNvLink(CLI::App& app, CliContext& context) {
 void AddSet(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb =
-      AddVerb(app, context, "set", "any plain value of GPU: fabric-state, fan, power-limit, …",
-              flags, [](const FaultFlags& f) -> StatusOr<Deed> {
-                return Deed{{fmt::format("set {} {} {}", f.gpu, f.field, f.value)},
-                            fmt::format("GPU {}: {} is {}", f.gpu, f.field, f.value)};
-              });
+      AddFaultVerb(app, context, "set", "any plain value of GPU: fabric-state, fan, power-limit, …",
+                   flags, [](const FaultFlags& f) -> StatusOr<Deed> {
+                     return Deed{{fmt::format("set {} {} {}", f.gpu, f.field, f.value)},
+                                 fmt::format("GPU {}: {} is {}", f.gpu, f.field, f.value)};
+                   });
   AddGpu(verb, flags)->required();
   verb->add_option("FIELD", flags->field, "name of the value; a wrong one gets the list")
       ->required();

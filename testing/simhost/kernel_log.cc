@@ -55,7 +55,7 @@ uint64_t NowMicroseconds() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
-std::string PlaceOf(const sim::SimGpu& gpu) {
+std::string PlaceOfGpu(const sim::SimGpu& gpu) {
   return fmt::format("PCI:{:04x}:{:02x}:{:02x}", gpu.pci.domain, gpu.pci.bus, gpu.pci.device);
 }
 
@@ -69,8 +69,8 @@ std::string XidLine(const sim::SimGpu& gpu, const sim::SimEvent& event) {
   if (event.gpu_instance != kUnsupported && event.compute_instance != kUnsupported) {
     instance += fmt::format(" GPU-CI:{:02}", event.compute_instance);
   }
-  return fmt::format("Xid ({}{}): {}, pid='<unknown>', name=<unknown>, {}", PlaceOf(gpu), instance,
-                     event.data, TextOf(event.data));
+  return fmt::format("Xid ({}{}): {}, pid='<unknown>', name=<unknown>, {}", PlaceOfGpu(gpu),
+                     instance, event.data, TextOf(event.data));
 }
 
 Status KernelLog::Make() {
@@ -127,7 +127,7 @@ void KernelLog::Tell(const sim::SimState& before, const sim::SimState& now) {
     }
     const sim::SimGpu& gpu = now.gpus[event.gpu];
     if (named_.insert(event.gpu).second) {
-      Write(fmt::format("GPU at {}: {}", PlaceOf(gpu), gpu.uuid));
+      Write(fmt::format("GPU at {}: {}", PlaceOfGpu(gpu), gpu.uuid));
     }
     Write(XidLine(gpu, event));
   }

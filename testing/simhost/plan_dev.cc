@@ -16,7 +16,7 @@ void AddCapability(const HostView& host, Tree& tree, unsigned minor, mode_t mode
   AddNode(tree, fmt::format("nvidia-caps/nvidia-cap{}", minor), host.majors.caps, minor, mode);
 }
 
-void AddCapabilities(const HostView& host, Tree& tree) {
+void AddCapabilityNodes(const HostView& host, Tree& tree) {
   AddCapability(host, tree, 1, 0400);
   AddCapability(host, tree, 2, 0444);
   for (const GpuView& gpu : host.gpus) {
@@ -101,7 +101,7 @@ void PlanDeviceNodes(const HostView& host, Tree& tree) {
   AddNode(tree, "nvidia-modeset", kNvidiaMajor, kModesetMinor, 0666);
   AddNode(tree, "nvidia-uvm", host.majors.uvm, 0, 0666);
   AddNode(tree, "nvidia-uvm-tools", host.majors.uvm, 1, 0666);
-  AddCapabilities(host, tree);
+  AddCapabilityNodes(host, tree);
   AddNvSwitches(host, tree);
   AddCompanions(host, tree);
 }

@@ -21,7 +21,7 @@ std::string_view ArchName(const HostView& host) {
   return host.arch == Arch::kAarch64 ? "aarch64" : "x86_64";
 }
 
-std::string ProcDevices(const HostView& host) {
+std::string ProcDevicesText(const HostView& host) {
   std::string text =
       "Character devices:\n  1 mem\n  4 tty\n  5 /dev/tty\n 10 misc\n 13 input\n136 pts\n";
   if (IsLoaded(host)) {
@@ -196,7 +196,7 @@ void AddModuleFiles(const HostView& host, Tree& tree) {
 }  // namespace
 
 void PlanProc(const HostView& host, Tree& tree) {
-  tree.File("proc/devices", ProcDevices(host), 0444);
+  tree.File("proc/devices", ProcDevicesText(host), 0444);
   tree.File("proc/modules", ProcModules(host), 0444);
   tree.File("proc/cmdline",
             fmt::format("BOOT_IMAGE=/boot/vmlinuz-{} root=/dev/sda1 ro quiet iommu=pt\n",

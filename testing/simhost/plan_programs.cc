@@ -6,7 +6,7 @@
 namespace kgpu::simhost {
 namespace {
 
-unsigned Branch(const HostView& host) {
+unsigned BranchOf(const HostView& host) {
   return static_cast<unsigned>(
       ParseUint(host.library_version.substr(0, host.library_version.find('.'))).value_or(0));
 }
@@ -27,7 +27,7 @@ void AddPrograms(const HostView& host, Tree& tree) {
       continue;
     }
     const std::string folder =
-        fmt::format("usr/lib/nvidia/{}", Branch(host) == 470 ? "tesla-470" : "current");
+        fmt::format("usr/lib/nvidia/{}", BranchOf(host) == 470 ? "tesla-470" : "current");
     tree.File(fmt::format("{}/{}", folder, name), Script(host, name), 0755);
     tree.Link(fmt::format("usr/bin/{}", name), fmt::format("/etc/alternatives/nvidia--{}", name));
     tree.Link(fmt::format("etc/alternatives/nvidia--{}", name),
@@ -42,7 +42,7 @@ void AddPrograms(const HostView& host, Tree& tree) {
     tree.File("usr/bin/nv-fabricmanager", Script(host, "nv-fabricmanager"), 0755);
     tree.Folder("run/nvidia-fabricmanager");
   }
-  if (Branch(host) >= 550) {
+  if (BranchOf(host) >= 550) {
     tree.File("usr/bin/nvidia-imex", Script(host, "nvidia-imex"), 0755);
     tree.File("usr/bin/nvidia-imex-ctl", Script(host, "nvidia-imex-ctl"), 0755);
   }
@@ -52,12 +52,12 @@ void AddPrograms(const HostView& host, Tree& tree) {
 void AddFirmware(const HostView& host, Tree& tree) {
   const std::string folder = fmt::format("usr/lib/firmware/nvidia/{}", host.library_version);
   const std::string image(4096, '\0');
-  if (Branch(host) < 510) {
+  if (BranchOf(host) < 510) {
     tree.File(folder + "/gsp.bin", image);
     return;
   }
   tree.File(folder + "/gsp_tu10x.bin", image);
-  tree.File(folder + (Branch(host) >= 530 ? "/gsp_ga10x.bin" : "/gsp_ad10x.bin"), image);
+  tree.File(folder + (BranchOf(host) >= 530 ? "/gsp_ga10x.bin" : "/gsp_ad10x.bin"), image);
 }
 
 std::string IcdJson(std::string_view object, std::string_view library) {
@@ -71,7 +71,7 @@ void AddConfiguration(const HostView& host, Tree& tree) {
   tree.File("usr/share/glvnd/egl_vendor.d/10_nvidia.json", IcdJson("ICD", "libEGL_nvidia.so.0"));
   tree.File("usr/share/egl/egl_external_platform.d/10_nvidia_wayland.json",
             IcdJson("ICD", "libnvidia-egl-wayland.so.1"));
-  if (Branch(host) >= 495) {
+  if (BranchOf(host) >= 495) {
     tree.File("usr/share/egl/egl_external_platform.d/15_nvidia_gbm.json",
               IcdJson("ICD", "libnvidia-egl-gbm.so.1"));
   }
@@ -84,7 +84,7 @@ void AddConfiguration(const HostView& host, Tree& tree) {
   tree.File(vulkan + "/vulkan/implicit_layer.d/nvidia_layers.json",
             "{\n    \"file_format_version\" : \"1.0.0\",\n    \"layers\": []\n}\n");
   tree.File("etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1\n");
-  if (Branch(host) >= 525) {
+  if (BranchOf(host) >= 525) {
     tree.File("usr/share/nvidia/nvoptix.bin", std::string(1024, '\0'));
   }
   tree.File(fmt::format("usr/share/nvidia/nvidia-application-profiles-{}-rc", host.library_version),

@@ -22,7 +22,7 @@ struct PciDevice {
   bool reads_as_ones = false;
 };
 
-std::string_view LinkSpeed(unsigned generation) {
+std::string_view LinkSpeedText(unsigned generation) {
   constexpr std::string_view kSpeeds[] = {"2.5 GT/s PCIe",  "5.0 GT/s PCIe",  "8.0 GT/s PCIe",
                                           "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
   return kSpeeds[std::clamp(generation, 1U, 6U) - 1];
@@ -165,8 +165,8 @@ void SysfsPlanner::AddFiles(const std::string& folder, const PciDevice& device) 
   file("irq", "16\n");
   file("resource", ResourceText(device));
   file("config", device.reads_as_ones ? std::string(256, '\xff') : PciConfigSpace(header));
-  file("max_link_speed", fmt::format("{}\n", LinkSpeed(header.generation)));
-  file("current_link_speed", fmt::format("{}\n", LinkSpeed(header.generation)));
+  file("max_link_speed", fmt::format("{}\n", LinkSpeedText(header.generation)));
+  file("current_link_speed", fmt::format("{}\n", LinkSpeedText(header.generation)));
   file("max_link_width", fmt::format("{}\n", header.width));
   file("current_link_width", fmt::format("{}\n", header.width));
   if (device.numa_node < host_.numa_cpu_lists.size()) {

@@ -15,7 +15,7 @@
 namespace kgpu::e2e {
 namespace {
 
-constexpr const char* kContainerScript = KGPU_SOURCE_DIR "/scripts/container.sh";
+constexpr const char* kImageScript = KGPU_SOURCE_DIR "/scripts/container.sh";
 
 // Makes the image's loader search RHEL's folders instead of Debian's: the list is four strings in
 // the loader's read-only data, and "/lib64////" is "/lib64". A loader built elsewhere would need
@@ -74,8 +74,7 @@ void BecomeMusl(const std::string& rootfs) {
 
 void MakeImageTree(const std::string& rootfs, ImageFamily family,
                    const std::vector<std::string>& programs) {
-  std::string script =
-      fmt::format("set -euo pipefail\n. {}\nmake_rootfs {}", kContainerScript, rootfs);
+  std::string script = fmt::format("set -euo pipefail\n. {}\nmake_rootfs {}", kImageScript, rootfs);
   for (const std::string& program : programs) {
     fmt::format_to(std::back_inserter(script), " {}", ProgramPath(program));
   }

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-int Left(steady_clock::time_point end) {
+int TimeLeft(steady_clock::time_point end) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now());
   return left.count() > 0 ? static_cast<int>(left.count()) : 0;
 }
@@ -76,7 +76,7 @@ bool AtTerminal::ReadSome(int timeout_ms) {
 bool AtTerminal::WaitFor(std::string_view text, std::chrono::milliseconds limit) {
   const auto end = steady_clock::now() + limit;
   while (shown_.find(text) == std::string::npos) {
-    if (!ReadSome(Left(end))) {
+    if (!ReadSome(TimeLeft(end))) {
       return false;
     }
   }
@@ -92,10 +92,10 @@ int AtTerminal::End(std::chrono::milliseconds limit) {
     return -1;
   }
   const auto end = steady_clock::now() + limit;
-  while (ReadSome(Left(end))) {
+  while (ReadSome(TimeLeft(end))) {
   }
   pollfd ended{.fd = child_->pidfd(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, Left(end)) != 1) {
+  if (poll(&ended, 1, TimeLeft(end)) != 1) {
     EXPECT_OK(child_->Kill());
     EXPECT_EQ(poll(&ended, 1, 10'000), 1);
   }

@@ -36,9 +36,9 @@ std::vector<ContainerFacts> FactsOf(const ListContainersResponse& response) {
   return facts;
 }
 
-class Asked final : public Question {
+class AskedForContainers final : public Question {
  public:
-  explicit Asked(std::unique_ptr<rpc::PendingCall> call) : call_(std::move(call)) {}
+  explicit AskedForContainers(std::unique_ptr<rpc::PendingCall> call) : call_(std::move(call)) {}
 
  private:
   std::unique_ptr<rpc::PendingCall> call_;
@@ -50,18 +50,20 @@ std::unique_ptr<Question> ListContainers(EventLoop& loop, const std::string& soc
                                          std::chrono::milliseconds deadline, Done done) {
   StatusOr<UniqueFd> fd = sys::ConnectUnix(socket);
   if (!fd.ok()) {
-    return std::make_unique<Asked>(
+    return std::make_unique<AskedForContainers>(
         std::make_unique<rpc::RefusedCall>(loop, fd.status(), std::move(done)));
   }
-  return std::make_unique<Asked>(rpc::StartCall<ListContainersRequest, ListContainersResponse>(
-      loop, *std::move(fd), "/runtime.v1.RuntimeService/ListContainers", ListContainersRequest(),
-      deadline, [done = std::move(done)](const StatusOr<ListContainersResponse>& response) {
-        if (response.ok()) {
-          done(FactsOf(*response));
-        } else {
-          done(Annotate(response.status(), "ask the runtime for its containers"));
-        }
-      }));
+  return std::make_unique<AskedForContainers>(
+      rpc::StartCall<ListContainersRequest, ListContainersResponse>(
+          loop, *std::move(fd), "/runtime.v1.RuntimeService/ListContainers",
+          ListContainersRequest(), deadline,
+          [done = std::move(done)](const StatusOr<ListContainersResponse>& response) {
+            if (response.ok()) {
+              done(FactsOf(*response));
+            } else {
+              done(Annotate(response.status(), "ask the runtime for its containers"));
+            }
+          }));
 }
 
 }  // namespace kgpu::cri

@@ -18,10 +18,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMostBytes = size_t{4} << 20;
+constexpr size_t kMostConfigBytes = size_t{4} << 20;
 constexpr std::string_view kRegistryFolder = "/etc/containerd/certs.d";
 
-std::string Join(std::string_view folder, std::string_view name) {
+std::string PathIn(std::string_view folder, std::string_view name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
@@ -34,11 +34,11 @@ StatusOr<std::vector<NamedText>> ReadFolder(const sys::Root& host, const std::st
     return files;  // a folder that is not there is an empty one
   }
   for (const std::string& name : *names) {
-    const std::string path = Join(folder, name);
+    const std::string path = PathIn(folder, name);
     if (path == ours || name.starts_with('.')) {
       continue;
     }
-    ASSIGN_OR_RETURN(std::string text, host.ReadFile(path, kMostBytes));
+    ASSIGN_OR_RETURN(std::string text, host.ReadFile(path, kMostConfigBytes));
     files.push_back({path, std::move(text)});
   }
   return files;
@@ -62,7 +62,7 @@ std::string DropInPath(const Engine& engine) {
       usual = kPodmanDropIn;
       break;
   }
-  return Join(engine.drop_in_folder, usual.substr(usual.rfind('/') + 1));
+  return PathIn(engine.drop_in_folder, usual.substr(usual.rfind('/') + 1));
 }
 
 FileStep StepOf(const std::string& path, const std::optional<std::string>& before, TextKind kind,
@@ -186,7 +186,7 @@ StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const st
     return FailedPrecondition("{}: is no file, nor a link to one: remove it, or put a file there",
                               path);
   }
-  StatusOr<std::string> text = host.ReadFile(path, kMostBytes);
+  StatusOr<std::string> text = host.ReadFile(path, kMostConfigBytes);
   if (text.ok()) {
     return std::optional(*std::move(text));
   }

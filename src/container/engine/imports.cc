@@ -17,7 +17,7 @@ namespace kgpu::engine {
 namespace {
 
 constexpr size_t kMostFiles = 64;
-constexpr size_t kMostBytes = size_t{4} << 20;
+constexpr size_t kMostImportBytes = size_t{4} << 20;
 
 // The patterns of one file, absolute.
 StatusOr<std::vector<std::string>> PatternsOf(const NamedText& file) {
@@ -77,7 +77,7 @@ StatusOr<std::vector<NamedText>> ReadImports(const sys::Root& host, const NamedT
         if (!seen.insert(path).second) {
           continue;
         }
-        auto text = host.ReadFile(path, kMostBytes);
+        auto text = host.ReadFile(path, kMostImportBytes);
         if (!text.ok()) {
           continue;  // containerd passes over what is not there, too
         }

@@ -11,7 +11,7 @@
 namespace kgpu::engine {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kMostFileBytes = size_t{64} << 20;
 constexpr mode_t kForRoot = 0600;  // a proxy's password may be in it
 
 bool IsOurs(const FileRecord& file, const std::optional<std::string>& text) {
@@ -48,7 +48,7 @@ StatusOr<std::string> Journal::Keep(const std::string& path, const std::string& 
   const std::string name = std::filesystem::path(path).filename();
   std::string place = fmt::format("{}/{}-{}", kBackupFolder, Fingerprint(path + '\n' + text), name);
   RETURN_IF_ERROR(disk_.MakeFolder(std::string(kBackupFolder)));
-  if (const auto there = host_.ReadFile(place, kMostBytes); !there.ok() || *there != text) {
+  if (const auto there = host_.ReadFile(place, kMostFileBytes); !there.ok() || *there != text) {
     RETURN_IF_ERROR(disk_.Write(place, text, kForRoot));
   }
   return place;

@@ -66,7 +66,7 @@ void Raise(Plan& plan, Reach reach, std::string_view reason) {
 }
 
 // Docker reads some keys anew at SIGHUP; the others read their files at start only.
-void JudgeReach(const Engine& engine, Plan& plan) {
+void JudgePlanReach(const Engine& engine, Plan& plan) {
   for (const FileStep& file : plan.files) {
     if (!file.kind || engine.kind == Kind::kPodman) {
       continue;
@@ -209,7 +209,7 @@ StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Req
   plan.expected.is_default = wish.set_default;
   plan.expected.cdi = wish.cdi;
   RETURN_IF_ERROR(AddRegistries(host, engine, files, request, plan));
-  JudgeReach(engine, plan);
+  JudgePlanReach(engine, plan);
   JudgeHook(host, engine, request, plan);
   RETURN_IF_ERROR(AddProxies(host, engine, request, plan));
   return plan;

@@ -12,13 +12,13 @@
 namespace kgpu::engine {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
 StatusOr<std::optional<std::string>> Original(const sys::Root& host, const FileRecord& file) {
   if (file.backup.empty()) {
     return std::optional<std::string>();
   }
-  auto text = host.ReadFile(file.backup, kMostBytes);
+  auto text = host.ReadFile(file.backup, kMostKeptBytes);
   if (!text.ok()) {
     return Annotate(text.status(), "{}: the text to come back to", file.path);
   }
@@ -87,7 +87,7 @@ StatusOr<bool> NeedsDockerRestart(const Plan& plan, const Record& record) {
   return plan.files.empty();  // done before, and not known how
 }
 
-Status JudgeReach(const Record& record, Plan& plan) {
+Status JudgeRevertReach(const Record& record, Plan& plan) {
   plan.has_unit_change = record.has_unit_change;
   plan.reach = record.reach;
   plan.reach_reason = record.reach_reason;
@@ -122,7 +122,7 @@ StatusOr<Plan> PlanRevert(const sys::Root& host, const std::string& id, const Re
   }
   // Killed on the way back, with the files done: the engine may not know of it yet.
   if (plan.HasSteps() || record.phase == Phase::kReverting) {
-    RETURN_IF_ERROR(JudgeReach(record, plan));
+    RETURN_IF_ERROR(JudgeRevertReach(record, plan));
     // Unless there was one of this name before us.
     const bool was_there = std::ranges::any_of(plan.files, [&](const FileStep& file) {
       return file.after.value_or("").find(record.expected.runtime) != std::string::npos;

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 3> kBundles = {
     "run/docker/containerd/daemon/io.containerd.runtime.v2.task",
     "run/k3s/containerd/io.containerd.runtime.v2.task"};
 
-std::vector<std::string> Names(const sys::Root& host, const std::string& folder) {
+std::vector<std::string> NamesIn(const sys::Root& host, const std::string& folder) {
   auto names = host.ListDir(folder);
   return names.ok() ? *std::move(names) : std::vector<std::string>();
 }
@@ -36,9 +36,9 @@ bool IsStartedBy(const sys::Root& host, const std::string& bundle, const std::st
 
 void AddBundles(const sys::Root& host, const std::string& program, std::set<std::string>& ids) {
   for (const std::string_view top : kBundles) {
-    for (const std::string& space : Names(host, std::string(top))) {
+    for (const std::string& space : NamesIn(host, std::string(top))) {
       const std::string folder = fmt::format("{}/{}", top, space);
-      for (const std::string& id : Names(host, folder)) {
+      for (const std::string& id : NamesIn(host, folder)) {
         if (IsStartedBy(host, fmt::format("{}/{}", folder, id), program)) {
           ids.insert(id);
         }

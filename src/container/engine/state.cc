@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kFormat = 1;
-constexpr size_t kMostBytes = size_t{16} << 20;
+constexpr size_t kMostStateBytes = size_t{16} << 20;
 
 constexpr std::array<std::string_view, 3> kPhases = {"applying", "applied", "reverting"};
 constexpr std::array<std::string_view, 3> kReaches = {"nothing", "reload", "restart"};
@@ -122,7 +122,7 @@ std::string PrintState(const State& state) {
 
 StatusOr<State> ParseState(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const json::value tree,
-                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostStateBytes}));
   doc::Fields fields(tree, std::string(file));
   const int64_t format = fields.Number("format");
   const json::value& engines = fields.Get("engines");
@@ -141,7 +141,7 @@ StatusOr<State> ParseState(std::string_view text, std::string_view file) {
 }
 
 StatusOr<State> ReadState(const sys::Root& host) {
-  const auto text = host.ReadFile(kStateFile, kMostBytes);
+  const auto text = host.ReadFile(kStateFile, kMostStateBytes);
   if (text.status().code() == StatusCode::kNotFound) {
     return State{};
   }

@@ -9,10 +9,10 @@
 namespace kgpu::engine {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 20;  // a program may be among the files
+constexpr size_t kMostStepBytes = size_t{64} << 20;  // a program may be among the files
 
 std::optional<std::string> Now(const sys::Root& host, const std::string& path) {
-  auto text = host.ReadFile(path, kMostBytes);
+  auto text = host.ReadFile(path, kMostStepBytes);
   return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
 }
 

@@ -16,7 +16,7 @@ namespace {
 using Changes = std::vector<const Change*>;
 
 // Those whose path has `key` at `depth`.
-Changes Below(const Changes& changes, size_t depth, std::string_view key) {
+Changes ChangesBelow(const Changes& changes, size_t depth, std::string_view key) {
   Changes found;
   for (const Change* change : changes) {
     if (change->path[depth] == key) {
@@ -41,7 +41,7 @@ std::string Nest(const Changes& changes, size_t depth) {
     const std::string_view key = change->path[depth];
     if (done.insert(key).second) {
       text += fmt::format("{}\"{}\":{}", text.empty() ? "{" : ",", key,
-                          Nest(Below(changes, depth, key), depth + 1));
+                          Nest(ChangesBelow(changes, depth, key), depth + 1));
     }
   }
   return text + "}";
@@ -110,7 +110,7 @@ class Splicer {
                              Printable(key, 60));
     }
     (void)cursor_.Take(':');
-    const Changes inside = Below(changes, depth, key);
+    const Changes inside = ChangesBelow(changes, depth, key);
     if (inside.empty()) {
       cursor_.SkipValue();
       return OkStatus();

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMountFolder = "/var/run/nvidia-container-devices/";
 constexpr std::string_view kAnnotationPrefix = "cdi.k8s.io/";
 // What Docker looks for and writes into specs: getNVIDIADeviceDrivers in moby's daemon.
-constexpr std::string_view kHookName = "nvidia-container-runtime-hook";
+constexpr std::string_view kAskedHookName = "nvidia-container-runtime-hook";
 constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
 
 struct ClassVariable {
@@ -290,7 +290,7 @@ bool IsRequestMount(const oci::MountView& mount) {
 }
 
 bool IsGpuHook(std::string_view path) {
-  return path.substr(path.rfind('/') + 1) == kHookName;
+  return path.substr(path.rfind('/') + 1) == kAskedHookName;
 }
 
 }  // namespace kgpu::shim

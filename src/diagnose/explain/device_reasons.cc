@@ -107,7 +107,7 @@ Reason InUse(const Case& c, const Node& node, std::string_view resource, Amount 
        "# wait until one of them ends, end one, or add a node"}};
 }
 
-void Devices(const Case& c, const Node& node, std::string_view resource, Reasons& out) {
+void DevicesOnNode(const Case& c, const Node& node, std::string_view resource, Reasons& out) {
   const Amount want = AmountOf(c.wants, resource);
   const Amount capacity = CapacityOf(node, resource);
   const Amount allocatable = AmountOf(node.allocatable, resource);
@@ -140,7 +140,7 @@ void Devices(const Case& c, const Node& node, std::string_view resource, Reasons
 std::vector<Reason> DeviceReasons(const Case& c, const Node& node) {
   Reasons out;
   for (const std::string& resource : c.devices) {
-    Devices(c, node, resource, out);
+    DevicesOnNode(c, node, resource, out);
   }
   return out;
 }

@@ -21,7 +21,7 @@ constexpr std::string_view kKind = "ExplainDump";
 constexpr std::string_view kVersion = "kgpu.dev/v1";
 constexpr size_t kDepth = 64;
 
-json::string_view View(std::string_view text) {
+json::string_view ViewOf(std::string_view text) {
   return {text.data(), text.size()};
 }
 
@@ -117,27 +117,27 @@ StatusOr<Dump> ReadDump(std::string_view text, std::string_view file) {
 json::value DumpJson(Dump dump) {
   json::array listed;
   for (const std::string& kind : dump.listed) {
-    listed.push_back(View(kind));
+    listed.push_back(ViewOf(kind));
   }
   json::array unseen;
   for (const std::string& line : dump.unseen) {
-    unseen.push_back(View(line));
+    unseen.push_back(ViewOf(line));
   }
   json::array held;
   for (const HeldDevice& device : dump.held) {
-    held.push_back({{"container", View(device.container)},
-                    {"resource", View(device.resource)},
-                    {"id", View(device.id)}});
+    held.push_back({{"container", ViewOf(device.container)},
+                    {"resource", ViewOf(device.resource)},
+                    {"id", ViewOf(device.id)}});
   }
   json::array items;
   items.reserve(dump.items.size());
   for (json::value& item : dump.items) {
     items.push_back(std::move(item));
   }
-  return json::object{{"apiVersion", View(kVersion)}, {"kind", View(kKind)},
-                      {"pod", View(dump.pod)},        {"taken", View(dump.taken)},
-                      {"listed", std::move(listed)},  {"unseen", std::move(unseen)},
-                      {"held", std::move(held)},      {"items", std::move(items)}};
+  return json::object{{"apiVersion", ViewOf(kVersion)}, {"kind", ViewOf(kKind)},
+                      {"pod", ViewOf(dump.pod)},        {"taken", ViewOf(dump.taken)},
+                      {"listed", std::move(listed)},    {"unseen", std::move(unseen)},
+                      {"held", std::move(held)},        {"items", std::move(items)}};
 }
 
 }  // namespace kgpu::explain

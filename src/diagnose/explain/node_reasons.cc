@@ -146,7 +146,7 @@ bool IsFoundOut(std::string_view key) {
          key.starts_with("feature.node.kubernetes.io/") || key.find("kubernetes.io/") != key.npos;
 }
 
-void Selectors(const Case& c, const Node& node, Reasons& out) {
+void NodeSelectors(const Case& c, const Node& node, Reasons& out) {
   for (const auto& [key, value] : c.pod.selector) {
     if (Holds({key, "In", {value}}, node.labels)) {
       continue;
@@ -242,7 +242,7 @@ std::vector<Reason> NodeReasons(const Case& c, const Node& node) {
   Readiness(c, node, out);
   Pressures(c, node, out);
   Taints(c, node, out);
-  Selectors(c, node, out);
+  NodeSelectors(c, node, out);
   std::ranges::move(DeviceReasons(c, node), std::back_inserter(out));
   std::ranges::move(NodeClaimReasons(c, node), std::back_inserter(out));
   HostResources(c, node, out);

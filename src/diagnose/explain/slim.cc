@@ -24,7 +24,7 @@ struct Kept {
   std::span<const std::string_view> paths;
 };
 
-constexpr std::array<std::string_view, 48> kPod = {
+constexpr std::array<std::string_view, 48> kPodKeys = {
     "spec.affinity.nodeAffinity",
     "spec.affinity.podAffinity",
     "spec.affinity.podAntiAffinity",
@@ -88,7 +88,7 @@ constexpr std::array<std::string_view, 12> kHolder = {
     "status.startTime",
     "metadata.creationTimestamp",
 };
-constexpr std::array<std::string_view, 7> kNode = {
+constexpr std::array<std::string_view, 7> kNodeKeys = {
     "metadata.annotations", "metadata.labels", "spec.taints",      "spec.unschedulable",
     "status.allocatable",   "status.capacity", "status.conditions"};
 constexpr std::array<std::string_view, 10> kEvent = {"metadata.creationTimestamp",
@@ -103,7 +103,7 @@ constexpr std::array<std::string_view, 10> kEvent = {"metadata.creationTimestamp
                                                      "regarding"};
 constexpr std::array<std::string_view, 4> kQuota = {"spec.scopeSelector", "spec.scopes",
                                                     "status.hard", "status.used"};
-constexpr std::array<std::string_view, 1> kLimits = {"spec.limits"};
+constexpr std::array<std::string_view, 1> kSlimLimits = {"spec.limits"};
 constexpr std::array<std::string_view, 1> kRuntime = {"handler"};
 constexpr std::array<std::string_view, 3> kClaim = {
     "spec.devices.requests", "status.allocation.devices.results", "status.allocation.nodeSelector"};
@@ -118,17 +118,12 @@ constexpr std::array<std::string_view, 9> kSlice = {"spec.devices.*.allowMultipl
                                                     "spec.pool.generation",
                                                     "spec.pool.name"};
 
-constexpr std::array kKinds = {
-    Kept{"Pod", kPod},
-    Kept{"Node", kNode},
-    Kept{"Event", kEvent},
-    Kept{"ResourceQuota", kQuota},
-    Kept{"LimitRange", kLimits},
-    Kept{"RuntimeClass", kRuntime},
-    Kept{"ResourceClaim", kClaim},
-    Kept{"ResourceClaimTemplate", {}},
-    Kept{"DeviceClass", kClass},
-    Kept{"ResourceSlice", kSlice},
+constexpr std::array kSlimKinds = {
+    Kept{"Pod", kPodKeys},           Kept{"Node", kNodeKeys},
+    Kept{"Event", kEvent},           Kept{"ResourceQuota", kQuota},
+    Kept{"LimitRange", kSlimLimits}, Kept{"RuntimeClass", kRuntime},
+    Kept{"ResourceClaim", kClaim},   Kept{"ResourceClaimTemplate", {}},
+    Kept{"DeviceClass", kClass},     Kept{"ResourceSlice", kSlice},
 };
 
 using Paths = std::vector<std::string_view>;
@@ -260,8 +255,8 @@ bool IsJudgedVariable(std::string_view name) {
 
 bool Slim(json::value& object, std::string_view kind) {
   const std::string named(kind.empty() ? kube::TextField(object, {"kind"}) : kind);
-  const auto* const found = std::ranges::find(kKinds, std::string_view(named), &Kept::kind);
-  if (found == kKinds.end() || !object.is_object()) {
+  const auto* const found = std::ranges::find(kSlimKinds, std::string_view(named), &Kept::kind);
+  if (found == kSlimKinds.end() || !object.is_object()) {
     return false;
   }
   object = PickObject(object, named, found->paths);

@@ -38,7 +38,7 @@ constexpr std::array kSigns = {
     Sign{"libnvidia-ml.so.1", "driver-not-loaded"},
 };
 
-std::string_view IdOf(std::string_view message, std::string_view otherwise) {
+std::string_view IdOfTrouble(std::string_view message, std::string_view otherwise) {
   const std::string lower = ToLower(message);
   for (const Sign& sign : kSigns) {
     if (lower.find(ToLower(sign.text)) != std::string::npos) {
@@ -48,7 +48,7 @@ std::string_view IdOf(std::string_view message, std::string_view otherwise) {
   return otherwise;
 }
 
-std::vector<std::string> MendOf(std::string_view id, const Pod& pod) {
+std::vector<std::string> MendOfTrouble(std::string_view id, const Pod& pod) {
   const std::string which = fmt::format("-n {} {}", ShellWord(pod.space), ShellWord(pod.name));
   const std::string describe = fmt::format("kubectl describe pod {}", which);
   const std::string anew =
@@ -103,7 +103,7 @@ void Add(const Case& c, std::string_view id, std::string evidence, Reasons& out)
   const bool is_told = std::ranges::any_of(
       out, [&](const Reason& reason) { return reason.id == id && reason.evidence == evidence; });
   if (!is_told) {
-    out.push_back({id, std::move(evidence), MendOf(id, c.pod)});
+    out.push_back({id, std::move(evidence), MendOfTrouble(id, c.pod)});
   }
 }
 
@@ -114,7 +114,7 @@ void Whole(const Case& c, Reasons& out) {
   }
   std::string_view id = "kubelet-refused";
   if (pod.reason == "UnexpectedAdmissionError") {
-    id = IdOf(pod.message, "admission-refused");
+    id = IdOfTrouble(pod.message, "admission-refused");
   } else if (pod.reason == "TopologyAffinityError") {
     id = "topology-refused";
   } else if (pod.reason.starts_with("OutOf")) {
@@ -152,7 +152,7 @@ void Ended(const Case& c, const ContainerStatus& status, Reasons& out) {
     return;
   }
   const std::string_view id =
-      IdOf(message, IsOneOf(reason, kCreate) ? "container-not-created" : "container-ended");
+      IdOfTrouble(message, IsOneOf(reason, kCreate) ? "container-not-created" : "container-ended");
   Add(c, id,
       fmt::format("container {}: {}{}", status.name, EndText(reason, message, code),
                   status.restarts > 0 ? fmt::format(", {} restarts", status.restarts) : ""),
@@ -169,7 +169,7 @@ void Statuses(const Case& c, Reasons& out) {
     if (IsOneOf(status.reason, kImage)) {
       Add(c, "image-pull", text, out);
     } else if (IsOneOf(status.reason, kCreate)) {
-      Add(c, IdOf(status.message, "container-not-created"), text, out);
+      Add(c, IdOfTrouble(status.message, "container-not-created"), text, out);
     } else {
       Ended(c, status, out);
     }
@@ -197,8 +197,8 @@ void Events(const Case& c, Reasons& out) {
     const Event* event = LastEvent(c, {told.reason});
     // What an event tells may be over by now.
     if (event != nullptr && !IsStarted(c.pod) && c.pod.phase != "Failed") {
-      Add(c, IdOf(event->message, told.id), fmt::format("{}: {}", event->reason, event->message),
-          out);
+      Add(c, IdOfTrouble(event->message, told.id),
+          fmt::format("{}: {}", event->reason, event->message), out);
     }
   }
   if (const Event* event =

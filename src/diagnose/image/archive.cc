@@ -46,20 +46,20 @@ StatusOr<json::value> ReadTree(const BlobStore& store, std::string_view path) {
   return doc::Parse(text, doc::Format::kJson, store.NameOf(path), {.bytes = kConfigLimit});
 }
 
-const json::value* Find(const json::value& value, std::string_view name) {
+const json::value* FindMember(const json::value& value, std::string_view name) {
   const json::object* fields = value.if_object();
   return fields == nullptr ? nullptr : fields->if_contains({name.data(), name.size()});
 }
 
 std::string TextAt(const json::value& value, std::string_view name) {
-  const json::value* found = Find(value, name);
+  const json::value* found = FindMember(value, name);
   const json::string* text = found == nullptr ? nullptr : found->if_string();
   return text == nullptr ? std::string() : std::string(text->data(), text->size());
 }
 
 // Empty where there is no such list.
 std::span<const json::value> ListAt(const json::value& value, std::string_view name) {
-  const json::value* found = Find(value, name);
+  const json::value* found = FindMember(value, name);
   const json::array* list = found == nullptr ? nullptr : found->if_array();
   return list == nullptr ? std::span<const json::value>() : std::span(list->data(), list->size());
 }
@@ -180,7 +180,7 @@ const json::value* PickPlatform(std::span<const json::value> manifests,
                                 std::string_view architecture) {
   const json::value* first = nullptr;
   for (const json::value& manifest : manifests) {
-    const json::value* platform = Find(manifest, "platform");
+    const json::value* platform = FindMember(manifest, "platform");
     const std::string name = platform == nullptr ? "" : TextAt(*platform, "architecture");
     const std::string system = platform == nullptr ? "" : TextAt(*platform, "os");
     if (!system.empty() && system != "linux") {
@@ -198,7 +198,7 @@ const json::value* PickPlatform(std::span<const json::value> manifests,
 
 StatusOr<ImageFacts> ReadImageManifest(const BlobStore& store, const json::value& manifest,
                                        const PickOptions& options) {
-  const json::value* config = Find(manifest, "config");
+  const json::value* config = FindMember(manifest, "config");
   if (config == nullptr) {
     return InvalidArgument("{} has a manifest without config: it is no image", store.NameOf(""));
   }
@@ -217,7 +217,7 @@ StatusOr<ImageFacts> ReadLayout(const BlobStore& store, const PickOptions& optio
   const std::span<const json::value> manifests = ListAt(root, "manifests");
   std::vector<std::vector<std::string>> names;
   for (const json::value& manifest : manifests) {
-    const json::value* notes = Find(manifest, "annotations");
+    const json::value* notes = FindMember(manifest, "annotations");
     std::vector<std::string> both;
     for (const char* key : {"io.containerd.image.name", "org.opencontainers.image.ref.name"}) {
       std::string name = notes == nullptr ? std::string() : TextAt(*notes, key);
@@ -230,7 +230,7 @@ StatusOr<ImageFacts> ReadLayout(const BlobStore& store, const PickOptions& optio
   const json::value* chosen = nullptr;
   const bool is_of_platforms = !manifests.empty() && options.name.empty() &&
                                std::ranges::all_of(manifests, [](const json::value& manifest) {
-                                 return Find(manifest, "platform") != nullptr;
+                                 return FindMember(manifest, "platform") != nullptr;
                                });
   if (is_of_platforms) {
     chosen = PickPlatform(manifests, options.architecture);

@@ -32,7 +32,7 @@ std::string_view BytesOf(std::string_view block, Field field) {
   return block.substr(field.at, field.size);
 }
 
-std::string_view TextOf(std::string_view block, Field field) {
+std::string_view FieldText(std::string_view block, Field field) {
   const std::string_view bytes = BytesOf(block, field);
   return bytes.substr(0, bytes.find('\0'));
 }
@@ -47,7 +47,7 @@ std::optional<uint64_t> NumberOf(std::string_view block, Field field) {
     }
     return number;
   }
-  const std::string_view digits = Trim(TextOf(block, field));
+  const std::string_view digits = Trim(FieldText(block, field));
   return digits.empty() ? std::optional<uint64_t>(0) : ParseUint(digits, 8);
 }
 
@@ -61,9 +61,9 @@ bool HasRightSum(std::string_view block) {
 }
 
 std::string PathOf(std::string_view block) {
-  const std::string_view name = TextOf(block, kName);
+  const std::string_view name = FieldText(block, kName);
   const bool is_ustar = BytesOf(block, kMagic) == "ustar";
-  const std::string_view prefix = is_ustar ? TextOf(block, kPrefix) : std::string_view();
+  const std::string_view prefix = is_ustar ? FieldText(block, kPrefix) : std::string_view();
   return prefix.empty() ? std::string(name) : fmt::format("{}/{}", prefix, name);
 }
 

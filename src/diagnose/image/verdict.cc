@@ -18,7 +18,7 @@ using cuda::Fit;
 
 constexpr std::string_view kLibraryPath = "LD_LIBRARY_PATH";
 
-std::string NameOf(const HostGpu& gpu) {
+std::string NameOfGpu(const HostGpu& gpu) {
   return gpu.name.empty() ? "the GPU" : gpu.name;
 }
 
@@ -162,7 +162,8 @@ class Judgement {
     }
     for (const HostGpu& gpu : host_.gpus) {
       if (gpu.is_data_center == false) {
-        return fmt::format("cuda-compat runs on GPUs of data centers only, not on {}", NameOf(gpu));
+        return fmt::format("cuda-compat runs on GPUs of data centers only, not on {}",
+                           NameOfGpu(gpu));
       }
     }
     return "";
@@ -247,7 +248,7 @@ class Judgement {
     if (least && compute < *least) {
       Worsen(Answer::kNot);
       Show(fmt::format("CUDA {} is not made for compute capability {} of {}: {} and newer only",
-                       cuda.major, compute.str(), NameOf(gpu), least->str()));
+                       cuda.major, compute.str(), NameOfGpu(gpu), least->str()));
       if (const std::optional<uint32_t> last = cuda::LastCudaMajor(compute)) {
         Mend(fmt::format("# an image for CUDA {}, the last for this GPU, or older", *last));
       }
@@ -257,7 +258,7 @@ class Judgement {
     if (first && cuda < *first && (verdict_.is_minor_known || cuda.major < first->major)) {
       Worsen(Answer::kPtxOnly);
       Show(fmt::format("CUDA {} makes no code for compute capability {} of {}: {} does first",
-                       cuda.str(), compute.str(), NameOf(gpu), first->str()));
+                       cuda.str(), compute.str(), NameOfGpu(gpu), first->str()));
       Mend(fmt::format("# an image for CUDA {} or newer", first->str()));
     }
   }
@@ -316,7 +317,7 @@ class Judgement {
         Note(
             fmt::format("LD_LIBRARY_PATH leads to cuda-compat, with which CUDA does not start on "
                         "{} (error 804): set it to nothing",
-                        NameOf(gpu)));
+                        NameOfGpu(gpu)));
         return;
       }
     }

@@ -23,7 +23,7 @@ struct AnnotationRow {
 
 constexpr std::string_view kCritical = "scheduler.alpha.kubernetes.io/critical-pod";
 
-constexpr std::array<AnnotationRow, 9> kRows = {{
+constexpr std::array<AnnotationRow, 9> kAnnotationRows = {{
     {kCritical, "1.16", "priorityClassName of the pod"},
     {"scheduler.alpha.kubernetes.io/tolerations", "1.8", "tolerations of the pod", false},
     {"scheduler.alpha.kubernetes.io/affinity", "1.8", "affinity of the pod", false},
@@ -36,11 +36,11 @@ constexpr std::array<AnnotationRow, 9> kRows = {{
      "securityContext.seccompProfile of the container", false},
 }};
 
-const AnnotationRow* FindRow(std::string_view key) {
-  const auto* const found = std::ranges::find_if(kRows, [key](const AnnotationRow& row) {
+const AnnotationRow* FindAnnotationRow(std::string_view key) {
+  const auto* const found = std::ranges::find_if(kAnnotationRows, [key](const AnnotationRow& row) {
     return row.key.ends_with('/') ? key.starts_with(row.key) : key == row.key;
   });
-  return found == kRows.end() ? nullptr : found;
+  return found == kAnnotationRows.end() ? nullptr : found;
 }
 
 std::string_view PriorityOf(std::string_view kind) {
@@ -56,7 +56,7 @@ void CheckAnnotations(const json::value& metadata, const Path& at, const PodSpec
   for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
     const auto& field = *(fields->begin() + i);
     const std::string_view key(field.key().data(), field.key().size());
-    const AnnotationRow* row = FindRow(key);
+    const AnnotationRow* row = FindAnnotationRow(key);
     if (row == nullptr) {
       continue;
     }

@@ -10,13 +10,13 @@ namespace kgpu::cuda {
 namespace {
 
 template <typename T>
-std::optional<T> Read(const std::string& text) {
+std::optional<T> ReadFact(const std::string& text) {
   StatusOr<T> value = T::Parse(text);
   return value.ok() ? std::optional(*value) : std::nullopt;
 }
 
 void AddKind(const GpuFacts& gpu, std::vector<GpuKind>& kinds) {
-  GpuKind kind{gpu.name, Read<ComputeCapability>(gpu.compute_capability), ToLower(gpu.brand)};
+  GpuKind kind{gpu.name, ReadFact<ComputeCapability>(gpu.compute_capability), ToLower(gpu.brand)};
   const bool is_there = std::ranges::any_of(kinds, [&kind](const GpuKind& other) {
     return other.compute == kind.compute && other.brand == kind.brand;
   });
@@ -29,8 +29,8 @@ void AddKind(const GpuFacts& gpu, std::vector<GpuKind>& kinds) {
 
 Facts FactsOf(const HostFacts& host) {
   Facts facts;
-  facts.driver = Read<DriverVersion>(host.driver_version);
-  facts.cuda = Read<CudaVersion>(host.cuda_version);
+  facts.driver = ReadFact<DriverVersion>(host.driver_version);
+  facts.cuda = ReadFact<CudaVersion>(host.cuda_version);
   // A driver of a branch after all that we know may support more than the last CUDA that we know.
   if (!facts.cuda && facts.driver &&
       facts.driver->branch() <= Toolkits().front().least_driver.branch()) {

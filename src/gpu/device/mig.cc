@@ -83,7 +83,7 @@ struct Model {
   std::span<const Row> rows;
 };
 
-constexpr std::array kModels = {
+constexpr std::array kMigModels = {
     Model{{0x20b0, 0x20b1, 0x20f1, 0x20f6}, kA100With40},
     Model{{0x20b2, 0x20b5, 0x20f3, 0x20f5}, kA100With80},
     Model{{0x20b7, 0, 0, 0}, kA30},
@@ -186,7 +186,7 @@ bool IsMediaProfile(const MigNaming& naming) {
 
 std::vector<MigProfile> MigProfiles(uint16_t pci_device_id) {
   std::vector<MigProfile> profiles;
-  for (const Model& model : kModels) {
+  for (const Model& model : kMigModels) {
     if (Lists(model.pci_device_ids, pci_device_id)) {
       for (const Row& row : model.rows) {
         profiles.push_back(ProfileOf(row));

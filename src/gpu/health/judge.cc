@@ -8,7 +8,7 @@
 namespace kgpu::health {
 namespace {
 
-const RuleSetting* Find(const Settings& settings, std::string_view name) {
+const RuleSetting* FindSetting(const Settings& settings, std::string_view name) {
   const auto found = settings.rules.find(name);
   return found == settings.rules.end() ? nullptr : &found->second;
 }
@@ -23,15 +23,15 @@ const RuleSetting* SettingOf(const Settings& settings, const Rule& rule) {
     const auto end = fmt::format_to_n(buffer.data(), buffer.size(), "Xid{}", *rule.xid);
     name = {buffer.data(), end.size};
   }
-  if (const RuleSetting* own = Find(settings, name)) {
+  if (const RuleSetting* own = FindSetting(settings, name)) {
     return own;
   }
   if (rule.xid) {
-    if (const RuleSetting* xids = Find(settings, "Xid*")) {
+    if (const RuleSetting* xids = FindSetting(settings, "Xid*")) {
       return xids;
     }
   }
-  return rule.is_certain ? nullptr : Find(settings, "*");
+  return rule.is_certain ? nullptr : FindSetting(settings, "*");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using device::GpuSample;
 using device::NvLinkSample;
 
 // Far more than a node has.
-constexpr size_t kMaxGpus = 256;
+constexpr size_t kMaxMeasuredGpus = 256;
 constexpr std::chrono::duration<double> kMinute = std::chrono::minutes(1);
 // Rounds are not exact: two of 30 s are a minute.
 constexpr std::chrono::duration<double> kRateWindow = std::chrono::seconds(55);
@@ -295,7 +295,7 @@ void Measures::Accept(const device::GpuUuid& gpu) {
 bool Measures::Judge(const device::SampleSet& set, Book& book) {
   bool has_changed = false;
   for (const GpuSample& gpu : set.gpus) {
-    if (gpus_.size() >= kMaxGpus && !gpus_.contains(gpu.uuid)) {
+    if (gpus_.size() >= kMaxMeasuredGpus && !gpus_.contains(gpu.uuid)) {
       gpus_.clear();
     }
     Known& known = gpus_[gpu.uuid];

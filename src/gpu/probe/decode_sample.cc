@@ -202,7 +202,7 @@ void FillFaults(const Values& values, GpuSample* sample) {
                   .received_bytes_per_second = values.Number(SampleField::kPcieReceived)};
 }
 
-std::optional<unsigned> Instance(uint32_t id) {
+std::optional<unsigned> SampledInstance(uint32_t id) {
   return id == nvml::kNoInstance ? std::nullopt : std::optional<unsigned>(id);
 }
 
@@ -217,8 +217,8 @@ StatusOr<device::ProcessSample> ProcessOf(const ProcessEntry& entry) {
   if (entry.memory != nvml::kValueNotAvailable) {
     process.memory = Bytes{entry.memory};
   }
-  process.gpu_instance = Instance(entry.gpu_instance);
-  process.compute_instance = Instance(entry.compute_instance);
+  process.gpu_instance = SampledInstance(entry.gpu_instance);
+  process.compute_instance = SampledInstance(entry.compute_instance);
   if (entry.has_utilization != 0) {
     const auto percent = [](uint8_t value) { return std::min<double>(value, 100); };
     process.sm = percent(entry.sm);

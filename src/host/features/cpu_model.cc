@@ -38,7 +38,7 @@ std::string Signature(std::initializer_list<uint32_t> registers) {
   return text;
 }
 
-bool IsLabelCharacter(char c) {
+bool IsModelCharacter(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
          c == '_' || c == '.';
 }
@@ -48,7 +48,7 @@ std::string LabelText(std::string_view text) {
   std::string out;
   bool was_bad = false;
   for (const char c : text) {
-    const bool is_bad = !IsLabelCharacter(c);
+    const bool is_bad = !IsModelCharacter(c);
     if (!is_bad || !was_bad) {
       out.push_back(is_bad ? '_' : c);
     }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kPolicies = "sys/devices/system/cpu/cpufreq";
 
-const char* Claim(bool is_so) {
+const char* PowerClaim(bool is_so) {
   return is_so ? "true" : "false";
 }
 
@@ -30,7 +30,7 @@ void ReadIdleStates(const Source& source) {
                     most ? fmt::format("\"{}\"", Printable(*most, 20)) : "what is missing");
     return;
   }
-  out["enabled"] = Claim(*states > 0);
+  out["enabled"] = PowerClaim(*states > 0);
 }
 
 // What the frequency policies agree on. A policy is there for each core at worst, so no file of
@@ -114,7 +114,7 @@ void ReadFrequencies(const Source& source, unsigned nominal_mhz, const PackageOf
   }
   pstate["status"] = *status;
   if (const std::optional<std::string> no_turbo = driver.Text("no_turbo")) {
-    pstate["turbo"] = Claim(no_turbo->starts_with('0'));
+    pstate["turbo"] = PowerClaim(no_turbo->starts_with('0'));
   }
   Policies policies(source, nominal_mhz, packages);
   for (const std::string& name : source.List(kPolicies)) {

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kRelease = "proc/sys/kernel/osrelease";
 constexpr size_t kModulesLimit = size_t{4} << 20;
 
-const char* Claim(bool is_so) {
+const char* KernelClaim(bool is_so) {
   return is_so ? "true" : "false";
 }
 
@@ -151,9 +151,9 @@ void ReadKernel(const Source& source) {
   ReadConfig(source, is_name ? release : "");
   ReadModules(source, is_name ? release : "");
   const bool enforces = source.Text("sys/fs/selinux/enforce").value_or("").starts_with('1');
-  source.attributes("kernel.selinux")["enabled"] = Claim(enforces);
+  source.attributes("kernel.selinux")["enabled"] = KernelClaim(enforces);
   const bool has_kvm = source.host.Exists("sys/devices/virtual/misc/kvm");
-  source.attributes("kernel.kvm")["enabled"] = Claim(has_kvm);
+  source.attributes("kernel.kvm")["enabled"] = KernelClaim(has_kvm);
 }
 
 }  // namespace kgpu::features

@@ -23,7 +23,7 @@ struct Line {
 constexpr std::string_view kPrefix = "CONFIG_";
 constexpr size_t kUsualRatio = 5;  // of text to its gzip bytes
 
-std::string_view WithoutQuotes(std::string_view text) {
+std::string_view WithoutQuotesOfConfig(std::string_view text) {
   while (text.starts_with('"')) {
     text.remove_prefix(1);
   }
@@ -57,7 +57,7 @@ void VisitOptions(std::string_view text, Visit visit) {
     }
     if (const size_t equals = line.find('='); equals != std::string_view::npos) {
       visit(line.substr(kPrefix.size(), equals - kPrefix.size()),
-            WithoutQuotes(line.substr(equals + 1)));
+            WithoutQuotesOfConfig(line.substr(equals + 1)));
     }
   }
 }

@@ -9,14 +9,14 @@
 namespace kgpu::features {
 namespace {
 
-const char* Claim(bool is_so) {
+const char* MemoryClaim(bool is_so) {
   return is_so ? "true" : "false";
 }
 
 void ReadNuma(const Source& source) {
   // A kernel without NUMA has no such folder: the machine is one node.
   const size_t nodes = std::max<size_t>(1, source.List("sys/bus/node/devices").size());
-  source.attributes("memory.numa") = {{"is_numa", Claim(nodes > 1)},
+  source.attributes("memory.numa") = {{"is_numa", MemoryClaim(nodes > 1)},
                                       {"node_count", std::to_string(nodes)}};
 }
 
@@ -29,18 +29,18 @@ void ReadSwap(const Source& source) {
   }
   // The first line is a heading; blanks around the text are gone.
   const bool has_swap = file.text.find('\n') != std::string::npos;
-  source.attributes("memory.swap") = {{"enabled", Claim(has_swap)}};
+  source.attributes("memory.swap") = {{"enabled", MemoryClaim(has_swap)}};
 }
 
 // "2Mi" of "hugepages-2048kB", as Kubernetes writes the quantity.
 std::optional<std::string> PageSize(std::string_view folder) {
-  constexpr std::string_view kPrefix = "hugepages-";
+  constexpr std::string_view kPagesPrefix = "hugepages-";
   constexpr std::string_view kUnit = "kB";
   constexpr std::array kUnits = {"Ki", "Mi", "Gi", "Ti"};
-  if (!folder.starts_with(kPrefix) || !folder.ends_with(kUnit)) {
+  if (!folder.starts_with(kPagesPrefix) || !folder.ends_with(kUnit)) {
     return std::nullopt;
   }
-  folder.remove_prefix(kPrefix.size());
+  folder.remove_prefix(kPagesPrefix.size());
   folder.remove_suffix(kUnit.size());
   std::optional<uint64_t> size = ParseUint(folder);
   if (!size || *size == 0) {
@@ -67,7 +67,7 @@ void ReadHugePages(const Source& source) {
       pages.emplace("hugepages-" + *size, *count);
     }
   }
-  pages["enabled"] = Claim(has_pages);
+  pages["enabled"] = MemoryClaim(has_pages);
 }
 
 void ReadNonVolatile(const Source& source) {

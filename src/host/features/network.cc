@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kInterfaces = "sys/class/net";
 constexpr std::array kDeviceAttributes = {"sriov_numvfs", "sriov_totalvfs"};
-constexpr std::array kAttributes = {"operstate", "speed", "mtu"};
+constexpr std::array kNetworkAttributes = {"operstate", "speed", "mtu"};
 // Not an interface but a control file of the bonding driver.
 constexpr std::string_view kBondingControl = "bonding_masters";
 
@@ -43,7 +43,7 @@ void ReadNetwork(const Source& source) {
       continue;
     }
     Attributes interface = {{"name", name}};
-    AddAll(source, folder, kAttributes, interface);
+    AddAll(source, folder, kNetworkAttributes, interface);
     if (!folder.Has("device")) {
       others.push_back(std::move(interface));
       continue;

@@ -11,7 +11,7 @@
 namespace kgpu::features {
 namespace {
 
-constexpr const char* kDevices = "sys/bus/pci/devices";
+constexpr const char* kPciDevices = "sys/bus/pci/devices";
 constexpr std::string_view kBridge = "06";
 constexpr size_t kClassDigits = 4;  // without the programming interface
 
@@ -102,8 +102,8 @@ class Iommus {
 void ReadPci(const Source& source) {
   Instances& devices = source.instances("pci.device");
   Iommus iommus(source);
-  const Folder bus = Folder::Open(source.host, kDevices);
-  for (const std::string& name : source.List(kDevices)) {
+  const Folder bus = Folder::Open(source.host, kPciDevices);
+  for (const std::string& name : source.List(kPciDevices)) {
     const Folder folder = bus.OpenEntry(source.host, name);
     if (!folder.is_open()) {
       source.ComplainOf(folder.path(), folder.error());  // silent when it was pulled meanwhile

@@ -7,7 +7,7 @@
 namespace kgpu::features {
 namespace {
 
-constexpr const char* kDevices = "sys/block";
+constexpr const char* kBlockDevices = "sys/block";
 constexpr std::array kQueueAttributes = {"queue/dax", "queue/rotational", "queue/nr_zones",
                                          "queue/zoned"};
 constexpr size_t kFolderLength = std::string_view("queue/").size();
@@ -16,8 +16,8 @@ constexpr size_t kFolderLength = std::string_view("queue/").size();
 
 void ReadStorage(const Source& source) {
   Instances& devices = source.instances("storage.block");
-  const Folder block = Folder::Open(source.host, kDevices);
-  for (const std::string& name : source.List(kDevices)) {
+  const Folder block = Folder::Open(source.host, kBlockDevices);
+  for (const std::string& name : source.List(kBlockDevices)) {
     Attributes device = {{"name", name}};
     const Folder folder = block.OpenEntry(source.host, name);
     for (const char* attribute : kQueueAttributes) {

@@ -8,11 +8,11 @@
 namespace kgpu::features {
 namespace {
 
-constexpr const char* kDevices = "sys/bus/usb/devices";
+constexpr const char* kUsbDevices = "sys/bus/usb/devices";
 constexpr std::string_view kClassPerInterface = "00";
 
 // NFD's word for an attribute and sysfs' name of it.
-constexpr std::array<std::pair<const char*, const char*>, 4> kAttributes = {
+constexpr std::array<std::pair<const char*, const char*>, 4> kUsbAttributes = {
     {{"class", "bDeviceClass"},
      {"device", "idProduct"},
      {"vendor", "idVendor"},
@@ -20,7 +20,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kAttributes = {
 
 Attributes ReadDevice(const Folder& folder) {
   Attributes device;
-  for (const auto& [name, file] : kAttributes) {
+  for (const auto& [name, file] : kUsbAttributes) {
     if (std::optional<std::string> text = folder.Text(file); text && !text->empty()) {
       device.emplace(name, *std::move(text));
     }
@@ -32,8 +32,8 @@ Attributes ReadDevice(const Folder& folder) {
 
 void ReadUsb(const Source& source) {
   Instances& devices = source.instances("usb.device");
-  const Folder bus = Folder::Open(source.host, kDevices);
-  const std::vector<std::string> names = source.List(kDevices);
+  const Folder bus = Folder::Open(source.host, kUsbDevices);
+  const std::vector<std::string> names = source.List(kUsbDevices);
   for (const std::string& name : names) {
     if (name.find(':') != std::string::npos) {
       continue;

@@ -26,7 +26,7 @@ constexpr size_t kMaxNotes = size_t{64} * 1024;  // bytes of one note segment
 using Reader = std::function<StatusOr<std::string>(uint64_t offset, size_t size)>;
 
 template <typename T>
-T Load(std::string_view bytes, size_t offset) {
+T LoadField(std::string_view bytes, size_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof(value));
   return value;
@@ -41,7 +41,7 @@ struct Layout {
 
   // An address or offset, of the width of the class.
   uint64_t Word(std::string_view bytes, size_t offset) const {
-    return is_64bit ? Load<uint64_t>(bytes, offset) : Load<uint32_t>(bytes, offset);
+    return is_64bit ? LoadField<uint64_t>(bytes, offset) : LoadField<uint32_t>(bytes, offset);
   }
 };
 constexpr Layout k64{true, 64, 32, 54, 56, 56, 8, 16, 32, 16};
@@ -97,8 +97,8 @@ class ElfReader {
       return InvalidArgument("ELF header ends beyond the file");
     }
     info_.is_64bit = layout_->is_64bit;
-    info_.is_shared_object = Load<uint16_t>(header_, 16) == 3;
-    switch (Load<uint16_t>(header_, 18)) {
+    info_.is_shared_object = LoadField<uint16_t>(header_, 16) == 3;
+    switch (LoadField<uint16_t>(header_, 18)) {
       case 3:
         info_.machine = ElfMachine::kI386;
         break;
@@ -116,8 +116,8 @@ class ElfReader {
 
   Status ParseSegments() {
     const uint64_t offset = layout_->Word(header_, layout_->phoff);
-    const auto entry_size = Load<uint16_t>(header_, layout_->phentsize);
-    const auto count = Load<uint16_t>(header_, layout_->phnum);
+    const auto entry_size = LoadField<uint16_t>(header_, layout_->phentsize);
+    const auto count = LoadField<uint16_t>(header_, layout_->phnum);
     if (count == 0) {
       return OkStatus();
     }
@@ -129,7 +129,7 @@ class ElfReader {
                      ReadExactly(offset, size_t{count} * entry_size, "program headers"));
     for (size_t i = 0; i < count; ++i) {
       const std::string_view entry = std::string_view(table).substr(i * entry_size, entry_size);
-      segments_.push_back({.type = Load<uint32_t>(entry, 0),
+      segments_.push_back({.type = LoadField<uint32_t>(entry, 0),
                            .offset = layout_->Word(entry, layout_->ph_offset),
                            .vaddr = layout_->Word(entry, layout_->ph_vaddr),
                            .size = layout_->Word(entry, layout_->ph_filesz)});
@@ -235,9 +235,9 @@ class ElfReader {
     const auto padded = [](uint64_t size) { return (size + 3) & ~uint64_t{3}; };
     size_t at = 0;
     while (notes.size() - at >= kNoteHeader) {
-      const auto name_size = Load<uint32_t>(notes, at);
-      const auto content_size = Load<uint32_t>(notes, at + 4);
-      const auto type = Load<uint32_t>(notes, at + 8);
+      const auto name_size = LoadField<uint32_t>(notes, at);
+      const auto content_size = LoadField<uint32_t>(notes, at + 4);
+      const auto type = LoadField<uint32_t>(notes, at + 8);
       const uint64_t end = padded(name_size) + padded(content_size);
       if (end > notes.size() - at - kNoteHeader) {
         break;

@@ -34,7 +34,7 @@ bool AsksForVersion(const std::string& name) {
 }
 
 // Whether the package that `name` asks for is wholly there: in the version asked for, or in any.
-bool IsThere(const PackageList& list, std::string_view name) {
+bool IsPackageThere(const PackageList& list, std::string_view name) {
   const size_t equals = name.find('=');
   const auto found = list.find(std::string(name.substr(0, equals)));
   return found != list.end() && found->second.state == State::kWhole &&
@@ -50,10 +50,11 @@ Status CheckInstallable(const std::vector<std::string>& names) {
   return CheckNames(names);
 }
 
-std::vector<std::string> Missing(const std::vector<std::string>& names, const PackageList& list) {
+std::vector<std::string> MissingDebs(const std::vector<std::string>& names,
+                                     const PackageList& list) {
   std::vector<std::string> missing;
   std::ranges::copy_if(names, std::back_inserter(missing),
-                       [&list](const std::string& name) { return !IsThere(list, name); });
+                       [&list](const std::string& name) { return !IsPackageThere(list, name); });
   return missing;
 }
 
@@ -63,7 +64,7 @@ bool CameNevertheless(const std::vector<std::string>& names, const PackageList& 
                       const PackageList& now) {
   const std::set<std::string> unfinished = UnfinishedOf(now);
   return !unfinished.empty() && std::ranges::includes(UnfinishedOf(before), unfinished) &&
-         Missing(names, now).empty();
+         MissingDebs(names, now).empty();
 }
 
 std::vector<std::string> InstallArguments(const std::vector<std::string>& missing) {
@@ -168,7 +169,7 @@ StatusOr<Foreseen> AptManager::Foresee(const std::vector<std::string>& names) {
   RETURN_IF_ERROR(calls_.CheckRoot());
   ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
   ASSIGN_OR_RETURN(const PackageList list, Settled());
-  const std::vector<std::string> missing = Missing(names, list);
+  const std::vector<std::string> missing = MissingDebs(names, list);
   return missing.empty() && !HasUnfinished(list) ? Foreseen() : Simulate(list, missing);
 }
 
@@ -177,7 +178,7 @@ Status AptManager::Install(const std::vector<std::string>& names) {
   RETURN_IF_ERROR(calls_.CheckRoot());
   ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
   ASSIGN_OR_RETURN(const PackageList before, Settled());
-  const std::vector<std::string> missing = Missing(names, before);
+  const std::vector<std::string> missing = MissingDebs(names, before);
   if (missing.empty() && !HasUnfinished(before)) {
     return OkStatus();
   }

@@ -40,7 +40,7 @@ bool IsReason(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return is_word(c) || c == ',' || c == ':'; });
 }
 
-Status Check(const Condition& condition) {
+Status CheckCondition(const Condition& condition) {
   if (condition.status != "True" && condition.status != "False" && condition.status != "Unknown") {
     return InvalidArgument("condition {}: status \"{}\" must be True, False or Unknown",
                            condition.type, Printable(condition.status, 40));
@@ -61,7 +61,7 @@ std::optional<Condition> FindCondition(const json::value& object, std::string_vi
 
 StatusOr<std::optional<json::value>> ConditionToWrite(const json::value& object,
                                                       const Condition& condition, WallTime now) {
-  if (const Status status = Check(condition); !status.ok()) {
+  if (const Status status = CheckCondition(condition); !status.ok()) {
     return status;
   }
   const json::value* before = FindEntry(object, condition.type);

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 // Longer leases than a day are somebody's mistake, and would lock us out for ever.
 constexpr seconds kLongestLease{24 * 3600};
 
-Status Check(const LeaderOptions& options) {
+Status CheckOptions(const LeaderOptions& options) {
   if (options.space.empty() || options.name.empty() || options.identity.empty()) {
     return InvalidArgument("leader election: namespace, name and identity must be given");
   }
@@ -288,7 +288,7 @@ StatusOr<std::unique_ptr<LeaderElection>> LeaderElection::Start(EventLoop& loop,
                                                                 Random& random,
                                                                 LeaderOptions options,
                                                                 LeaderHandlers handlers) {
-  if (Status status = Check(options); !status.ok()) {
+  if (Status status = CheckOptions(options); !status.ok()) {
     return status;
   }
   auto impl = std::make_unique<Impl>(loop, client, random, std::move(options), std::move(handlers));

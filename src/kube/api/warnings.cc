@@ -7,7 +7,7 @@ namespace kgpu::kube {
 namespace {
 
 constexpr size_t kMaxSeen = 128;
-constexpr size_t kMaxText = 512;
+constexpr size_t kMaxWarning = 512;
 
 // What stands between the first quote of `text` and the one that ends it.
 std::string Quoted(std::string_view text) {
@@ -36,7 +36,7 @@ std::vector<std::string> WarningsOf(const http::Headers& headers) {
 
 void WarningLog::Note(const http::Headers& headers, std::string_view what) {
   for (const std::string& warning : WarningsOf(headers)) {
-    const std::string text = Printable(warning, kMaxText);
+    const std::string text = Printable(warning, kMaxWarning);
     if (seen_.size() < kMaxSeen && seen_.insert(text).second) {
       KGPU_LOG(kWarning, "API server warned", {"warning", text}, {"request", what});
     }

@@ -12,21 +12,21 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys = {
+constexpr std::array<std::string_view, 4> kGkeKeys = {
     "GPUPartitionSize", "GPUSharingConfig", "MaxTimeSharedClientsPerGPU", "HealthCriticalXid"};
-constexpr std::array<std::string_view, 2> kSharingKeys = {"GPUSharingStrategy",
-                                                          "MaxSharedClientsPerGPU"};
+constexpr std::array<std::string_view, 2> kGkeSharingKeys = {"GPUSharingStrategy",
+                                                             "MaxSharedClientsPerGPU"};
 
-constexpr uint64_t kMostXid = 999'999'999;
+constexpr uint64_t kMostGkeXid = 999'999'999;
 
-class Converter {
+class GkeConverter {
  public:
-  explicit Converter(ForeignNotes& notes) : notes_(notes) {}
+  explicit GkeConverter(ForeignNotes& notes) : notes_(notes) {}
 
   NodeConfig Convert(const Node& root) {
     config_ = DefaultNodeConfig();
     root.ForEachFieldLoosely(
-        kKeys, [this](std::string_view name, const Node& field) { ReadField(name, field); },
+        kGkeKeys, [this](std::string_view name, const Node& field) { ReadField(name, field); },
         notes_.ForUnknown());
     // GKE's plugin lets the old key win.
     const uint64_t clients = old_clients_ > 0 ? old_clients_ : clients_;
@@ -44,7 +44,7 @@ class Converter {
       ReadPartition(field);
     } else if (name == "GPUSharingConfig") {
       field.ForEachFieldLoosely(
-          kSharingKeys,
+          kGkeSharingKeys,
           [this](std::string_view key, const Node& item) {
             if (key == "GPUSharingStrategy") {
               ReadStrategy(item);
@@ -63,7 +63,7 @@ class Converter {
   void ReadCriticalXids(const Node& field) {
     std::vector<uint64_t> xids;
     field.ForEachItem([&xids](const Node& item) {
-      if (const auto xid = item.Number(1, kMostXid)) {
+      if (const auto xid = item.Number(1, kMostGkeXid)) {
         xids.push_back(*xid);
       }
     });
@@ -119,7 +119,7 @@ class Converter {
 
 StatusOr<Converted> ConvertGkeConfig(std::string_view text, std::string_view file) {
   return ConvertForeign(text, file, [](const Node& root, ForeignNotes& notes) {
-    return Converter(notes).Convert(root);
+    return GkeConverter(notes).Convert(root);
   });
 }
 

@@ -22,8 +22,8 @@ using health::Action;
 using health::Rule;
 using health::RuleSetting;
 
-constexpr std::array<std::string_view, 5> kKeys = {"holdDown", "flapLimit", "kernelLog", "every",
-                                                   "rules"};
+constexpr std::array<std::string_view, 5> kHealthKeys = {"holdDown", "flapLimit", "kernelLog",
+                                                         "every", "rules"};
 constexpr std::array<std::string_view, 2> kFlapKeys = {"times", "within"};
 constexpr std::array<std::string_view, 4> kRuleKeys = {"action", "unhealthy", "lasts", "limit"};
 constexpr std::array kActionWords = {
@@ -33,12 +33,12 @@ constexpr std::array kActionWords = {
 };
 
 // A round of measurements takes some milliseconds.
-constexpr std::chrono::seconds kLeastEvery{1};
+constexpr std::chrono::seconds kLeastPollTime{1};
 constexpr uint64_t kMostTimes = 1'000;
 constexpr uint64_t kMostLimit = 1'000'000'000;
 
 template <typename T>
-void Set(T& field, std::optional<T> value) {
+void SetHealth(T& field, std::optional<T> value) {
   if (value) {
     field = *std::move(value);
   }
@@ -49,12 +49,12 @@ bool IsUnhealthy(Action action) {
   return action != Action::kIgnore && action != Action::kRestartApp;
 }
 
-void ReadEvery(const Node& node, Problems& problems, std::chrono::milliseconds& out) {
+void ReadPollTime(const Node& node, Problems& problems, std::chrono::milliseconds& out) {
   const auto every = ReadDuration(node, problems);
-  if (every && *every != std::chrono::milliseconds(0) && *every < kLeastEvery) {
+  if (every && *every != std::chrono::milliseconds(0) && *every < kLeastPollTime) {
     node.Error("{} is too often: 1s is the least, 0 switches it off", node.Shown());
   } else {
-    Set(out, every);
+    SetHealth(out, every);
   }
 }
 
@@ -142,9 +142,9 @@ json::value SettingTree(const RuleSetting& setting) {
 }  // namespace
 
 void ReadHealth(const Node& node, Problems& problems, HealthConfig& health) {
-  node.ForEachField(kKeys, [&](std::string_view name, const Node& field) {
+  node.ForEachField(kHealthKeys, [&](std::string_view name, const Node& field) {
     if (name == "holdDown") {
-      Set(health.hold_down, ReadDuration(field, problems));
+      SetHealth(health.hold_down, ReadDuration(field, problems));
     } else if (name == "flapLimit") {
       field.ForEachField(kFlapKeys, [&](std::string_view key, const Node& item) {
         if (key == "times") {
@@ -152,13 +152,13 @@ void ReadHealth(const Node& node, Problems& problems, HealthConfig& health) {
             health.flap_limit.times = static_cast<unsigned>(*times);
           }
         } else {
-          Set(health.flap_limit.within, ReadDuration(item, problems));
+          SetHealth(health.flap_limit.within, ReadDuration(item, problems));
         }
       });
     } else if (name == "kernelLog") {
-      Set(health.kernel_log, field.Bool());
+      SetHealth(health.kernel_log, field.Bool());
     } else if (name == "every") {
-      ReadEvery(field, problems, health.every);
+      ReadPollTime(field, problems, health.every);
     } else {
       field.ForAnyField(
           [&](std::string_view rule, const Node& item) { ReadRule(item, rule, problems, health); });

@@ -19,11 +19,11 @@ constexpr std::array<std::string_view, 10> kLabelsKeys = {
 constexpr std::array<std::string_view, 2> kGateKeys = {"condition", "taint"};
 
 // Looking at the host takes some milliseconds.
-constexpr std::chrono::seconds kLeastEvery{1};
+constexpr std::chrono::seconds kLeastLabelsTime{1};
 constexpr size_t kMaxRuleFolders = 16;
 
 template <typename T>
-void Set(T& field, std::optional<T> value) {
+void SetLabels(T& field, std::optional<T> value) {
   if (value) {
     field = *std::move(value);
   }
@@ -74,12 +74,12 @@ void ReadFolders(const Node& node, std::vector<std::string>& out) {
   out = std::move(folders);
 }
 
-void ReadEvery(const Node& node, Problems& problems, LabelsConfig& labels) {
+void ReadLabelsTime(const Node& node, Problems& problems, LabelsConfig& labels) {
   const auto every = ReadDuration(node, problems);
-  if (every && *every < kLeastEvery) {
+  if (every && *every < kLeastLabelsTime) {
     node.Error("{} is too often: 1s is the least", node.Shown());
   } else {
-    Set(labels.every, every);
+    SetLabels(labels.every, every);
   }
 }
 
@@ -101,9 +101,9 @@ std::optional<std::chrono::milliseconds> ReadDuration(const Node& node, Problems
 void ReadLabels(const Node& node, Problems& problems, LabelsConfig& labels) {
   node.ForEachField(kLabelsKeys, [&](std::string_view name, const Node& field) {
     if (name == "features") {
-      Set(labels.features, field.Bool());
+      SetLabels(labels.features, field.Bool());
     } else if (name == "gpus") {
-      Set(labels.gpus, field.Bool());
+      SetLabels(labels.gpus, field.Bool());
     } else if (name == "to") {
       ReadOutputs(field, labels.outputs);
     } else if (name == "file") {
@@ -111,7 +111,7 @@ void ReadLabels(const Node& node, Problems& problems, LabelsConfig& labels) {
     } else if (name == "rules") {
       ReadFolders(field, labels.rules);
     } else if (name == "ruleObjects") {
-      Set(labels.rule_objects, field.Bool());
+      SetLabels(labels.rule_objects, field.Bool());
     } else if (name == "featureFiles") {
       SetPath(field, labels.feature_files);
     } else if (name == "nfdWorker") {
@@ -119,14 +119,14 @@ void ReadLabels(const Node& node, Problems& problems, LabelsConfig& labels) {
     } else if (name == "nfdMaster") {
       SetPath(field, labels.nfd_master);
     } else {
-      ReadEvery(field, problems, labels);
+      ReadLabelsTime(field, problems, labels);
     }
   });
 }
 
 void ReadGate(const Node& node, GateConfig& gate) {
   node.ForEachField(kGateKeys, [&gate](std::string_view name, const Node& field) {
-    Set(name == "condition" ? gate.condition : gate.taint, field.Bool());
+    SetLabels(name == "condition" ? gate.condition : gate.taint, field.Bool());
   });
 }
 

@@ -15,11 +15,11 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKeys = {"names",  "every", "exclude", "dcgmLabels",
-                                                   "listen", "tls",   "auth"};
+constexpr std::array<std::string_view, 7> kMetricsKeys = {
+    "names", "every", "exclude", "dcgmLabels", "listen", "tls", "auth"};
 
 // A round over the GPUs takes some milliseconds.
-constexpr std::chrono::seconds kLeastEvery{1};
+constexpr std::chrono::seconds kLeastSampleTime{1};
 constexpr size_t kMaxExcludes = 256;
 constexpr size_t kMaxPattern = 128;
 
@@ -39,12 +39,12 @@ void ReadNames(const Node& node, std::vector<NameSet>& out) {
   out = std::move(names);
 }
 
-void ReadEvery(const Node& node, Problems& problems, MetricsConfig& metrics) {
+void ReadSampleTime(const Node& node, Problems& problems, MetricsConfig& metrics) {
   const auto every = ReadDuration(node, problems);
   if (!every) {
     return;
   }
-  if (*every != std::chrono::milliseconds(0) && *every < kLeastEvery) {
+  if (*every != std::chrono::milliseconds(0) && *every < kLeastSampleTime) {
     node.Error("{} is too often: 1s is the least, 0 is never", node.Shown());
     return;
   }
@@ -92,11 +92,11 @@ void ReadExclude(const Node& node, std::vector<std::string>& out) {
 }  // namespace
 
 void ReadMetrics(const Node& node, Problems& problems, MetricsConfig& metrics) {
-  node.ForEachField(kKeys, [&](std::string_view name, const Node& field) {
+  node.ForEachField(kMetricsKeys, [&](std::string_view name, const Node& field) {
     if (name == "names") {
       ReadNames(field, metrics.names);
     } else if (name == "every") {
-      ReadEvery(field, problems, metrics);
+      ReadSampleTime(field, problems, metrics);
     } else if (name == "exclude") {
       ReadExclude(field, metrics.exclude);
     } else if (name == "dcgmLabels") {

@@ -18,14 +18,15 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 5> kRootKeys = {"version", "flags", "resources", "sharing",
-                                                       "imex"};
+constexpr std::array<std::string_view, 5> kNvidiaRootKeys = {"version", "flags", "resources",
+                                                             "sharing", "imex"};
 constexpr std::array<std::string_view, 2> kResourcesKeys = {"gpus", "mig"};
 constexpr std::array<std::string_view, 2> kNameKeys = {"pattern", "name"};
-constexpr std::array<std::string_view, 2> kSharingKeys = {"timeSlicing", "mps"};
+constexpr std::array<std::string_view, 2> kNvidiaSharingKeys = {"timeSlicing", "mps"};
 constexpr std::array<std::string_view, 3> kTimeSlicingKeys = {
     "renameByDefault", "failRequestsGreaterThanOne", "resources"};
-constexpr std::array<std::string_view, 4> kShareKeys = {"name", "rename", "devices", "replicas"};
+constexpr std::array<std::string_view, 4> kNvidiaShareKeys = {"name", "rename", "devices",
+                                                              "replicas"};
 constexpr std::array<std::string_view, 2> kImexKeys = {"channelIDs", "required"};
 
 // "gpu" is "nvidia.com/gpu".
@@ -59,12 +60,12 @@ std::string ModelPattern(std::string_view pattern) {
   return model.empty() ? "*" : model;
 }
 
-class Converter {
+class NvidiaConverter {
  public:
-  explicit Converter(ForeignNotes& notes) : notes_(notes) {}
+  explicit NvidiaConverter(ForeignNotes& notes) : notes_(notes) {}
 
   NodeConfig Convert(const Node& root) {
-    ForEach(root, kRootKeys, [this](std::string_view name, const Node& field) {
+    ForEach(root, kNvidiaRootKeys, [this](std::string_view name, const Node& field) {
       if (name == "version") {
         ReadVersion(field);
       } else if (name == "flags") {
@@ -76,7 +77,7 @@ class Converter {
           ReadNames(list, kind == "mig");
         });
       } else if (name == "sharing") {
-        ForEach(field, kSharingKeys,
+        ForEach(field, kNvidiaSharingKeys,
                 [this](std::string_view kind, const Node& way) { ReadSharing(kind, way); });
       } else {
         ReadImex(field);
@@ -163,7 +164,7 @@ class Converter {
   void ReadShare(const Node& item) {
     NvidiaShare share{.node = item, .resource = ""};
     bool has_replicas = false;
-    ForEach(item, kShareKeys, [&](std::string_view name, const Node& field) {
+    ForEach(item, kNvidiaShareKeys, [&](std::string_view name, const Node& field) {
       if (name == "name") {
         share.resource = WholeName(field).value_or("");
       } else if (name == "rename") {
@@ -253,7 +254,7 @@ class Converter {
 
 StatusOr<Converted> ConvertNvidiaConfig(std::string_view text, std::string_view file) {
   return ConvertForeign(text, file, [](const Node& root, ForeignNotes& notes) {
-    return Converter(notes).Convert(root);
+    return NvidiaConverter(notes).Convert(root);
   });
 }
 

@@ -15,13 +15,13 @@ constexpr std::array<std::string_view, 12> kFlagKeys = {
     "migStrategy",       "failOnInitError",         "mpsRoot",    "nvidiaDriverRoot",
     "nvidiaDevRoot",     "gdrcopyEnabled",          "gdsEnabled", "mofedEnabled",
     "useNodeFeatureAPI", "deviceDiscoveryStrategy", "plugin",     "gfd"};
-constexpr std::array<std::string_view, 7> kPluginKeys = {"passDeviceSpecs",
-                                                         "deviceListStrategy",
-                                                         "deviceIDStrategy",
-                                                         "cdiAnnotationPrefix",
-                                                         "nvidiaCTKPath",
-                                                         "containerDriverRoot",
-                                                         "sharedDevicesAllocationPolicy"};
+constexpr std::array<std::string_view, 7> kNvidiaPluginKeys = {"passDeviceSpecs",
+                                                               "deviceListStrategy",
+                                                               "deviceIDStrategy",
+                                                               "cdiAnnotationPrefix",
+                                                               "nvidiaCTKPath",
+                                                               "containerDriverRoot",
+                                                               "sharedDevicesAllocationPolicy"};
 
 // Those of ours that NVIDIA's plugin has too.
 constexpr std::array kStrategies = {
@@ -51,7 +51,7 @@ class FlagReader {
   void ReadFlag(std::string_view name, const Node& flag) {
     if (name == "plugin") {
       flag.ForEachFieldLoosely(
-          kPluginKeys,
+          kNvidiaPluginKeys,
           [this](std::string_view key, const Node& field) { ReadPluginFlag(key, field); },
           notes_.ForUnknown());
     } else if (name == "migStrategy") {

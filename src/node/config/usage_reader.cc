@@ -10,7 +10,7 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 2> kKeys = {"enabled", "retention"};
+constexpr std::array<std::string_view, 2> kUsageKeys = {"enabled", "retention"};
 constexpr uint64_t kMostDays = 400;
 
 // Whole days, "35d": a time that is longer than those of ParseDuration.
@@ -31,7 +31,7 @@ void ReadRetention(const Node& node, std::chrono::days& out) {
 }  // namespace
 
 void ReadUsage(const Node& node, UsageConfig& usage) {
-  node.ForEachField(kKeys, [&usage](std::string_view name, const Node& field) {
+  node.ForEachField(kUsageKeys, [&usage](std::string_view name, const Node& field) {
     if (name == "retention") {
       ReadRetention(field, usage.retention);
     } else if (const auto enabled = field.Bool()) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxValue = 63;
 
-bool IsBlank(char c) {
+bool IsNameBlank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
@@ -19,7 +19,7 @@ std::string SanitizedValue(std::string_view text) {
   std::string value;
   bool is_gap = false;
   for (const char c : text) {
-    if (IsBlank(c)) {
+    if (IsNameBlank(c)) {
       is_gap = true;
     } else if (IsAlphanumeric(c) || c == '-' || c == '_' || c == '.') {
       if (is_gap && !value.empty()) {

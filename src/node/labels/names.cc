@@ -12,7 +12,7 @@
 namespace kgpu::labels {
 namespace {
 
-constexpr size_t kMaxName = 63;
+constexpr size_t kMaxLabelName = 63;
 constexpr size_t kMaxNamespace = 253;
 
 bool IsNameChar(char c) {
@@ -32,7 +32,7 @@ bool IsDnsName(std::string_view text) {
 }
 
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxName && IsAlphanumeric(text.front()) &&
+  return !text.empty() && text.size() <= kMaxLabelName && IsAlphanumeric(text.front()) &&
          IsAlphanumeric(text.back()) && std::ranges::all_of(text, IsNameChar);
 }
 
@@ -137,7 +137,7 @@ Status CheckKey(std::string_view key) {
     return InvalidArgument(
         "\"{}\": a name has 1 to {} letters, digits, -, _ and ., and begins and ends with a letter "
         "or digit",
-        Printable(key, 80), kMaxName);
+        Printable(key, 80), kMaxLabelName);
   }
   return OkStatus();
 }
@@ -149,7 +149,7 @@ Status CheckLabelValue(std::string_view value) {
   return InvalidArgument(
       "\"{}\": a label's value has at most {} letters, digits, -, _ and ., and begins and ends "
       "with a letter or digit",
-      Printable(value, 80), kMaxName);
+      Printable(value, 80), kMaxLabelName);
 }
 
 Status CheckWholeQuantity(std::string_view text) {

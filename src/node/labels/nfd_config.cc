@@ -262,10 +262,10 @@ class Reader {
   bool no_taints_ = false;
 };
 
-using Read = LabelsSettings (Reader::*)(const Node& root);
+using ReadPart = LabelsSettings (Reader::*)(const Node& root);
 
 StatusOr<ConvertedSettings> Convert(std::string_view text, std::string_view file,
-                                    LabelsSettings base, Read read) {
+                                    LabelsSettings base, ReadPart read) {
   ConvertedSettings converted;
   const doc::Format format = file.ends_with(".json") ? doc::Format::kJson : doc::Format::kYaml;
   StatusOr<doc::Located> document = doc::Located();

@@ -10,7 +10,7 @@ namespace kgpu::labels {
 namespace {
 
 using Expression = TemplateExpression;
-using Node = TemplateNode;
+using ExpandedNode = TemplateNode;
 
 // Of a list, in bytes: a step is a kilobyte.
 constexpr size_t kReadItem = 16;
@@ -54,8 +54,8 @@ class Expander {
     return OkStatus();
   }
 
-  StatusOr<Flow> Run(const std::vector<Node>& nodes) {
-    for (const Node& node : nodes) {
+  StatusOr<Flow> Run(const std::vector<ExpandedNode>& nodes) {
+    for (const ExpandedNode& node : nodes) {
       RETURN_IF_ERROR(Step(node.place, node.text.size()));
       ASSIGN_OR_RETURN(const Flow flow, RunNode(node));
       if (flow != Flow::kOn) {
@@ -65,41 +65,41 @@ class Expander {
     return Flow::kOn;
   }
 
-  StatusOr<Flow> RunNode(const Node& node) {
+  StatusOr<Flow> RunNode(const ExpandedNode& node) {
     switch (node.kind) {
-      case Node::Kind::kText:
+      case ExpandedNode::Kind::kText:
         RETURN_IF_ERROR(Put(node.place, node.text));
         return Flow::kOn;
-      case Node::Kind::kBreak:
+      case ExpandedNode::Kind::kBreak:
         return Flow::kBreak;
-      case Node::Kind::kContinue:
+      case ExpandedNode::Kind::kContinue:
         return Flow::kContinue;
-      case Node::Kind::kPrint:
-      case Node::Kind::kSet:
-      case Node::Kind::kIf:
-      case Node::Kind::kRange:
-      case Node::Kind::kWith:
+      case ExpandedNode::Kind::kPrint:
+      case ExpandedNode::Kind::kSet:
+      case ExpandedNode::Kind::kIf:
+      case ExpandedNode::Kind::kRange:
+      case ExpandedNode::Kind::kWith:
         break;
     }
     ASSIGN_OR_RETURN(Value value, Evaluate(node.expression));
-    if (node.kind == Node::Kind::kPrint) {
+    if (node.kind == ExpandedNode::Kind::kPrint) {
       const auto text = value.Text();
       RETURN_IF_ERROR(At(node.place, text.status()));
       RETURN_IF_ERROR(Put(node.place, *text));
       return Flow::kOn;
     }
-    if (node.kind == Node::Kind::kRange) {
+    if (node.kind == ExpandedNode::Kind::kRange) {
       return RunRange(node, value);
     }
     const bool is_true = value.IsTrue();
     const Value outer = dot_;
-    if (node.kind == Node::Kind::kWith && is_true) {
+    if (node.kind == ExpandedNode::Kind::kWith && is_true) {
       dot_ = value;
     }
     if (node.value) {
       slots_[*node.value] = std::move(value);
     }
-    if (node.kind == Node::Kind::kSet) {
+    if (node.kind == ExpandedNode::Kind::kSet) {
       return Flow::kOn;
     }
     StatusOr<Flow> flow = Run(is_true ? node.body : node.otherwise);
@@ -107,7 +107,7 @@ class Expander {
     return flow;
   }
 
-  StatusOr<Flow> RunRange(const Node& node, const Value& value) {
+  StatusOr<Flow> RunRange(const ExpandedNode& node, const Value& value) {
     const Value::List* list = value.if_list();
     const Value::Dict* dict = value.if_dict();
     if (list == nullptr && dict == nullptr && !value.is_nothing()) {
@@ -141,7 +141,7 @@ class Expander {
     return Flow::kOn;
   }
 
-  StatusOr<Flow> RunItem(const Node& node, Value key, const Value& item) {
+  StatusOr<Flow> RunItem(const ExpandedNode& node, Value key, const Value& item) {
     RETURN_IF_ERROR(Step(node.place));
     dot_ = item;
     if (node.key) {

@@ -40,7 +40,7 @@ Result ItemAt(const Value::List& list, const Value& index) {
 }
 
 // What a map does not hold is empty, as in Go: an attribute that a device lacks is "".
-Result FieldOf(const Value::Dict& dict, const Value& key) {
+Result MemberOf(const Value::Dict& dict, const Value& key) {
   ASSIGN_OR_RETURN(const std::string_view name, TextOf(key));
   const auto found = dict.find(name);
   if (found != dict.end()) {
@@ -54,7 +54,7 @@ Result Index(Arguments args, const Pattern*) {
   Value value = args[0];
   for (const Value& key : args.subspan(1)) {
     if (const Value::Dict* dict = value.if_dict()) {
-      ASSIGN_OR_RETURN(value, FieldOf(*dict, key));
+      ASSIGN_OR_RETURN(value, MemberOf(*dict, key));
     } else {
       ASSIGN_OR_RETURN(const Value::List* list, ListOf(value));
       ASSIGN_OR_RETURN(value, ItemAt(*list, key));
@@ -112,7 +112,7 @@ Result MakeList(Arguments args, const Pattern*) {
   return Value(Value::List(args.begin(), args.end()));
 }
 
-StatusOr<std::vector<std::string>> Texts(const Value& value) {
+StatusOr<std::vector<std::string>> TextsOf(const Value& value) {
   ASSIGN_OR_RETURN(const Value::List* list, ListOf(value));
   std::vector<std::string> texts;
   for (const Value& item : *list) {
@@ -131,14 +131,14 @@ Value ListFrom(const std::vector<std::string>& texts) {
 }
 
 Result SortAlpha(Arguments args, const Pattern*) {
-  ASSIGN_OR_RETURN(std::vector<std::string> texts, Texts(args[0]));
+  ASSIGN_OR_RETURN(std::vector<std::string> texts, TextsOf(args[0]));
   std::ranges::sort(texts);
   return ListFrom(texts);
 }
 
 // The first of those that are alike, in their order.
 Result Uniq(Arguments args, const Pattern*) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> texts, Texts(args[0]));
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts, TextsOf(args[0]));
   std::vector<std::string> sorted = texts;
   std::ranges::sort(sorted);
   std::vector<bool> seen(sorted.size());
@@ -153,7 +153,7 @@ Result Uniq(Arguments args, const Pattern*) {
   return ListFrom(kept);
 }
 
-constexpr std::array kFunctions = {
+constexpr std::array kListFunctions = {
     Function{.name = "first", .least = 1, .most = 1, .body = First},
     Function{.name = "get", .least = 2, .most = 2, .body = Get},
     Function{.name = "has", .least = 2, .most = 2, .body = Has},
@@ -171,7 +171,7 @@ constexpr std::array kFunctions = {
 }  // namespace
 
 std::span<const Function> ListFunctions() {
-  return kFunctions;
+  return kListFunctions;
 }
 
 }  // namespace kgpu::labels

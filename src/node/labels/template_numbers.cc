@@ -165,7 +165,7 @@ Result Atoi(Arguments args, const Pattern*) {
   return Value(number);
 }
 
-constexpr std::array kFunctions = {
+constexpr std::array kNumberFunctions = {
     Function{.name = "add", .least = 1, .most = kAnyNumber, .body = Add},
     Function{.name = "add1", .least = 1, .most = 1, .body = AddOne},
     Function{.name = "and",
@@ -203,7 +203,7 @@ constexpr std::array kFunctions = {
 }  // namespace
 
 std::span<const Function> NumberFunctions() {
-  return kFunctions;
+  return kNumberFunctions;
 }
 
 }  // namespace kgpu::labels

@@ -12,7 +12,7 @@ namespace kgpu::labels {
 namespace {
 
 using Token = TemplateToken;
-using Node = TemplateNode;
+using ParsedNode = TemplateNode;
 
 constexpr std::array<std::string_view, 7> kBlockWords = {"if",  "range", "with",    "else",
                                                          "end", "break", "continue"};
@@ -52,7 +52,7 @@ class Parser {
   }
 
   // Up to the end of the text, or to an else or end, which stays.
-  Status ParseNodes(std::vector<Node>& nodes) {
+  Status ParseNodes(std::vector<ParsedNode>& nodes) {
     for (; !AtEnd(); ++piece_) {
       if (!Piece().is_action) {
         nodes.emplace_back();
@@ -69,7 +69,7 @@ class Parser {
     return OkStatus();
   }
 
-  Status ParseAction(std::string_view word, Node& node) {
+  Status ParseAction(std::string_view word, ParsedNode& node) {
     node.place = scope_.lines.At(Piece().offset);
     ActionParser action = Action();
     RETURN_IF_ERROR(action.CountPart());
@@ -80,18 +80,20 @@ class Parser {
     if (word != "break" && word != "continue") {
       return ParseBlock(word, action, node);
     }
-    node.kind = word == "break" ? Node::Kind::kBreak : Node::Kind::kContinue;
+    node.kind = word == "break" ? ParsedNode::Kind::kBreak : ParsedNode::Kind::kContinue;
     return ranges_ == 0 ? action.Error(Piece().offset, fmt::format("{} stands in no range", word))
                         : action.ExpectEnd();
   }
 
   // From behind the word to the block's end, which stays.
-  Status ParseBlock(std::string_view word, ActionParser& action, Node& node) {
+  Status ParseBlock(std::string_view word, ActionParser& action, ParsedNode& node) {
     RETURN_IF_ERROR(action.Descend());
     const size_t offset = Piece().offset;
     const size_t known = scope_.variables.size();
     const bool is_range = word == "range";
-    node.kind = is_range ? Node::Kind::kRange : word == "if" ? Node::Kind::kIf : Node::Kind::kWith;
+    node.kind = is_range       ? ParsedNode::Kind::kRange
+                : word == "if" ? ParsedNode::Kind::kIf
+                               : ParsedNode::Kind::kWith;
     RETURN_IF_ERROR(ParseAssignment(action, is_range, node));
     const size_t in_header = scope_.variables.size();
     ++piece_;
@@ -108,7 +110,7 @@ class Parser {
     return OkStatus();
   }
 
-  Status ParseElse(std::string_view word, size_t offset, Node& node) {
+  Status ParseElse(std::string_view word, size_t offset, ParsedNode& node) {
     if (AtEnd()) {
       return NotEnded(word, offset);
     }
@@ -143,7 +145,7 @@ class Parser {
 
   // "$x := pipeline", "$i, $x := pipeline", "pipeline". A pipeline does not know what it is
   // assigned to.
-  Status ParseAssignment(ActionParser& action, bool is_range, Node& node) {
+  Status ParseAssignment(ActionParser& action, bool is_range, ParsedNode& node) {
     const size_t first = action.next();
     std::vector<Token> names;
     while (action.IsVariable()) {
@@ -173,7 +175,7 @@ class Parser {
   }
 
   // "$x := pipeline", "$x = pipeline", "pipeline".
-  Status ParseStatement(ActionParser& action, Node& node) {
+  Status ParseStatement(ActionParser& action, ParsedNode& node) {
     if (action.IsWord() &&
         std::ranges::find(kForeignWords, action.Peek().text) != kForeignWords.end()) {
       return action.Error(
@@ -181,7 +183,7 @@ class Parser {
           fmt::format("{} is not supported: write the text where it is used", action.Peek().text));
     }
     if (action.IsVariable() && action.IsMarkBehind("=")) {
-      node.kind = Node::Kind::kSet;
+      node.kind = ParsedNode::Kind::kSet;
       ASSIGN_OR_RETURN(node.value, action.SlotOf(action.Peek()));
       action.Take();
       action.Take();
@@ -189,7 +191,7 @@ class Parser {
       return action.ExpectEnd();
     }
     RETURN_IF_ERROR(ParseAssignment(action, /*is_range=*/false, node));
-    node.kind = node.value ? Node::Kind::kSet : Node::Kind::kPrint;
+    node.kind = node.value ? ParsedNode::Kind::kSet : ParsedNode::Kind::kPrint;
     return OkStatus();
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Result = StatusOr<Value>;
 
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
+constexpr std::string_view kTextBlanks = " \t\r\n\v\f";
 
 char Upper(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -41,7 +41,7 @@ Result ToUpper(Arguments args, const Pattern*) {
 
 Result TrimBlanks(Arguments args, const Pattern*) {
   ASSIGN_OR_RETURN(const std::string_view text, TextOf(args[0]));
-  return Value(TrimLeft(TrimRight(text, kBlanks), kBlanks));
+  return Value(TrimLeft(TrimRight(text, kTextBlanks), kTextBlanks));
 }
 
 Result TrimSet(Arguments args, const Pattern*) {
@@ -125,7 +125,7 @@ Result Trunc(Arguments args, const Pattern*) {
 Result NoSpace(Arguments args, const Pattern*) {
   ASSIGN_OR_RETURN(const std::string_view text, TextOf(args[0]));
   std::string result(text);
-  std::erase_if(result, [](char c) { return kBlanks.find(c) != std::string_view::npos; });
+  std::erase_if(result, [](char c) { return kTextBlanks.find(c) != std::string_view::npos; });
   return Value(std::move(result));
 }
 
@@ -146,7 +146,7 @@ Result ToString(Arguments args, const Pattern*) {
   return Value(std::move(text));
 }
 
-Result Print(Arguments args, const Pattern*) {
+Result PrintText(Arguments args, const Pattern*) {
   std::string text;
   for (const Value& value : args) {
     ASSIGN_OR_RETURN(const std::string piece, value.Text());
@@ -229,14 +229,14 @@ Result RegexReplace(Arguments args, const Pattern* pattern) {
   return RegexReplaceLiteral(args, pattern);
 }
 
-constexpr std::array kFunctions = {
+constexpr std::array kTextFunctions = {
     Function{.name = "contains", .least = 2, .most = 2, .body = Contains},
     Function{.name = "hasPrefix", .least = 2, .most = 2, .body = HasPrefix},
     Function{.name = "hasSuffix", .least = 2, .most = 2, .body = HasSuffix},
     Function{.name = "join", .least = 2, .most = 2, .body = JoinTexts},
     Function{.name = "lower", .least = 1, .most = 1, .body = Lower},
     Function{.name = "nospace", .least = 1, .most = 1, .body = NoSpace},
-    Function{.name = "print", .least = 1, .most = kAnyNumber, .body = Print},
+    Function{.name = "print", .least = 1, .most = kAnyNumber, .body = PrintText},
     Function{.name = "printf", .least = 1, .most = kAnyNumber, .body = Printf},
     Function{.name = "quote", .least = 1, .most = 1, .body = Quote},
     Function{.name = "regexFind", .least = 2, .most = 2, .body = RegexFind, .takes_pattern = true},
@@ -268,7 +268,7 @@ constexpr std::array kFunctions = {
 }  // namespace
 
 std::span<const Function> TextFunctions() {
-  return kFunctions;
+  return kTextFunctions;
 }
 
 }  // namespace kgpu::labels

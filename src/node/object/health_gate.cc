@@ -45,7 +45,7 @@ std::vector<Sick> SickDevices(const device::Snapshot& snapshot) {
   return sick;
 }
 
-HealthText TextOf(const device::Snapshot& snapshot) {
+HealthText SnapshotText(const device::Snapshot& snapshot) {
   const std::vector<Sick> sick = SickDevices(snapshot);
   if (sick.empty()) {
     const size_t gpus = snapshot.gpus.size();
@@ -76,7 +76,7 @@ std::optional<HealthWish> HealthWishOf(const device::Snapshot& snapshot, bool is
     return std::nullopt;
   }
   if (!snapshot.gpus.empty()) {
-    return HealthWish{TextOf(snapshot)};
+    return HealthWish{SnapshotText(snapshot)};
   }
   if (snapshot.unmanaged.empty()) {
     return is_expected ? HealthWish{HealthText{"Unknown", "NoGpu",
@@ -84,7 +84,7 @@ std::optional<HealthWish> HealthWishOf(const device::Snapshot& snapshot, bool is
                        : HealthWish{};
   }
   if (snapshot.driver.state == DriverState::kReady) {
-    const HealthText text = TextOf(snapshot);
+    const HealthText text = SnapshotText(snapshot);
     // GPUs that other drivers hold, for virtual machines say, are none of ours.
     return text.status == "False" || is_expected ? HealthWish{text} : HealthWish{};
   }

@@ -14,14 +14,14 @@
 namespace kgpu::node {
 namespace {
 
-using Texts = std::map<std::string, std::string>;
+using TextMap = std::map<std::string, std::string>;
 
 // Keys that nobody else has a right to.
 bool IsOwnKey(std::string_view key) {
   return key.starts_with("kgpu.dev/");
 }
 
-std::string PresentIn(const Texts& values, const std::string& key) {
+std::string PresentIn(const TextMap& values, const std::string& key) {
   const auto found = values.find(key);
   return found == values.end() ? std::string() : found->second;
 }
@@ -224,7 +224,8 @@ class Planner {
   }
 
   // What of `claimed` may be ours; sets needs_force_ where another's key is taken.
-  void Choose(const std::string& kind, const Texts& claimed, const SeenKeys& seen, Texts& chosen) {
+  void Choose(const std::string& kind, const TextMap& claimed, const SeenKeys& seen,
+              TextMap& chosen) {
     for (const auto& [key, value] : claimed) {
       const std::optional<Owner> domain = DomainOf(key);
       const bool is_ours = seen.ours.contains(key);
@@ -248,7 +249,7 @@ class Planner {
     }
   }
 
-  void KeyChanges(std::string_view kind, const SeenKeys& seen, const Texts& chosen) {
+  void KeyChanges(std::string_view kind, const SeenKeys& seen, const TextMap& chosen) {
     for (const auto& [key, value] : chosen) {
       const auto present = seen.values.find(key);
       if (present == seen.values.end() || present->second != value) {
@@ -269,11 +270,11 @@ class Planner {
   }
 
   void Keys() {
-    Texts labels;
+    TextMap labels;
     Choose("label", claims_->labels, node_.labels, labels);
-    Texts annotations;
+    TextMap annotations;
     Choose("annotation", claims_->annotations, node_.annotations, annotations);
-    annotations.merge(Texts(annotations_));
+    annotations.merge(TextMap(annotations_));
     for (const auto& [key, value] : annotations_) {
       needs_force_ = needs_force_ || (node_.annotations.others.contains(key) &&
                                       PresentIn(node_.annotations.values, key) != value);
@@ -335,7 +336,7 @@ class Planner {
   const labels::NodeClaims* claims_ = nullptr;  // while they are decided
   NodePlan plan_;
   std::ptrdiff_t told_ = 0;  // changes of the parts before
-  Texts annotations_;        // the records
+  TextMap annotations_;      // the records
   std::vector<labels::Taint> taints_;
   std::set<std::string> taints_to_remove_;
   Quantities resources_to_set_;

@@ -22,7 +22,7 @@ std::string Text(std::string_view text) {
   return std::string(text);
 }
 
-std::string_view TextOf(GateTaintWish wish) {
+std::string_view WishText(GateTaintWish wish) {
   switch (wish) {
     case GateTaintWish::kLeave:
       return "leave";
@@ -87,7 +87,7 @@ json::object TaintJson(const NodeReport& report) {
   return {{"key", Text(kGateTaintKey)},
           {"effect", taint == nullptr ? "" : taint->taint.effect},
           {"onNode", taint != nullptr},
-          {"wish", Text(TextOf(report.wish ? report.wish->taint : GateTaintWish::kLeave))}};
+          {"wish", Text(WishText(report.wish ? report.wish->taint : GateTaintWish::kLeave))}};
 }
 
 json::array OwnersJson(const NodeReport& report) {

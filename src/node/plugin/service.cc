@@ -19,7 +19,6 @@ namespace {
 
 using ::v1beta1::AllocateRequest;
 using ::v1beta1::AllocateResponse;
-using ::v1beta1::DevicePlugin;
 using ::v1beta1::DevicePluginOptions;
 using ::v1beta1::Empty;
 using ::v1beta1::ListAndWatchResponse;
@@ -113,7 +112,7 @@ bool IsDecided(const ResourceViewPtr& view) {
 
 }  // namespace
 
-class Service::Impl : public DevicePlugin::CallbackService,
+class Service::Impl : public ::v1beta1::DevicePlugin::CallbackService,
                       public std::enable_shared_from_this<Service::Impl> {
  public:
   Impl(EventLoop& loop, Events events) : loop_(loop), events_(std::move(events)) {}

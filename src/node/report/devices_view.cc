@@ -40,17 +40,18 @@ std::string LinksCell(const device::Gpu& gpu) {
   return fmt::format("{}/{}", active, gpu.nvlinks.size());
 }
 
-std::string HealthCell(const device::Health& health) {
+std::string DeviceHealthCell(const device::Health& health) {
   return health.is_healthy ? "Healthy" : fmt::format("Unhealthy ({})", health.reason);
 }
 
 void AddRows(Table& table, const device::Gpu& gpu) {
   table.AddRow({fmt::format("{}", gpu.index), gpu.model, MemoryOf(gpu.memory), gpu.pci.str(),
-                NumberOr(gpu.numa_node), LinksCell(gpu), MigCell(gpu), HealthCell(gpu.health),
+                NumberOr(gpu.numa_node), LinksCell(gpu), MigCell(gpu), DeviceHealthCell(gpu.health),
                 gpu.uuid.str()});
   for (const device::MigDevice& mig : gpu.mig_devices) {
     table.AddRow({fmt::format("{}:{}", gpu.index, mig.index), fmt::format("  {}", mig.profile),
-                  MemoryOf(mig.memory), "", "", "", "", HealthCell(mig.health), mig.uuid.str()});
+                  MemoryOf(mig.memory), "", "", "", "", DeviceHealthCell(mig.health),
+                  mig.uuid.str()});
   }
 }
 

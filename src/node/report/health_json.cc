@@ -14,26 +14,26 @@ namespace {
 namespace json = boost::json;
 
 template <typename Number>
-json::value OrNull(const std::optional<Number>& number) {
+json::value NumberOrNull(const std::optional<Number>& number) {
   return number ? json::value(*number) : json::value(nullptr);
 }
 
-json::string_view Text(std::string_view text) {
+json::string_view HealthText(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-json::object Json(const device::Health& health) {
+json::object DeviceHealthJson(const device::Health& health) {
   return {{"healthy", health.is_healthy}, {"reason", health.reason}, {"message", health.message}};
 }
 
-json::object Json(const health::OpenFault& fault) {
-  return {{"gpuInstance", OrNull(fault.scope.gpu_instance)},
-          {"computeInstance", OrNull(fault.scope.compute_instance)},
+json::object FaultJson(const health::OpenFault& fault) {
+  return {{"gpuInstance", NumberOrNull(fault.scope.gpu_instance)},
+          {"computeInstance", NumberOrNull(fault.scope.compute_instance)},
           {"rule", fault.rule},
-          {"xid", OrNull(fault.xid)},
-          {"class", Text(health::ToString(fault.fault_class))},
-          {"action", Text(health::ToString(fault.action))},
-          {"source", Text(health::ToString(fault.source))},
+          {"xid", NumberOrNull(fault.xid)},
+          {"class", HealthText(health::ToString(fault.fault_class))},
+          {"action", HealthText(health::ToString(fault.action))},
+          {"source", HealthText(health::ToString(fault.source))},
           {"unhealthy", fault.is_unhealthy},
           {"held", fault.is_held},
           {"message", fault.message},
@@ -41,7 +41,7 @@ json::object Json(const health::OpenFault& fault) {
           {"first", FormatTime(fault.first)},
           {"last", FormatTime(fault.last)},
           {"count", fault.count},
-          {"pid", OrNull(fault.pid)}};
+          {"pid", NumberOrNull(fault.pid)}};
 }
 
 json::array MigJson(const device::Gpu& gpu) {
@@ -52,7 +52,7 @@ json::array MigJson(const device::Gpu& gpu) {
                                    {"profile", mig.profile},
                                    {"gpuInstance", mig.gpu_instance},
                                    {"computeInstance", mig.compute_instance},
-                                   {"health", Json(mig.health)}});
+                                   {"health", DeviceHealthJson(mig.health)}});
   }
   return devices;
 }
@@ -75,29 +75,33 @@ json::object GpuJson(const device::Gpu& gpu, const health::Overview& overview) {
   json::array faults;
   for (const health::OpenFault& fault : overview.open) {
     if (fault.scope.gpu == gpu.uuid) {
-      faults.push_back(Json(fault));
+      faults.push_back(FaultJson(fault));
     }
   }
-  return {{"index", gpu.index},         {"uuid", gpu.uuid.str()},
-          {"model", gpu.model},         {"pci", gpu.pci.str()},
-          {"health", Json(gpu.health)}, {"faults", std::move(faults)},
-          {"migDevices", MigJson(gpu)}, {"xids", XidsJson(gpu, overview.counters)}};
+  return {{"index", gpu.index},
+          {"uuid", gpu.uuid.str()},
+          {"model", gpu.model},
+          {"pci", gpu.pci.str()},
+          {"health", DeviceHealthJson(gpu.health)},
+          {"faults", std::move(faults)},
+          {"migDevices", MigJson(gpu)},
+          {"xids", XidsJson(gpu, overview.counters)}};
 }
 
-json::object Json(const health::Happening& news) {
+json::object HappeningJson(const health::Happening& news) {
   return {{"gpu", news.gpu ? json::value(news.gpu->str()) : json::value(nullptr)},
-          {"gpuInstance", OrNull(news.gpu_instance)},
-          {"computeInstance", OrNull(news.compute_instance)},
+          {"gpuInstance", NumberOrNull(news.gpu_instance)},
+          {"computeInstance", NumberOrNull(news.compute_instance)},
           {"rule", news.rule},
-          {"xid", OrNull(news.xid)},
-          {"class", Text(health::ToString(news.fault_class))},
-          {"action", Text(health::ToString(news.action))},
-          {"source", Text(health::ToString(news.source))},
+          {"xid", NumberOrNull(news.xid)},
+          {"class", HealthText(health::ToString(news.fault_class))},
+          {"action", HealthText(health::ToString(news.action))},
+          {"source", HealthText(health::ToString(news.source))},
           {"unhealthy", news.is_unhealthy},
           {"message", news.message},
           {"detail", news.detail},
           {"count", news.count},
-          {"pid", OrNull(news.pid)}};
+          {"pid", NumberOrNull(news.pid)}};
 }
 
 }  // namespace
@@ -114,7 +118,7 @@ json::value HealthJson(const HealthReport& report) {
   }
   return {{"healthy", IsHealthy(report)},
           {"driver",
-           {{"state", Text(device::ToString(snapshot.driver.state))},
+           {{"state", HealthText(device::ToString(snapshot.driver.state))},
             {"reason", snapshot.driver.reason},
             {"version", snapshot.driver.version}}},
           {"gpus", std::move(gpus)},
@@ -127,10 +131,11 @@ json::value HealthJson(const HealthReport& report) {
 json::value HistoryJson(const health::JournalText& journal) {
   json::array entries;
   for (const health::JournalEntry& entry : journal.entries) {
-    json::object shown = {{"time", FormatTime(entry.when)},
-                          {"kind", entry.news ? Text(health::ToString(entry.news->kind)) : "boot"}};
+    json::object shown = {
+        {"time", FormatTime(entry.when)},
+        {"kind", entry.news ? HealthText(health::ToString(entry.news->kind)) : "boot"}};
     for (auto& [key, value] :
-         entry.news ? Json(*entry.news)
+         entry.news ? HappeningJson(*entry.news)
                     : json::object{{"bootId", entry.boot_id}, {"first", entry.is_first}}) {
       shown[key] = std::move(value);
     }

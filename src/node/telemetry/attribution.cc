@@ -55,9 +55,10 @@ void KeepLarger(std::optional<T>& value, const std::optional<T>& other) {
   }
 }
 
-class Join {
+class AttributionJoin {
  public:
-  Join(const device::Snapshot& snapshot, const device::SampleSet* samples, const pods::PodMap& pods)
+  AttributionJoin(const device::Snapshot& snapshot, const device::SampleSet* samples,
+                  const pods::PodMap& pods)
       : snapshot_(snapshot), samples_(samples), pods_(pods) {}
 
   Attribution Run() {
@@ -195,7 +196,7 @@ class Join {
 
 Attribution Attribute(const device::Snapshot& snapshot, const device::SampleSet* samples,
                       const pods::PodMap& pods) {
-  return Join(snapshot, samples, pods).Run();
+  return AttributionJoin(snapshot, samples, pods).Run();
 }
 
 Owner OwnerOf(const pods::PodMap& pods, std::string_view device_uuid) {

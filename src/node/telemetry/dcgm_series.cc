@@ -83,7 +83,7 @@ std::optional<uint64_t> SumOfLinks(const GpuSample& sample) {
 }
 
 template <auto field>
-void CollectLinks(const GpuView& view, Values& out) {
+void CollectDcgmLinks(const GpuView& view, Values& out) {
   out.Put(SumOfLinks<field>(*view.sample));
 }
 
@@ -106,7 +106,7 @@ void CollectLinkRate(const GpuView& view, Values& out) {
 }
 
 template <auto field>
-constexpr Collectors kUse{.gpu = &Plain<&GpuSample::utilization, field>};
+constexpr Collectors kDcgmUse{.gpu = &Plain<&GpuSample::utilization, field>};
 template <auto field>
 constexpr Collectors kClock{.gpu = &Plain<&GpuSample::clocks, field>};
 template <auto field>
@@ -132,11 +132,11 @@ void CollectMemory(const GpuView& view, Values& out) {
 }
 
 template <auto field>
-constexpr Collectors kProfiling{.gpu = &CollectProfiling<field>,
-                                .mig = &MigPlain<&MigSample::profiling, field>};
+constexpr Collectors kDcgmProfiling{.gpu = &CollectProfiling<field>,
+                                    .mig = &MigPlain<&MigSample::profiling, field>};
 template <auto field>
-constexpr Collectors kMemory{.gpu = &CollectMemory<field>,
-                             .mig = &MigDivided<kMebi, &MigSample::memory, field>};
+constexpr Collectors kDcgmMemory{.gpu = &CollectMemory<field>,
+                                 .mig = &MigDivided<kMebi, &MigSample::memory, field>};
 
 constexpr std::array kDcgm = {
     Series{"DCGM_FI_DEV_SM_CLOCK", kGauge, "SM clock, MHz.", "", "", kClock<&Clocks::sm>},
@@ -197,11 +197,11 @@ constexpr std::array kDcgm = {
            {.gpu = &Plain<&GpuSample::utilization, &Utilization::gpu>,
             .container = &CollectContainerUse}},
     Series{"DCGM_FI_DEV_MEM_COPY_UTIL", kGauge, "Time in which memory was read or written, %.", "",
-           "", kUse<&Utilization::memory>},
+           "", kDcgmUse<&Utilization::memory>},
     Series{"DCGM_FI_DEV_ENC_UTIL", kGauge, "Use of the video encoder, %.", "", "",
-           kUse<&Utilization::encoder>},
+           kDcgmUse<&Utilization::encoder>},
     Series{"DCGM_FI_DEV_DEC_UTIL", kGauge, "Use of the video decoder, %.", "", "",
-           kUse<&Utilization::decoder>},
+           kDcgmUse<&Utilization::decoder>},
     Series{"DCGM_FI_DEV_XID_ERRORS",
            kGauge,
            "The last XID, and what it says; 0: none.",
@@ -239,9 +239,9 @@ constexpr std::array kDcgm = {
            "",
            {.gpu = &Plain<&GpuSample::performance_state>}},
     Series{"DCGM_FI_DEV_FB_TOTAL", kGauge, "Device memory, MiB.", "", "",
-           kMemory<&MemoryUse::total>},
+           kDcgmMemory<&MemoryUse::total>},
     Series{"DCGM_FI_DEV_FB_FREE", kGauge, "Device memory free, MiB.", "", "",
-           kMemory<&MemoryUse::free>},
+           kDcgmMemory<&MemoryUse::free>},
     Series{"DCGM_FI_DEV_FB_USED",
            kGauge,
            "Device memory used, MiB; of containers that share a device, their own.",
@@ -251,7 +251,7 @@ constexpr std::array kDcgm = {
             .mig = &MigDivided<kMebi, &MigSample::memory, &MemoryUse::used>,
             .container = &CollectContainerMemory}},
     Series{"DCGM_FI_DEV_FB_RESERVED", kGauge, "Device memory that the driver keeps, MiB.", "", "",
-           kMemory<&MemoryUse::reserved>},
+           kDcgmMemory<&MemoryUse::reserved>},
     Series{"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", kCounter,
            "Corrected memory errors since the driver was loaded.", "", "",
            kEcc<&EccCounts::volatile_corrected>},
@@ -310,25 +310,25 @@ constexpr std::array kDcgm = {
            "CRC errors of flow control, all NVLinks.",
            "",
            "",
-           {.gpu = &CollectLinks<&NvLinkSample::crc_flit_errors>}},
+           {.gpu = &CollectDcgmLinks<&NvLinkSample::crc_flit_errors>}},
     Series{"DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
            kCounter,
            "CRC errors of data, all NVLinks.",
            "",
            "",
-           {.gpu = &CollectLinks<&NvLinkSample::crc_data_errors>}},
+           {.gpu = &CollectDcgmLinks<&NvLinkSample::crc_data_errors>}},
     Series{"DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
            kCounter,
            "Packets sent again, all NVLinks.",
            "",
            "",
-           {.gpu = &CollectLinks<&NvLinkSample::replay_errors>}},
+           {.gpu = &CollectDcgmLinks<&NvLinkSample::replay_errors>}},
     Series{"DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
            kCounter,
            "Links that had to be trained again, all NVLinks.",
            "",
            "",
-           {.gpu = &CollectLinks<&NvLinkSample::recovery_errors>}},
+           {.gpu = &CollectDcgmLinks<&NvLinkSample::recovery_errors>}},
     Series{"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
            kCounter,
            "Data over all NVLinks, both ways, MB/s since the round before.",
@@ -336,29 +336,29 @@ constexpr std::array kDcgm = {
            "",
            {.gpu = &CollectLinkRate}},
     Series{"DCGM_FI_PROF_GR_ENGINE_ACTIVE", kGauge, "Time in which an engine ran, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::graphics_active>},
+           kDcgmProfiling<&ProfilingSample::graphics_active>},
     Series{"DCGM_FI_PROF_SM_ACTIVE", kGauge, "SMs that had work, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::sm_active>},
+           kDcgmProfiling<&ProfilingSample::sm_active>},
     Series{"DCGM_FI_PROF_SM_OCCUPANCY", kGauge, "Resident warps of those that fit, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::sm_occupancy>},
+           kDcgmProfiling<&ProfilingSample::sm_occupancy>},
     Series{"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", kGauge, "Use of the tensor cores, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::tensor_active>},
+           kDcgmProfiling<&ProfilingSample::tensor_active>},
     Series{"DCGM_FI_PROF_PIPE_FP64_ACTIVE", kGauge, "Use of the FP64 units, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::fp64_active>},
+           kDcgmProfiling<&ProfilingSample::fp64_active>},
     Series{"DCGM_FI_PROF_PIPE_FP32_ACTIVE", kGauge, "Use of the FP32 units, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::fp32_active>},
+           kDcgmProfiling<&ProfilingSample::fp32_active>},
     Series{"DCGM_FI_PROF_PIPE_FP16_ACTIVE", kGauge, "Use of the FP16 units, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::fp16_active>},
+           kDcgmProfiling<&ProfilingSample::fp16_active>},
     Series{"DCGM_FI_PROF_DRAM_ACTIVE", kGauge, "Use of the memory's bandwidth, 0 to 1.", "", "",
-           kProfiling<&ProfilingSample::dram_active>},
+           kDcgmProfiling<&ProfilingSample::dram_active>},
     Series{"DCGM_FI_PROF_PCIE_TX_BYTES", kGauge, "From the GPU over PCIe, bytes a second.", "", "",
-           kProfiling<&ProfilingSample::pcie_sent_bytes_per_second>},
+           kDcgmProfiling<&ProfilingSample::pcie_sent_bytes_per_second>},
     Series{"DCGM_FI_PROF_PCIE_RX_BYTES", kGauge, "To the GPU over PCIe, bytes a second.", "", "",
-           kProfiling<&ProfilingSample::pcie_received_bytes_per_second>},
+           kDcgmProfiling<&ProfilingSample::pcie_received_bytes_per_second>},
     Series{"DCGM_FI_PROF_NVLINK_TX_BYTES", kGauge, "Over all NVLinks, bytes a second.", "", "",
-           kProfiling<&ProfilingSample::nvlink_sent_bytes_per_second>},
+           kDcgmProfiling<&ProfilingSample::nvlink_sent_bytes_per_second>},
     Series{"DCGM_FI_PROF_NVLINK_RX_BYTES", kGauge, "Over all NVLinks, bytes a second.", "", "",
-           kProfiling<&ProfilingSample::nvlink_received_bytes_per_second>},
+           kDcgmProfiling<&ProfilingSample::nvlink_received_bytes_per_second>},
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ size_t FieldsInTree(const json::value& value) {
   return count;
 }
 
-std::string Position(std::string_view text, size_t offset, std::string_view file) {
+std::string PlaceInText(std::string_view text, size_t offset, std::string_view file) {
   const std::string_view before = text.substr(0, offset);
   const auto lines = std::ranges::count(before, '\n');
   const size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
@@ -150,7 +150,7 @@ Status CheckDuplicates(std::string_view text, std::string_view file, size_t dept
   json::error_code error;
   const size_t consumed = parser.write_some(false, text.data(), text.size(), error);
   if (const std::string& key = parser.handler().duplicate; !key.empty()) {
-    return InvalidArgument("{}: \"{}\" is given twice: keep one", Position(text, consumed, file),
+    return InvalidArgument("{}: \"{}\" is given twice: keep one", PlaceInText(text, consumed, file),
                            Printable(key, 80));
   }
   return OkStatus();
@@ -171,8 +171,8 @@ StatusOr<json::value> ParseJson(std::string_view text, std::string_view file, co
       error = json::error::extra_data;
     }
     if (error) {
-      return InvalidArgument("{}: not JSON: {}{}", Position(text, consumed, file), error.message(),
-                             Hint(text, consumed));
+      return InvalidArgument("{}: not JSON: {}{}", PlaceInText(text, consumed, file),
+                             error.message(), Hint(text, consumed));
     }
     json::value value = parser.release();
     // Counting is cheap, so that good files, which most are, are not walked a second time.

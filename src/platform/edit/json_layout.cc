@@ -24,9 +24,9 @@ struct Node {
 
 // Walks brackets and strings of a text that is known to be JSON; for any other it reads no further
 // than the end. doc::Place would tell where values begin, not where they end.
-class Scanner {
+class LayoutScanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text), at_(TextStart(text)) {}
+  explicit LayoutScanner(std::string_view text) : text_(text), at_(TextStart(text)) {}
 
   Node Value() {
     SkipTo("");
@@ -107,7 +107,7 @@ class JsonTextLayout : public Layout {
  public:
   explicit JsonTextLayout(std::string_view text) : text_(text), line_end_(LineEndOf(text)) {
     if (!IsBlank(text_.substr(TextStart(text_)))) {
-      root_ = Scanner(text_).Value();
+      root_ = LayoutScanner(text_).Value();
     }
   }
 

@@ -87,7 +87,7 @@ Status ErrorOf(const toml::parse_error& error, std::string_view file) {
   return InvalidArgument("{}:{}:{}: not TOML: {}", file, at.line, at.column, Printable(what));
 }
 
-std::string Quoted(std::string_view text) {
+std::string QuotedToml(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -119,7 +119,7 @@ StatusOr<json::value> ParseTomlTree(std::string_view text, std::string_view file
 StatusOr<std::string> PrintTomlValue(const json::value& value) {
   switch (value.kind()) {
     case json::kind::string:
-      return Quoted(std::string_view(value.get_string().data(), value.get_string().size()));
+      return QuotedToml(std::string_view(value.get_string().data(), value.get_string().size()));
     case json::kind::bool_:
       return std::string(value.get_bool() ? "true" : "false");
     case json::kind::int64:
@@ -143,7 +143,7 @@ StatusOr<std::string> PrintTomlValue(const json::value& value) {
 }
 
 std::string PrintTomlName(std::string_view name) {
-  return IsBareName(name) ? std::string(name) : Quoted(name);
+  return IsBareName(name) ? std::string(name) : QuotedToml(name);
 }
 
 }  // namespace kgpu::edit

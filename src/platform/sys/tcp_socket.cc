@@ -29,7 +29,7 @@ void SetFlag(int fd, int level, int option, int value) {
   (void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-StatusOr<UniqueFd> NewSocket(int family) {
+StatusOr<UniqueFd> NewTcpSocket(int family) {
   UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, "make a TCP socket");
@@ -99,7 +99,7 @@ std::string TcpAddress::str() const {
 }
 
 StatusOr<UniqueFd> StartConnectTcp(const TcpAddress& address) {
-  ASSIGN_OR_RETURN(UniqueFd fd, NewSocket(address.family()));
+  ASSIGN_OR_RETURN(UniqueFd fd, NewTcpSocket(address.family()));
   SetFlag(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   if (connect(fd.get(), address.base(), address.size()) != 0 && errno != EINPROGRESS) {
     return ConnectStatus(errno, address);
@@ -130,7 +130,7 @@ StatusOr<TcpListener> TcpListener::Listen(const TcpAddress& address, int backlog
 }
 
 StatusOr<TcpListener> TcpListener::ListenOn(const TcpAddress& address, int backlog) {
-  ASSIGN_OR_RETURN(UniqueFd fd, NewSocket(address.family()));
+  ASSIGN_OR_RETURN(UniqueFd fd, NewTcpSocket(address.family()));
   // Connections of the server before us that are still ending do not hold the port.
   SetFlag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.family() == AF_INET6) {

@@ -14,12 +14,12 @@
 namespace kgpu::tls {
 namespace {
 
-constexpr size_t kMaxPem = size_t{4} << 20;
+constexpr size_t kMaxPemFile = size_t{4} << 20;
 constexpr size_t kMaxCertificates = 2000;
 
 StatusOr<BioPtr> ReaderOf(std::string_view pem) {
-  if (pem.size() > kMaxPem) {
-    return InvalidArgument("larger than {} bytes", kMaxPem);
+  if (pem.size() > kMaxPemFile) {
+    return InvalidArgument("larger than {} bytes", kMaxPemFile);
   }
   BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   if (bio == nullptr) {

@@ -7,7 +7,7 @@
 namespace kgpu::bringup {
 namespace {
 
-constexpr std::string_view kWanted =
+constexpr std::string_view kWantedBy =
     "/etc/systemd/system/multi-user.target.wants/kgpu-node-up.service";
 constexpr std::string_view kTarget = "../kgpu-node-up.service";
 
@@ -29,12 +29,12 @@ Status PutResumeUnit(engine::Disk& disk, const sys::Root& host,
     RETURN_IF_ERROR(disk.MakeFolder(folder));
   }
   RETURN_IF_ERROR(disk.Write(std::string(kResumeUnit), ResumeUnitText(command), 0644));
-  return host.LinkStat(kWanted).ok() ? OkStatus()
-                                     : disk.Link(std::string(kWanted), std::string(kTarget));
+  return host.LinkStat(kWantedBy).ok() ? OkStatus()
+                                       : disk.Link(std::string(kWantedBy), std::string(kTarget));
 }
 
 Status RemoveResumeUnit(engine::Disk& disk) {
-  RETURN_IF_ERROR(disk.Remove(std::string(kWanted)));
+  RETURN_IF_ERROR(disk.Remove(std::string(kWantedBy)));
   RETURN_IF_ERROR(disk.Remove(std::string(kResumeUnit)));
   return disk.Tidy(std::string(kResumeUnit));
 }

@@ -130,7 +130,7 @@ void Cgroupfs(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kCgroupDriverChecks = {
     Check{
         "cgroup-driver-differs", "Kubelet and engine use different cgroup drivers",
         Severity::kError,
@@ -148,7 +148,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> CgroupDriverChecks() {
-  return kChecks;
+  return kCgroupDriverChecks;
 }
 
 }  // namespace kgpu::doctor

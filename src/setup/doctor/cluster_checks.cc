@@ -235,7 +235,7 @@ void Leftovers(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kClusterChecks = {
     Check{"labels-missing", "The node does not say that it has GPUs", Severity::kWarning,
           "Selectors of jobs, and the GPU operator's own parts, look for these labels.", NoLabels},
     Check{"labels-contradict", "A label of the node says what is not so", Severity::kWarning,
@@ -278,7 +278,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> ClusterChecks() {
-  return kChecks;
+  return kClusterChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -265,7 +265,7 @@ void DeviceTrap(const Facts& facts, Findings& findings) {
        "create-dev-char-symlinks --create-all"});
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kContainerChecks = {
     Check{"engine-missing", "No container engine", Severity::kError,
           "Pods and containers need one; kgpu runtime install gets one from the distribution.",
           NoEngine},
@@ -310,7 +310,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> ContainerChecks() {
-  return kChecks;
+  return kContainerChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -97,7 +97,7 @@ void NoMigNodes(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kDeviceChecks = {
     Check{"dev-control-missing", "/dev/nvidiactl is missing", Severity::kError,
           "Every program opens it first. NVIDIA's driver makes its nodes by nvidia-modprobe, which "
           "the first program run as root calls; after a boot without one there are none.",
@@ -127,7 +127,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> DeviceChecks() {
-  return kChecks;
+  return kDeviceChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -132,7 +132,7 @@ void StaleCache(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kDriverChecks = {
     Check{"driver-version-mismatch", "Module and libraries are of different versions",
           Severity::kError,
           "An update replaced the libraries while the old module was loaded: every program gets "
@@ -180,7 +180,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> DriverChecks() {
-  return kChecks;
+  return kDriverChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -82,7 +82,7 @@ void NotEntitled(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kEntitlementChecks = {
     Check{"rhel-not-entitled", "Red Hat's packages can not be had on this host", Severity::kWarning,
           "Headers of the kernel, compilers and DKMS come from repositories that let in nobody "
           "without an entitlement certificate, which subscription-manager fetches and renews. "
@@ -120,7 +120,7 @@ EntitlementFacts ReadEntitlementFacts(Sight& sight, const Clock& clock) {
 }
 
 std::span<const Check> EntitlementChecks() {
-  return kChecks;
+  return kEntitlementChecks;
 }
 
 }  // namespace kgpu::doctor

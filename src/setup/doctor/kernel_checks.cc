@@ -189,7 +189,7 @@ void NotLoaded(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kKernelChecks = {
     Check{"kernel-modules-gone", "The running kernel's modules are no longer installed",
           Severity::kError,
           "An upgrade took the folder of the kernel that still runs: nothing can be loaded into it "
@@ -239,7 +239,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> KernelChecks() {
-  return kChecks;
+  return kKernelChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -156,14 +156,14 @@ void GateLocked(const Facts& facts, Findings& findings) {
 }
 
 // Of an unknown version the newest is assumed: a warning too many, not one too few.
-bool IsReached(const KubeletFacts& kubelet, unsigned minor) {
+bool IsMinorReached(const KubeletFacts& kubelet, unsigned minor) {
   return minor != 0 && (!kubelet.version || kubelet.version->minor >= minor);
 }
 
 // Off though it would be on if nobody had said anything; where it is locked, that is told instead.
 bool IsNeededGateOff(const KubeletFacts& kubelet, const KubeletSetting& gate) {
   const std::optional<GateHistory> history = HistoryOf(gate.name);
-  return history && history->is_needed && !gate.is_on && IsReached(kubelet, history->on) &&
+  return history && history->is_needed && !gate.is_on && IsMinorReached(kubelet, history->on) &&
          !IsGateGone(kubelet, gate) && !IsGateLocked(kubelet, gate);
 }
 
@@ -171,7 +171,7 @@ void GateSettled(const Facts& facts, Findings& findings) {
   for (const KubeletSetting& gate : facts.kubelet.gates) {
     const std::optional<GateHistory> history = HistoryOf(gate.name);
     if (!history || IsGateGone(facts.kubelet, gate) || IsGateLocked(facts.kubelet, gate) ||
-        IsNeededGateOff(facts.kubelet, gate) || !IsReached(facts.kubelet, history->locked)) {
+        IsNeededGateOff(facts.kubelet, gate) || !IsMinorReached(facts.kubelet, history->locked)) {
       continue;
     }
     const std::string end =
@@ -249,7 +249,7 @@ void RestartPending(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kKubeletChecks = {
     Check{"kubelet-stopped", "The kubelet does not run", Severity::kError,
           "Program and configuration are here, and no process: its log says why it ended.",
           Stopped},
@@ -298,7 +298,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> KubeletChecks() {
-  return kChecks;
+  return kKubeletChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -122,7 +122,7 @@ void DisplayStarts(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kNouveauChecks = {
     Check{"driver-nouveau-loaded", "nouveau holds the GPUs", Severity::kError,
           "A GPU has one kernel driver. While nouveau is loaded NVIDIA's module says \"No such "
           "device\". The initial RAM disk may load it before modprobe.d of the disk is read: build "
@@ -150,7 +150,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> NouveauChecks() {
-  return kChecks;
+  return kNouveauChecks;
 }
 
 }  // namespace kgpu::doctor

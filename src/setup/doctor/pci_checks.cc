@@ -238,7 +238,7 @@ void AcsRedirects(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kPciChecks = {
     Check{"pci-no-gpu", "No NVIDIA GPU on the PCI bus", Severity::kError,
           "Everything else needs a card that the kernel sees. A card that is not seated or has no "
           "power does not show, nor does one that its hypervisor did not hand over. In a container "
@@ -300,7 +300,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> PciChecks() {
-  return kChecks;
+  return kPciChecks;
 }
 
 }  // namespace kgpu::doctor

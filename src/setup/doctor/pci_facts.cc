@@ -42,7 +42,7 @@ bool HasUnplacedBar(std::string_view resource) {
 }
 
 // "TOTAL_ERR_FATAL 0" is the last line of the file.
-std::optional<uint64_t> FatalErrors(std::string_view text) {
+std::optional<uint64_t> CountFatalErrors(std::string_view text) {
   for (const std::string_view line : Split(text, '\n')) {
     const std::vector<std::string_view> words = Words(line);
     if (words.size() == 2 && words[0] == "TOTAL_ERR_FATAL") {
@@ -90,7 +90,7 @@ GpuFacts ReadGpu(Sight& sight, const host::PciDevice& pci) {
   gpu.link_width = sight.Number(folder + "/current_link_width");
   gpu.link_width_max = sight.Number(folder + "/max_link_width");
   gpu.window_sizes = ParseUint(sight.Line(folder + "/resource1_resize"), 16);
-  gpu.fatal_errors = FatalErrors(sight.Text(folder + "/aer_dev_fatal").value_or(""));
+  gpu.fatal_errors = CountFatalErrors(sight.Text(folder + "/aer_dev_fatal").value_or(""));
   gpu.has_numa_answer = sight.host().Exists(folder + "/numa_node");
   gpu.iommu_type = sight.Line(folder + "/iommu_group/type");
   gpu.bridges = ReadBridges(sight, folder);

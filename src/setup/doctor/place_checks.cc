@@ -46,7 +46,7 @@ void Unusual(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kPlaceChecks = {
     Check{
         "place-unusual", "This is no host of the usual kind", Severity::kInfo,
         "Modules, services, engines and the kubelet are not to be seen from here, or are not what "
@@ -67,7 +67,7 @@ Place ReadPlace(Sight& sight) {
 }
 
 std::span<const Check> PlaceChecks() {
-  return kChecks;
+  return kPlaceChecks;
 }
 
 }  // namespace kgpu::doctor

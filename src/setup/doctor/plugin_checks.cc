@@ -17,22 +17,22 @@ constexpr std::string_view kOurStart = "kgpu-nvidia.com_";
 constexpr std::string_view kTheirStart = "nvidia-";
 
 // The kubelet runs and could hand GPUs out.
-bool IsReady(const Facts& facts) {
+bool IsNodeReady(const Facts& facts) {
   return facts.has_gpus() && facts.driver.is_nvidia_live && facts.kubelet.daemon;
 }
 
 bool CanRegister(const Facts& facts) {
-  return IsReady(facts) && facts.kubelet.registration == SocketState::kAnswers;
+  return IsNodeReady(facts) && facts.kubelet.registration == SocketState::kAnswers;
 }
 
 void SocketMissing(const Facts& facts, Findings& findings) {
-  if (IsReady(facts) && facts.kubelet.registration == SocketState::kAbsent) {
+  if (IsNodeReady(facts) && facts.kubelet.registration == SocketState::kAbsent) {
     findings.Add(fmt::format("no {}/kubelet.sock", kFolder), {RestartKubelet(facts.kubelet)});
   }
 }
 
 void SocketSilent(const Facts& facts, Findings& findings) {
-  if (IsReady(facts) && facts.kubelet.registration == SocketState::kSilent) {
+  if (IsNodeReady(facts) && facts.kubelet.registration == SocketState::kSilent) {
     findings.Add(fmt::format("nobody answers on {}/kubelet.sock", kFolder),
                  {RestartKubelet(facts.kubelet), KubeletLog(facts.kubelet)});
   }
@@ -40,7 +40,7 @@ void SocketSilent(const Facts& facts, Findings& findings) {
 
 void NoPodResources(const Facts& facts, Findings& findings) {
   const SocketState state = facts.kubelet.pod_resources;
-  if (IsReady(facts) && (state == SocketState::kAbsent || state == SocketState::kSilent)) {
+  if (IsNodeReady(facts) && (state == SocketState::kAbsent || state == SocketState::kSilent)) {
     findings.Add(
         fmt::format("{} {}/pod-resources/kubelet.sock",
                     state == SocketState::kAbsent ? "no" : "nobody answers on", facts.kubelet.root),
@@ -49,7 +49,7 @@ void NoPodResources(const Facts& facts, Findings& findings) {
 }
 
 void NoRegistry(const Facts& facts, Findings& findings) {
-  if (IsReady(facts) && !facts.kubelet.has_plugins_registry.value_or(true)) {
+  if (IsNodeReady(facts) && !facts.kubelet.has_plugins_registry.value_or(true)) {
     findings.Add(fmt::format("no {}/plugins_registry", facts.kubelet.root),
                  {RestartKubelet(facts.kubelet)});
   }
@@ -197,7 +197,7 @@ void Sick(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kPluginChecks = {
     Check{"kubelet-socket-missing", "The kubelet has no socket for device plugins",
           Severity::kError,
           "Plugins register on it. Somebody has emptied the folder below a kubelet that runs: it "
@@ -259,7 +259,7 @@ std::vector<std::string> TwiceServed(const Facts& facts) {
 }
 
 std::span<const Check> PluginChecks() {
-  return kChecks;
+  return kPluginChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -88,7 +88,7 @@ void NoPeermem(const Facts& facts, Findings& findings) {
   }
 }
 
-constexpr std::array kChecks = {
+constexpr std::array kServiceChecks = {
     Check{
         "persistence-off", "No daemon keeps the GPUs started", Severity::kInfo,
         "Without persistence the driver stops a GPU when its last program ends: the next one "
@@ -123,7 +123,7 @@ constexpr std::array kChecks = {
 }  // namespace
 
 std::span<const Check> ServiceChecks() {
-  return kChecks;
+  return kServiceChecks;
 }
 
 }  // namespace kgpu::doctor

@@ -52,7 +52,7 @@ bool HasNvidiaRepository(const HostFacts& facts) {
          });
 }
 
-Status AddOwnPackages(Planning& planning) {
+Status AddDebianPackages(Planning& planning) {
   planning.traits.page = pages::kDebianWiki;
   AddArchiveComponents(planning, WantedComponents(planning.facts.distribution.major),
                        pages::kDebianSources);
@@ -69,7 +69,7 @@ Status AddOwnPackages(Planning& planning) {
   return OkStatus();
 }
 
-Status AddNvidiaPackages(Planning& planning) {
+Status AddNvidiaDebianPackages(Planning& planning) {
   planning.traits.page = pages::kDebian;
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
   AddArchiveComponents(planning, {"contrib"}, pages::kDebian);
@@ -90,9 +90,9 @@ Status AddNvidiaPackages(Planning& planning) {
 Status AddDebianSteps(Planning& planning) {
   switch (planning.choice.source) {
     case SourceKind::kDistribution:
-      return AddOwnPackages(planning);
+      return AddDebianPackages(planning);
     case SourceKind::kNvidia:
-      return AddNvidiaPackages(planning);
+      return AddNvidiaDebianPackages(planning);
     default:
       return Unimplemented("--source {} is not served on {}: take distribution or nvidia",
                            ToString(planning.choice.source), planning.facts.distribution.name);

@@ -42,7 +42,7 @@ std::string SuseTag(const Distribution& distribution) {
                      distribution.major);
 }
 
-std::vector<std::string> UbuntuPackages(const Planning& planning) {
+std::vector<std::string> UbuntuRepositoryPackages(const Planning& planning) {
   const unsigned branch = planning.choice.branch();
   const std::string_view open = planning.choice.kind == ModuleKind::kOpen ? "-open" : "";
   if (branch >= kUnversionedUbuntu) {
@@ -98,7 +98,7 @@ std::vector<std::string> AptPackages(const Planning& planning) {
       branch >= kUnversionedFabric ? std::string() : fmt::format("-{}", branch);
   std::vector<std::string> names;
   if (planning.facts.distribution.family == Family::kUbuntu) {
-    names = UbuntuPackages(planning);
+    names = UbuntuRepositoryPackages(planning);
     if (HasNvLink5(planning.facts)) {  // InfiniBand is not in the kernel's own package of modules
       names.push_back(fmt::format("linux-modules-extra-{}", planning.facts.kernel.release));
     }

@@ -14,7 +14,7 @@ namespace kgpu::driver {
 namespace {
 
 constexpr size_t kReasonLimit = 300;
-constexpr std::chrono::seconds kDeadline{300};
+constexpr std::chrono::seconds kAskDeadline{300};
 
 // Where several versions or architectures stand beside each other, a plan's name has its own.
 std::string SpecOf(std::string name, std::string version, char between) {
@@ -39,7 +39,7 @@ sys::RunRequest QuestionOf(std::vector<std::string> argv, const sys::Root& host)
   request.argv = std::move(argv);
   request.environment.emplace_back("DEBIAN_FRONTEND=noninteractive");
   request.root = host.path();
-  request.deadline = kDeadline;
+  request.deadline = kAskDeadline;
   return request;
 }
 

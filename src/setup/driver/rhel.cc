@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kSigningKey = "/var/lib/kgpu/signing/nvidia-2019.der";
 
 // The key that NVIDIA signs its modules with lies in the repository, in no package.
-void AddSigningKey(Planning& planning) {
+void AddRhelSigningKey(Planning& planning) {
   planning.traits.mok_key = kSigningKey;
   if (!NeedsEnrolment(planning.facts, planning.traits)) {
     return;
@@ -52,7 +52,7 @@ Status AddPrecompiled(Planning& planning) {
   AddModuleStream(planning, fmt::format("{}", choice.branch()), pages::kPrecompiled);
   std::vector<std::string> names = {PrecompiledPackage(planning)};
   AddDnfUserSpace(planning, names);
-  AddSigningKey(planning);
+  AddRhelSigningKey(planning);
   AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver and the modules built for this kernel",
           pages::kPrecompiled, InstallPackages{std::move(names)});

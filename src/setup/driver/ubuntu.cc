@@ -50,7 +50,7 @@ std::vector<std::string> UserPackages(const Planning& planning) {
   return names;
 }
 
-Status AddOwnPackages(Planning& planning) {
+Status AddUbuntuPackages(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const bool is_built = HasUbuntuModules(facts);
   planning.traits.page = pages::kUbuntuServer;
@@ -73,7 +73,7 @@ Status AddOwnPackages(Planning& planning) {
   return OkStatus();
 }
 
-Status AddNvidiaPackages(Planning& planning) {
+Status AddNvidiaUbuntuPackages(Planning& planning) {
   planning.traits.page = pages::kUbuntu;
   planning.traits.mok_key = "/var/lib/shim-signed/mok/MOK.der";
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
@@ -95,9 +95,9 @@ Status AddUbuntuSteps(Planning& planning) {
   switch (planning.choice.source) {
     case SourceKind::kDistribution:
     case SourceKind::kPrecompiled:
-      return AddOwnPackages(planning);
+      return AddUbuntuPackages(planning);
     case SourceKind::kNvidia:
-      return AddNvidiaPackages(planning);
+      return AddNvidiaUbuntuPackages(planning);
     default:
       return Unimplemented("--source {} is not served on {}: take distribution or nvidia",
                            ToString(planning.choice.source), planning.facts.distribution.name);

@@ -196,13 +196,13 @@ std::string Holders(const sys::Root& host) {
   return names.empty() ? "" : fmt::format(" by {}", Join(names, ", "));
 }
 
-struct Loaded {
+struct LoadOutcome {
   std::string version;                     // empty: none
   std::optional<driver::ModuleKind> kind;  // nothing: it does not say
 };
 
-Loaded ReadLoaded(const sys::Root& host) {
-  Loaded loaded{.version = LoadedVersion(host), .kind = std::nullopt};
+LoadOutcome ReadLoaded(const sys::Root& host) {
+  LoadOutcome loaded{.version = LoadedVersion(host), .kind = std::nullopt};
   const std::string text = host.ReadFile("/proc/driver/nvidia/version").value_or("");
   if (const auto nvrm = host::ParseNvrmVersion(text); nvrm.ok()) {
     loaded.kind =
@@ -308,7 +308,7 @@ StatusOr<driver::ModuleInfo> AskModule(const ContainerHands& hands, const sys::R
 StatusOr<std::string> UnloadOthers(const ContainerHands& hands, const std::string& version,
                                    driver::ModuleKind kind, const std::string& kernel) {
   const sys::Root& host = hands.host.host;
-  const Loaded there = ReadLoaded(host);
+  const LoadOutcome there = ReadLoaded(host);
   if (there.version.empty() || (there.version == version && there.kind.value_or(kind) == kind)) {
     return "";
   }

@@ -14,7 +14,7 @@ namespace kgpu::driver_install {
 namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 20;
-constexpr mode_t kForRoot = 0600;
+constexpr mode_t kForRootOnly = 0600;
 
 // A file as it is now.
 struct FileNow {
@@ -127,7 +127,7 @@ StatusOr<std::string> KeepFirstText(Work& work) {
     kept = fmt::format("{}.{}", start, number);
   }
   RETURN_IF_ERROR(work.hands().disk.MakeFolder(std::string(kKeptFolder)));
-  RETURN_IF_ERROR(work.hands().disk.Write(kept, bytes, kForRoot));
+  RETURN_IF_ERROR(work.hands().disk.Write(kept, bytes, kForRootOnly));
   return host.At(kept);
 }
 
@@ -153,7 +153,7 @@ Status LookBeforeFile(Work& work, const std::string& path, bool follows) {
     before.backup = fmt::format("{}/{}-{}", folder, work.index(),
                                 std::filesystem::path(path).filename().string());
     RETURN_IF_ERROR(disk.MakeFolder(folder));
-    RETURN_IF_ERROR(disk.Write(before.backup, now.bytes, kForRoot));
+    RETURN_IF_ERROR(disk.Write(before.backup, now.bytes, kForRootOnly));
   }
   record.file = std::move(before);
   record.folders = follows ? MissingFolders(work.host(), path) : std::vector<std::string>();

@@ -17,9 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kFormat = 1;
-constexpr size_t kMostBytes = size_t{16} << 20;
-constexpr mode_t kForRoot = 0600;
+constexpr int kJournalFormat = 1;
+constexpr size_t kMostJournalBytes = size_t{16} << 20;
+constexpr mode_t kJournalMode = 0600;
 
 constexpr std::array<std::string_view, 6> kStates = {"pending",     "doing",   "done",
                                                      "passed-over", "undoing", "undone"};
@@ -194,13 +194,13 @@ std::string BackupFolder(const Journal& journal) {
 
 std::string PrintJournal(const Journal& journal) {
   json::object tree = JournalJson(journal);
-  tree["format"] = kFormat;
+  tree["format"] = kJournalFormat;
   return doc::Print(tree, doc::Format::kJson);
 }
 
 StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const json::value tree,
-                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostJournalBytes}));
   const std::string name(file);
   doc::Fields fields(tree, name);
   const int64_t format = fields.Number("format");
@@ -210,7 +210,7 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
     fields.Fail("below", fmt::format("must be a list of at most {}", kMostBelow));
   }
   RETURN_IF_ERROR(fields.status());
-  if (format != kFormat) {
+  if (format != kJournalFormat) {
     return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
                            format);
   }
@@ -224,7 +224,7 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
 }
 
 StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host) {
-  const auto text = host.ReadFile(kJournalFile, kMostBytes);
+  const auto text = host.ReadFile(kJournalFile, kMostJournalBytes);
   if (text.status().code() == StatusCode::kNotFound) {
     return std::optional<Journal>();
   }
@@ -245,11 +245,11 @@ Status WriteJournal(const Journal& journal, engine::Disk& disk) {
     return InvalidArgument("{}: what it must tell of has a name that is no UTF-8 text (byte {})",
                            kJournalFile, *bad);
   }
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMostJournalBytes) {
     return OutOfRange("{}: would have {} bytes: more than {} are never read", kJournalFile,
-                      text.size(), kMostBytes);
+                      text.size(), kMostJournalBytes);
   }
-  return disk.Write(std::string(kJournalFile), text, kForRoot);
+  return disk.Write(std::string(kJournalFile), text, kJournalMode);
 }
 
 }  // namespace kgpu::driver_install

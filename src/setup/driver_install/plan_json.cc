@@ -31,7 +31,7 @@ using driver::UnloadModules;
 using driver::Verify;
 using driver::WriteFile;
 
-constexpr std::array<std::string_view, 2> kKinds = {"open", "proprietary"};
+constexpr std::array<std::string_view, 2> kStepKinds = {"open", "proprietary"};
 constexpr std::array<std::string_view, 5> kSources = {"distribution", "nvidia", "runfile",
                                                       "local-repo", "precompiled"};
 constexpr int64_t kLongest = int64_t{365} * 24 * 3600;  // of a deadline
@@ -186,7 +186,7 @@ json::object PlanToJson(const Plan& plan) {
     steps.push_back(StepJson(step));
   }
   return {{"version", doc::View(plan.version)},
-          {"module", doc::View(kKinds[static_cast<size_t>(plan.kind)])},
+          {"module", doc::View(kStepKinds[static_cast<size_t>(plan.kind)])},
           {"source", doc::View(kSources[static_cast<size_t>(plan.source)])},
           {"kernel", doc::View(plan.kernel)},
           {"why", doc::Texts(plan.why)},
@@ -198,7 +198,7 @@ StatusOr<Plan> PlanFromJson(const json::value& value, const std::string& where) 
   doc::Fields fields(value, where);
   Plan plan;
   plan.version = fields.Text("version");
-  plan.kind = static_cast<driver::ModuleKind>(fields.Word("module", kKinds));
+  plan.kind = static_cast<driver::ModuleKind>(fields.Word("module", kStepKinds));
   plan.source = static_cast<driver::SourceKind>(fields.Word("source", kSources));
   plan.kernel = fields.Text("kernel");
   plan.why = fields.Texts("why");

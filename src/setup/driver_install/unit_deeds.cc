@@ -18,7 +18,7 @@ StatusOr<bool> IsEnabled(Work& work, const std::string& unit) {
   return work.AskTool("systemctl", {"is-enabled", "--quiet", unit});
 }
 
-bool Has(const std::vector<std::string>& units, const std::string& unit) {
+bool HasUnit(const std::vector<std::string>& units, const std::string& unit) {
   return std::ranges::find(units, unit) != units.end();
 }
 
@@ -64,7 +64,7 @@ std::vector<std::string> RanBeforeRemoval(const Work& work, const std::vector<st
   for (size_t i = 0; i < work.index(); ++i) {
     if (std::holds_alternative<driver::RemovePackages>(work.journal().plan.steps[i].deed)) {
       std::ranges::copy_if(work.journal().steps[i].units, std::back_inserter(ran),
-                           [&units](const std::string& unit) { return Has(units, unit); });
+                           [&units](const std::string& unit) { return HasUnit(units, unit); });
     }
   }
   return ran;
@@ -75,7 +75,7 @@ bool IsStartedLater(const Work& work, const std::string& unit) {
   for (size_t i = work.index(); i < work.journal().steps.size(); ++i) {
     const auto* stop = std::get_if<driver::StopUnits>(&work.journal().plan.steps[i].deed);
     const StepState state = work.journal().steps[i].state;
-    if (stop != nullptr && Has(stop->units, unit) && state != StepState::kPending &&
+    if (stop != nullptr && HasUnit(stop->units, unit) && state != StepState::kPending &&
         state != StepState::kPassedOver) {
       return true;
     }
@@ -110,7 +110,7 @@ Status DoStop(Work& work) {
 Status UndoStop(Work& work, const driver::StopUnits& stop) {
   std::vector<std::string> ran = RanBeforeRemoval(work, stop.units);
   std::ranges::copy_if(work.record().units, std::back_inserter(ran),
-                       [&ran](const std::string& unit) { return !Has(ran, unit); });
+                       [&ran](const std::string& unit) { return !HasUnit(ran, unit); });
   for (const std::string& unit : ran) {
     StartOrNote(work, unit);
   }
@@ -161,7 +161,7 @@ Status LookBeforeStart(Work& work, const driver::StartUnits& start) {
   const std::vector<std::string>* stopped = StoppedBefore(work, start.units);
   for (const std::string& unit : start.units) {
     // What did not run before is not to run afterwards.
-    const bool is_wanted = stopped == nullptr || Has(*stopped, unit);
+    const bool is_wanted = stopped == nullptr || HasUnit(*stopped, unit);
     ASSIGN_OR_RETURN(const bool is_active, IsActive(work, unit));
     if (is_wanted && !is_active) {
       work.record().units.push_back(unit);

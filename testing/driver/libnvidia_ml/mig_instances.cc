@@ -14,7 +14,7 @@ using nvml::kSuccess;
 
 namespace {
 
-bool IsMigOn(const SimGpu& gpu) {
+bool HasMigOn(const SimGpu& gpu) {
   return gpu.mig.is_capable != 0 && gpu.mig.mode != 0;
 }
 
@@ -28,7 +28,7 @@ namespace {
 template <typename Read>
 Return InstancesCall(const char* name, Device device, bool has_arguments, Read&& read) {
   return GpuCall(name, device, has_arguments,
-                 [&](const SimGpu& gpu) { return IsMigOn(gpu) ? read(gpu) : kErrorNotSupported; });
+                 [&](const SimGpu& gpu) { return HasMigOn(gpu) ? read(gpu) : kErrorNotSupported; });
 }
 
 }  // namespace
