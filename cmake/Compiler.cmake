@@ -61,5 +61,12 @@ if(KGPU_MOLD AND NOT KGPU_STATIC)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# kgpu_link_fast(target): what does not ship is linked by mold, in a tenth of the time.
+function(kgpu_link_fast target)
+  if(KGPU_MOLD AND KGPU_STATIC)
+    target_link_options(${target} PRIVATE -fuse-ld=mold)
+  endif()
+endfunction()
+
 # No check_pie_supported(): the -pie it adds would undo the programs' -static-pie. Debian's compiler
 # makes position-independent programs by itself.

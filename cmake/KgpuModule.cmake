@@ -57,7 +57,8 @@ function(kgpu_test name)
     return()
   endif()
   add_executable(${name}_test ${M_SRCS})
-  kgpu_unity(${name}_test 6)
+  kgpu_unity(${name}_test 10)
+  kgpu_link_fast(${name}_test)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # The code under test is optimised; optimising GoogleTest's templates only costs build time.
     target_compile_options(${name}_test PRIVATE -O0 -U_FORTIFY_SOURCE)
@@ -99,6 +100,7 @@ function(kgpu_fuzzer name)
   elseif(NOT KGPU_SANITIZE STREQUAL "thread")
     add_executable(${name}_replay ${M_SRCS} ${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc)
     target_link_libraries(${name}_replay PRIVATE kgpu::options ${M_DEPS})
+    kgpu_link_fast(${name}_replay)
     set_target_properties(${name}_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY
       ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME FuzzCorpus.${name}

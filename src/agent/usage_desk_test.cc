@@ -92,13 +92,13 @@ TEST_F(UsageDeskTest, TellsSeriesAndPeopleTheSame) {
 }
 
 TEST_F(UsageDeskTest, CountsByTheMinuteWhileNothingIsMeasured) {
-  FakeLoop minutes;
+  FakeLoop by_minute;
   int told = 0;
-  UsageDesk desk(minutes, *disk_, dir_.At("state/other"),
+  UsageDesk desk(by_minute, *disk_, dir_.At("state/other"),
                  {.holdings = [this] { return Holdings(); }, .changed = [&told] { ++told; }});
-  minutes.Advance(std::chrono::minutes(1));
+  by_minute.Advance(std::chrono::minutes(1));
   EXPECT_EQ(desk.pods(), nullptr);
-  minutes.Advance(std::chrono::hours(1));
+  by_minute.Advance(std::chrono::hours(1));
   ASSERT_NE(desk.pods(), nullptr);
   ASSERT_THAT(*desk.pods(), SizeIs(1));
   EXPECT_EQ(desk.pods()->front().gpu_seconds, 3600);
@@ -107,21 +107,21 @@ TEST_F(UsageDeskTest, CountsByTheMinuteWhileNothingIsMeasured) {
 }
 
 TEST_F(UsageDeskTest, TheLastRoundTellsHowBusyAGpuIsForFiveMinutes) {
-  FakeLoop minutes;
-  UsageDesk desk(minutes, *disk_, dir_.At("state/other"),
+  FakeLoop by_minute;
+  UsageDesk desk(by_minute, *disk_, dir_.At("state/other"),
                  {.holdings = [this] { return Holdings(); }, .changed = [] {}});
   auto samples = std::make_shared<device::SampleSet>();
-  samples->begun = minutes.clock().Now();
-  samples->taken = minutes.clock().WallNow();
+  samples->begun = by_minute.clock().Now();
+  samples->taken = by_minute.clock().WallNow();
   device::GpuSample& gpu = samples->gpus.emplace_back();
   gpu.uuid = device::GpuUuid::Parse(kGpu).value();
   gpu.utilization.gpu = 50;
   desk.OnSample(samples, Holdings());
-  minutes.Advance(std::chrono::minutes(5));
+  by_minute.Advance(std::chrono::minutes(5));
   ASSERT_NE(desk.pods(), nullptr);
   EXPECT_EQ(desk.pods()->front().gpu_seconds, 300);
   EXPECT_EQ(desk.pods()->front().busy_gpu_seconds, 150);
-  minutes.Advance(std::chrono::minutes(5));
+  by_minute.Advance(std::chrono::minutes(5));
   EXPECT_EQ(desk.pods()->front().gpu_seconds, 600);
   EXPECT_EQ(desk.pods()->front().busy_gpu_seconds, std::nullopt);
 }

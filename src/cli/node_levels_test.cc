@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-driver_install::Journal JournalOf(const char* version, int64_t began) {
+driver_install::Journal LevelJournal(const char* version, int64_t began) {
   driver_install::Journal journal;
   journal.phase = driver_install::Phase::kInstalled;
   journal.began = began;
@@ -39,8 +39,8 @@ TEST_F(NodeLevelsTest, AHostWithoutADriverByKgpuHasNone) {
 }
 
 TEST_F(NodeLevelsTest, TheDriverThatIsHereIsOnTop) {
-  driver_install::Journal journal = JournalOf("580", 1700000002);
-  journal.below.push_back(JournalOf("535", 1700000001));
+  driver_install::Journal journal = LevelJournal("580", 1700000002);
+  journal.below.push_back(LevelJournal("535", 1700000001));
   Write(PrintJournal(journal));
   const auto levels = DriverLevels(host_, "kgpu driver install --branch 535");
   ASSERT_OK(levels);
@@ -51,7 +51,7 @@ TEST_F(NodeLevelsTest, TheDriverThatIsHereIsOnTop) {
 }
 
 TEST_F(NodeLevelsTest, OneThatWaitsIsNotWhole) {
-  driver_install::Journal journal = JournalOf("580", 1700000002);
+  driver_install::Journal journal = LevelJournal("580", 1700000002);
   journal.phase = driver_install::Phase::kInstalling;
   Write(PrintJournal(journal));
   const auto levels = DriverLevels(host_, "");

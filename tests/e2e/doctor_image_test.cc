@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kBuildah = "/usr/bin/buildah";
 constexpr const char* kPodman = "/usr/bin/podman";
-constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kImagePatience{10};
 constexpr const char* kFile = R"(FROM scratch
 COPY tree/ /
 ENV CUDA_VERSION=12.4.1 NVIDIA_REQUIRE_CUDA="cuda>=12.4 brand=tesla,driver>=470,driver<471"
@@ -55,7 +55,7 @@ class DoctorImageTest : public ::testing::Test {
     words.at(0) = ProgramPath(words.at(0));
     words.insert(words.begin(), {"/usr/bin/env", "HOME=" + dir_.path(),
                                  "CONTAINERS_STORAGE_CONF=" + dir_.At("storage.conf")});
-    return RunProgram(words, kPatience);
+    return RunProgram(words, kImagePatience);
   }
   void Save(const std::string& format, const std::string& name) const {
     const Result saved = InStore(

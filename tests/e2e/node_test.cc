@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr char kNode[] = R"({
+constexpr char kNodeObject[] = R"({
   "apiVersion": "v1", "kind": "Node",
   "metadata": {"name": "gpu-1", "labels": {"zone": "a"}},
   "spec": {"taints": [
@@ -50,7 +50,7 @@ class NodeTest : public ::testing::Test {
         kube::Cluster::Open(*loop_, random_, *root_, {.sources = {.kubeconfig = Kubeconfig()}});
     ASSERT_OK(cluster);
     cluster_ = *std::move(cluster);
-    Ask("POST", "/api/v1/nodes", kNode, "application/json");
+    Ask("POST", "/api/v1/nodes", kNodeObject, "application/json");
   }
 
   std::string Kubeconfig() const { return dir_.At("kubeconfig"); }

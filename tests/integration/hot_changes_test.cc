@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
-using Ids = std::set<std::string>;
-using HealthyIds = std::map<std::string, Ids>;  // by resource
+using IdList = std::set<std::string>;
+using HealthyIds = std::map<std::string, IdList>;  // by resource
 using Devices = std::vector<inject::BookDevice>;
 
 class HotChanges : public AgentFixture {
@@ -63,7 +63,7 @@ class HotChanges : public AgentFixture {
   bool AreInBook(const HealthyIds& view) {
     const auto root = sys::Root::Open(node_->host().path());
     const auto book = root.ok() ? inject::ReadBook(*root) : root.status();
-    Ids names;
+    IdList names;
     for (const inject::BookDevice& device : book.ok() ? book->devices : Devices()) {
       names.insert(device.names.begin(), device.names.end());
     }
@@ -101,7 +101,7 @@ class HotChanges : public AgentFixture {
     ExpectAgreement(event, [&](const HealthyIds& view) { return view == wished; });
   }
   // In every list that the kubelet got.
-  void ExpectAlwaysHealthy(const Ids& ids) const {
+  void ExpectAlwaysHealthy(const IdList& ids) const {
     for (const kubelet::CallRecord& call : kubelet_->Calls()) {
       for (const std::string& id : ids) {
         if (call.method == "ListAndWatchResponse") {
@@ -115,7 +115,7 @@ class HotChanges : public AgentFixture {
     EXPECT_EQ(kubelet_->FindPod(pod)->status.phase, PodPhase::kRunning);
     EXPECT_EQ(Container(pod).restarts, 0);
   }
-  Ids GpuIds() const {
+  IdList GpuIds() const {
     const std::vector<std::string> uuids = node_->GpuUuids();
     return {uuids.begin(), uuids.end()};
   }
@@ -126,7 +126,7 @@ class HotChanges : public AgentFixture {
            after.at(resource).size() == before.at(resource).size() + 1 &&
            std::ranges::includes(after.at(resource), before.at(resource));
   }
-  static Ids Without(Ids ids, const std::string& id) {
+  static IdList Without(IdList ids, const std::string& id) {
     ids.erase(id);
     return ids;
   }
@@ -137,7 +137,7 @@ class HotChanges : public AgentFixture {
 TEST_P(HotChanges, AGpuIsAdded) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 4));
-  const Ids before = GpuIds();
+  const IdList before = GpuIds();
   Begin();
   node_->host().Inject("add");
   ExpectAgreement("hot add", [&](const HealthyIds& view) {
@@ -153,7 +153,7 @@ TEST_P(HotChanges, Df18ARemovedGpuStaysInTheListAsUnhealthy) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));
   const std::string gone = *IdsOf("p").begin();
-  const Ids others = Without(GpuIds(), gone);
+  const IdList others = Without(GpuIds(), gone);
   Begin();
   node_->host().Inject("remove", {gone});
   ExpectAgreement("removal", {{kGpuResource, others}});
@@ -167,7 +167,7 @@ TEST_P(HotChanges, AGpuIsLostUnderAPodAndComesBack) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));
   const std::string lost = *IdsOf("p").begin();
-  const Ids all = GpuIds();
+  const IdList all = GpuIds();
   Begin();
   node_->host().Inject("lose", {lost});
   ExpectAgreement("lost GPU", {{kGpuResource, Without(all, lost)}});
@@ -213,7 +213,7 @@ TEST_P(HotChanges, Df08AnXidReachesThePodsStatus) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));
   const std::string id = *IdsOf("p").begin();
-  const Ids all = GpuIds();
+  const IdList all = GpuIds();
   Begin();
   node_->host().Inject("xid", {id, "79"});
   ASSERT_TRUE(kubelet_->WaitForCalls("ListAndWatchResponse", 2, kAgentPatience));
@@ -236,7 +236,7 @@ TEST_P(HotChanges, MigDevicesComeAndGo) {
       },
       kAgentPatience));
   // The card without MIG instances that can have some is the second A100.
-  const Ids gpus = before.at(kGpuResource);
+  const IdList gpus = before.at(kGpuResource);
   const std::string card = node_->GpuUuids().at(1);
   ASSERT_THAT(gpus, Contains(card));
   ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("p", before.rbegin()->first, 1)));
@@ -261,7 +261,7 @@ TEST_P(HotChanges, MigDevicesComeAndGo) {
 TEST_P(HotChanges, TheDriverIsReplacedByAnother) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));
-  const Ids all = GpuIds();
+  const IdList all = GpuIds();
   Begin();
   node_->host().Inject("unload");
   ExpectAgreement("driver unloaded", HealthyIds());
@@ -282,7 +282,7 @@ TEST_P(HotChanges, TheDriverIsReplacedByAnother) {
 TEST_P(HotChanges, ADriverThatHangsIsFoundOutAndHeals) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("p", 1));
-  const Ids all = GpuIds();
+  const IdList all = GpuIds();
   Begin();
   node_->host().Inject("hang");
   node_->host().Inject("xid", {"0", "79"});  // has the agent ask
@@ -295,7 +295,7 @@ TEST_P(HotChanges, ADriverThatHangsIsFoundOutAndHeals) {
 
 TEST_P(HotChanges, OneGpuThatHangsDoesNotHarmTheOthers) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
-  const Ids all = GpuIds();
+  const IdList all = GpuIds();
   const std::string hung = node_->GpuUuids().at(2);
   Begin();
   node_->host().Inject("hang", {hung});

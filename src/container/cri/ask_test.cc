@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::seconds;
 
-class Runtime final : public ::runtime::v1::RuntimeService::CallbackService {
+class AskedRuntime final : public ::runtime::v1::RuntimeService::CallbackService {
  public:
   grpc::ServerUnaryReactor* Version(grpc::CallbackServerContext* context,
                                     const ::runtime::v1::VersionRequest*,
@@ -63,7 +63,7 @@ class AskRuntimeTest : public ::testing::Test {
 };
 
 TEST_F(AskRuntimeTest, AsksForVersionAndConfiguration) {
-  Runtime service;
+  AskedRuntime service;
   const auto server = rpc::Server::Start({&service}).value();
   const auto acceptor =
       sys::Acceptor::Create(*loop_, sys::UnixListener::Listen(dir_.At("s"), {}).value(),

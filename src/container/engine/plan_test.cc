@@ -22,7 +22,7 @@ Engine OneEngine(EngineHost& host, Kind kind) {
   return engines.empty() ? Engine{} : std::move(engines[0]);
 }
 
-Engine Docker(EngineHost& host, const std::string& version) {
+Engine DockerOf(EngineHost& host, const std::string& version) {
   host.AddProgram("/usr/bin/dockerd", "Docker version " + version + ", build x\n");
   return OneEngine(host, Kind::kDocker);
 }
@@ -36,7 +36,7 @@ TEST(PlanTest, OldDockerGetsARuntimeByReload) {
   EngineHost host;
   host.folder().WriteFile("etc/docker/daemon.json", "{\n  \"debug\": true\n}\n");
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "20.10.24"), {});
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "20.10.24"), {});
 
   ASSERT_OK(plan);
   EXPECT_TRUE(plan->uses_runtime);
@@ -50,7 +50,7 @@ TEST(PlanTest, OldDockerGetsARuntimeByReload) {
 TEST(PlanTest, DockerThatCanReadCdiIsToldTo) {
   EngineHost host;
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "25.0.3"), {});
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "25.0.3"), {});
 
   ASSERT_OK(plan);
   EXPECT_FALSE(plan->uses_runtime);
@@ -63,7 +63,7 @@ TEST(PlanTest, NewDockerIsLeftAlone) {
   EngineHost host;
   host.folder().WriteFile("etc/docker/daemon.json", "{}");
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "28.3.0"), {});
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "28.3.0"), {});
 
   ASSERT_OK(plan);
   EXPECT_FALSE(plan->HasSteps());
@@ -75,7 +75,7 @@ TEST(PlanTest, CdiThatIsSwitchedOffIsSwitchedOn) {
   EngineHost host;
   host.folder().WriteFile("etc/docker/daemon.json", R"({"features": {"cdi": false}})");
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "28.3.0"), {});
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "28.3.0"), {});
 
   ASSERT_OK(plan);
   ASSERT_THAT(plan->files, SizeIs(1));
@@ -88,7 +88,7 @@ TEST(PlanTest, SetDefaultBringsTheRuntime) {
   Request request;
   request.set_default = true;
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "28.3.0"), request);
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "28.3.0"), request);
 
   ASSERT_OK(plan);
   EXPECT_TRUE(plan->uses_runtime);
@@ -104,7 +104,7 @@ TEST(PlanTest, WhoAsksForTheRuntimeGetsNoRestartForCdi) {
   Request request;
   request.runtime = true;
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "25.0.3"), request);
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "25.0.3"), request);
 
   ASSERT_OK(plan);
   EXPECT_TRUE(plan->uses_runtime);
@@ -117,7 +117,7 @@ TEST(PlanTest, OldEnginesCanNotBeToldToReadCdi) {
   Request request;
   request.cdi = true;
 
-  EXPECT_THAT(PlanEngine(host.root(), Docker(host, "24.0.7"), request),
+  EXPECT_THAT(PlanEngine(host.root(), DockerOf(host, "24.0.7"), request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("docker does from 25.0")));
 }
 
@@ -125,7 +125,7 @@ TEST(PlanTest, ABrokenFileIsRefusedWithItsPlace) {
   EngineHost host;
   host.folder().WriteFile("etc/docker/daemon.json", "{\n  \"debug\": tru\n}\n");
 
-  EXPECT_THAT(PlanEngine(host.root(), Docker(host, "20.10.24"), {}),
+  EXPECT_THAT(PlanEngine(host.root(), DockerOf(host, "20.10.24"), {}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("/etc/docker/daemon.json:2:")));
 }
 
@@ -218,7 +218,7 @@ TEST(PlanTest, ProxiesNeedAUnitAndARestart) {
   Request request;
   request.proxies.http = "http://user:secret@proxy:3128";
 
-  EXPECT_THAT(PlanEngine(host.root(), Docker(host, "28.3.0"), request),
+  EXPECT_THAT(PlanEngine(host.root(), DockerOf(host, "28.3.0"), request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no systemd unit")));
 
   host.AddSystemd({"docker.service"});
@@ -236,7 +236,7 @@ TEST(PlanTest, PrintsADiffAndTheSteps) {
   EngineHost host;
   host.folder().WriteFile("etc/docker/daemon.json", "{\n  \"debug\": true\n}\n");
 
-  const auto plan = PlanEngine(host.root(), Docker(host, "20.10.24"), {});
+  const auto plan = PlanEngine(host.root(), DockerOf(host, "20.10.24"), {});
 
   ASSERT_OK(plan);
   const std::string text = Print(*plan);
@@ -266,7 +266,7 @@ TEST(PlanTest, ADeviceInTheFilesPlaceIsRefused) {
   host.folder().Symlink("/dev/null", "etc/docker/daemon.json");
 
   EXPECT_THAT(
-      PlanEngine(host.root(), Docker(host, "20.10.24"), {}),
+      PlanEngine(host.root(), DockerOf(host, "20.10.24"), {}),
       StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/etc/docker/daemon.json: is no file")));
 }
 

@@ -20,7 +20,7 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-NodePart Node(const std::string& path, unsigned major, unsigned minor) {
+NodePart PlannedNode(const std::string& path, unsigned major, unsigned minor) {
   return {{path, major, minor}, path};
 }
 
@@ -29,10 +29,10 @@ HostParts Parts(unsigned gpus) {
   parts.driver_version = "535.104.05";
   parts.machine = host::ElfMachine::kX86_64;
   for (unsigned i = 0; i < gpus; ++i) {
-    parts.gpus.emplace_back(i, Node(fmt::format("/dev/nvidia{}", i), 195, i));
+    parts.gpus.emplace_back(i, PlannedNode(fmt::format("/dev/nvidia{}", i), 195, i));
   }
-  parts.control = {Node("/dev/nvidiactl", 195, 255), Node("/dev/nvidia-uvm", 509, 0)};
-  parts.graphics = {Node("/dev/nvidia-modeset", 195, 254)};
+  parts.control = {PlannedNode("/dev/nvidiactl", 195, 255), PlannedNode("/dev/nvidia-uvm", 509, 0)};
+  parts.graphics = {PlannedNode("/dev/nvidia-modeset", 195, 254)};
   return parts;
 }
 
@@ -58,7 +58,7 @@ std::vector<std::string> Paths(const std::vector<cdi::DeviceNode>& nodes) {
   return paths;
 }
 
-std::vector<std::string> Targets(const InjectionPlan& plan) {
+std::vector<std::string> PlannedTargets(const InjectionPlan& plan) {
   std::vector<std::string> targets;
   targets.reserve(plan.mounts.size());
   for (const cdi::Mount& mount : plan.mounts) {
@@ -109,8 +109,8 @@ TEST(PlanTest, MigDeviceGetsParentAndTwoCaps) {
   device::Snapshot snapshot = TestSnapshot(2);
   AddTestMig(snapshot, 0, 1);
   HostParts parts = Parts(2);
-  parts.caps = {{1, Node("/dev/nvidia-caps/nvidia-cap1", 237, 1)},
-                {2, Node("/dev/nvidia-caps/nvidia-cap2", 237, 2)}};
+  parts.caps = {{1, PlannedNode("/dev/nvidia-caps/nvidia-cap1", 237, 1)},
+                {2, PlannedNode("/dev/nvidia-caps/nvidia-cap2", 237, 2)}};
   const InjectionPlan plan = PlanInjection(snapshot, parts, kDefaultCapabilities);
   EXPECT_THAT(Names(plan),
               ElementsAre(ElementsAre("0:0", snapshot.gpus[0].mig_devices[0].uuid.str()),
@@ -124,7 +124,7 @@ TEST(PlanTest, MigDeviceWithoutCapNodeIsLeftOut) {
   device::Snapshot snapshot = TestSnapshot(1);
   AddTestMig(snapshot, 0, 1);
   HostParts parts = Parts(1);
-  parts.caps = {{1, Node("/dev/nvidia-caps/nvidia-cap1", 237, 1)}};
+  parts.caps = {{1, PlannedNode("/dev/nvidia-caps/nvidia-cap1", 237, 1)}};
   InjectionPlan plan = PlanInjection(snapshot, parts, kDefaultCapabilities);
   EXPECT_THAT(plan.devices, IsEmpty());
   EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("nvidia-cap2")));
@@ -138,11 +138,11 @@ TEST(PlanTest, MountsLibraryUnderAllItsNamesInBothFolders) {
   HostParts parts = Parts(1);
   parts.libraries = {Library("libcuda")};
   const InjectionPlan plan = PlanInjection(TestSnapshot(1), parts, kDefaultCapabilities);
-  EXPECT_THAT(Targets(plan), ElementsAre("/usr/lib64/libcuda.so", "/usr/lib64/libcuda.so.1",
-                                         "/usr/lib64/libcuda.so.535.104.05",
-                                         "/usr/lib/x86_64-linux-gnu/libcuda.so",
-                                         "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-                                         "/usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05"));
+  EXPECT_THAT(PlannedTargets(plan), ElementsAre("/usr/lib64/libcuda.so", "/usr/lib64/libcuda.so.1",
+                                                "/usr/lib64/libcuda.so.535.104.05",
+                                                "/usr/lib/x86_64-linux-gnu/libcuda.so",
+                                                "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+                                                "/usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05"));
   for (const cdi::Mount& mount : plan.mounts) {
     EXPECT_EQ(mount.host_path, "/lib/libcuda.so.535.104.05");
     EXPECT_THAT(mount.options, ElementsAre("ro", "nosuid", "nodev", "rbind", "rprivate"));
@@ -155,21 +155,21 @@ TEST(PlanTest, GivesOnlyWhatTheCapabilitiesAskFor) {
                      Library("libvdpau_nvidia")};
   parts.files = {{"/usr/bin/nvidia-smi", "/usr/bin/nvidia-smi", Capability::kUtility, false},
                  {"/etc/vulkan/icd.d/nvidia_icd.json", "/x", Capability::kGraphics, false}};
-  EXPECT_THAT(Targets(PlanInjection(TestSnapshot(1), parts, Capability::kUtility)),
+  EXPECT_THAT(PlannedTargets(PlanInjection(TestSnapshot(1), parts, Capability::kUtility)),
               UnorderedElementsAre("/usr/bin/nvidia-smi", HasSubstr("libnvidia-ml"),
                                    HasSubstr("libnvidia-ml"), HasSubstr("libnvidia-ml"),
                                    HasSubstr("libnvidia-ml")));
-  EXPECT_THAT(Targets(PlanInjection(TestSnapshot(1), parts, Capability::kGraphics)),
+  EXPECT_THAT(PlannedTargets(PlanInjection(TestSnapshot(1), parts, Capability::kGraphics)),
               IsSupersetOf({"/etc/vulkan/icd.d/nvidia_icd.json", "/usr/lib64/libGLX_indirect.so.0",
                             "/usr/lib64/libGLX_nvidia.so.1"}));
-  EXPECT_THAT(Targets(PlanInjection(TestSnapshot(1), parts, Capability::kVideo)),
+  EXPECT_THAT(PlannedTargets(PlanInjection(TestSnapshot(1), parts, Capability::kVideo)),
               Contains("/usr/lib/x86_64-linux-gnu/vdpau/libvdpau_nvidia.so.1"));
 }
 
 TEST(PlanTest, GraphicsNodesOnlyForGraphics) {
   HostParts parts = Parts(1);
   const device::Snapshot snapshot = TestSnapshot(1);
-  parts.dri = {{snapshot.gpus[0].pci, Node("/dev/dri/renderD128", 226, 128)}};
+  parts.dri = {{snapshot.gpus[0].pci, PlannedNode("/dev/dri/renderD128", 226, 128)}};
   InjectionPlan plan = PlanInjection(snapshot, parts, kDefaultCapabilities);
   EXPECT_THAT(Paths(plan.nodes), Not(Contains("/dev/nvidia-modeset")));
   EXPECT_THAT(Paths(plan.devices[0].nodes), ElementsAre("/dev/nvidia0"));
@@ -181,17 +181,18 @@ TEST(PlanTest, GraphicsNodesOnlyForGraphics) {
 TEST(PlanTest, Gives32BitLibrariesOnlyForCompat32) {
   HostParts parts = Parts(1);
   parts.libraries = {Library("libcuda", host::ElfMachine::kI386)};
-  EXPECT_THAT(Targets(PlanInjection(TestSnapshot(1), parts, Capability::kCompute)), IsEmpty());
-  EXPECT_THAT(
-      Targets(PlanInjection(TestSnapshot(1), parts, Capability::kCompute | Capability::kCompat32)),
-      IsSupersetOf({"/usr/lib/libcuda.so.1", "/usr/lib/i386-linux-gnu/libcuda.so.1"}));
+  EXPECT_THAT(PlannedTargets(PlanInjection(TestSnapshot(1), parts, Capability::kCompute)),
+              IsEmpty());
+  EXPECT_THAT(PlannedTargets(PlanInjection(TestSnapshot(1), parts,
+                                           Capability::kCompute | Capability::kCompat32)),
+              IsSupersetOf({"/usr/lib/libcuda.so.1", "/usr/lib/i386-linux-gnu/libcuda.so.1"}));
 }
 
 TEST(PlanTest, PlacesAarch64LibrariesByTheirMachine) {
   HostParts parts = Parts(1);
   parts.machine = host::ElfMachine::kAarch64;
   parts.libraries = {Library("libcuda", host::ElfMachine::kAarch64)};
-  EXPECT_THAT(Targets(PlanInjection(TestSnapshot(1), parts, kDefaultCapabilities)),
+  EXPECT_THAT(PlannedTargets(PlanInjection(TestSnapshot(1), parts, kDefaultCapabilities)),
               IsSupersetOf({"/usr/lib/aarch64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1"}));
 }
 
@@ -215,7 +216,7 @@ TEST(PlanTest, MountsAreSortedByDepthThenName) {
   HostParts parts = Parts(1);
   parts.libraries = {Library("libvdpau_nvidia"), Library("libcuda")};
   const std::vector<std::string> targets =
-      Targets(PlanInjection(TestSnapshot(1), parts, kAllCapabilities));
+      PlannedTargets(PlanInjection(TestSnapshot(1), parts, kAllCapabilities));
   EXPECT_TRUE(std::ranges::is_sorted(targets, {}, [](const std::string& target) {
     return std::pair(std::ranges::count(target, '/'), target);
   }));
@@ -242,8 +243,8 @@ TEST(HostPlanTest, MigDevicesHaveTheWordsOfTheirGpu) {
   snapshot.gpus[0].brand = "NVIDIA";
   AddTestMig(snapshot, 0, 1);
   HostParts parts = Parts(1);
-  parts.caps = {{1, Node("/dev/nvidia-caps/nvidia-cap1", 237, 1)},
-                {2, Node("/dev/nvidia-caps/nvidia-cap2", 237, 2)}};
+  parts.caps = {{1, PlannedNode("/dev/nvidia-caps/nvidia-cap1", 237, 1)},
+                {2, PlannedNode("/dev/nvidia-caps/nvidia-cap2", 237, 2)}};
   const Book book = PlanHost(snapshot, parts).book;
   ASSERT_EQ(book.devices.size(), 1U);
   EXPECT_TRUE(book.devices[0].is_mig);
@@ -254,7 +255,7 @@ TEST(HostPlanTest, MigDevicesHaveTheWordsOfTheirGpu) {
 TEST(HostPlanTest, HoldsWhatAnyCapabilityNeeds) {
   HostParts parts = Parts(1);
   const device::Snapshot snapshot = TestSnapshot(1);
-  parts.dri = {{snapshot.gpus[0].pci, Node("/dev/dri/renderD128", 226, 128)}};
+  parts.dri = {{snapshot.gpus[0].pci, PlannedNode("/dev/dri/renderD128", 226, 128)}};
   parts.libraries = {Library("libcuda"), Library("libGLX_nvidia"),
                      Library("libcuda", host::ElfMachine::kI386)};
   const HostPlan host = PlanHost(snapshot, parts);

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> PathsOf(const std::string& archive) {
+std::vector<std::string> PathsInArchive(const std::string& archive) {
   TextSource source(archive);
   TarReader reader(source);
   TarEntry entry;
@@ -45,7 +45,7 @@ Status FirstError(const std::string& archive) {
 TEST(TarTest, EntriesComeInOrderWithoutLeadingDots) {
   const std::string archive = TarFile("./a", "one") + TarFile("b/", "", '5') +
                               TarFile("/c", std::string(600, 'x')) + TarFile("d", "") + TarEnd();
-  EXPECT_THAT(PathsOf(archive), ElementsAre("a", "b/", "c", "d"));
+  EXPECT_THAT(PathsInArchive(archive), ElementsAre("a", "b/", "c", "d"));
 }
 
 TEST(TarTest, BodiesAreReadAndStandWhereTheEntrySays) {
@@ -76,7 +76,7 @@ TEST(TarTest, LongNamesOfGnuAndOfPaxCount) {
   ASSERT_EQ(record.size(), 165U);
   const std::string archive = TarFile("@LongLink", name + '\0', 'L') + TarFile("cut", "x") +
                               TarFile("pax", record, 'x') + TarFile("cut", "y") + TarEnd();
-  EXPECT_THAT(PathsOf(archive), ElementsAre(name, "p/" + std::string(153, 'q')));
+  EXPECT_THAT(PathsInArchive(archive), ElementsAre(name, "p/" + std::string(153, 'q')));
 }
 
 TEST(TarTest, BrokenArchivesAreErrorsWithTheByte) {
@@ -90,8 +90,8 @@ TEST(TarTest, BrokenArchivesAreErrorsWithTheByte) {
 }
 
 TEST(TarTest, NothingIsAnEmptyArchive) {
-  EXPECT_THAT(PathsOf(""), ElementsAre());
-  EXPECT_THAT(PathsOf(TarEnd()), ElementsAre());
+  EXPECT_THAT(PathsInArchive(""), ElementsAre());
+  EXPECT_THAT(PathsInArchive(TarEnd()), ElementsAre());
 }
 
 TEST(TarTest, OnlySomeExtendedHeadersStandBeforeAFile) {

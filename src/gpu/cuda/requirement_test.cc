@@ -34,14 +34,14 @@ std::string ImageFor(std::string_view cuda, const std::vector<unsigned>& branche
   return text;
 }
 
-struct Row {
+struct RequirementRow {
   std::string_view expression;
   Outcome outcome;
 };
 
 TEST(RequirementTest, OneOfTheAlternativesIsEnough) {
   const HostFacts host = Host("535.104.05", "12.2", "8.0", "Tesla");
-  constexpr Row kRows[] = {
+  constexpr RequirementRow kRows[] = {
       {"", Outcome::kSatisfied},
       {",", Outcome::kSatisfied},
       {"cuda>=12.2", Outcome::kSatisfied},
@@ -56,7 +56,7 @@ TEST(RequirementTest, OneOfTheAlternativesIsEnough) {
       {"cuda>=12.4 nonsense", Outcome::kMalformed},
       {"nonsense cuda>=12.2", Outcome::kSatisfied},
   };
-  for (const Row& row : kRows) {
+  for (const RequirementRow& row : kRows) {
     EXPECT_EQ(CheckRequirement(row.expression, host).outcome, row.outcome) << row.expression;
   }
 }

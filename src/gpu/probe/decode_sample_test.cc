@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 
 template <typename T>
-std::span<const std::byte> BytesOf(const T& value) {
+std::span<const std::byte> SampleBytesOf(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
@@ -31,7 +31,7 @@ void Put(ProfilingValues& values, ProfilingField field, double value) {
 }
 
 device::GpuSample Decoded(const SamplePayload& payload) {
-  const auto report = DecodeSample(BytesOf(payload));
+  const auto report = DecodeSample(SampleBytesOf(payload));
   EXPECT_OK(report);
   return report.ok() ? report->sample : device::GpuSample{};
 }
@@ -126,12 +126,13 @@ TEST(DecodeSampleTest, ProfilingBecomesSharesAndBytes) {
 TEST(DecodeSampleTest, RejectsMoreFansThanThereCanBe) {
   SamplePayload payload{};
   payload.fan_count = kMaxFans + 1;
-  EXPECT_THAT(DecodeSample(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeSample(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(DecodeSampleTest, RejectsAPayloadOfAnotherSize) {
   const SamplePayload payload{};
-  EXPECT_THAT(DecodeSample(BytesOf(payload).first(8)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeSample(SampleBytesOf(payload).first(8)),
+              StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(DecodeLinkSamplesTest, OrdersLinksAndCountsBytes) {
@@ -140,7 +141,7 @@ TEST(DecodeLinkSamplesTest, OrdersLinksAndCountsBytes) {
   payload.links[0] = {
       .link = 3, .is_active = 1, .has = 0x3f, .reserved = 0, .values = {1, 2, 3, 4, 5, 6}};
   payload.links[1] = {.link = 0, .is_active = 0, .has = 0x2, .reserved = 0, .values = {0, 9}};
-  const auto links = DecodeLinkSamples(BytesOf(payload));
+  const auto links = DecodeLinkSamples(SampleBytesOf(payload));
   ASSERT_OK(links);
   ASSERT_EQ(links->size(), 2U);
   EXPECT_EQ((*links)[0].link, 0U);
@@ -154,14 +155,14 @@ TEST(DecodeLinkSamplesTest, OrdersLinksAndCountsBytes) {
 TEST(DecodeLinkSamplesTest, RejectsWhatNoGpuHas) {
   LinkSamplePayload payload{};
   payload.count = kMaxNvLinks + 1;
-  EXPECT_THAT(DecodeLinkSamples(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeLinkSamples(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
   payload.count = 1;
   payload.links[0].link = kMaxNvLinks;
-  EXPECT_THAT(DecodeLinkSamples(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeLinkSamples(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
   payload.count = 2;
   payload.links[0].link = 4;
   payload.links[1].link = 4;
-  EXPECT_THAT(DecodeLinkSamples(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument))
+  EXPECT_THAT(DecodeLinkSamples(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument))
       << "one link twice";
 }
 
@@ -191,7 +192,7 @@ TEST(DecodeProcessesTest, ReadsProcesses) {
                           .encoder = 0,
                           .decoder = 0,
                           .reserved = {}};
-  const auto page = DecodeProcesses(BytesOf(payload));
+  const auto page = DecodeProcesses(SampleBytesOf(payload));
   ASSERT_OK(page);
   EXPECT_TRUE(page->has_more);
   EXPECT_EQ(page->processes[0].sm, 50.0);
@@ -206,12 +207,12 @@ TEST(DecodeProcessesTest, ReadsProcesses) {
 TEST(DecodeProcessesTest, RejectsWhatIsNoProcess) {
   ProcessPayload payload{};
   payload.count = 1;
-  EXPECT_THAT(DecodeProcesses(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeProcesses(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
   payload.processes[0].pid = 1;
   payload.processes[0].kind = 9;
-  EXPECT_THAT(DecodeProcesses(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeProcesses(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
   payload.count = kProcessesPerPage + 1;
-  EXPECT_THAT(DecodeProcesses(BytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeProcesses(SampleBytesOf(payload)), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(DecodeMigSampleTest, ReadsMemoryAndProfiling) {
@@ -221,7 +222,7 @@ TEST(DecodeMigSampleTest, ReadsMemoryAndProfiling) {
   payload.memory_total = 10;
   payload.memory_used = 4;
   Put(payload.profiling, ProfilingField::kGraphics, 50);
-  const auto sample = DecodeMigSample(BytesOf(payload));
+  const auto sample = DecodeMigSample(SampleBytesOf(payload));
   ASSERT_OK(sample);
   EXPECT_EQ(sample->gpu_instance, 7U);
   ASSERT_TRUE(sample->memory.has_value());

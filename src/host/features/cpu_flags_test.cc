@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-constexpr std::string_view kIntel = "ebx=0x756e6547 ecx=0x6c65746e edx=0x49656e69";
+constexpr std::string_view kIntelFlags = "ebx=0x756e6547 ecx=0x6c65746e edx=0x49656e69";
 constexpr std::string_view kAmd = "ebx=0x68747541 ecx=0x444d4163 edx=0x69746e65";
 
 std::string Leaf(unsigned leaf, unsigned subleaf, unsigned eax, unsigned ebx, unsigned ecx,
@@ -45,7 +45,7 @@ class Cpu {
 constexpr unsigned kAvxBits = 0x1c000000;
 
 TEST(CpuFlagsTest, NamesTheBitsOfLeafOne) {
-  const Cpu cpu(Maker(kIntel, 1) + Leaf(1, 0, 0, 0, 0x2, 0x1));
+  const Cpu cpu(Maker(kIntelFlags, 1) + Leaf(1, 0, 0, 0, 0x2, 0x1));
   EXPECT_THAT(cpu.flags(), testing::ElementsAre("CLMUL", "X87"));
 }
 
@@ -55,47 +55,47 @@ TEST(CpuFlagsTest, SaysNothingOfAnEmptyCpu) {
 
 TEST(CpuFlagsTest, ReadsNoLeafPastTheLast) {
   // Such a CPU answers leaf 7 with what its last leaf says.
-  const Cpu cpu(Maker(kIntel, 4) + Leaf(7, 0, 0, 0xffffffff, 0xffffffff, 0xffffffff));
+  const Cpu cpu(Maker(kIntelFlags, 4) + Leaf(7, 0, 0, 0xffffffff, 0xffffffff, 0xffffffff));
   EXPECT_THAT(cpu.flags(), IsEmpty());
 }
 
 TEST(CpuFlagsTest, NamesAvxOnlyWhenTheKernelSavesItsRegisters) {
   const std::string cpu =
-      Maker(kIntel, 7) + Leaf(1, 0, 0, 0, kAvxBits, 0) + Leaf(7, 0, 0, 0x20, 0, 0);
+      Maker(kIntelFlags, 7) + Leaf(1, 0, 0, 0, kAvxBits, 0) + Leaf(7, 0, 0, 0x20, 0, 0);
   EXPECT_THAT(Cpu(cpu + "xcr0 0x7\n").flags(), IsSupersetOf({"AVX", "AVX2"}));
   EXPECT_THAT(Cpu(cpu + "xcr0 0x1\n").flags(), testing::ElementsAre("OSXSAVE", "XSAVE"));
 }
 
 TEST(CpuFlagsTest, NamesAvx512OnlyWhenTheKernelSavesItsRegisters) {
   const std::string cpu =
-      Maker(kIntel, 7) + Leaf(1, 0, 0, 0, kAvxBits, 0) + Leaf(7, 0, 0, 1 << 16, 0, 1 << 24);
+      Maker(kIntelFlags, 7) + Leaf(1, 0, 0, 0, kAvxBits, 0) + Leaf(7, 0, 0, 1 << 16, 0, 1 << 24);
   EXPECT_THAT(Cpu(cpu + "xcr0 0xe7\n").flags(), IsSupersetOf({"AVX512F", "AMXTILE"}));
   EXPECT_THAT(Cpu(cpu + "xcr0 0x7\n").flags(),
               AllOf(Not(Contains("AVX512F")), Not(Contains("AMXTILE"))));
 }
 
 TEST(CpuFlagsTest, DoesNotTakeProtectionKeysForMatrixInstructions) {
-  const std::string cpu = Maker(kIntel, 0x1e) + Leaf(1, 0, 0, 0, kAvxBits, 0) + "xcr0 0x602e7\n" +
-                          Leaf(7, 0, 0, 0, 1 << 3, 1 << 24);
+  const std::string cpu = Maker(kIntelFlags, 0x1e) + Leaf(1, 0, 0, 0, kAvxBits, 0) +
+                          "xcr0 0x602e7\n" + Leaf(7, 0, 0, 0, 1 << 3, 1 << 24);
   EXPECT_THAT(Cpu(cpu).flags(), Not(Contains("AMXFP8")));
   EXPECT_THAT(Cpu(cpu + Leaf(0x1e, 1, 1 << 4, 0, 0, 0)).flags(), Contains("AMXFP8"));
 }
 
 TEST(CpuFlagsTest, TakesTheSecondBitManipulationsOnlyWithTheFirst) {
-  EXPECT_THAT(Cpu(Maker(kIntel, 7) + Leaf(7, 0, 0, 0x100, 0, 0)).flags(), IsEmpty());
-  EXPECT_THAT(Cpu(Maker(kIntel, 7) + Leaf(7, 0, 0, 0x108, 0, 0)).flags(),
+  EXPECT_THAT(Cpu(Maker(kIntelFlags, 7) + Leaf(7, 0, 0, 0x100, 0, 0)).flags(), IsEmpty());
+  EXPECT_THAT(Cpu(Maker(kIntelFlags, 7) + Leaf(7, 0, 0, 0x108, 0, 0)).flags(),
               testing::ElementsAre("BMI1", "BMI2"));
 }
 
 TEST(CpuFlagsTest, KnowsThatCoresHaveThreads) {
-  const std::string cpu = Maker(kIntel, 0xb) + Leaf(1, 0, 0, 0, 0, 1 << 28);
+  const std::string cpu = Maker(kIntelFlags, 0xb) + Leaf(1, 0, 0, 0, 0, 1 << 28);
   EXPECT_THAT(Cpu(cpu + Leaf(0xb, 0, 1, 2, 0x100, 0)).flags(), Contains("HTT"));
   EXPECT_THAT(Cpu(cpu + Leaf(0xb, 0, 0, 1, 0x100, 0)).flags(), Not(Contains("HTT")));
 }
 
 TEST(CpuFlagsTest, CountsThreadsOfOldIntelCpus) {
   // 16 logical processors in a package of 8 cores.
-  const std::string cpu = Maker(kIntel, 4) + Leaf(1, 0, 0, 16 << 16, 0, 1 << 28);
+  const std::string cpu = Maker(kIntelFlags, 4) + Leaf(1, 0, 0, 16 << 16, 0, 1 << 28);
   EXPECT_THAT(Cpu(cpu + Leaf(4, 0, 7U << 26, 0, 0, 0)).flags(), Contains("HTT"));
   EXPECT_THAT(Cpu(cpu + Leaf(4, 0, 15U << 26, 0, 0, 0)).flags(), Not(Contains("HTT")));
 }
@@ -110,11 +110,11 @@ TEST(CpuFlagsTest, ReadsAmdsEncryptionOfAmdAlone) {
   const std::string leaf = Leaf(0x8000001f, 0, 0x1a, 0, 0, 0);
   EXPECT_THAT(Cpu(Maker(kAmd, 1, 0x8000001f) + leaf).flags(),
               IsSupersetOf({"SEV", "SEV_ES", "SEV_SNP"}));
-  EXPECT_THAT(Cpu(Maker(kIntel, 1, 0x8000001f) + leaf).flags(), IsEmpty());
+  EXPECT_THAT(Cpu(Maker(kIntelFlags, 1, 0x8000001f) + leaf).flags(), IsEmpty());
 }
 
 TEST(CpuFlagsTest, ReadsVirtualMachineFeaturesOnlyWithSvm) {
-  const std::string cpu = Maker(kIntel, 1, 0x8000000a) + Leaf(0x8000000a, 0, 0, 0, 0, 0x1);
+  const std::string cpu = Maker(kIntelFlags, 1, 0x8000000a) + Leaf(0x8000000a, 0, 0, 0, 0, 0x1);
   EXPECT_THAT(Cpu(cpu).flags(), IsEmpty());
   EXPECT_THAT(Cpu(cpu + Leaf(0x80000001, 0, 0, 0, 0x4, 0)).flags(),
               testing::ElementsAre("SVM", "SVMNP"));
@@ -130,7 +130,7 @@ TEST(CpuFlagsTest, CallsHalvedAvxSlow) {
 }
 
 TEST(CpuFlagsTest, NamesTheCountersThatAreThere) {
-  const std::string cpu = Maker(kIntel, 0xa);
+  const std::string cpu = Maker(kIntelFlags, 0xa);
   EXPECT_THAT(Cpu(cpu + Leaf(0xa, 0, 0x07300805, 0, 0, 0x603)).flags(),
               testing::ElementsAre("PMU_FIXEDCOUNTER_CYCLES", "PMU_FIXEDCOUNTER_INSTRUCTIONS",
                                    "PMU_FIXEDCOUNTER_REFCYCLES"));
@@ -140,7 +140,7 @@ TEST(CpuFlagsTest, NamesTheCountersThatAreThere) {
 }
 
 TEST(CpuFlagsTest, KnowsGuestsOfTdx) {
-  const std::string cpu = Maker(kIntel, 0x21);
+  const std::string cpu = Maker(kIntelFlags, 0x21);
   EXPECT_FALSE(IsTdxGuest(Cpu(cpu).leaves()));
   EXPECT_TRUE(IsTdxGuest(Cpu(cpu + Leaf(0x21, 0, 0, 0x65746e49, 0x20202020, 0x5844546c)).leaves()));
   EXPECT_TRUE(IsTdxGuest(Cpu(cpu + Leaf(0x4000000c, 0, 0, 0xbe3, 0, 0)).leaves()));
@@ -160,7 +160,7 @@ TEST(CpuFlagsTest, AddsNoLevelToACpuWithoutSystemCalls) {
 }
 
 TEST(CpuFlagsTest, TellsTheVersionOfAvx10) {
-  const std::string cpu = Maker(kIntel, 0x24) + Leaf(0x24, 0, 0, 0x70001, 0, 0);
+  const std::string cpu = Maker(kIntelFlags, 0x24) + Leaf(0x24, 0, 0, 0x70001, 0, 0);
   EXPECT_EQ(Avx10Version(Cpu(cpu).leaves()), 0U);
   const Cpu with(cpu + Leaf(7, 1, 0, 0, 0, 1 << 19));
   EXPECT_EQ(Avx10Version(with.leaves()), 1U);
@@ -168,14 +168,15 @@ TEST(CpuFlagsTest, TellsTheVersionOfAvx10) {
 }
 
 TEST(CpuFlagsTest, AddsUpSgxMemory) {
-  const Cpu cpu(Maker(kIntel, 0x12) + Leaf(7, 0, 0, 0x4, 0, 0) +
+  const Cpu cpu(Maker(kIntelFlags, 0x12) + Leaf(7, 0, 0, 0x4, 0, 0) +
                 Leaf(0x12, 2, 0x1, 0, 0x80000001, 0x1) + Leaf(0x12, 3, 0x1, 0, 0x10000001, 0));
   EXPECT_EQ(SgxMemory(cpu.leaves()), 0x190000000U);
 }
 
 TEST(CpuFlagsTest, NamesWhatCanBeMonitoredAndAllotted) {
-  const Cpu cpu(Maker(kIntel, 0x10) + Leaf(7, 0, 0, 0x9000, 0, 0) + Leaf(0xf, 0, 0, 0, 0, 0x2) +
-                Leaf(0xf, 1, 0, 0, 0, 0x7) + Leaf(0x10, 0, 0, 0xa, 0, 0));
+  const Cpu cpu(Maker(kIntelFlags, 0x10) + Leaf(7, 0, 0, 0x9000, 0, 0) +
+                Leaf(0xf, 0, 0, 0, 0, 0x2) + Leaf(0xf, 1, 0, 0, 0, 0x7) +
+                Leaf(0x10, 0, 0, 0xa, 0, 0));
   EXPECT_THAT(RdtFlags(cpu.leaves()),
               testing::ElementsAre("RDTCMT", "RDTL3CA", "RDTMBA", "RDTMBM", "RDTMON"));
 }
@@ -195,17 +196,17 @@ TEST_P(CpuModelTest, IsThatOfTheSignature) {
 
 INSTANTIATE_TEST_SUITE_P(
     Makers, CpuModelTest,
-    testing::Values(ModelCase{kIntel, 0x000806f8, {"Intel", 6, 143}},
+    testing::Values(ModelCase{kIntelFlags, 0x000806f8, {"Intel", 6, 143}},
                     ModelCase{kAmd, 0x00a00f11, {"AMD", 25, 1}},
-                    ModelCase{kIntel, 0x00000f29, {"Intel", 15, 2}},
+                    ModelCase{kIntelFlags, 0x00000f29, {"Intel", 15, 2}},
                     // Family 5 has no extended model.
-                    ModelCase{kIntel, 0x000f0543, {"Intel", 5, 4}},
+                    ModelCase{kIntelFlags, 0x000f0543, {"Intel", 5, 4}},
                     ModelCase{"ebx=0x1 ecx=0x2 edx=0x3", 0x00000600, {"VendorUnknown", 6, 0}}));
 
 TEST(CpuModelTest, NamesHypervisors) {
-  const std::string guest = Maker(kIntel, 1) + Leaf(1, 0, 0, 0, 0x80000000, 0);
+  const std::string guest = Maker(kIntelFlags, 1) + Leaf(1, 0, 0, 0, 0x80000000, 0);
   const auto hypervisor = [](const std::string& text) { return Hypervisor(Cpu(text).leaves()); };
-  EXPECT_EQ(hypervisor(Maker(kIntel, 1)), "none");
+  EXPECT_EQ(hypervisor(Maker(kIntelFlags, 1)), "none");
   EXPECT_EQ(hypervisor(guest), "unknown");
   EXPECT_EQ(hypervisor(guest + Leaf(0x40000000, 0, 0, 0x4b4d564b, 0x564b4d56, 0x4d)), "kvm");
   EXPECT_EQ(hypervisor(guest + Leaf(0x40000000, 0, 0, 0x72626168, 0x20202072, 0x21)), "habrr_");

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 constexpr const char* kKernel = "[proc/sys/kernel]\nosrelease = 6.1.0-18-amd64\n";
 
-Reading Read(const std::string& rest, const FeatureOptions& options = {}) {
+Reading ReadKernel(const std::string& rest, const FeatureOptions& options = {}) {
   return TestHost(kKernel + rest).Read("kernel", options);
 }
 
@@ -56,7 +56,7 @@ TEST(KernelTest, ReadsItsConfigurationWhereDistributionsKeepIt) {
         "usr/lib/ostree-boot/config-6.1.0-18-amd64", "usr/lib/kernel/config-6.1.0-18-amd64",
         "usr/src/linux-headers-6.1.0-18-amd64/.config", "lib/modules/6.1.0-18-amd64/build/.config",
         "usr/src/linux-rt-headers-6.1.0-18-amd64/.config", "boot/config-6.1.0-18-amd64"}) {
-    const Reading reading = Read(fmt::format("[]\n{} <<<\nCONFIG_SMP=y\n>>>", place));
+    const Reading reading = ReadKernel(fmt::format("[]\n{} <<<\nCONFIG_SMP=y\n>>>", place));
     EXPECT_THAT(reading.features.attributes.at("kernel.config"), ElementsAre(Pair("SMP", "y")))
         << place;
     EXPECT_THAT(reading.problems, IsEmpty()) << place;
@@ -82,26 +82,27 @@ TEST(KernelTest, TakesTheNextPlaceWhenOneIsDamaged) {
 TEST(KernelTest, ComplainsOfItsOwnFileThatIsMissing) {
   FeatureOptions options;
   options.kernel_config_file = "etc/kernel.config";
-  EXPECT_THAT(Read("", options).problems,
+  EXPECT_THAT(ReadKernel("", options).problems,
               Contains(Field(&Problem::text, HasSubstr("etc/kernel.config"))));
 }
 
 TEST(KernelTest, KeepsOnlyOptionsForLabelsWhenRulesNeedNoMore) {
   FeatureOptions options;
   options.has_whole_kernel_config = false;
-  EXPECT_THAT(Read("[boot]\nconfig-6.1.0-18-amd64 <<<\nCONFIG_SMP=y\nCONFIG_NO_HZ=y\n>>>", options)
-                  .features.attributes.at("kernel.config"),
-              ElementsAre(Pair("NO_HZ", "y")));
+  EXPECT_THAT(
+      ReadKernel("[boot]\nconfig-6.1.0-18-amd64 <<<\nCONFIG_SMP=y\nCONFIG_NO_HZ=y\n>>>", options)
+          .features.attributes.at("kernel.config"),
+      ElementsAre(Pair("NO_HZ", "y")));
 }
 
 TEST(KernelTest, SaysHowToShowAConfiguration) {
-  const Reading reading = Read("");
+  const Reading reading = ReadKernel("");
   EXPECT_FALSE(reading.features.attributes.contains("kernel.config"));
   EXPECT_THAT(reading.problems, Contains(Field(&Problem::text, HasSubstr("load the module"))));
 }
 
 TEST(KernelTest, NamesModules) {
-  const Reading reading = Read(
+  const Reading reading = ReadKernel(
       "[proc]\nmodules <<<\nib_uverbs 163840 2 rdma_ucm, Live 0x0\nnvme 57344 3 - Live 0x0\n>>>\n"
       "[lib/modules/6.1.0-18-amd64]\nmodules.builtin <<<\nkernel/drivers/block/loop.ko\n"
       "kernel/README\n>>>");
@@ -111,19 +112,20 @@ TEST(KernelTest, NamesModules) {
 }
 
 TEST(KernelTest, ClaimsNoEnabledModulesWhenThoseBuiltInAreNotKnown) {
-  const Reading reading = Read("[proc]\nmodules = nvme 57344 3 - Live 0x0");
+  const Reading reading = ReadKernel("[proc]\nmodules = nvme 57344 3 - Live 0x0");
   EXPECT_FALSE(reading.features.flags.contains("kernel.enabledmodule"));
 }
 
 TEST(KernelTest, TellsSelinuxAndKvm) {
-  const auto without = Read("").features.attributes;
+  const auto without = ReadKernel("").features.attributes;
   EXPECT_EQ(without.at("kernel.selinux").at("enabled"), "false");
   EXPECT_EQ(without.at("kernel.kvm").at("enabled"), "false");
-  const auto with = Read("[sys]\nfs/selinux/enforce = 1\ndevices/virtual/misc/kvm/dev = 10:232")
-                        .features.attributes;
+  const auto with =
+      ReadKernel("[sys]\nfs/selinux/enforce = 1\ndevices/virtual/misc/kvm/dev = 10:232")
+          .features.attributes;
   EXPECT_EQ(with.at("kernel.selinux").at("enabled"), "true");
   EXPECT_EQ(with.at("kernel.kvm").at("enabled"), "true");
-  const auto permissive = Read("[sys/fs/selinux]\nenforce = 0").features.attributes;
+  const auto permissive = ReadKernel("[sys/fs/selinux]\nenforce = 0").features.attributes;
   EXPECT_EQ(permissive.at("kernel.selinux").at("enabled"), "false");
 }
 

@@ -28,14 +28,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string Object(std::string_view name, int version) {
+std::string ServedObject(std::string_view name, int version) {
   return fmt::format(R"({{"metadata":{{"name":"{}","resourceVersion":"{}","uid":"u-{}",
                           "managedFields":[{{"manager":"x"}}]}}}})",
                      name, version, name);
 }
 
 std::string Event(std::string_view type, std::string_view name, int version) {
-  std::string object = Object(name, version);
+  std::string object = ServedObject(name, version);
   std::erase(object, '\n');
   return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object);
 }
@@ -111,7 +111,7 @@ TEST_F(ReflectorTest, ListsAndThenWatchesFromThere) {
   EXPECT_EQ(Target(),
             "/api/v1/nodes?labelSelector=a%3Db&fieldSelector=metadata.name%3Dn&limit=500");
   EXPECT_FALSE(reflector_->is_synced());
-  Answer(List(10, {Object("a", 5), Object("b", 6)}));
+  Answer(List(10, {ServedObject("a", 5), ServedObject("b", 6)}));
   EXPECT_THAT(Seen(), ElementsAre("+a@5", "+b@6", "synced"));
   EXPECT_TRUE(reflector_->is_synced());
   EXPECT_EQ(Query("watch"), "1");
@@ -138,7 +138,7 @@ TEST_F(ReflectorTest, TakesItsFirstStateFromACacheWhereThatIsAskedFor) {
   transport_.last().Refuse(503, "ServiceUnavailable");
   Pass(seconds(30));
   EXPECT_EQ(Query("resourceVersion"), "0");
-  Answer(List(10, {Object("a", 5)}));
+  Answer(List(10, {ServedObject("a", 5)}));
   EXPECT_THAT(Seen(), ElementsAre("+a@5", "synced"));
   EXPECT_EQ(Query("watch"), "1");
   EXPECT_EQ(Query("resourceVersion"), "10");
@@ -174,7 +174,7 @@ TEST_F(ReflectorTest, AsksForAWatchOfNoTimeThatAllNodesShare) {
 
 TEST_F(ReflectorTest, DoesNotKeepWhatNobodyLooksAt) {
   Begin({.trim = [](json::value& object) { object.get_object()["trimmed"] = true; }});
-  Answer(List(10, {Object("a", 5)}));
+  Answer(List(10, {ServedObject("a", 5)}));
   EXPECT_EQ(FindField(*reflector_->Find("a"), {"metadata", "managedFields"}), nullptr);
   BeginWatch();
   Send(Event("MODIFIED", "a", 11));
@@ -184,13 +184,13 @@ TEST_F(ReflectorTest, DoesNotKeepWhatNobodyLooksAt) {
 
 TEST_F(ReflectorTest, KeepsWhoSetWhichFieldWhereThatIsAskedFor) {
   Begin({.keeps_managed_fields = true});
-  Answer(List(10, {Object("a", 5)}));
+  Answer(List(10, {ServedObject("a", 5)}));
   EXPECT_NE(FindField(*reflector_->Find("a"), {"metadata", "managedFields"}), nullptr);
 }
 
 TEST_F(ReflectorTest, GoesOnFromTheLastVersionOfAnyEvent) {
   Begin();
-  Answer(List(10, {Object("a", 5)}));
+  Answer(List(10, {ServedObject("a", 5)}));
   for (const auto& [event, version] :
        {std::pair(Event("MODIFIED", "a", 11), "11"), std::pair(Event("DELETED", "a", 12), "12"),
         std::pair(Event("BOOKMARK", "", 20), "20")}) {
@@ -253,7 +253,7 @@ TEST_F(ReflectorTest, AWatchThatEndsAtOnceAfterManyEventsIsNone) {
 TEST_F(ReflectorTest, ListsAgainWhenTheServerHasForgotten) {
   for (const bool is_frame : {false, true}) {
     Begin();
-    Answer(List(10, {Object("a", 5), Object("b", 6)}));
+    Answer(List(10, {ServedObject("a", 5), ServedObject("b", 6)}));
     if (is_frame) {
       BeginWatch();
       Send(
@@ -270,7 +270,7 @@ TEST_F(ReflectorTest, ListsAgainWhenTheServerHasForgotten) {
     EXPECT_EQ(Query("watch"), "none");
     // The copy is as it was until the list is whole.
     EXPECT_EQ(reflector_->objects().size(), 2U);
-    Answer(List(30, {Object("b", 6), Object("c", 29)}));
+    Answer(List(30, {ServedObject("b", 6), ServedObject("c", 29)}));
     EXPECT_THAT(Seen(), ElementsAre("+c@29", "-a", "synced"));
     EXPECT_EQ(Query("resourceVersion"), "30");
     reflector_.reset();
@@ -279,14 +279,14 @@ TEST_F(ReflectorTest, ListsAgainWhenTheServerHasForgotten) {
 
 TEST_F(ReflectorTest, ListsTheNewestWhenEvenThatIsForgotten) {
   Begin();
-  Answer(List(10, {Object("a", 5)}));
+  Answer(List(10, {ServedObject("a", 5)}));
   transport_.last().Refuse(410, "Gone");
   Pass(seconds(1));
   transport_.last().Refuse(410, "Expired");
   Pass(seconds(2));
   EXPECT_EQ(Query("resourceVersion"), "none");
   EXPECT_EQ(Query("resourceVersionMatch"), "none");
-  Answer(List(3, {Object("a", 2)}));
+  Answer(List(3, {ServedObject("a", 2)}));
   EXPECT_EQ(Query("resourceVersion"), "3");
 }
 
@@ -308,7 +308,7 @@ TEST_F(ReflectorTest, WaitsForAServerThatIsBehind) {
 
 TEST_F(ReflectorTest, ResumesWithoutAListWhenTheConnectionBroke) {
   Begin();
-  Answer(List(10, {Object("a", 5)}));
+  Answer(List(10, {ServedObject("a", 5)}));
   for (int i = 0; i < 5; ++i) {
     transport_.last().End(Unavailable("nobody listens there"));
     Pass(seconds(30));
@@ -368,32 +368,33 @@ TEST_F(ReflectorTest, ADeadConnectionIsLeftWhenTheWatchShouldHaveEnded) {
 TEST_F(ReflectorTest, ListsInChunks) {
   Begin({.chunk = 2});
   EXPECT_EQ(Query("limit"), "2");
-  Answer(R"({"metadata":{"resourceVersion":"9","continue":"t"},"items":[)" + Object("a", 1) + "]}");
+  Answer(R"({"metadata":{"resourceVersion":"9","continue":"t"},"items":[)" + ServedObject("a", 1) +
+         "]}");
   EXPECT_THAT(Seen(), IsEmpty());
   EXPECT_EQ(Query("continue"), "t");
-  Answer(List(9, {Object("b", 2)}));
+  Answer(List(9, {ServedObject("b", 2)}));
   EXPECT_THAT(Seen(), ElementsAre("+a@1", "+b@2", "synced"));
 }
 
 TEST_F(ReflectorTest, KeepsItsCopyWhenThereIsTooMuch) {
   Begin({.max_objects = 2});
-  Answer(List(10, {Object("a", 5), Object("b", 6)}));
+  Answer(List(10, {ServedObject("a", 5), ServedObject("b", 6)}));
   Seen();
   BeginWatch();
   Send(Event("ADDED", "c", 11));
   ASSERT_FALSE(troubles_.empty());
   EXPECT_THAT(troubles_[0], StatusIs(StatusCode::kOutOfRange, HasSubstr("select fewer")));
   Pass(seconds(1));
-  Answer(List(12, {Object("a", 5), Object("b", 6), Object("c", 11)}));
+  Answer(List(12, {ServedObject("a", 5), ServedObject("b", 6), ServedObject("c", 11)}));
   EXPECT_EQ(troubles_.size(), 2U);
   Pass(seconds(10));
-  Answer(List(12, {Object("a", 5), Object("b", 6)}));
+  Answer(List(12, {ServedObject("a", 5), ServedObject("b", 6)}));
   EXPECT_EQ(reflector_->objects().size(), 2U);
 }
 
 TEST_F(ReflectorTest, HasALimitOfMemory) {
   Begin({.max_bytes = 2000});
-  Answer(List(10, {Object(std::string(3000, 'x'), 1)}));
+  Answer(List(10, {ServedObject(std::string(3000, 'x'), 1)}));
   ASSERT_EQ(troubles_.size(), 1U);
   EXPECT_THAT(troubles_[0], StatusIs(StatusCode::kOutOfRange));
   EXPECT_FALSE(reflector_->is_synced());
@@ -401,7 +402,7 @@ TEST_F(ReflectorTest, HasALimitOfMemory) {
 
 TEST_F(ReflectorTest, MayBeDestroyedWithinAHandler) {
   Begin();
-  Answer(List(10, {Object("a", 1), Object("poison", 2), Object("z", 3)}));
+  Answer(List(10, {ServedObject("a", 1), ServedObject("poison", 2), ServedObject("z", 3)}));
   EXPECT_EQ(reflector_, nullptr);
   EXPECT_THAT(Seen(), ElementsAre("+a@1", "+poison@2"));
   Begin();
@@ -468,7 +469,7 @@ TEST_F(WatchListTest, ListsWhereTheServerCanNot) {
     }
     EXPECT_EQ(Query("watch"), "none") << code;
     EXPECT_EQ(Query("limit"), "500");
-    Answer(List(10, {Object("a", 5)}));
+    Answer(List(10, {ServedObject("a", 5)}));
     EXPECT_EQ(Query("watch"), "1");
     // The next time it is tried again.
     transport_.last().Refuse(410, "Gone");
@@ -541,7 +542,7 @@ class ReflectorStormTest : public ReflectorTest {
   int refusal_ = 0;
   int version_ = 10;
   std::string event_;
-  std::vector<std::string> objects_ = {Object("a", 5)};
+  std::vector<std::string> objects_ = {ServedObject("a", 5)};
 };
 
 TEST_F(ReflectorStormTest, AServerThatIsAwayForHoursIsAskedTwiceAMinute) {

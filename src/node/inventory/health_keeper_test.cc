@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-device::GpuUuid Uuid(unsigned gpu) {
+device::GpuUuid UuidOf(unsigned gpu) {
   return *device::GpuUuid::Parse(fmt::format("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789a{}", gpu));
 }
 
@@ -31,7 +31,7 @@ probe::Event Xid(uint64_t xid, unsigned gpu = 0) {
   probe::Event event;
   event.type = nvml::kEventXidCritical;
   event.data = xid;
-  event.uuid = Uuid(gpu);
+  event.uuid = UuidOf(gpu);
   return event;
 }
 
@@ -44,9 +44,9 @@ class HealthKeeperTest : public ::testing::Test {
     kernel_ = UniqueFd(open(dir_.At("dev/kmsg").c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     root_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.path()));
     gpus_.resize(2);
-    gpus_[0].uuid = Uuid(0);
+    gpus_[0].uuid = UuidOf(0);
     gpus_[0].pci = *device::PciBusId::Parse("0000:07:00.0");
-    gpus_[1].uuid = Uuid(1);
+    gpus_[1].uuid = UuidOf(1);
     gpus_[1].pci = *device::PciBusId::Parse("0000:0f:00.0");
   }
   void Start(health::Settings settings = {}) {
@@ -109,12 +109,12 @@ TEST_F(HealthKeeperTest, WhenAnotherLookComesFirstTheMeasurementIsStillTaken) {
   Start({.hold_down = seconds(60)});
   device::SampleSet set;
   set.gpus.resize(1);
-  set.gpus[0].uuid = Uuid(0);
+  set.gpus[0].uuid = UuidOf(0);
   keeper_->OnSamples(set);
   keeper_->OnEvent(Xid(48));
   loop_.Advance(seconds(59));
   const int before = measures_;
-  keeper_->NoteGoodRead(Uuid(0), loop_.clock().Now() + seconds(1));
+  keeper_->NoteGoodRead(UuidOf(0), loop_.clock().Now() + seconds(1));
   keeper_->ArmCheck();
   loop_.Advance(milliseconds(1));
   EXPECT_EQ(measures_, before + 1);
@@ -128,13 +128,13 @@ TEST_F(HealthKeeperTest, WhatIsMeasuredOnceMoreIsLookedAtWhenThatIsDue) {
   Start({.hold_down = seconds(60)});
   device::SampleSet set;
   set.gpus.resize(1);
-  set.gpus[0].uuid = Uuid(0);
+  set.gpus[0].uuid = UuidOf(0);
   set.gpus[0].recovery_action = 1;
   keeper_->OnSamples(set);
   EXPECT_EQ(Reason(0), "RecoveryReset");
   loop_.Advance(seconds(60));
   EXPECT_EQ(looks_, 1);
-  keeper_->NoteGoodRead(Uuid(0), loop_.clock().Now());
+  keeper_->NoteGoodRead(UuidOf(0), loop_.clock().Now());
   keeper_->ArmCheck();
   set.begun = loop_.clock().Now();
   keeper_->OnSamples(set);  // the measurement of that look still shows it
@@ -161,7 +161,7 @@ TEST_F(HealthKeeperTest, WhatTheDriverWantsDoneIsMeasuredAtOnce) {
   Start();
   probe::Event event;
   event.type = nvml::kEventGpuRecoveryAction;
-  event.uuid = Uuid(0);
+  event.uuid = UuidOf(0);
   EXPECT_TRUE(keeper_->OnEvent(event));
   keeper_->OnEvent(Xid(154));
   loop_.Advance(seconds(1));
@@ -272,10 +272,10 @@ TEST_F(HealthKeeperTest, AHungDriverIsAFaultOfEveryGpuUntilTheHoldDown) {
   keeper_->OnDown({.cause = probe::DownCause::kUnresponsive}, "It hangs.");
   EXPECT_EQ(Reason(0), "DriverUnresponsive");
   EXPECT_EQ(Reason(1), "DriverUnresponsive");
-  keeper_->NoteGoodRead(Uuid(0), loop_.clock().Now());
+  keeper_->NoteGoodRead(UuidOf(0), loop_.clock().Now());
   EXPECT_EQ(Reason(0), "DriverUnresponsive");
   loop_.Advance(seconds(60));
-  keeper_->NoteGoodRead(Uuid(0), loop_.clock().Now());
+  keeper_->NoteGoodRead(UuidOf(0), loop_.clock().Now());
   EXPECT_EQ(Reason(0), "");
 }
 
@@ -289,11 +289,11 @@ TEST_F(HealthKeeperTest, ClearingShowsAndLooksAgain) {
   Start();
   keeper_->OnEvent(Xid(48));
   loop_.Advance(seconds(1));
-  EXPECT_OK(keeper_->Clear(Uuid(0)));
+  EXPECT_OK(keeper_->Clear(UuidOf(0)));
   EXPECT_EQ(Reason(0), "");
   EXPECT_EQ(shows_, 2);
   EXPECT_EQ(looks_, 1);
-  EXPECT_THAT(keeper_->Clear(Uuid(9)), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(keeper_->Clear(UuidOf(9)), StatusIs(StatusCode::kNotFound));
 }
 
 TEST_F(HealthKeeperTest, TenThousandXidsInASecondAreFewShowsNewsAndTimers) {

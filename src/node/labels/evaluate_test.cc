@@ -32,14 +32,14 @@ features::FeatureSet TestFeatures() {
   return set;
 }
 
-RuleSet Parsed(const std::string& text) {
+RuleSet ParsedFeatures(const std::string& text) {
   auto set = ParseRules(text, "r.yaml");
   EXPECT_OK(set);
   return set.ok() ? *std::move(set) : RuleSet();
 }
 
 RuleResult Result(const std::string& text) {
-  const std::vector<RuleSet> sets = {Parsed(text)};
+  const std::vector<RuleSet> sets = {ParsedFeatures(text)};
   return Evaluate(sets, TestFeatures());
 }
 
@@ -53,14 +53,14 @@ std::string OneTerm(const std::string& feature, const std::string& expressions) 
   return "[{feature: " + feature + ", matchExpressions: " + expressions + "}]";
 }
 
-struct Case {
+struct EvaluateCase {
   std::string_view feature;
   std::string_view expressions;
   bool matches;
 };
 
-void ExpectMatches(std::initializer_list<Case> cases) {
-  for (const Case& one : cases) {
+void ExpectMatches(std::initializer_list<EvaluateCase> cases) {
+  for (const EvaluateCase& one : cases) {
     EXPECT_EQ(Matches(OneTerm(std::string(one.feature), std::string(one.expressions))), one.matches)
         << one.feature << ' ' << one.expressions;
   }
@@ -302,7 +302,7 @@ TEST(RuleResultTest, RulesThatTakeTooLongAreNotRun) {
     }
     text += "\"^0\"]}}]}\n";
   }
-  const std::vector<RuleSet> sets = {Parsed(text)};
+  const std::vector<RuleSet> sets = {ParsedFeatures(text)};
   FeatureView view(features);
   std::vector<RuleVerdict> verdicts;
   const RuleResult result = Evaluate(sets, view, &verdicts);
@@ -329,8 +329,8 @@ TEST(RuleResultTest, LabelsPastAllReasonAreLeftOut) {
 }
 
 TEST(RuleResultTest, SetsRunInTheOrderOfTheirNames) {
-  std::vector<RuleSet> sets = {Parsed("[{name: r, labels: {a: z}}]"),
-                               Parsed("[{name: r, labels: {a: b}}]")};
+  std::vector<RuleSet> sets = {ParsedFeatures("[{name: r, labels: {a: z}}]"),
+                               ParsedFeatures("[{name: r, labels: {a: b}}]")};
   sets[0].name = "z";
   sets[1].name = "b";
   SortByName(sets);
@@ -339,7 +339,7 @@ TEST(RuleResultTest, SetsRunInTheOrderOfTheirNames) {
 }
 
 std::string WhyNotOf(const std::string& terms) {
-  const std::vector<RuleSet> sets = {Parsed("[{name: r, matchFeatures: " + terms + "}]")};
+  const std::vector<RuleSet> sets = {ParsedFeatures("[{name: r, matchFeatures: " + terms + "}]")};
   const features::FeatureSet features = TestFeatures();
   FeatureView view(features);
   std::vector<RuleVerdict> verdicts;
@@ -376,7 +376,7 @@ TEST(RuleVerdictTest, TellsTheFirstReasonWhyARuleDoesNotMatch) {
 }
 
 TEST(RuleVerdictTest, ShowsWhatRulesDo) {
-  const std::vector<RuleSet> sets = {Parsed(R"(
+  const std::vector<RuleSet> sets = {ParsedFeatures(R"(
 - name: hit
   labels: {a: b}
   annotations: {x.io/n: some text}

@@ -15,7 +15,7 @@ constexpr Outcome kYes = Outcome::kYes;
 constexpr Outcome kNo = Outcome::kNo;
 constexpr Outcome kUnlike = Outcome::kNotComparable;
 
-struct Case {
+struct MatchCase {
   Op op;
   std::vector<std::string> values;
   std::string_view input;
@@ -24,7 +24,7 @@ struct Case {
 };
 
 TEST(MatchExpressionTest, HoldsValuesAgainstEveryOperator) {
-  for (const Case& one : std::initializer_list<Case>{
+  for (const MatchCase& one : std::initializer_list<MatchCase>{
            {Op::kIn, {"a", "b"}, "b", kYes},
            {Op::kIn, {"a", "b"}, "B", kNo},
            {Op::kIn, {""}, "", kYes},

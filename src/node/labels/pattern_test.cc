@@ -10,22 +10,22 @@
 namespace kgpu::labels {
 namespace {
 
-Pattern Compiled(std::string_view text) {
+Pattern CompiledPattern(std::string_view text) {
   auto pattern = Pattern::Compile(text);
   EXPECT_OK(pattern);
   return *std::move(pattern);
 }
 
 TEST(PatternTest, MatchesAnywhereUnlessAnchored) {
-  EXPECT_TRUE(Compiled("").Matches(""));
-  EXPECT_TRUE(Compiled("").Matches("a"));
-  EXPECT_TRUE(Compiled("b").Matches("abc"));
-  EXPECT_FALSE(Compiled("^b").Matches("abc"));
-  EXPECT_FALSE(Compiled("b$").Matches("abc"));
-  EXPECT_FALSE(Compiled("^b$").Matches("abc"));
-  EXPECT_TRUE(Compiled("^$").Matches(""));
-  EXPECT_FALSE(Compiled("^$").Matches("a"));
-  EXPECT_FALSE(Compiled("a$").Matches("a\n"));
+  EXPECT_TRUE(CompiledPattern("").Matches(""));
+  EXPECT_TRUE(CompiledPattern("").Matches("a"));
+  EXPECT_TRUE(CompiledPattern("b").Matches("abc"));
+  EXPECT_FALSE(CompiledPattern("^b").Matches("abc"));
+  EXPECT_FALSE(CompiledPattern("b$").Matches("abc"));
+  EXPECT_FALSE(CompiledPattern("^b$").Matches("abc"));
+  EXPECT_TRUE(CompiledPattern("^$").Matches(""));
+  EXPECT_FALSE(CompiledPattern("^$").Matches("a"));
+  EXPECT_FALSE(CompiledPattern("a$").Matches("a\n"));
 }
 
 // What is compared as a plain text must not differ from what the regular expression would say.
@@ -33,8 +33,8 @@ TEST(PatternTest, PlainTextsMeanWhatTheyMeanAsExpressions) {
   for (const std::string text : {"", "a", "b", "ab", "ba", "aba", "bab"}) {
     for (const std::string begin : {"", "^"}) {
       for (const std::string end : {"", "$"}) {
-        const Pattern plain = Compiled(begin + text + end);
-        const Pattern expression = Compiled(begin + "(?:" + text + ")" + end);
+        const Pattern plain = CompiledPattern(begin + text + end);
+        const Pattern expression = CompiledPattern(begin + "(?:" + text + ")" + end);
         for (const std::string input : {"", "a", "b", "ab", "ba", "aab", "abab", "b\n"}) {
           EXPECT_EQ(plain.Matches(input), expression.Matches(input))
               << plain.text() << " of \"" << input << '"';
@@ -45,20 +45,20 @@ TEST(PatternTest, PlainTextsMeanWhatTheyMeanAsExpressions) {
 }
 
 TEST(PatternTest, FindsAndReplaces) {
-  EXPECT_EQ(Compiled("[0-9]+").Find("ab12c3"), "12");
-  EXPECT_EQ(Compiled("[0-9]+").Find("abc"), "");
-  EXPECT_EQ(Compiled("^ab").Find("abab"), "ab");
-  EXPECT_EQ(Compiled("[ab]").Replace("xaybz", "\\1$1"), "x\\1$1y\\1$1z");
+  EXPECT_EQ(CompiledPattern("[0-9]+").Find("ab12c3"), "12");
+  EXPECT_EQ(CompiledPattern("[0-9]+").Find("abc"), "");
+  EXPECT_EQ(CompiledPattern("^ab").Find("abab"), "ab");
+  EXPECT_EQ(CompiledPattern("[ab]").Replace("xaybz", "\\1$1"), "x\\1$1y\\1$1z");
 }
 
 TEST(PatternTest, TakesTimeLinearInItsInput) {
-  const Pattern pattern = Compiled("(a*)*b");
+  const Pattern pattern = CompiledPattern("(a*)*b");
   EXPECT_FALSE(pattern.Matches(std::string(100'000, 'a')));
 }
 
 TEST(PatternTest, EqualsByItsText) {
-  EXPECT_EQ(Compiled("a"), Compiled("a"));
-  EXPECT_FALSE(Compiled("a") == Compiled("b"));
+  EXPECT_EQ(CompiledPattern("a"), CompiledPattern("a"));
+  EXPECT_FALSE(CompiledPattern("a") == CompiledPattern("b"));
 }
 
 }  // namespace

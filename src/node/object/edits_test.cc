@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-SeenNode Node() {
+SeenNode NodeToEdit() {
   SeenNode node;
   node.name = "n1";
   node.version = "7";
@@ -69,7 +69,7 @@ TEST(EditsTest, RefusesTaintsWithTheMend) {
 }
 
 TEST(EditsTest, SetsAndRemovesLabelsInOnePatch) {
-  const auto plan = PlanLabels(Node(), {{"vendor", "nvidia"}, {"gpu", std::nullopt}}, false);
+  const auto plan = PlanLabels(NodeToEdit(), {{"vendor", "nvidia"}, {"gpu", std::nullopt}}, false);
   ASSERT_OK(plan);
   EXPECT_EQ(RequestOf(*plan).content_type, "application/merge-patch+json");
   EXPECT_EQ(RequestOf(*plan).body, R"({"metadata":{"labels":{"gpu":null,"vendor":"nvidia"}}})");
@@ -77,7 +77,7 @@ TEST(EditsTest, SetsAndRemovesLabelsInOnePatch) {
 }
 
 TEST(EditsTest, DoesNothingTwice) {
-  const auto plan = PlanLabels(Node(), {{"gpu", "true"}, {"absent", std::nullopt}}, false);
+  const auto plan = PlanLabels(NodeToEdit(), {{"gpu", "true"}, {"absent", std::nullopt}}, false);
   ASSERT_OK(plan);
   EXPECT_FALSE(plan->request.has_value());
   EXPECT_THAT(plan->notes,
@@ -85,15 +85,15 @@ TEST(EditsTest, DoesNothingTwice) {
 }
 
 TEST(EditsTest, OverwritesOnlyWhenTold) {
-  EXPECT_THAT(PlanLabels(Node(), {{"gpu", "no"}}, false),
+  EXPECT_THAT(PlanLabels(NodeToEdit(), {{"gpu", "no"}}, false),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("--overwrite")));
-  EXPECT_OK(PlanLabels(Node(), {{"gpu", "no"}}, true));
-  EXPECT_THAT(PlanLabels(Node(), {{"a", "1"}, {"a", "2"}}, true),
+  EXPECT_OK(PlanLabels(NodeToEdit(), {{"gpu", "no"}}, true));
+  EXPECT_THAT(PlanLabels(NodeToEdit(), {{"a", "1"}, {"a", "2"}}, true),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("twice")));
 }
 
 TEST(EditsTest, SaysWhoseLabelItIs) {
-  const auto plan = PlanLabels(Node(), {{"nvidia.com/gpu.count", "4"}}, true);
+  const auto plan = PlanLabels(NodeToEdit(), {{"nvidia.com/gpu.count", "4"}}, true);
   ASSERT_OK(plan);
   EXPECT_THAT(plan->notes, ElementsAre(HasSubstr("was set by kgpu")));
 }
@@ -101,7 +101,7 @@ TEST(EditsTest, SaysWhoseLabelItIs) {
 TEST(EditsTest, UntaintsAControlPlaneNodeAndKeepsTheRest) {
   const auto edit = ParseUntaint("node-role.kubernetes.io/control-plane");
   ASSERT_OK(edit);
-  const auto plan = PlanTaints(Node(), {*edit}, false);
+  const auto plan = PlanTaints(NodeToEdit(), {*edit}, false);
   ASSERT_OK(plan);
   EXPECT_EQ(RequestOf(*plan).body, R"({"metadata":{"resourceVersion":"7"},)"
                                    R"("spec":{"taints":[{"key":"maintenance","timeAdded":"t"}]}})");
@@ -110,27 +110,27 @@ TEST(EditsTest, UntaintsAControlPlaneNodeAndKeepsTheRest) {
 TEST(EditsTest, ATaintThatIsNotThereIsNamed) {
   const auto edit = ParseUntaint("gone:NoSchedule");
   ASSERT_OK(edit);
-  EXPECT_THAT(PlanTaints(Node(), {*edit}, false),
+  EXPECT_THAT(PlanTaints(NodeToEdit(), {*edit}, false),
               StatusIs(StatusCode::kNotFound, HasSubstr("n1 has no taint gone:NoSchedule")));
 }
 
 TEST(EditsTest, ReplacesATaintsValueOnlyWhenTold) {
   const TaintEdit edit{"maintenance", "b", "NoExecute", false};
-  EXPECT_THAT(PlanTaints(Node(), {edit}, false), StatusIs(StatusCode::kAlreadyExists));
-  const auto plan = PlanTaints(Node(), {edit}, true);
+  EXPECT_THAT(PlanTaints(NodeToEdit(), {edit}, false), StatusIs(StatusCode::kAlreadyExists));
+  const auto plan = PlanTaints(NodeToEdit(), {edit}, true);
   ASSERT_OK(plan);
   EXPECT_THAT(plan->changes,
               ElementsAre("taint - maintenance=a:NoExecute", "taint + maintenance=b:NoExecute"));
 }
 
 TEST(EditsTest, AddsATaintBesideOneOfAnotherEffect) {
-  const auto plan = PlanTaints(Node(), {{"maintenance", "", "NoSchedule", false}}, false);
+  const auto plan = PlanTaints(NodeToEdit(), {{"maintenance", "", "NoSchedule", false}}, false);
   ASSERT_OK(plan);
   EXPECT_THAT(plan->changes, ElementsAre("taint + maintenance:NoSchedule"));
 }
 
 TEST(EditsTest, DecisionsAreRecordedOnTheNode) {
-  SeenNode node = Node();
+  SeenNode node = NodeToEdit();
   EditPlan plan = PlanDecision(node, Decision::kAdopt, {Owner::kNfd, Owner::kGfd});
   EXPECT_THAT(plan.changes, ElementsAre("annotation + kgpu.dev/adopted=nfd,gfd"));
   node.annotations.values["kgpu.dev/adopted"] = "nfd,gfd";
@@ -143,7 +143,7 @@ TEST(EditsTest, DecisionsAreRecordedOnTheNode) {
 }
 
 TEST(EditsTest, ClearsWhatIsOursStepByStep) {
-  SeenNode node = Node();
+  SeenNode node = NodeToEdit();
   node.gpu_ready = SeenCondition{"True", "AllVerified", "", WallTime{}};
   node.gpu_healthy = SeenCondition{"True", "AllHealthy", "", WallTime{}};
   node.annotations.values["kgpu.dev/adopted"] = "a-later-kind";

@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-00000000000A";
-constexpr char kMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
+constexpr char kClaimedGpu[] = "GPU-00000000-0000-0000-0000-00000000000A";
+constexpr char kClaimedMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
 constexpr char kOtherMig[] = "MIG-00000000-0000-0000-0000-0000000000a2";
 
 device::MigDevice Mig(const char* uuid, const char* profile, unsigned start) {
@@ -26,9 +26,9 @@ device::MigDevice Mig(const char* uuid, const char* profile, unsigned start) {
 device::Snapshot OneGpu() {
   device::Snapshot snapshot;
   device::Gpu& gpu = snapshot.gpus.emplace_back();
-  gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+  gpu.uuid = device::GpuUuid::Parse(kClaimedGpu).value();
   gpu.minor = 2;
-  gpu.mig_devices = {Mig(kMig, "1g.10gb", 4), Mig(kOtherMig, "1g.10gb+me", 6)};
+  gpu.mig_devices = {Mig(kClaimedMig, "1g.10gb", 4), Mig(kOtherMig, "1g.10gb+me", 6)};
   return snapshot;
 }
 
@@ -43,8 +43,8 @@ std::string Find(const char* driver, const char* device, const char* cdi_uuid = 
 }
 
 TEST(ClaimsTest, NvidiasNamesAreThoseOfMinorsAndPlacements) {
-  EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2"), device::GpuUuid::Parse(kGpu).value().str());
-  EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2-mig-1g10gb-19-4"), kMig);
+  EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2"), device::GpuUuid::Parse(kClaimedGpu).value().str());
+  EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2-mig-1g10gb-19-4"), kClaimedMig);
   EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2-mig-1g10gb-me-20-6"), kOtherMig);
 }
 
@@ -59,8 +59,8 @@ TEST(ClaimsTest, WhatIsNoDeviceOfTheHostIsNobodys) {
 TEST(ClaimsTest, OtherDriversNamesCountOnlyAsUuids) {
   EXPECT_EQ(Find("gpu.example.com", "gpu-2"), "");
   EXPECT_EQ(Find("gpu.example.com", "gpu-00000000-0000-0000-0000-00000000000a"),
-            device::GpuUuid::Parse(kGpu).value().str());
-  EXPECT_EQ(Find("gpu.example.com", "x", kMig), kMig);
+            device::GpuUuid::Parse(kClaimedGpu).value().str());
+  EXPECT_EQ(Find("gpu.example.com", "x", kClaimedMig), kClaimedMig);
   EXPECT_EQ(Find("gpu.example.com", "x", "MIG-1"), "");
 }
 
@@ -74,8 +74,9 @@ TEST(ClaimsTest, ListsClaimedDevicesBesideThoseOfPlugins) {
                                OneGpu());
   EXPECT_THAT(
       uses,
-      ElementsAre(DeviceUse{.resource = mig.driver, .device_id = kMig, .user = user, .claim = mig},
-                  DeviceUse{.resource = "nvidia.com/gpu", .device_id = "GPU-1", .user = user}));
+      ElementsAre(
+          DeviceUse{.resource = mig.driver, .device_id = kClaimedMig, .user = user, .claim = mig},
+          DeviceUse{.resource = "nvidia.com/gpu", .device_id = "GPU-1", .user = user}));
 }
 
 }  // namespace

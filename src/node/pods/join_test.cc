@@ -18,12 +18,12 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
-constexpr char kMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
-constexpr char kResource[] = "nvidia.com/gpu";
+constexpr char kJoinGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+constexpr char kJoinMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
+constexpr char kJoinResource[] = "nvidia.com/gpu";
 
-Container InMl(const std::string& pod, const std::string& uid = "",
-               const std::string& name = "main") {
+Container JoinInMl(const std::string& pod, const std::string& uid = "",
+                   const std::string& name = "main") {
   return {.pod_namespace = "ml", .pod = pod, .container = name, .pod_uid = uid};
 }
 
@@ -38,7 +38,7 @@ cri::ContainerFacts Facts(const std::string& id, const std::string& pod, bool is
 }
 
 SeenProcess In(uint32_t pid, const CgroupPlace& place) {
-  return {.pid = pid, .devices = {kGpu}, .places = std::vector<CgroupPlace>{place}};
+  return {.pid = pid, .devices = {kJoinGpu}, .places = std::vector<CgroupPlace>{place}};
 }
 
 class JoinTest : public ::testing::Test {
@@ -48,7 +48,7 @@ class JoinTest : public ::testing::Test {
     return UnknownTo({.uses = uses_, .book = book_, .processes = processes_});
   }
   void Give(const std::string& id, const Container& user) {
-    uses_.push_back({.resource = kResource, .device_id = id, .user = user});
+    uses_.push_back({.resource = kJoinResource, .device_id = id, .user = user});
   }
 
   std::vector<DeviceUse> uses_;
@@ -57,42 +57,43 @@ class JoinTest : public ::testing::Test {
 };
 
 TEST_F(JoinTest, TwoContainersOfOneGpuAreTwoOwners) {
-  Give(std::string(kGpu) + "::0", InMl("a"));
-  Give(std::string(kGpu) + "::1", InMl("b"));
+  Give(std::string(kJoinGpu) + "::0", JoinInMl("a"));
+  Give(std::string(kJoinGpu) + "::1", JoinInMl("b"));
   book_.Learn({Facts("ida", "a"), Facts("idb", "b")});
   processes_ = {In(10, {"", "ida"}), In(11, {"", "idb"}), In(12, {"", "ida"})};
   EXPECT_THAT(Joined().processes,
-              ElementsAre(Pair(10, InMl("a", "uid-a")), Pair(11, InMl("b", "uid-b")),
-                          Pair(12, InMl("a", "uid-a"))));
-  EXPECT_THAT(Joined().devices,
-              ElementsAre(DeviceUse{kResource, std::string(kGpu) + "::0", InMl("a", "uid-a")},
-                          DeviceUse{kResource, std::string(kGpu) + "::1", InMl("b", "uid-b")}));
+              ElementsAre(Pair(10, JoinInMl("a", "uid-a")), Pair(11, JoinInMl("b", "uid-b")),
+                          Pair(12, JoinInMl("a", "uid-a"))));
+  EXPECT_THAT(
+      Joined().devices,
+      ElementsAre(DeviceUse{kJoinResource, std::string(kJoinGpu) + "::0", JoinInMl("a", "uid-a")},
+                  DeviceUse{kJoinResource, std::string(kJoinGpu) + "::1", JoinInMl("b", "uid-b")}));
 }
 
 TEST_F(JoinTest, AProcessOfTheHostIsNobodysThoughAPodHasItsGpu) {
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a"));
   book_.Learn({Facts("ida", "a")});
-  processes_ = {{.pid = 10, .devices = {kGpu}, .places = std::vector<CgroupPlace>()}};
+  processes_ = {{.pid = 10, .devices = {kJoinGpu}, .places = std::vector<CgroupPlace>()}};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
 TEST_F(JoinTest, AContainerOfAnotherEngineIsNobodys) {
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a"));
   book_.Learn({Facts("ida", "a")});
   processes_ = {In(10, {"", "docker"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
 TEST_F(JoinTest, AnUnknownContainerOfAPodIsTheOnlyUserOfItsGpu) {
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a"));
   processes_ = {In(10, {"some-uid", "some-id"})};
-  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a"))));
-  Give(std::string(kGpu) + "::1", InMl("b"));
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, JoinInMl("a"))));
+  Give(std::string(kJoinGpu) + "::1", JoinInMl("b"));
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
 TEST_F(JoinTest, AProcessThatOutlivesItsPodIsNotTheNextPods) {
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a"));
   book_.Learn({Facts("ida", "a"), Facts("idb", "b", false)});
   processes_ = {In(10, {"uid-b", "idb"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
@@ -103,50 +104,51 @@ TEST_F(JoinTest, ByTheLogsTooAProcessThatOutlivesItsPodIsNobodys) {
   dir.MakeDir("var/log/pods/ml_a_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
   const sys::Root host = sys::Root::Open(dir.path()).value();
   book_.LearnLogs(ReadLoggedPods(host).value());
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a"));
   processes_ = {In(10, {"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "idb"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
 TEST_F(JoinTest, AProcessThatCanNotBeSeenIsTheOnlyUsersOfItsGpu) {
-  Give(kGpu, InMl("a"));
-  processes_ = {{.pid = 10, .devices = {kGpu}, .places = std::nullopt}};
-  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a"))));
+  Give(kJoinGpu, JoinInMl("a"));
+  processes_ = {{.pid = 10, .devices = {kJoinGpu}, .places = std::nullopt}};
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, JoinInMl("a"))));
 }
 
 TEST_F(JoinTest, AContainerInsideAPodIsThePods) {
   book_.Learn({Facts("ida", "a")});
   processes_ = {{.pid = 10,
-                 .devices = {kGpu},
+                 .devices = {kJoinGpu},
                  .places = std::vector<CgroupPlace>{{"uid-a", "ida"}, {"", "inner"}}}};
-  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a", "uid-a"))));
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, JoinInMl("a", "uid-a"))));
 }
 
 TEST_F(JoinTest, APodOfANodeInAContainerIsFoundBelowIt) {
   book_.Learn({Facts("ida", "a")});
   processes_ = {{.pid = 10,
-                 .devices = {kGpu},
+                 .devices = {kJoinGpu},
                  .places = std::vector<CgroupPlace>{{"", "node"}, {"uid-a", "ida"}}}};
-  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, InMl("a", "uid-a"))));
+  EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, JoinInMl("a", "uid-a"))));
 }
 
 TEST_F(JoinTest, ADeviceListedWithTwoPodsIsTheOnesThatRuns) {
-  Give(kGpu, InMl("ended"));
-  Give(kGpu, InMl("new"));
+  Give(kJoinGpu, JoinInMl("ended"));
+  Give(kJoinGpu, JoinInMl("new"));
   EXPECT_THAT(Joined().devices, SizeIs(2));
   book_.Learn({Facts("id1", "ended", false), Facts("id2", "new")});
-  EXPECT_THAT(Joined().devices, ElementsAre(DeviceUse{kResource, kGpu, InMl("new", "uid-new")}));
+  EXPECT_THAT(Joined().devices,
+              ElementsAre(DeviceUse{kJoinResource, kJoinGpu, JoinInMl("new", "uid-new")}));
 }
 
 TEST_F(JoinTest, TwoContainersOfOnePodMayShareADevice) {
-  Give(kGpu, InMl("a", "", "sidecar"));
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a", "", "sidecar"));
+  Give(kJoinGpu, JoinInMl("a"));
   book_.Learn({Facts("id1", "a")});
   EXPECT_THAT(Joined().devices, SizeIs(2));
 }
 
 TEST_F(JoinTest, AsksForContainersAndPodsOnceTheyAreNew) {
-  Give(kGpu, InMl("a"));
+  Give(kJoinGpu, JoinInMl("a"));
   processes_ = {In(10, {"", "idb"}), In(11, {"", "idb"})};
   EXPECT_THAT(Unknown(), SizeIs(2));
   book_.Learn({Facts("ida", "a"), Facts("idb", "b")});
@@ -166,9 +168,9 @@ TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
   ContainerBook book;
   book.LearnLogs(ReadLoggedPods(host).value());
   EXPECT_EQ(book.Find({{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}),
-            InMl("train-0", "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11"));
+            JoinInMl("train-0", "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11"));
   EXPECT_EQ(book.Find({{"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"}}),
-            InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""));
+            JoinInMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""));
   EXPECT_EQ(book.Find({{"", "any"}}), std::nullopt);
   EXPECT_EQ(book.Find({{"11111111-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
   EXPECT_EQ(book.Find({{"22222222-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
@@ -188,10 +190,10 @@ TEST_F(JoinTest, TheKubeletsListNamesTheContainerThatTheLogsLeaveOpen) {
   book_.LearnLogs(ReadLoggedPods(host).value());
   processes_ = {In(10, {"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"})};
   EXPECT_THAT(Joined().processes,
-              ElementsAre(Pair(10, InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""))));
-  Give(kGpu, InMl("two"));
+              ElementsAre(Pair(10, JoinInMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""))));
+  Give(kJoinGpu, JoinInMl("two"));
   EXPECT_THAT(Joined().processes,
-              ElementsAre(Pair(10, InMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "main"))));
+              ElementsAre(Pair(10, JoinInMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "main"))));
 }
 
 TEST(SeenProcessesTest, AreReadWithTheirCgroupsAndDevices) {
@@ -201,8 +203,8 @@ TEST(SeenProcessesTest, AreReadWithTheirCgroupsAndDevices) {
   const sys::Root host = sys::Root::Open(dir.path()).value();
   device::SampleSet samples;
   device::GpuSample& gpu = samples.gpus.emplace_back();
-  gpu.uuid = device::GpuUuid::Parse(kGpu).value();
-  gpu.migs.emplace_back().uuid = device::MigUuid::Parse(kMig).value();
+  gpu.uuid = device::GpuUuid::Parse(kJoinGpu).value();
+  gpu.migs.emplace_back().uuid = device::MigUuid::Parse(kJoinMig).value();
   gpu.migs[0].gpu_instance = 3;
   for (const uint32_t pid : {12U, 11U, 10U, 10U}) {
     gpu.processes.emplace_back().pid = pid;
@@ -210,7 +212,7 @@ TEST(SeenProcessesTest, AreReadWithTheirCgroupsAndDevices) {
   gpu.processes[3].gpu_instance = 3;
   const std::vector<SeenProcess> seen = WithPlaces(ListedProcesses(samples), host);
   ASSERT_THAT(seen, SizeIs(3));
-  EXPECT_THAT(seen[0].devices, ElementsAre(kGpu, kMig));
+  EXPECT_THAT(seen[0].devices, ElementsAre(kJoinGpu, kJoinMig));
   ASSERT_TRUE(seen[0].places.has_value());
   EXPECT_THAT(*seen[0].places,
               ElementsAre(CgroupPlace{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "box"}));

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-device::Snapshot TwoGpus() {
+device::Snapshot TwoFaultyGpus() {
   device::Snapshot snapshot;
   snapshot.version = 1;
   snapshot.driver.state = device::DriverState::kReady;
@@ -51,7 +51,7 @@ health::OpenFault Fault(const std::string& rule, std::optional<unsigned> gpu_ins
 }
 
 HealthReport SickReport() {
-  device::Snapshot snapshot = TwoGpus();
+  device::Snapshot snapshot = TwoFaultyGpus();
   snapshot.gpus[1].health = {false, "Xid79", "Restart the host."};
   HealthReport report = ReportOf(snapshot);
   report.overview.open = {Fault("Xid79"), Fault("NvLinkErrors")};
@@ -63,7 +63,7 @@ HealthReport SickReport() {
 }
 
 TEST(HealthViewTest, AllWellIsSaidInTheFirstLine) {
-  const HealthReport report = ReportOf(TwoGpus());
+  const HealthReport report = ReportOf(TwoFaultyGpus());
   EXPECT_EQ(HealthTable(report),
             "2 of 2 GPUs are healthy.\n"
             "\n"
@@ -86,7 +86,7 @@ TEST(HealthViewTest, EachFaultIsToldWithItsMend) {
 }
 
 TEST(HealthViewTest, WhatBefellSeveralGpusIsToldOnce) {
-  HealthReport report = ReportOf(TwoGpus());
+  HealthReport report = ReportOf(TwoFaultyGpus());
   report.overview.open = {Fault("DriverUnresponsive"), Fault("DriverUnresponsive"), Fault("Xid48")};
   report.overview.open[0].scope.gpu = TestGpu(0);
   EXPECT_THAT(HealthTable(report), AllOf(HasSubstr("\nGPU 0 and 1 other: DriverUnresponsive, once"),
@@ -102,7 +102,7 @@ TEST(HealthViewTest, AHeldFaultNamesTheVerbThatEndsIt) {
 }
 
 TEST(HealthViewTest, ASickMigDeviceHasALineOfItsOwn) {
-  device::Snapshot snapshot = TwoGpus();
+  device::Snapshot snapshot = TwoFaultyGpus();
   device::MigDevice mig;
   mig.uuid = device::MigUuid::Parse("MIG-00000000-0000-0000-0000-0000000000ff").value();
   mig.gpu_instance = 7;
@@ -119,7 +119,7 @@ TEST(HealthViewTest, ASickMigDeviceHasALineOfItsOwn) {
 }
 
 TEST(HealthViewTest, ASickGpuWithoutARuleTellsItsReason) {
-  device::Snapshot snapshot = TwoGpus();
+  device::Snapshot snapshot = TwoFaultyGpus();
   snapshot.gpus[0].health = {false, "NoDeviceNode", "Make /dev/nvidia0."};
   EXPECT_THAT(HealthTable(ReportOf(snapshot)),
               HasSubstr("\nGPU 0: NoDeviceNode\n  Make /dev/nvidia0.\n"));
@@ -134,7 +134,7 @@ TEST(HealthViewTest, ASilentDriverIsTheFirstLine) {
 }
 
 TEST(HealthViewTest, AGpuThatTheDriverHoldsAndDoesNotShowIsSick) {
-  device::Snapshot snapshot = TwoGpus();
+  device::Snapshot snapshot = TwoFaultyGpus();
   device::UnmanagedGpu& gpu = snapshot.unmanaged.emplace_back();
   gpu.pci = {.domain = 0, .bus = 9, .device = 0, .function = 0};
   gpu.kernel_driver = "nvidia";
@@ -148,7 +148,7 @@ TEST(HealthViewTest, AGpuThatTheDriverHoldsAndDoesNotShowIsSick) {
 }
 
 TEST(HealthViewTest, WhatIsNotWatchedOrKeptIsSaid) {
-  HealthReport report = ReportOf(TwoGpus());
+  HealthReport report = ReportOf(TwoFaultyGpus());
   report.overview.kernel_log_problem = "open /dev/kmsg: no permission";
   report.journal_problem = "write /var/lib/kgpu/health.journal: the disk is full";
   EXPECT_THAT(HealthTable(report),
@@ -203,7 +203,7 @@ TEST(HistoryViewTest, TellsOneLineForEachEntry) {
 
 TEST(HistoryViewTest, NamesGpusAsTheyAreNamedNow) {
   EXPECT_THAT(
-      HistoryTable(Past(), TwoGpus()),
+      HistoryTable(Past(), TwoFaultyGpus()),
       AllOf(HasSubstr("  GPU 0  "), HasSubstr("  GPU 1, GPU instance 7, compute instance 0  "),
             Not(HasSubstr("GPU-0"))));
 }

@@ -20,7 +20,7 @@ using ::testing::IsSubsetOf;
 
 using Names = std::set<std::string>;
 
-device::MigDevice& AddMig(device::Snapshot& snapshot, device::SampleSet& samples) {
+device::MigDevice& AddMigDevice(device::Snapshot& snapshot, device::SampleSet& samples) {
   device::Gpu& gpu = snapshot.gpus[1];
   gpu.mig_mode = device::MigMode{.is_enabled = true};
   device::MigDevice& mig = gpu.mig_devices.emplace_back();
@@ -48,7 +48,7 @@ PageInput FullNode() {
                                  .pci_class = "3d-controller",
                                  .kernel_driver = "vfio-pci",
                                  .reason = ""});
-  const device::MigDevice& mig = AddMig(*snapshot, *samples);
+  const device::MigDevice& mig = AddMigDevice(*snapshot, *samples);
   pods->devices.push_back({.resource = "nvidia.com/mig-2g.20gb",
                            .device_id = mig.uuid.str(),
                            .user = {"ns", "pod", "main", ""}});

@@ -16,7 +16,7 @@ using ::testing::FieldsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr char kGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
+constexpr char kMeteredGpu[] = "GPU-00000000-0000-0000-0000-000000000001";
 constexpr char kMig[] = "MIG-00000000-0000-0000-0000-0000000000a1";
 constexpr char kResource[] = "nvidia.com/gpu";
 
@@ -38,7 +38,7 @@ class MeterTest : public ::testing::Test {
  protected:
   MeterTest() {
     device::Gpu& gpu = snapshot_.gpus.emplace_back();
-    gpu.uuid = device::GpuUuid::Parse(kGpu).value();
+    gpu.uuid = device::GpuUuid::Parse(kMeteredGpu).value();
     gpu.pci_device_id = 0x2330;
     sample().uuid = gpu.uuid;
   }
@@ -52,8 +52,8 @@ class MeterTest : public ::testing::Test {
   void ShareAmong(unsigned replicas) {
     pools::Resource& resource = assignment_.resources.emplace_back();
     for (unsigned replica = 0; replica < replicas; ++replica) {
-      resource.slots.push_back({.id = fmt::format("{}::{}", kGpu, replica),
-                                .device_uuid = kGpu,
+      resource.slots.push_back({.id = fmt::format("{}::{}", kMeteredGpu, replica),
+                                .device_uuid = kMeteredGpu,
                                 .gpu = snapshot_.gpus[0].uuid,
                                 .replica = replica,
                                 .health = {},
@@ -95,7 +95,7 @@ class MeterTest : public ::testing::Test {
 };
 
 TEST_F(MeterTest, AWholeGpuIsThePodsWithAllThatHappensOnIt) {
-  Give(kGpu, kA);
+  Give(kMeteredGpu, kA);
   sample().utilization.gpu = 40;
   Run(1, kA, GibiBytes(2), 30);
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0.4, 2))));
@@ -105,7 +105,7 @@ TEST_F(MeterTest, PodsThatShareAClaimHaveAnEqualPartEach) {
   const pods::ClaimedDevice claim{
       .claim_namespace = "ml", .claim = "c", .driver = "gpu.nvidia.com", .device = "gpu-0"};
   for (const PodName& pod : {kA, kB}) {
-    Give(kGpu, pod);
+    Give(kMeteredGpu, pod);
     pods_.devices.back().claim = claim;
   }
   Run(1, kA, GibiBytes(1), 30);
@@ -114,7 +114,7 @@ TEST_F(MeterTest, PodsThatShareAClaimHaveAnEqualPartEach) {
 }
 
 TEST_F(MeterTest, TheMeanOfTenSecondsIsBetterThanTheLastPeriod) {
-  Give(kGpu, kA);
+  Give(kMeteredGpu, kA);
   sample().utilization.gpu = 40;
   sample().utilization.duty_cycle = 60;
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0.6, 0))));
@@ -122,9 +122,9 @@ TEST_F(MeterTest, TheMeanOfTenSecondsIsBetterThanTheLastPeriod) {
 
 TEST_F(MeterTest, SlotsOfASharedGpuCountTheirPart) {
   ShareAmong(4);
-  Give(std::string(kGpu) + "::0", kA);
-  Give(std::string(kGpu) + "::3", kA);
-  Give(std::string(kGpu) + "::1", kB);
+  Give(std::string(kMeteredGpu) + "::0", kA);
+  Give(std::string(kMeteredGpu) + "::3", kA);
+  Give(std::string(kMeteredGpu) + "::1", kB);
   sample().utilization.gpu = 90;
   Run(1, kA, GibiBytes(2), 30);
   Run(2, kB, GibiBytes(3), 50);
@@ -134,8 +134,8 @@ TEST_F(MeterTest, SlotsOfASharedGpuCountTheirPart) {
 
 TEST_F(MeterTest, ProcessesNeverUseMoreThanTheGpu) {
   ShareAmong(2);
-  Give(std::string(kGpu) + "::0", kA);
-  Give(std::string(kGpu) + "::1", kB);
+  Give(std::string(kMeteredGpu) + "::0", kA);
+  Give(std::string(kMeteredGpu) + "::1", kB);
   Run(1, kA, std::nullopt, 90);
   Run(2, kB, std::nullopt, 60);
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0.6, 0)), Pair(kB, Is(0.5, 0.4, 0))));
@@ -143,8 +143,8 @@ TEST_F(MeterTest, ProcessesNeverUseMoreThanTheGpu) {
 
 TEST_F(MeterTest, UtilisationThatIsNotToldByProcessIsUntoldNotZero) {
   ShareAmong(2);
-  Give(std::string(kGpu) + "::0", kA);
-  Give(std::string(kGpu) + "::1", kB);
+  Give(std::string(kMeteredGpu) + "::0", kA);
+  Give(std::string(kMeteredGpu) + "::1", kB);
   sample().utilization.gpu = 90;
   Run(1, kA, GibiBytes(1), std::nullopt).kind = device::ProcessKind::kMps;
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0, 1, 0.5)), Pair(kB, Is(0.5, 0, 0))));
@@ -152,16 +152,16 @@ TEST_F(MeterTest, UtilisationThatIsNotToldByProcessIsUntoldNotZero) {
 
 TEST_F(MeterTest, WhoIsIdleOnASharedGpuIsToldOnlyWhereProcessesHaveOwners) {
   ShareAmong(2);
-  Give(std::string(kGpu) + "::0", kA);
-  Give(std::string(kGpu) + "::1", kB);
+  Give(std::string(kMeteredGpu) + "::0", kA);
+  Give(std::string(kMeteredGpu) + "::1", kB);
   pods_.problem = "the container runtime does not answer";
   Run(1, kA, GibiBytes(1), 50);
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0.5, 1)), Pair(kB, Is(0.5, 0, 0, 0.5))));
 }
 
 TEST_F(MeterTest, TwoContainersOfAPodWithOneDeviceAreCountedOnce) {
-  Give(kGpu, kA, "sidecar");
-  Give(kGpu, kA, "main");
+  Give(kMeteredGpu, kA, "sidecar");
+  Give(kMeteredGpu, kA, "main");
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0, 1))));
 }
 
@@ -187,14 +187,14 @@ TEST_F(MeterTest, ASharedMigDeviceIsUntold) {
 }
 
 TEST_F(MeterTest, AProcessInTwoListsHasItsMemoryOnce) {
-  Give(kGpu, kA);
+  Give(kMeteredGpu, kA);
   Run(1, kA, GibiBytes(2), 30);
   Run(1, kA, GibiBytes(2), 30).kind = device::ProcessKind::kGraphics;
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 2, 1))));
 }
 
 TEST_F(MeterTest, MemoryThatIsNotToldByProcessIsThatOfTheGpu) {
-  Give(kGpu, kA);
+  Give(kMeteredGpu, kA);
   sample().memory =
       device::MemoryUse{.total = GibiBytes(80), .reserved = {}, .used = GibiBytes(5), .free = {}};
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0, 1))));
@@ -205,7 +205,7 @@ TEST_F(MeterTest, MemoryThatIsNotToldByProcessIsThatOfTheGpu) {
 TEST_F(MeterTest, AGpuThatIsGoneIsStillHandedOut) {
   snapshot_.gpus.clear();
   samples_.gpus.clear();
-  Give(kGpu, kA);
+  Give(kMeteredGpu, kA);
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 0, 1))));
 }
 

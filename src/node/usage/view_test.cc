@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 // 2023-11-14T22:13:20Z.
 constexpr WallTime kNow{std::chrono::seconds(1'700'000'000)};
 
-Hour Ago(int hours) {
-  return std::chrono::floor<std::chrono::hours>(kNow) - std::chrono::hours(hours);
+Hour Ago(int count) {
+  return std::chrono::floor<std::chrono::hours>(kNow) - std::chrono::hours(count);
 }
 
 class UsageViewTest : public ::testing::Test {

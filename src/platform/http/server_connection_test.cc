@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr WallTime kNow{std::chrono::seconds(784111777)};
-constexpr std::string_view kGet = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+constexpr WallTime kConnectionNow{std::chrono::seconds(784111777)};
+constexpr std::string_view kPlainGet = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 constexpr std::string_view kPost = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nxyz";
 
 // All that waits to be sent.
@@ -35,7 +35,7 @@ std::string Sent(ServerConnection& connection) {
 
 class ServerConnectionTest : public ::testing::Test {
  protected:
-  void Receive(std::string_view bytes) { http_.Receive(bytes, kNow); }
+  void Receive(std::string_view bytes) { http_.Receive(bytes, kConnectionNow); }
 
   ServerConnection http_{{.header = 300, .body = 100}};
 };
@@ -52,24 +52,24 @@ TEST_F(ServerConnectionTest, GoesThroughTheStatesOfARequest) {
   ASSERT_EQ(http_.phase(), Phase::kReady);
   EXPECT_EQ(http_.TakeRequest().body, "xyz");
   EXPECT_EQ(http_.phase(), Phase::kHandling);
-  http_.Respond(TextResponse(200, "ok"), kNow);
+  http_.Respond(TextResponse(200, "ok"), kConnectionNow);
   EXPECT_EQ(http_.phase(), Phase::kIdle);
   EXPECT_THAT(Sent(http_), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(ServerConnectionTest, LetsRequestsThatCameEarlyWait) {
-  Receive(std::string(kGet) + std::string(kPost) + std::string(kGet));
+  Receive(std::string(kPlainGet) + std::string(kPost) + std::string(kPlainGet));
   for (const std::string path : {"/a", "/b", "/a"}) {
     ASSERT_EQ(http_.phase(), Phase::kReady);
     EXPECT_EQ(http_.TakeRequest().path, path);
-    http_.Respond(TextResponse(200, path), kNow);
+    http_.Respond(TextResponse(200, path), kConnectionNow);
     EXPECT_THAT(Sent(http_), HasSubstr("\r\n\r\n" + path));
   }
   EXPECT_EQ(http_.phase(), Phase::kIdle);
 }
 
 TEST_F(ServerConnectionTest, WantsNoMoreWhileEnoughWaits) {
-  Receive(kGet);
+  Receive(kPlainGet);
   (void)http_.TakeRequest();
   EXPECT_TRUE(http_.wants_input());
   Receive(std::string(300, 'G'));
@@ -83,15 +83,15 @@ TEST_F(ServerConnectionTest, RefusesAndCloses) {
   const std::string sent = Sent(http_);
   EXPECT_THAT(sent, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
   EXPECT_THAT(sent, HasSubstr("\r\nConnection: close\r\n"));
-  Receive(kGet);
+  Receive(kPlainGet);
   EXPECT_EQ(http_.phase(), Phase::kClosing);
 }
 
 TEST_F(ServerConnectionTest, AnswersGoodRequestsBeforeItRefusesABadOne) {
-  Receive(std::string(kGet) + "nonsense\r\n\r\n");
+  Receive(std::string(kPlainGet) + "nonsense\r\n\r\n");
   ASSERT_EQ(http_.phase(), Phase::kReady);
   (void)http_.TakeRequest();
-  http_.Respond(TextResponse(200, "ok"), kNow);
+  http_.Respond(TextResponse(200, "ok"), kConnectionNow);
   const std::string sent = Sent(http_);
   EXPECT_THAT(sent, StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(sent, HasSubstr("HTTP/1.1 400"));
@@ -107,7 +107,7 @@ TEST_F(ServerConnectionTest, PermitsABodyThatIsWaitedFor) {
   Receive("yz");
   ASSERT_EQ(http_.phase(), Phase::kReady);
   (void)http_.TakeRequest();
-  http_.Respond(TextResponse(200, "ok"), kNow);
+  http_.Respond(TextResponse(200, "ok"), kConnectionNow);
   (void)Sent(http_);
   Receive(header);
   EXPECT_EQ(Sent(http_), "HTTP/1.1 100 Continue\r\n\r\n") << "of the next request too";
@@ -116,7 +116,7 @@ TEST_F(ServerConnectionTest, PermitsABodyThatIsWaitedFor) {
 TEST_F(ServerConnectionTest, SendsNoBodyForHead) {
   Receive("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
   (void)http_.TakeRequest();
-  http_.Respond(TextResponse(200, "12345"), kNow);
+  http_.Respond(TextResponse(200, "12345"), kConnectionNow);
   const std::string sent = Sent(http_);
   EXPECT_THAT(sent, HasSubstr("Content-Length: 6\r\n"));
   EXPECT_TRUE(sent.ends_with("\r\n\r\n"));
@@ -124,13 +124,13 @@ TEST_F(ServerConnectionTest, SendsNoBodyForHead) {
 }
 
 TEST_F(ServerConnectionTest, StreamsInChunks) {
-  Receive(kGet);
+  Receive(kPlainGet);
   (void)http_.TakeRequest();
-  http_.BeginStream({.body = "one"}, kNow);
+  http_.BeginStream({.body = "one"}, kConnectionNow);
   EXPECT_EQ(http_.phase(), Phase::kStreaming);
   http_.Write("");
   http_.Write("three");
-  http_.EndStream(kNow);
+  http_.EndStream(kConnectionNow);
   EXPECT_THAT(Sent(http_), HasSubstr("chunked\r\nConnection: keep-alive\r\n\r\n"
                                      "3\r\none\r\n5\r\nthree\r\n0\r\n\r\n"));
   EXPECT_EQ(http_.phase(), Phase::kIdle);
@@ -139,9 +139,9 @@ TEST_F(ServerConnectionTest, StreamsInChunks) {
 TEST_F(ServerConnectionTest, StreamsUntilCloseToOldClients) {
   Receive("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   (void)http_.TakeRequest();
-  http_.BeginStream({.body = "one"}, kNow);
+  http_.BeginStream({.body = "one"}, kConnectionNow);
   http_.Write("two");
-  http_.EndStream(kNow);
+  http_.EndStream(kConnectionNow);
   const std::string sent = Sent(http_);
   EXPECT_TRUE(sent.ends_with("\r\nConnection: close\r\n\r\nonetwo")) << sent;
   EXPECT_THAT(sent, Not(HasSubstr("chunked")));
@@ -151,7 +151,7 @@ TEST_F(ServerConnectionTest, StreamsUntilCloseToOldClients) {
 TEST_F(ServerConnectionTest, EndsAStreamForHeadWithItsHead) {
   Receive("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
   (void)http_.TakeRequest();
-  http_.BeginStream({.body = "one"}, kNow);
+  http_.BeginStream({.body = "one"}, kConnectionNow);
   EXPECT_EQ(http_.phase(), Phase::kIdle);
   EXPECT_TRUE(Sent(http_).ends_with("\r\n\r\n"));
 }
@@ -159,17 +159,17 @@ TEST_F(ServerConnectionTest, EndsAStreamForHeadWithItsHead) {
 TEST_F(ServerConnectionTest, ClosesWhenAskedTo) {
   Receive("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   (void)http_.TakeRequest();
-  http_.Respond(TextResponse(200, "ok"), kNow);
+  http_.Respond(TextResponse(200, "ok"), kConnectionNow);
   EXPECT_EQ(http_.phase(), Phase::kClosing);
 }
 
 TEST_F(ServerConnectionTest, AnswersAPeerThatSendsNoMore) {
-  Receive(std::string(kGet) + std::string(kGet) + "GET /ha");
+  Receive(std::string(kPlainGet) + std::string(kPlainGet) + "GET /ha");
   http_.ReceiveEnd();
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(http_.phase(), Phase::kReady);
     (void)http_.TakeRequest();
-    http_.Respond(TextResponse(200, "ok"), kNow);
+    http_.Respond(TextResponse(200, "ok"), kConnectionNow);
   }
   EXPECT_EQ(http_.phase(), Phase::kClosing);
 }
@@ -182,18 +182,18 @@ TEST_F(ServerConnectionTest, ClosesWithAPeerThatAsksNothing) {
 }
 
 TEST_F(ServerConnectionTest, EndsAStreamToAPeerThatHasGone) {
-  Receive(kGet);
+  Receive(kPlainGet);
   (void)http_.TakeRequest();
-  http_.BeginStream({}, kNow);
+  http_.BeginStream({}, kConnectionNow);
   http_.ReceiveEnd();
   EXPECT_EQ(http_.phase(), Phase::kClosing);
 }
 
 TEST_F(ServerConnectionTest, SendsTheSharedFrontBeforeTheBody) {
-  Receive(kGet);
+  Receive(kPlainGet);
   (void)http_.TakeRequest();
   const auto front = std::make_shared<const std::string>("one ");
-  http_.Respond({.shared_front = front, .body = "two"}, kNow);
+  http_.Respond({.shared_front = front, .body = "two"}, kConnectionNow);
   const std::string sent = Sent(http_);
   EXPECT_THAT(sent, HasSubstr("Content-Length: 7\r\n"));
   EXPECT_THAT(sent, EndsWith("\r\n\r\none two"));

@@ -24,7 +24,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::string_view kGet = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+constexpr std::string_view kTlsGet = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 
 // The other end of a connection, with TLS once Secure was called. Takes what comes by itself.
 class TlsClient {
@@ -149,9 +149,9 @@ class HttpServerTlsTest : public ::testing::Test {
 TEST_F(HttpServerTlsTest, Answers) {
   ServePaths();
   const auto client = Connect();
-  ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+  ASSERT_TRUE(Ask(*client, kTlsGet, "/a\n"));
   EXPECT_THAT(client->text(), StartsWith("HTTP/1.1 200"));
-  ASSERT_TRUE(Ask(*client, kGet, "/a\n")) << "the connection goes on";
+  ASSERT_TRUE(Ask(*client, kTlsGet, "/a\n")) << "the connection goes on";
   EXPECT_EQ(server_->connections(), 1U);
 }
 
@@ -170,7 +170,7 @@ TEST_F(HttpServerTlsTest, SendsLargeAnswersWhole) {
   Serve(
       [&](const Request&, const Responder& responder) { responder.Send({.body = large + "end"}); });
   const auto client = Connect();
-  ASSERT_TRUE(Ask(*client, kGet, "end"));
+  ASSERT_TRUE(Ask(*client, kTlsGet, "end"));
   EXPECT_GT(client->text().size(), large.size());
 }
 
@@ -178,7 +178,7 @@ TEST_F(HttpServerTlsTest, StreamsWhatComesLater) {
   std::vector<Responder> waiting;
   Serve([&](const Request&, Responder responder) { waiting.push_back(std::move(responder)); });
   const auto client = Connect();
-  client->Send(kGet);
+  client->Send(kTlsGet);
   ASSERT_TRUE(RunUntil([&] { return !waiting.empty(); }));
   const Stream stream = waiting.at(0).Begin({});
   EXPECT_TRUE(stream.Write("data: 1\n\n"));
@@ -190,7 +190,7 @@ TEST_F(HttpServerTlsTest, StreamsWhatComesLater) {
 TEST_F(HttpServerTlsTest, TellsAPlainClientToSpeakTls) {
   ServePaths();
   const auto client = ConnectPlain();
-  client->SendRaw(kGet);
+  client->SendRaw(kTlsGet);
   ASSERT_TRUE(RunUntil([&] { return client->is_closed(); }));
   EXPECT_THAT(client->text(), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(client->text(), HasSubstr("https://"));
@@ -209,7 +209,7 @@ TEST_F(HttpServerTlsTest, EndsAConnectionWhoseBytesWereChanged) {
   std::vector<Responder> waiting;
   Serve([&](const Request&, Responder responder) { waiting.push_back(std::move(responder)); });
   const auto client = Connect();
-  client->Send(kGet);
+  client->Send(kTlsGet);
   ASSERT_TRUE(RunUntil([&] { return !waiting.empty(); }));
   client->SendRaw(std::string_view("\x17\x03\x03\0\x05hello", 10));
   ASSERT_TRUE(RunUntil([&] { return client->is_closed(); }));
@@ -237,7 +237,7 @@ TEST_F(HttpServerTlsTest, SilentClientsKeepNobodyOut) {
     silent.push_back(ConnectPlain());
   }
   const auto client = Connect();
-  ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+  ASSERT_TRUE(Ask(*client, kTlsGet, "/a\n"));
   EXPECT_LE(server_->connections(), 5U);
   EXPECT_TRUE(RunUntil([&] { return silent[0]->is_closed(); })) << "the oldest goes first";
 }
@@ -247,7 +247,7 @@ TEST_F(HttpServerTlsTest, RefusesConnectionsPastItsLimit) {
   Serve([&](const Request&, Responder responder) { waiting.push_back(std::move(responder)); },
         {.limits = {}, .max_connections = 1});
   const auto first = Connect();
-  first->Send(kGet);
+  first->Send(kTlsGet);
   ASSERT_TRUE(RunUntil([&] { return !waiting.empty(); }));
   const auto second = Connect();
   ASSERT_TRUE(RunUntil([&] { return second->is_closed(); }));
@@ -259,14 +259,14 @@ TEST_F(HttpServerTlsTest, BeginsFewHandshakesASecond) {
   ServePaths({.limits = {}, .max_new_handshakes = 2});
   for (int i = 0; i < 2; ++i) {
     const auto client = Connect();
-    ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+    ASSERT_TRUE(Ask(*client, kTlsGet, "/a\n"));
   }
   const auto third = Connect();
   ASSERT_TRUE(RunUntil([&] { return third->is_closed(); }));
   EXPECT_FALSE(third->session().is_open());
   loop_.Advance(seconds(1));
   const auto client = Connect();
-  ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+  ASSERT_TRUE(Ask(*client, kTlsGet, "/a\n"));
 }
 
 TEST_F(HttpServerTlsTest, HearsPlainClientsWhereTheyAreTaken) {
@@ -276,10 +276,10 @@ TEST_F(HttpServerTlsTest, HearsPlainClientsWhereTheyAreTaken) {
       },
       {.limits = {}, .max_new_handshakes = 1, .takes_plain = true});
   const auto secret = Connect();
-  ASSERT_TRUE(Ask(*secret, kGet, "secret\n"));
+  ASSERT_TRUE(Ask(*secret, kTlsGet, "secret\n"));
   for (int i = 0; i < 3; ++i) {
     const auto plain = ConnectPlain();
-    plain->SendRaw(kGet);
+    plain->SendRaw(kTlsGet);
     EXPECT_TRUE(RunUntil([&] { return plain->text().ends_with("plain\n"); }));
   }
 }
@@ -288,7 +288,7 @@ TEST_F(HttpServerTlsTest, HearsPlainClientsWithoutACertificate) {
   ServePaths({.limits = {}, .takes_plain = true});
   context_.reset();
   const auto plain = ConnectPlain();
-  plain->SendRaw(kGet);
+  plain->SendRaw(kTlsGet);
   EXPECT_TRUE(RunUntil([&] { return plain->text().ends_with("/a\n"); }));
   const auto client = Connect();
   EXPECT_TRUE(RunUntil([&] { return client->is_closed() || !client->status().ok(); }));
@@ -309,15 +309,15 @@ TEST_F(HttpServerTlsTest, ForgetsAClientThatGoesWithinTheHandshake) {
 TEST_F(HttpServerTlsTest, ShowsANewCertificateToTheNextClient) {
   ServePaths();
   const auto before = Connect();
-  ASSERT_TRUE(Ask(*before, kGet, "/a\n"));
+  ASSERT_TRUE(Ask(*before, kTlsGet, "/a\n"));
   const TestAuthority other("another authority");
   UseCertificate(other);
-  ASSERT_TRUE(Ask(*before, kGet, "/a\n")) << "it goes on as it was";
+  ASSERT_TRUE(Ask(*before, kTlsGet, "/a\n")) << "it goes on as it was";
   const auto stranger = Connect();
   ASSERT_TRUE(RunUntil([&] { return !stranger->status().ok(); }));
   client_context_ = tls::Context::ForClient({.ca_pem = other.certificate_pem()}).value();
   const auto after = Connect();
-  ASSERT_TRUE(Ask(*after, kGet, "/a\n"));
+  ASSERT_TRUE(Ask(*after, kTlsGet, "/a\n"));
 }
 
 TEST_F(HttpServerTlsTest, ClosesWithoutACertificate) {
@@ -333,7 +333,7 @@ TEST_F(HttpServerTlsTest, AsksForTheClientsCertificate) {
   UseCertificate(authority_, clients.certificate_pem());
   ServePaths();
   const auto nobody = Connect();
-  nobody->Send(kGet);
+  nobody->Send(kTlsGet);
   ASSERT_TRUE(RunUntil([&] { return nobody->is_closed() || !nobody->status().ok(); }));
   EXPECT_EQ(nobody->text(), "");
   const TestCertificate leaf = clients.Issue({.is_client = true});
@@ -342,7 +342,7 @@ TEST_F(HttpServerTlsTest, AsksForTheClientsCertificate) {
                                              .key_pem = leaf.key_pem})
                         .value();
   const auto client = Connect();
-  ASSERT_TRUE(Ask(*client, kGet, "/a\n"));
+  ASSERT_TRUE(Ask(*client, kTlsGet, "/a\n"));
 }
 
 TEST_F(HttpServerTlsTest, StopsWithinAHandshake) {

@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::string_view kConfig =
+constexpr std::string_view kKubeletConfig =
     "cgroupDriver: systemd\n"
     "featureGates:\n"
     "  # for GPUs\n"
@@ -23,7 +23,7 @@ constexpr std::string_view kConfig =
     "maxPods: 110\n";
 
 TEST(ParseKubeletConfigTest, ReadsDriverAndGates) {
-  const auto config = ParseKubeletConfig(kConfig, "config.yaml");
+  const auto config = ParseKubeletConfig(kKubeletConfig, "config.yaml");
   ASSERT_OK(config.status());
   EXPECT_EQ(config->cgroup_driver, "systemd");
   EXPECT_THAT(config->gates, UnorderedElementsAre(Pair("DevicePlugins", true),
@@ -42,7 +42,7 @@ TEST(ParseKubeletConfigTest, AnEmptyMapOfGatesIsNone) {
 }
 
 TEST(ConfigWithoutTest, TakesOneGateOutAndLeavesTheRest) {
-  EXPECT_EQ(ConfigWithout(kConfig, {"DevicePlugins"}),
+  EXPECT_EQ(ConfigWithout(kKubeletConfig, {"DevicePlugins"}),
             "cgroupDriver: systemd\n"
             "featureGates:\n"
             "  # for GPUs\n"

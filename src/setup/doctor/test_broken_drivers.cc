@@ -67,7 +67,7 @@ std::vector<Broken> BrokenVersions() {
   };
 }
 
-std::vector<Broken> BrokenNodes() {
+std::vector<Broken> BrokenDeviceNodes() {
   return {
       {"dev-control-missing", [](const WellHost& host) { host.Remove("dev/nvidiactl"); }},
       {"dev-gpu-missing", [](const WellHost& host) { host.Remove("dev/nvidia1"); }},
@@ -122,7 +122,7 @@ std::vector<Broken> BrokenServices() {
 
 std::vector<Broken> BrokenDrivers() {
   std::vector<Broken> all = BrokenVersions();
-  for (const std::vector<Broken>& group : {BrokenNodes(), BrokenServices()}) {
+  for (const std::vector<Broken>& group : {BrokenDeviceNodes(), BrokenServices()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr uint16_t kV100 = 0x1db6;
 constexpr uint16_t kA100 = 0x20b5;
-constexpr uint16_t kB200 = 0x2901;
+constexpr uint16_t kB200Id = 0x2901;
 
 Request Asking(std::string version, bool is_branch) {
   Request request;
@@ -51,7 +51,7 @@ TEST(ChoiceTest, TakesTheDistributionsPackagesWhereTheyDo) {
 }
 
 TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionsDriverIsTooOldForTheGpu) {
-  const auto choice = Choose(Debian12({kB200}), {});
+  const auto choice = Choose(Debian12({kB200Id}), {});
   ASSERT_OK(choice);
   EXPECT_EQ(choice->version, "580");
   EXPECT_EQ(choice->source, SourceKind::kNvidia);
@@ -68,7 +68,7 @@ TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionsDriverIsTooOldForCuda) {
 }
 
 TEST(ChoiceTest, GoesToNvidiaWhereTheDistributionLacksWhatSwitchesNeed) {
-  const HostFacts boards = Ubuntu24({kB200, kB200});
+  const HostFacts boards = Ubuntu24({kB200Id, kB200Id});
   const auto choice = Choose(boards, {});
   ASSERT_OK(choice);
   EXPECT_EQ(choice->source, SourceKind::kNvidia);
@@ -116,10 +116,10 @@ TEST(ChoiceTest, TakesABranchWithFixesBeforeAnEndedOne) {
 TEST(ChoiceTest, KnowsTheLeastVersionForHgxBoardsOfBlackwell) {
   Request request;
   request.version = "570.124.06";
-  EXPECT_THAT(Choose(Ubuntu24({kB200}), request),
+  EXPECT_THAT(Choose(Ubuntu24({kB200Id}), request),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("570.133.20")));
   request.version = "570.133.20";
-  EXPECT_OK(Choose(Ubuntu24({kB200}), request));
+  EXPECT_OK(Choose(Ubuntu24({kB200Id}), request));
 }
 
 TEST(ChoiceTest, HasAWholeVersionOfPrecompiledModulesOnRhel) {
@@ -131,7 +131,7 @@ TEST(ChoiceTest, HasAWholeVersionOfPrecompiledModulesOnRhel) {
   ASSERT_OK(choice);
   EXPECT_EQ(choice->kind, ModuleKind::kProprietary);
   EXPECT_EQ(choice->version, "580.95.05");
-  EXPECT_THAT(Choose(Host("ID=rhel\nVERSION_ID=9.6\nPRETTY_NAME=RHEL\n", {kB200}), request),
+  EXPECT_THAT(Choose(Host("ID=rhel\nVERSION_ID=9.6\nPRETTY_NAME=RHEL\n", {kB200Id}), request),
               StatusIs(StatusCode::kFailedPrecondition));
 }
 
@@ -163,12 +163,12 @@ TEST(ChoiceTest, TakesProprietaryModulesForVolta) {
 TEST(ChoiceTest, RefusesProprietaryModulesForBlackwell) {
   Request request;
   request.kind = ModuleKind::kProprietary;
-  EXPECT_THAT(Choose(Ubuntu24({kB200}), request),
+  EXPECT_THAT(Choose(Ubuntu24({kB200Id}), request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("take open")));
 }
 
 TEST(ChoiceTest, RefusesGpusThatNoModulesDriveTogether) {
-  EXPECT_THAT(Choose(Ubuntu24({kV100, kB200}), {}),
+  EXPECT_THAT(Choose(Ubuntu24({kV100, kB200Id}), {}),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("volta and blackwell")));
 }
 

@@ -14,7 +14,7 @@
 namespace kgpu::driver {
 namespace {
 
-constexpr uint16_t kB200 = 0x2901;
+constexpr uint16_t kGoldenB200 = 0x2901;
 
 std::string HeadOf(std::string_view file) {
   if (file.ends_with(".deb")) {
@@ -80,7 +80,7 @@ HostFacts FactsOf(const GoldenHost& host) {
   for (unsigned i = 0; i < host.count; ++i) {
     facts.gpus.push_back({host.gpu, GenerationOf(host.gpu)});
   }
-  facts.nvswitches = host.count == 8 && host.gpu != kB200 ? 4 : 0;
+  facts.nvswitches = host.count == 8 && host.gpu != kGoldenB200 ? 4 : 0;
   facts.has_systemd = true;
   AddTools(facts);
   AddSources(facts);

@@ -19,11 +19,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::string_view kRocky9 = "ID=rocky\nID_LIKE=\"rhel fedora\"\nVERSION_ID=9.6\n";
-constexpr std::string_view kRocky10 = "ID=rocky\nID_LIKE=\"rhel fedora\"\nVERSION_ID=10.0\n";
-constexpr std::string_view kDebian12 = "ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n";
-constexpr std::string_view kFedora42 = "ID=fedora\nVERSION_ID=42\n";
-constexpr std::string_view kSles15 = "ID=sles\nID_LIKE=suse\nVERSION_ID=15.6\n";
+constexpr std::string_view kRocky9Release = "ID=rocky\nID_LIKE=\"rhel fedora\"\nVERSION_ID=9.6\n";
+constexpr std::string_view kRocky10Release = "ID=rocky\nID_LIKE=\"rhel fedora\"\nVERSION_ID=10.0\n";
+constexpr std::string_view kDebian12Release =
+    "ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n";
+constexpr std::string_view kFedora42Release = "ID=fedora\nVERSION_ID=42\n";
+constexpr std::string_view kSles15Release = "ID=sles\nID_LIKE=suse\nVERSION_ID=15.6\n";
 
 HostFacts HostOf(std::string_view os_release) {
   HostFacts facts;
@@ -45,35 +46,35 @@ Plan PlanOf(const HostFacts& facts, std::string version = "580") {
   return plan.ok() ? *plan : Plan();
 }
 
-const Step* Find(const Plan& plan, std::string_view id) {
+const Step* FindStep(const Plan& plan, std::string_view id) {
   const auto step = std::ranges::find(plan.steps, id, &Step::id);
   return step == plan.steps.end() ? nullptr : &*step;
 }
 
 RunCommand CommandOf(const Plan& plan, std::string_view id) {
-  const Step* step = Find(plan, id);
+  const Step* step = FindStep(plan, id);
   const auto* run = step == nullptr ? nullptr : std::get_if<RunCommand>(&step->deed);
   EXPECT_NE(run, nullptr) << id;
   return run == nullptr ? RunCommand() : *run;
 }
 
 std::vector<std::string> NamesOf(const Plan& plan, std::string_view id) {
-  const Step* step = Find(plan, id);
+  const Step* step = FindStep(plan, id);
   const auto* packages = step == nullptr ? nullptr : std::get_if<InstallPackages>(&step->deed);
   EXPECT_NE(packages, nullptr) << id;
   return packages == nullptr ? std::vector<std::string>() : packages->names;
 }
 
 TEST(RepositoryPlanTest, LeavesTheBuilderRepositoryThatIsOn) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {{"crb", "http://crb", "/etc/yum.repos.d/rocky.repo", true}};
   const Plan plan = PlanOf(facts);
-  EXPECT_EQ(Find(plan, "builder-repository"), nullptr);
-  EXPECT_NE(Find(plan, "epel"), nullptr);
+  EXPECT_EQ(FindStep(plan, "builder-repository"), nullptr);
+  EXPECT_NE(FindStep(plan, "epel"), nullptr);
 }
 
 TEST(RepositoryPlanTest, TurnsTheBuilderRepositoryOffAgainThatWasOff) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {{"crb", "http://crb", "/etc/yum.repos.d/rocky.repo", false}};
   const RunCommand run = CommandOf(PlanOf(facts), "builder-repository");
   EXPECT_THAT(run.command.argv, Contains("--set-enabled"));
@@ -81,43 +82,43 @@ TEST(RepositoryPlanTest, TurnsTheBuilderRepositoryOffAgainThatWasOff) {
 }
 
 TEST(RepositoryPlanTest, AddsNoEpelWhereOneIsOn) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {{"epel", "http://mirror/epel", "/etc/yum.repos.d/mirror.repo", true}};
   const Plan plan = PlanOf(facts);
-  EXPECT_EQ(Find(plan, "builder-repository"), nullptr);
-  EXPECT_EQ(Find(plan, "epel"), nullptr);
+  EXPECT_EQ(FindStep(plan, "builder-repository"), nullptr);
+  EXPECT_EQ(FindStep(plan, "epel"), nullptr);
 }
 
 TEST(RepositoryPlanTest, LeavesTheBuilderRepositoryOfASubscription) {
   HostFacts facts = HostOf("ID=rhel\nID_LIKE=fedora\nVERSION_ID=9.6\n");
   facts.repositories = {{"codeready-builder-for-rhel-9-x86_64-rpms", "https://cdn", "", true}};
-  EXPECT_EQ(Find(PlanOf(facts), "builder-repository"), nullptr);
+  EXPECT_EQ(FindStep(PlanOf(facts), "builder-repository"), nullptr);
 }
 
 TEST(RepositoryPlanTest, TakesAMirrorOfNvidiasNameForIt) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {
       {"cuda-rhel9-x86_64", "http://mirror", "/etc/yum.repos.d/cuda-rhel9.repo", true}};
-  EXPECT_EQ(Find(PlanOf(facts), "repository"), nullptr);
+  EXPECT_EQ(FindStep(PlanOf(facts), "repository"), nullptr);
 }
 
 // `dnf download` is of a plugin, and without it nothing could be kept.
 TEST(RepositoryPlanTest, BringsWhatFetchesPackagesBeforeAnyAreTakenOff) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {
       {"cuda-rhel9-x86_64", "http://mirror", "/etc/yum.repos.d/cuda-rhel9.repo", true},
       {"epel", "http://mirror/epel", "/etc/yum.repos.d/mirror.repo", true}};
-  EXPECT_EQ(Find(PlanOf(facts), "repository-tool"), nullptr);
+  EXPECT_EQ(FindStep(PlanOf(facts), "repository-tool"), nullptr);
   facts.existing = Existing::kPackages;
   facts.existing_version = "570.195.03";
   facts.packages = {{"kmod-nvidia-open-dkms", {"570.195.03-1.el9", false}}};
   const Plan plan = PlanOf(facts);
   EXPECT_THAT(NamesOf(plan, "repository-tool"), ElementsAre("dnf-plugins-core"));
-  EXPECT_LT(Find(plan, "repository-tool"), Find(plan, "other-version"));
+  EXPECT_LT(FindStep(plan, "repository-tool"), FindStep(plan, "other-version"));
 }
 
 TEST(RepositoryPlanTest, TurnsNvidiasRepositoryOnAndOffAgain) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {
       {"cuda-rhel9-x86_64", "http://mirror", "/etc/yum.repos.d/cuda-rhel9.repo", false}};
   const RunCommand run = CommandOf(PlanOf(facts), "repository");
@@ -126,36 +127,37 @@ TEST(RepositoryPlanTest, TurnsNvidiasRepositoryOnAndOffAgain) {
 }
 
 TEST(RepositoryPlanTest, PutsAFileOfThatNameAside) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {{"mine", "http://mirror", "/etc/yum.repos.d/cuda-rhel9.repo", true}};
   const Plan plan = PlanOf(facts);
-  const Step* aside = Find(plan, "repository-file");
+  const Step* aside = FindStep(plan, "repository-file");
   ASSERT_NE(aside, nullptr);
   EXPECT_EQ(std::get<RemoveFile>(aside->deed).path, "/etc/yum.repos.d/cuda-rhel9.repo");
-  EXPECT_LT(aside, Find(plan, "repository")) << "else the way back removes what it brought back";
+  EXPECT_LT(aside, FindStep(plan, "repository"))
+      << "else the way back removes what it brought back";
 }
 
 TEST(RepositoryPlanTest, ChoosesTheOldStreamAgainOnTheWayBack) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.stream.name = "535-dkms";
   const Plan plan = PlanOf(facts);
   EXPECT_THAT(CommandOf(plan, "stream-reset").undo.argv,
               ElementsAre("/usr/bin/dnf", "-y", "module", "enable", "nvidia-driver:535-dkms"));
   EXPECT_THAT(CommandOf(plan, "stream").undo.argv,
               ElementsAre("/usr/bin/dnf", "-y", "module", "reset", "nvidia-driver"));
-  EXPECT_LT(Find(plan, "stream-reset"), Find(plan, "stream"));
+  EXPECT_LT(FindStep(plan, "stream-reset"), FindStep(plan, "stream"));
 }
 
 TEST(RepositoryPlanTest, LeavesTheStreamThatIsChosen) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.stream.name = "580-open";
   const Plan plan = PlanOf(facts);
-  EXPECT_EQ(Find(plan, "stream-reset"), nullptr);
-  EXPECT_EQ(Find(plan, "stream"), nullptr);
+  EXPECT_EQ(FindStep(plan, "stream-reset"), nullptr);
+  EXPECT_EQ(FindStep(plan, "stream"), nullptr);
 }
 
 TEST(RepositoryPlanTest, HidesTheModuleAgainThatWasHidden) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.stream.is_disabled = true;
   EXPECT_THAT(CommandOf(PlanOf(facts), "stream-reset").undo.argv, Contains("disable"));
 }
@@ -169,63 +171,63 @@ HostFacts WithOurs(HostFacts facts, Plan ours) {
 }
 
 TEST(OwnDriverPlanTest, FreesTheBranchThatDnfHolds) {
-  const HostFacts facts = HostOf(kRocky10);
+  const HostFacts facts = HostOf(kRocky10Release);
   const Plan ours = PlanOf(facts, "575");
   const Plan plan = PlanOf(WithOurs(facts, ours));
   const RunCommand free = CommandOf(plan, "branch-free");
   EXPECT_THAT(free.command.argv, AllOf(Contains("delete"), Contains("*nvidia*575*")));
   EXPECT_EQ(free.undo, CommandOf(ours, "branch").command);
-  EXPECT_LT(Find(plan, "branch-free"), Find(plan, "branch"));
+  EXPECT_LT(FindStep(plan, "branch-free"), FindStep(plan, "branch"));
 }
 
 TEST(OwnDriverPlanTest, FreesTheBranchThatAptHolds) {
-  const HostFacts facts = HostOf(kDebian12);
+  const HostFacts facts = HostOf(kDebian12Release);
   Plan ours;
   ours.steps.push_back({.id = "branch",
                         .title = "",
                         .source = "",
                         .deed = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "565", 0644}});
   const Plan plan = PlanOf(WithOurs(facts, ours));
-  const Step* step = Find(plan, "branch-free");
+  const Step* step = FindStep(plan, "branch-free");
   ASSERT_NE(step, nullptr);
   EXPECT_EQ(step->deed, Deed(RemoveFile{"/etc/apt/preferences.d/kgpu-nvidia"}));
 }
 
 TEST(OwnDriverPlanTest, LeavesNothingOfTheOtherBranchInTheFileOfLocks) {
-  HostFacts facts = HostOf(kFedora42);
+  HostFacts facts = HostOf(kFedora42Release);
   const std::string theirs = "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\n";
   facts.version_locks = theirs;
   const Plan ours = PlanOf(facts, "570");
-  facts.version_locks = std::get<WriteFile>(Find(ours, "branch")->deed).text;
+  facts.version_locks = std::get<WriteFile>(FindStep(ours, "branch")->deed).text;
   const Plan plan = PlanOf(WithOurs(facts, ours));
   facts.version_locks = theirs;
-  EXPECT_EQ(Find(plan, "branch")->deed, Find(PlanOf(facts), "branch")->deed);
-  EXPECT_EQ(Find(plan, "branch-free"), nullptr);
+  EXPECT_EQ(FindStep(plan, "branch")->deed, FindStep(PlanOf(facts), "branch")->deed);
+  EXPECT_EQ(FindStep(plan, "branch-free"), nullptr);
 }
 
 // dnf 4 adds nothing for a pattern that something matches, and deletes whatever matches it.
 TEST(VersionLockPlanTest, LeavesAnAdminsOwnLocks) {
-  HostFacts facts = HostOf(kRocky10);
+  HostFacts facts = HostOf(kRocky10Release);
   facts.locked_versions = {"kernel-6.12.0-55.el10.*", "nvidia-driver-cuda-3:580.95.05-1.el10.*"};
   const Plan plan = PlanOf(facts);
-  EXPECT_EQ(Find(plan, "branch"), nullptr);
-  EXPECT_EQ(Find(plan, "lock-tool"), nullptr);
+  EXPECT_EQ(FindStep(plan, "branch"), nullptr);
+  EXPECT_EQ(FindStep(plan, "lock-tool"), nullptr);
   EXPECT_THAT(plan.notes, Contains(HasSubstr("nvidia-driver-cuda-3:580.95.05-1.el10.*")));
   facts.locked_versions = {"kernel-6.12.0-55.el10.*", "nvidia-driver-cuda-3:570.195.03-1.el10.*"};
   EXPECT_THAT(CommandOf(PlanOf(facts), "branch").undo.argv, Contains("*nvidia*580*"));
 }
 
 TEST(VersionLockPlanTest, LocksAnewWhatItLockedItself) {
-  HostFacts facts = HostOf(kRocky10);
+  HostFacts facts = HostOf(kRocky10Release);
   const Plan ours = PlanOf(facts);
   facts.locked_versions = {"nvidia-driver-cuda-3:580.95.05-1.el10.*"};
   const Plan plan = PlanOf(WithOurs(facts, ours));
-  EXPECT_NE(Find(plan, "branch-free"), nullptr);
+  EXPECT_NE(FindStep(plan, "branch-free"), nullptr);
   EXPECT_EQ(CommandOf(plan, "branch").undo, CommandOf(ours, "branch").undo);
 }
 
 TEST(OwnDriverPlanTest, LeavesTheBranchHeldThatStays) {
-  HostFacts facts = HostOf(kDebian12);
+  HostFacts facts = HostOf(kDebian12Release);
   facts.packages = {{"cuda-keyring", {"1.1-1", false}}};
   Request request;
   request.version = "535";
@@ -233,23 +235,23 @@ TEST(OwnDriverPlanTest, LeavesTheBranchHeldThatStays) {
   ASSERT_OK(ours);
   const auto plan = PlanDriver(WithOurs(facts, *ours), request);
   ASSERT_OK(plan);
-  EXPECT_EQ(Find(*plan, "branch-free"), nullptr);
-  EXPECT_NE(Find(*plan, "branch"), nullptr);
+  EXPECT_EQ(FindStep(*plan, "branch-free"), nullptr);
+  EXPECT_NE(FindStep(*plan, "branch"), nullptr);
 }
 
 // What is locked out can not be fetched to be kept, either.
 TEST(OwnDriverPlanTest, LocksTheNewBranchWhenTheOldPackagesAreGone) {
-  for (const std::string_view os_release : {kRocky10, kFedora42}) {
+  for (const std::string_view os_release : {kRocky10Release, kFedora42Release}) {
     HostFacts facts = HostOf(os_release);
     facts.packages = {{"nvidia-driver-cuda", {"570.195.03-1", false}}};
     const Plan plan = PlanOf(WithOurs(facts, {}));
-    ASSERT_NE(Find(plan, "other-version"), nullptr);
-    EXPECT_LT(Find(plan, "other-version"), Find(plan, "branch"));
+    ASSERT_NE(FindStep(plan, "other-version"), nullptr);
+    EXPECT_LT(FindStep(plan, "other-version"), FindStep(plan, "branch"));
   }
 }
 
 TEST(OwnDriverPlanTest, TakesOffModulesOfTheOtherForm) {
-  HostFacts facts = HostOf(kRocky9);
+  HostFacts facts = HostOf(kRocky9Release);
   facts.existing = Existing::kPackages;
   facts.existing_version = "580.95.05";
   facts.packages = {{"kmod-nvidia-580.95.05-5.14.0-570.55.1", {"580.95.05-1", false}},
@@ -261,43 +263,43 @@ TEST(OwnDriverPlanTest, TakesOffModulesOfTheOtherForm) {
     request.source = source;
     const auto plan = PlanDriver(facts, request);
     ASSERT_OK(plan);
-    EXPECT_EQ(Find(*plan, "other-version") != nullptr, source == SourceKind::kNvidia);
+    EXPECT_EQ(FindStep(*plan, "other-version") != nullptr, source == SourceKind::kNvidia);
     facts.packages = {{"kmod-nvidia-latest-dkms", {"580.95.05-1", false}}};
     const auto other = PlanDriver(facts, request);
     ASSERT_OK(other);
-    EXPECT_EQ(Find(*other, "other-version") != nullptr, source == SourceKind::kPrecompiled);
+    EXPECT_EQ(FindStep(*other, "other-version") != nullptr, source == SourceKind::kPrecompiled);
     facts.packages = {{"kmod-nvidia-580.95.05-5.14.0-570.55.1", {"580.95.05-1", false}}};
   }
 }
 
 TEST(DebianPlanTest, TakesTheArchivesDriverWhereNvidiasRepositoryIsOn) {
-  HostFacts facts = HostOf(kDebian12);
+  HostFacts facts = HostOf(kDebian12Release);
   Request request;
   request.version = "535";
   const auto alone = PlanDriver(facts, request);
   ASSERT_OK(alone);
-  EXPECT_EQ(Find(*alone, "branch"), nullptr);
+  EXPECT_EQ(FindStep(*alone, "branch"), nullptr);
   facts.packages = {{"cuda-keyring", {"1.1-1", false}}};
   const auto plan = PlanDriver(facts, request);
   ASSERT_OK(plan);
-  const Step* step = Find(*plan, "branch");
+  const Step* step = FindStep(*plan, "branch");
   ASSERT_NE(step, nullptr);
   const auto* file = std::get_if<WriteFile>(&step->deed);
   ASSERT_NE(file, nullptr);
   EXPECT_THAT(file->text, AllOf(HasSubstr("libcuda1"), HasSubstr("release o=Debian")));
-  EXPECT_LT(step, Find(*plan, "packages"));
+  EXPECT_LT(step, FindStep(*plan, "packages"));
 }
 
 TEST(Dnf5PlanTest, BringsTheToolOfVersion5) {
-  const Plan plan = PlanOf(HostOf(kFedora42));
+  const Plan plan = PlanOf(HostOf(kFedora42Release));
   EXPECT_THAT(NamesOf(plan, "repository-tool"), ElementsAre("dnf5-plugins"));
   EXPECT_THAT(CommandOf(plan, "repository").command.argv,
               Contains(StartsWith("--from-repofile=https://")));
-  EXPECT_EQ(Find(plan, "lock-tool"), nullptr);
+  EXPECT_EQ(FindStep(plan, "lock-tool"), nullptr);
 }
 
 TEST(Dnf5PlanTest, TurnsARepositoryOnByItsOwnGrammar) {
-  HostFacts facts = HostOf(kFedora42);
+  HostFacts facts = HostOf(kFedora42Release);
   facts.repositories = {{"cuda-fedora42-x86_64", "http://mirror", "", false}};
   const RunCommand run = CommandOf(PlanOf(facts), "repository");
   EXPECT_THAT(run.command.argv, ElementsAre("/usr/bin/dnf", "config-manager", "setopt",
@@ -306,10 +308,10 @@ TEST(Dnf5PlanTest, TurnsARepositoryOnByItsOwnGrammar) {
 }
 
 TEST(Dnf5PlanTest, KeepsLocksThatAreThere) {
-  HostFacts facts = HostOf(kFedora42);
+  HostFacts facts = HostOf(kFedora42Release);
   facts.version_locks = "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\n";
   const Plan plan = PlanOf(facts);
-  const Step* step = Find(plan, "branch");
+  const Step* step = FindStep(plan, "branch");
   ASSERT_NE(step, nullptr);
   const auto* file = std::get_if<WriteFile>(&step->deed);
   ASSERT_NE(file, nullptr);
@@ -317,26 +319,26 @@ TEST(Dnf5PlanTest, KeepsLocksThatAreThere) {
   EXPECT_THAT(file->text, AllOf(StartsWith(facts.version_locks), HasSubstr("value = \"3:580\""),
                                 HasSubstr("value = \"3:581\"")));
   facts.version_locks = file->text;
-  EXPECT_EQ(Find(PlanOf(facts), "branch"), nullptr) << "it is locked already";
+  EXPECT_EQ(FindStep(PlanOf(facts), "branch"), nullptr) << "it is locked already";
 }
 
 TEST(SusePlanTest, ReadsOnlyItsOwnRepositoryAnew) {
-  const RunCommand run = CommandOf(PlanOf(HostOf(kSles15)), "package-lists");
+  const RunCommand run = CommandOf(PlanOf(HostOf(kSles15Release)), "package-lists");
   EXPECT_EQ(run.command.argv.back(), "cuda-sles15-x86_64");
 }
 
 TEST(SusePlanTest, KnowsARepositoryUnderAnotherName) {
-  HostFacts facts = HostOf(kSles15);
+  HostFacts facts = HostOf(kSles15Release);
   facts.repositories = {{"mine",
                          "https://developer.download.nvidia.com/compute/cuda/repos/sles15/x86_64/",
                          "", true}};
   const Plan plan = PlanOf(facts);
-  EXPECT_EQ(Find(plan, "repository"), nullptr);
+  EXPECT_EQ(FindStep(plan, "repository"), nullptr);
   EXPECT_EQ(CommandOf(plan, "package-lists").command.argv.back(), "mine");
 }
 
 TEST(SusePlanTest, TurnsARepositoryOnAndOffAgain) {
-  HostFacts facts = HostOf(kSles15);
+  HostFacts facts = HostOf(kSles15Release);
   facts.repositories = {{"cuda-sles15-x86_64", "https://mirror", "", false}};
   const RunCommand run = CommandOf(PlanOf(facts), "repository");
   EXPECT_THAT(run.command.argv, Contains("--enable"));
@@ -344,8 +346,8 @@ TEST(SusePlanTest, TurnsARepositoryOnAndOffAgain) {
 }
 
 TEST(SusePlanTest, UserSpaceFollowsTheModulesAndTheJournalKnowsIt) {
-  const Plan plan = PlanOf(HostOf(kSles15));
-  const Step* step = Find(plan, "packages");
+  const Plan plan = PlanOf(HostOf(kSles15Release));
+  const Step* step = FindStep(plan, "packages");
   ASSERT_NE(step, nullptr);
   const auto* packages = std::get_if<InstallPackages>(&step->deed);
   ASSERT_NE(packages, nullptr);
@@ -369,8 +371,8 @@ TEST(LocalRepositoryPlanTest, TakesBackTheKeyAndLeavesARepositoryThatWasHere) {
   facts.packages["local-repo"].version = "1.0-1";
   plan = PlanDriver(facts, request);
   ASSERT_OK(plan);
-  EXPECT_EQ(Find(*plan, "repository"), nullptr);
-  EXPECT_EQ(Find(*plan, "repository-key"), nullptr);
+  EXPECT_EQ(FindStep(*plan, "repository"), nullptr);
+  EXPECT_EQ(FindStep(*plan, "repository-key"), nullptr);
 }
 
 }  // namespace

@@ -13,14 +13,14 @@
 namespace kgpu::driver_install {
 namespace {
 
-using Tree = std::map<std::string, std::string>;
+using FaultTree = std::map<std::string, std::string>;
 
-constexpr int kMostDeeds = 1000;
+constexpr int kMostFaultDeeds = 1000;
 // The plan's runs: to the person, to the restart, to the end.
 constexpr int kStages = 3;
 
 // The journal's own text apart: it tells of what went on in between.
-Tree WithoutJournal(Tree tree) {
+FaultTree WithoutJournal(FaultTree tree) {
   tree.erase("host/var/lib/kgpu/driver.json");
   return tree;
 }
@@ -79,14 +79,14 @@ class Trees {
     RunWhole(world);
     wanted = WithoutJournal(world.Tree());
   }
-  Tree old;
-  Tree wanted;
+  FaultTree old;
+  FaultTree wanted;
 };
 
 // Neither the old tree nor the wanted one: then the journal must say so.
 void ExpectTold(const World& world, const Trees& trees) {
   const auto journal = JournalOf(world);
-  const Tree now = WithoutJournal(world.Tree());
+  const FaultTree now = WithoutJournal(world.Tree());
   if (!journal) {
     EXPECT_EQ(now, trees.old);
   } else if (journal->phase == Phase::kInstalled) {
@@ -128,7 +128,7 @@ class CarryOutFaultTest : public ::testing::TestWithParam<Killer> {
 TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachDeed) {
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -144,7 +144,7 @@ TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachDeed) {
 TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachDeed) {
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -158,7 +158,7 @@ TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachDeed) {
 
 TEST_P(CarryOutFaultTest, TakingBackGoesOnAfterAKillAtEachDeed) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
     const World world;
     RunWhole(world);
     is_killed = GetParam()(world, lives, [](OneRun& run) { return run.Undo(); });
@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(EachWay, CarryOutFaultTest,
                          ::testing::Values(&KilledHere, &KilledAsProcess));
 
 // One that comes in time needs no unit that goes on: its folders are not made.
-Tree WithoutUnits(Tree tree) {
+FaultTree WithoutUnits(FaultTree tree) {
   std::erase_if(tree,
                 [](const auto& entry) { return entry.first.starts_with("host/etc/systemd"); });
   return WithoutJournal(std::move(tree));
@@ -184,7 +184,7 @@ TEST(CarryOutFaultTest, GoesOnAfterAPowerCutAtEachDeed) {
   const Trees trees;
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -204,7 +204,7 @@ TEST(CarryOutFaultTest, IsTakenBackAfterAPowerCutAtEachDeed) {
   const Trees trees;
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -226,7 +226,7 @@ TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
                 StepOf("load", driver::LoadModules{{"nvidia", "nvidia-uvm"}}),
                 StepOf("start", driver::StartUnits{.units = {"display-manager.service"}})};
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
     const World world;
     is_killed = KilledHere(world, lives, [&plan](OneRun& run) { return run.Begin(plan); });
     world.Reboot("boot-cut");
@@ -247,7 +247,7 @@ TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
 TEST(CarryOutFaultTest, ARollbackThatIsKilledGoesOn) {
   const Trees trees;
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
     const World world;
     {
       OneRun run(world, Fate(Fate::End::kDead, lives));
@@ -276,7 +276,7 @@ TEST(CarryOutFaultTest, EachCommandThatFailsTakesAllBack) {
                                              "/usr/sbin/rmmod nouveau", "/usr/bin/switch on"};
   for (const std::string& command : commands) {
     const World world;
-    const Tree before = world.Tree();
+    const FaultTree before = world.Tree();
     OneRun run(world);
     run.runner().Fail(command, "no");
 

@@ -18,9 +18,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-using Tree = std::map<std::string, std::string>;
+using UpgradeTree = std::map<std::string, std::string>;
 
-constexpr int kMostDeeds = 500;
+constexpr int kMostUpgradeDeeds = 500;
 constexpr const char* kKept = "/var/lib/kgpu/driver-backup/0-packages";
 constexpr const char* kConfig = "/etc/old-driver.conf";
 
@@ -28,15 +28,15 @@ class UpgradeTest : public ::testing::Test {
  protected:
   UpgradeTest() : before_(BeginningOf(world_)) {}
 
-  static Tree BeginningOf(const World& world) {
+  static UpgradeTree BeginningOf(const World& world) {
     world.RunOldDriver();
     world.OwnConfig(kConfig);
     world.dir().WriteFile(fmt::format("host{}", kConfig), "an admin's\n");
     return world.Tree();
   }
   // Of a run that ended whole; the journal tells of what went on in between.
-  static Tree Upgraded(const World& world) {
-    Tree tree = world.Tree();
+  static UpgradeTree Upgraded(const World& world) {
+    UpgradeTree tree = world.Tree();
     tree.erase("host/var/lib/kgpu/driver.json");
     return tree;
   }
@@ -52,7 +52,7 @@ class UpgradeTest : public ::testing::Test {
   }
 
   World world_;
-  Tree before_;
+  UpgradeTree before_;
 };
 
 TEST_F(UpgradeTest, PutsTheNewDriverInThePlaceOfTheOldOne) {
@@ -87,7 +87,7 @@ TEST_F(UpgradeTest, ADaemonThatEndedWithItsPackageRunsAgainAndStartsWithTheHost)
 TEST_F(UpgradeTest, ADaemonThatDidNotStartWithTheHostDoesNotAfterwards) {
   world_.Drop("enabled", std::string(World::kDaemon));
   world_.Drop("active", std::string(World::kDaemon));
-  const Tree before = world_.Tree();
+  const UpgradeTree before = world_.Tree();
   OneRun run(world_);
   ASSERT_OK(run.Begin(UpgradePlan()));
   OneRun back(world_);
@@ -257,7 +257,7 @@ TEST_F(UpgradeTest, WhatWentAsideOfTheConfigurationIsToldAndPutBack) {
 // Of a removal long ago.
 TEST_F(UpgradeTest, WhatLiesAsideAlreadyDoesNotReplaceWhatNeverWent) {
   world_.dir().WriteFile(fmt::format("host{}.rpmsave", kConfig), "old\n");
-  const Tree before = world_.Tree();
+  const UpgradeTree before = world_.Tree();
   OneRun run(world_);
   run.packages().FailRemove(FailedPrecondition("kept needs old-driver"));
 
@@ -361,9 +361,9 @@ TEST_F(UpgradeTest, AModuleThatStaysInTheKernelIsToldToNeedARestart) {
 TEST_F(UpgradeTest, GoesOnAfterAKillAtEachDeed) {
   OneRun whole(world_);
   ASSERT_OK(whole.Begin(UpgradePlan()));
-  const Tree wanted = Upgraded(world_);
+  const UpgradeTree wanted = Upgraded(world_);
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostUpgradeDeeds; ++lives) {
     const World world;
     BeginningOf(world);
     is_killed = IsKilled(world, lives, false);
@@ -378,7 +378,7 @@ TEST_F(UpgradeTest, GoesOnAfterAKillAtEachDeed) {
 
 TEST_F(UpgradeTest, IsTakenBackAfterAKillAtEachDeed) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostUpgradeDeeds; ++lives) {
     const World world;
     BeginningOf(world);
     is_killed = IsKilled(world, lives, false);
@@ -393,7 +393,7 @@ TEST_F(UpgradeTest, IsTakenBackAfterAKillAtEachDeed) {
 
 TEST_F(UpgradeTest, TakingBackGoesOnAfterAKillAtEachDeed) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostUpgradeDeeds; ++lives) {
     const World world;
     BeginningOf(world);
     OneRun run(world);

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kMostDeeds = 200;
+constexpr int kMostContainerDeeds = 200;
 
 TEST(ContainerInstallTest, TheDriverIsInTheFolderAndLoadedFromThere) {
   const ContainerWorld world;
@@ -422,7 +422,7 @@ void KillAtEachDeed(bool is_update) {
   const auto wanted = undisturbed.Tree();
   bool is_killed = true;
   int lives = 0;
-  for (; is_killed && lives < kMostDeeds; ++lives) {
+  for (; is_killed && lives < kMostContainerDeeds; ++lives) {
     const ContainerWorld world;
     prepare(world);
     {
@@ -462,7 +462,7 @@ TEST(ContainerInstallTest, WhoGoesBackAfterAKillAtEachDeedHasTheWholeDriver) {
   const auto wanted = undisturbed.Tree();
   bool is_killed = true;
   int lives = 0;
-  for (; is_killed && lives < kMostDeeds; ++lives) {
+  for (; is_killed && lives < kMostContainerDeeds; ++lives) {
     const ContainerWorld world;
     ContainerRun first(world);
     ASSERT_OK(go_old(first));
