@@ -34,11 +34,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     -Wno-deprecated-declarations)
 endif()
 
-if(KGPU_FUZZ)
-  # Coverage for libFuzzer in every library, not only in the targets.
-  add_compile_options(-fsanitize=fuzzer-no-link)
-endif()
-
 if(KGPU_SANITIZE)
   add_compile_options(-fsanitize=${KGPU_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${KGPU_SANITIZE})

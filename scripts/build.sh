@@ -2,7 +2,7 @@
 # Builds the release programs into build/release/bin/ (and the simulated driver beside them).
 #   scripts/build.sh            the programs
 #   scripts/build.sh --all      tests and benchmarks too
-#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, tsan, fuzz, tidy
+#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, tsan, tidy
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"

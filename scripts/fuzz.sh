@@ -2,7 +2,7 @@
 # Builds the fuzz targets with clang 19 and runs each for a number of seconds from its corpus.
 #   scripts/fuzz.sh [SECONDS [TARGET …]]     default: 5 seconds of every target
 # KGPU_FUZZ_SEED=N tries the same inputs each time, as .ci/run does: it must not flake.
-# New inputs go to build/fuzz/found/<target>/; a crash leaves crash-* there and fails the run.
+# New inputs go to build/fuzz-found/<target>/; a crash leaves crash-* there and fails the run.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -10,10 +10,10 @@ set -euo pipefail
 seconds=${1:-5}
 shift || true
 cd "$kgpu_top"
-scripts/build.sh fuzz fuzzers
+scripts/build.sh asan fuzzers
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then
-  for program in build/fuzz/fuzz/*_fuzzer; do
+  for program in build/asan/fuzz/*_fuzzer; do
     targets+=("$(basename "$program" _fuzzer)")
   done
 fi
@@ -21,9 +21,9 @@ fi
 export ASAN_OPTIONS=quarantine_size_mb=16
 for target in "${targets[@]}"; do
   step "fuzzing $target for $seconds s"
-  found=build/fuzz/found/$target
+  found=build/fuzz-found/$target
   mkdir -p "$found"
-  "build/fuzz/fuzz/${target}_fuzzer" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
+  "build/asan/fuzz/${target}_fuzzer" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
     ${KGPU_FUZZ_SEED:+-seed="$KGPU_FUZZ_SEED"} -malloc_limit_mb=256 -print_final_stats=0 -verbosity=0 -artifact_prefix="$found/" \
     "$found" "fuzz/corpus/$target" >&2
 done
