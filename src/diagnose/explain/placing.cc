@@ -141,7 +141,7 @@ std::vector<Requirement> Unmet(const SelectorTerm& term, const Node& node) {
 
 std::vector<std::string> ValuesOf(const std::vector<Node>& nodes, std::string_view key,
                                   const std::vector<std::string>& wanted) {
-  constexpr size_t kMost = 5;
+  constexpr size_t kMostValues = 5;
   std::set<std::string> all;
   for (const Node& node : nodes) {
     if (const auto found = node.labels.find(key); found != node.labels.end()) {
@@ -153,7 +153,7 @@ std::vector<std::string> ValuesOf(const std::vector<Node>& nodes, std::string_vi
     return Likeness(a, wanted) > Likeness(b, wanted);
   };
   std::ranges::stable_sort(values, is_nearer);
-  values.resize(std::min(values.size(), kMost));
+  values.resize(std::min(values.size(), kMostValues));
   return values;
 }
 

@@ -20,6 +20,9 @@ constexpr size_t kMaxGpus = 256;
 // Between two news of the same thing: doubles from the first to the last.
 constexpr nanoseconds kFirstPause = seconds(1);
 constexpr nanoseconds kLastPause = minutes(10);
+// Between two looks at a fault that stays.
+constexpr nanoseconds kLeastCheckPause = seconds(1);
+constexpr nanoseconds kMostCheckPause = seconds(30);
 
 // The driver's own words about a call that failed say more than the table.
 std::string MessageFor(const Rule& rule, const Sign& sign) {
@@ -341,18 +344,40 @@ Status Book::Clear(const device::GpuUuid& gpu) {
   return OkStatus();
 }
 
+nanoseconds Book::CheckPause() const {
+  return std::clamp<nanoseconds>(settings_.hold_down, kLeastCheckPause, kMostCheckPause);
+}
+
+// A GPU that can not be read does not get better by being asked all the time.
+SteadyTime Book::NextCheckOf(const GpuFaults& faults, const FaultRecord& record) const {
+  const SteadyTime due = DueOf(record);
+  return faults.checked < due ? due : faults.checked + CheckPause();
+}
+
 std::optional<SteadyTime> Book::NextCheck() const {
   std::optional<SteadyTime> next;
   for (const auto& [key, faults] : faults_) {
     for (const FaultRecord& record : faults.records) {
-      const SteadyTime due = DueOf(record);
       // What was looked at since waits for a measurement.
-      if (key && record.is_fault() && !record.is_held && faults.good_read < due) {
+      if (key && record.is_fault() && !record.is_held && faults.good_read < DueOf(record)) {
+        const SteadyTime due = NextCheckOf(faults, record);
         next = next ? std::min(*next, due) : due;
       }
     }
   }
   return next;
+}
+
+void Book::NoteCheck() {
+  const SteadyTime now = clock_.Now();
+  for (auto& [key, faults] : faults_) {
+    const bool is_due = std::ranges::any_of(faults.records, [&](const FaultRecord& record) {
+      return record.is_fault() && NextCheckOf(faults, record) <= now;
+    });
+    if (is_due) {
+      faults.checked = now;
+    }
+  }
 }
 
 bool Book::AwaitsMeasurement() const {

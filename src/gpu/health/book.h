@@ -60,8 +60,11 @@ class Book {
 
   // Sets the health of the GPU and of its MIG devices.
   void Apply(device::Gpu& gpu) const;
-  // When a look can end the next fault; nothing when none can.
+  // When a look can end the next fault; nothing when none can. A fault that outlives a look is due
+  // again after a pause: the hold-down, within bounds.
   std::optional<SteadyTime> NextCheck() const;
+  // The look that NextCheck asked for begins now.
+  void NoteCheck();
   // A fault was found well by a read and only waits to be measured.
   bool AwaitsMeasurement() const;
   // When there is news to tell of what was only counted so far; Tell does.
@@ -88,6 +91,8 @@ class Book {
   SteadyTime DueOf(const FaultRecord& record) const {
     return record.last_seen + settings_.hold_down;
   }
+  std::chrono::nanoseconds CheckPause() const;
+  SteadyTime NextCheckOf(const GpuFaults& faults, const FaultRecord& record) const;
 
   const Clock& clock_;
   Settings settings_;

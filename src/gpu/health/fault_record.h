@@ -71,6 +71,7 @@ struct GpuFaults {
   FlapHistory flaps{};
   SteadyTime good_read{};  // when the newest began
   SteadyTime measured{};
+  SteadyTime checked{};  // when a look was last wanted because a fault was due
 };
 
 }  // namespace kgpu::health

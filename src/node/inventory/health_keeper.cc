@@ -284,11 +284,11 @@ void HealthKeeper::CheckAt(std::optional<SteadyTime> time) {
   if (!time) {
     return;
   }
-  // Never in a tight circle: a fault that is due but stays was seen again a moment ago.
   const auto delay =
       std::max<std::chrono::nanoseconds>(*time - loop_.clock().Now(), milliseconds(1));
   check_timer_ = loop_.After(delay, [this] {
     check_timer_ = TimerId::kNone;
+    book_.NoteCheck();
     wishes_.look();
     MeasureNow();
   });

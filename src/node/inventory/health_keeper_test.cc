@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,7 +54,13 @@ class HealthKeeperTest : public ::testing::Test {
     keeper_ = std::make_unique<HealthKeeper>(
         loop_, *root_, std::move(settings),
         HealthKeeper::Wishes{.show = [this] { ++shows_; },
-                             .look = [this] { ++looks_; },
+                             .look =
+                                 [this] {
+                                   ++looks_;
+                                   if (on_look_) {
+                                     loop_.After(milliseconds(5), on_look_);
+                                   }
+                                 },
                              .look_closely = [this] { ++close_looks_; },
                              .measure = [this] { ++measures_; }});
     keeper_->SetListener([this](const health::Happening& news) {
@@ -81,6 +88,7 @@ class HealthKeeperTest : public ::testing::Test {
   int looks_ = 0;
   int close_looks_ = 0;
   int measures_ = 0;
+  std::function<void()> on_look_;  // what the look that was wanted finds, some time later
   std::vector<std::string> news_;
   std::unique_ptr<HealthKeeper> keeper_;
 };
@@ -103,6 +111,44 @@ TEST_F(HealthKeeperTest, WhenTheHoldDownIsOverItWantsALookAndAMeasurement) {
   loop_.Advance(seconds(1));
   EXPECT_EQ(looks_, 1);
   EXPECT_EQ(measures_, 2);
+}
+
+TEST_F(HealthKeeperTest, AGpuThatCanNotBeReadIsLookedAtTwiceAMinute) {
+  Start({.hold_down = seconds(60)});
+  on_look_ = [this] {
+    keeper_->NoteBadRead(UuidOf(0), {.reason = "GpuLost", .message = "it is lost"});
+    keeper_->ArmCheck();
+  };
+  keeper_->OnEvent(Xid(79));
+  on_look_();
+  loop_.Advance(std::chrono::hours(1));
+  EXPECT_GT(looks_, 60);
+  EXPECT_LT(looks_, 130);
+  EXPECT_LT(measures_, 130);
+  EXPECT_NE(Reason(0), "");
+}
+
+TEST_F(HealthKeeperTest, AGpuThatIsGoneIsLookedForTwiceAMinute) {
+  Start({.hold_down = seconds(60)});
+  on_look_ = [this] { keeper_->ArmCheck(); };
+  keeper_->OnEvent(Xid(79, 7));
+  loop_.Advance(std::chrono::hours(1));
+  EXPECT_LT(looks_, 130);
+}
+
+TEST_F(HealthKeeperTest, AFaultOfAnotherGpuIsLookedAtWhenItIsDue) {
+  Start({.hold_down = seconds(60)});
+  on_look_ = [this] {
+    keeper_->NoteBadRead(UuidOf(0), {.reason = "GpuLost", .message = "it is lost"});
+    keeper_->NoteGoodRead(UuidOf(1), loop_.clock().Now());
+    keeper_->ArmCheck();
+  };
+  keeper_->OnEvent(Xid(79));
+  loop_.Advance(seconds(65));
+  keeper_->OnEvent(Xid(48, 1));
+  loop_.Advance(seconds(61));
+  EXPECT_EQ(Reason(1), "");
+  EXPECT_NE(Reason(0), "");
 }
 
 TEST_F(HealthKeeperTest, WhenAnotherLookComesFirstTheMeasurementIsStillTaken) {

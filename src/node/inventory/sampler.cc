@@ -96,7 +96,8 @@ void Sampler::Begin() {
   NextGpu(round_);
 }
 
-void Sampler::NextGpu(const std::shared_ptr<Round>& round) {
+// By value: the last GPU lets go of round_, which the caller may have named.
+void Sampler::NextGpu(std::shared_ptr<Round> round) {
   if (round->next == round_targets_.size()) {
     round_.reset();
     round->set.taken = loop_.clock().WallNow();

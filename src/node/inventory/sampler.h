@@ -59,7 +59,7 @@ class Sampler {
 
   void Arm();
   void Begin();
-  void NextGpu(const std::shared_ptr<Round>& round);
+  void NextGpu(std::shared_ptr<Round> round);
   void AskGpu(const std::shared_ptr<Round>& round, const Target& target);
   void AskNvLinks(const std::shared_ptr<Round>& round, const Target& target);
   void AskProcesses(const std::shared_ptr<Round>& round, unsigned gpu, unsigned page);

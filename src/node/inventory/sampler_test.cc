@@ -109,6 +109,40 @@ TEST_F(SamplerTest, ALostGpuIsLeftOutAndComesBack) {
   EXPECT_NE(WaitFor([](const SampleSet& s) { return s.gpus.size() == 2; }), nullptr);
 }
 
+TEST_F(SamplerTest, MeasuresNothingRoundAfterRoundWithoutAGpu) {
+  control_.Set("gpus 0\n");
+  Start();
+  const SampleSetPtr set = WaitForRounds(3);
+  ASSERT_NE(set, nullptr);
+  EXPECT_TRUE(set->gpus.empty());
+}
+
+TEST_F(SamplerTest, TheLastGpuLeavesAndComesBack) {
+  Start();
+  ASSERT_NE(WaitForRounds(1), nullptr);
+  host_.RemoveGpu(0);
+  host_.RemoveGpu(1);
+  control_.Set("gpus 0\n");
+  inventory_->Refresh();
+  EXPECT_NE(WaitFor([](const SampleSet& s) { return s.gpus.empty(); }), nullptr);
+  const size_t rounds = sets_.size();
+  ASSERT_NE(WaitForRounds(rounds + 3), nullptr);
+  host_.AddGpu(0);
+  host_.AddGpu(1);
+  control_.Set("");
+  inventory_->Refresh();
+  EXPECT_NE(WaitFor([](const SampleSet& s) { return s.gpus.size() == 2; }), nullptr);
+}
+
+TEST_F(SamplerTest, EveryGpuIsLost) {
+  Start();
+  ASSERT_NE(WaitForRounds(1), nullptr);
+  control_.Set("lost 0\nlost 1\n");
+  EXPECT_NE(WaitFor([](const SampleSet& s) { return s.gpus.empty(); }), nullptr);
+  const size_t rounds = sets_.size();
+  EXPECT_NE(WaitForRounds(rounds + 3), nullptr);
+}
+
 TEST_F(SamplerTest, ADriverThatHangsLeavesNoGpuAndIsMeasuredAgain) {
   options_.call_deadline = milliseconds(50);
   options_.slow_poll = milliseconds(20);
