@@ -70,8 +70,8 @@ class AgentImpl final : public Agent {
         injector_(std::move(injector)),
         config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
                 !options_.config_file.empty(), [this] { OnConfig(); }),
-        remembered_(Recall(options_, config_.config())),
         disk_(loop),
+        remembered_(Recall(options_, config_.config(), disk_)),
         health_(
             loop, disk_, HealthDeskOptionsOf(options_),
             {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
@@ -104,9 +104,12 @@ class AgentImpl final : public Agent {
                       return measurements_.Answer(request, names);
                     },
                 .client = [this] { return cluster_.review_client(); }}),
-        memory_(loop, fmt::format("{}/{}", options_.run_dir, kMemoryFile), [this] {
-          return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
-        }) {}
+        memory_(
+            loop, fmt::format("{}/{}", options_.run_dir, kMemoryFile),
+            [this] {
+              return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
+            },
+            [this] { TellSoon(); }) {}
 
   ~AgentImpl() override {
     const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
@@ -175,8 +178,8 @@ class AgentImpl final : public Agent {
   Front front_;
   std::unique_ptr<Injector> injector_;
   ConfigSource config_;
-  Remembered remembered_;
   DiskWorker disk_;
+  Remembered remembered_;
   HealthDesk health_;
   UsageDesk usage_;
   inventory::Inventory inventory_;
@@ -407,6 +410,7 @@ void AgentImpl::TellSoon() {
 
 void AgentImpl::Tell() {
   cluster_.SetFacts(ChainFactsOf(state()));
+  cluster_.SetHealthNote(memory_.problem());
   if (snapshot_) {
     cluster_.SetSnapshot(snapshot_);
   }
@@ -432,6 +436,7 @@ AgentState AgentImpl::state() const {
   state.node = cluster_.report();
   state.label_problems = cluster_.label_problems();
   state.journal_problem = health_.journal_problem();
+  state.memory_problem = memory_.problem();
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   if (stands_back_) {
     state.plugin_owner = node::TitleOf(node::Owner::kPlugin);

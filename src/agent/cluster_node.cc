@@ -152,6 +152,7 @@ void ClusterNode::MakeKeeper() {
   if (snapshot_) {
     keeper_->SetSnapshot(snapshot_);
   }
+  keeper_->SetHealthNote(health_note_);
   rules_.reset();
   if (config_.labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
     rules_ = std::make_unique<RuleWatch>(loop_, cluster_->client(), random_, options_.node_name,
@@ -204,6 +205,13 @@ void ClusterNode::SetSnapshot(const device::SnapshotPtr& snapshot) {
     keeper_->SetSnapshot(snapshot_);
   }
   UpdateGpus();
+}
+
+void ClusterNode::SetHealthNote(const std::string& note) {
+  health_note_ = note;
+  if (keeper_) {
+    keeper_->SetHealthNote(note);
+  }
 }
 
 void ClusterNode::SetFacts(node::ChainFacts facts) {

@@ -51,6 +51,8 @@ class ClusterNode {
   void SetNoConfig();
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetFacts(node::ChainFacts facts);
+  // For the condition about the GPUs' health; empty: nothing.
+  void SetHealthNote(const std::string& note);
 
   // Writes an event on this node or one of its pods; nothing is written without a cluster.
   void Tell(kube::Event event);
@@ -91,6 +93,7 @@ class ClusterNode {
   bool is_configured_ = false;  // before that nothing is made, looked at or written
   bool is_gate_only_ = false;
   config::NodeConfig config_;
+  std::string health_note_;
   device::SnapshotPtr snapshot_;
   node::ChainFacts facts_;
   std::vector<std::string> sockets_;

@@ -1,9 +1,12 @@
 #include "src/agent/memory_keeper.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "src/gpu/health/journal.h"
 #include "src/platform/base/log.h"
 #include "src/platform/sys/atomic_file.h"
 
@@ -11,14 +14,17 @@ namespace kgpu::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
+constexpr std::chrono::seconds kRetry{10};
 
 }  // namespace
 
 // The first lists of a start are not held up by it.
-MemoryKeeper::MemoryKeeper(EventLoop& loop, std::string path, std::function<std::string()> print)
+MemoryKeeper::MemoryKeeper(EventLoop& loop, std::string path, std::function<std::string()> print,
+                           std::function<void()> problem_changed)
     : loop_(loop),
       path_(std::move(path)),
       print_(std::move(print)),
+      problem_changed_(std::move(problem_changed)),
       looked_at_(loop.clock().Now()) {
 }
 
@@ -28,16 +34,22 @@ MemoryKeeper::~MemoryKeeper() {
 
 void MemoryKeeper::Note() {
   if (timer_ == TimerId::kNone) {
-    Arm();
+    Arm(kPause);
   }
 }
 
-void MemoryKeeper::Arm() {
-  const auto pause = looked_at_ + kPause - loop_.clock().Now();
-  timer_ = loop_.After(std::max<std::chrono::nanoseconds>(pause, {}), [this] {
+void MemoryKeeper::Arm(std::chrono::nanoseconds pause) {
+  const std::chrono::nanoseconds rest = looked_at_ + pause - loop_.clock().Now();
+  timer_ = loop_.After(std::max<std::chrono::nanoseconds>(rest, {}), [this] {
     timer_ = TimerId::kNone;
-    if (Write()) {
-      Arm();  // what the other source says of the same news is read a moment later
+    switch (Write()) {
+      case Outcome::kNothingNew:
+        break;
+      case Outcome::kWritten:
+        // What the other source says of the same news is read a moment later.
+        return Arm(kPause);
+      case Outcome::kFailed:
+        return Arm(kRetry);
     }
   });
 }
@@ -49,19 +61,31 @@ void MemoryKeeper::Flush() {
   }
 }
 
-// Whether there was anything new.
-bool MemoryKeeper::Write() {
+MemoryKeeper::Outcome MemoryKeeper::Write() {
   looked_at_ = loop_.clock().Now();
   std::string text = print_();
   if (text == text_) {
-    return false;
+    return Outcome::kNothingNew;
   }
   const Status status = sys::WriteFileAtomically(path_, text, 0600, sys::Durability::kMemory);
   if (!status.ok()) {
-    KGPU_LOG(kWarning, "a restart will forget faults", {"reason", Message(status)});
+    const std::string problem =
+        fmt::format("{}: make room there; meanwhile a restart of the agent restores faults from {}",
+                    Message(status), health::kJournalFile);
+    if (problem != problem_) {
+      KGPU_LOG(kWarning, "the agent's memory is not kept", {"reason", problem});
+      problem_ = problem;
+      problem_changed_();
+    }
+    return Outcome::kFailed;
+  }
+  if (!problem_.empty()) {
+    KGPU_LOG(kInfo, "the agent's memory is kept again", {"file", path_});
+    problem_.clear();
+    problem_changed_();
   }
   text_ = std::move(text);
-  return true;
+  return Outcome::kWritten;
 }
 
 }  // namespace kgpu::agent

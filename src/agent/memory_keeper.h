@@ -1,6 +1,8 @@
 // Writes the agent's memory as it changes.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -12,8 +14,10 @@ namespace kgpu::agent {
 // disks may be waiting for one.
 class MemoryKeeper {
  public:
-  // `print` gives the text that `path` is to have as of now. `loop` outlives the keeper.
-  MemoryKeeper(EventLoop& loop, std::string path, std::function<std::string()> print);
+  // `print` gives the text that `path` is to have as of now; `problem_changed` is called when
+  // problem() is another. `loop` outlives the keeper.
+  MemoryKeeper(EventLoop& loop, std::string path, std::function<std::string()> print,
+               std::function<void()> problem_changed);
   ~MemoryKeeper();
   MemoryKeeper(const MemoryKeeper&) = delete;
   MemoryKeeper& operator=(const MemoryKeeper&) = delete;
@@ -23,15 +27,20 @@ class MemoryKeeper {
   void Note();
   // Writes what was noted, now.
   void Flush();
+  // Why the memory is not kept, with the fix; empty: it is. Writing is tried again every 10 s.
+  const std::string& problem() const { return problem_; }
 
  private:
-  void Arm();
-  bool Write();
+  void Arm(std::chrono::nanoseconds pause);
+  enum class Outcome : uint8_t { kNothingNew, kWritten, kFailed };
+  Outcome Write();
 
   EventLoop& loop_;
   const std::string path_;
   const std::function<std::string()> print_;
+  const std::function<void()> problem_changed_;
   std::string text_;  // as written last
+  std::string problem_;
   SteadyTime looked_at_;
   TimerId timer_ = TimerId::kNone;
 };

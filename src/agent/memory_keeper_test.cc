@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "testing/fake_loop.h"
@@ -22,10 +23,13 @@ class MemoryKeeperTest : public ::testing::Test {
   FakeLoop loop_;
   std::string now_;
   int printed_ = 0;
-  MemoryKeeper keeper_{loop_, dir_.At("memory"), [this] {
+  int problems_ = 0;
+  MemoryKeeper keeper_{loop_, dir_.At("memory"),
+                       [this] {
                          ++printed_;
                          return now_;
-                       }};
+                       },
+                       [this] { ++problems_; }};
 };
 
 TEST_F(MemoryKeeperTest, AChangeIsWrittenAtOnceButNotFromWithinIt) {
@@ -60,12 +64,32 @@ TEST_F(MemoryKeeperTest, WhatFollowsUnnoticedIsWrittenToo) {
 }
 
 TEST_F(MemoryKeeperTest, AStartIsNotHeldUp) {
-  MemoryKeeper young(loop_, dir_.At("young"), [] { return "a"; });
+  MemoryKeeper young(loop_, dir_.At("young"), [] { return "a"; }, [] {});
   young.Note();
   loop_.Advance(milliseconds(49));
   EXPECT_EQ(dir_.ReadFile("young"), "");
   young.Flush();
   EXPECT_EQ(dir_.ReadFile("young"), "a");
+}
+
+TEST_F(MemoryKeeperTest, WhatCanNotBeWrittenIsToldAndTriedAgain) {
+  dir_.MakeDir("memory/in-the-way");  // no file can take the place of a folder
+  now_ = "a";
+  keeper_.Note();
+  loop_.Advance(milliseconds(0));
+  EXPECT_THAT(keeper_.problem(), ::testing::HasSubstr("make room"));
+  EXPECT_EQ(problems_, 1);
+  const int printed = printed_;
+  loop_.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(problems_, 1) << "the same problem is told once";
+  EXPECT_LE(printed_, printed + 60);
+  std::filesystem::remove_all(dir_.At("memory"));
+  loop_.Advance(std::chrono::seconds(10));
+  EXPECT_EQ(Kept(), "a");
+  EXPECT_EQ(keeper_.problem(), "");
+  EXPECT_EQ(problems_, 2);
+  loop_.Advance(milliseconds(50));
+  EXPECT_EQ(loop_.timers(), 0U);
 }
 
 }  // namespace

@@ -112,6 +112,8 @@ void AddKept(const AgentState& state, Exposition& page) {
   page.Sample(state.journal_problem.empty() ? 1 : 0);
   Begin(telemetry::Own("kgpu_usage_ledger_ok"), page);
   page.Sample(state.usage_problem.empty() ? 1 : 0);
+  Begin(telemetry::Own("kgpu_agent_memory_ok"), page);
+  page.Sample(state.memory_problem.empty() ? 1 : 0);
 }
 
 void AddProcess(const AgentState& state, const ProcessUse& use, Exposition& page) {

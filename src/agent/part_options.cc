@@ -1,9 +1,20 @@
 #include "src/agent/part_options.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <utility>
+
 #include "src/container/cri/runtime_facts.h"
+#include "src/gpu/health/journal.h"
+#include "src/gpu/health/journal_faults.h"
 #include "src/node/config/health_switches.h"
 #include "src/node/object/host_facts.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
@@ -32,14 +43,100 @@ MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
           .config = config ? config::PrintNodeConfig(*config) : std::string()};
 }
 
-// What was shown before in this boot, or nothing.
-Remembered Recall(const AgentOptions& options, const ConfigPtr& config) {
+namespace {
+
+// A disk that hangs does not keep the agent from starting.
+constexpr std::chrono::seconds kJournalPatience{2};
+
+struct KeptMemory {
+  Remembered remembered;
+  WallTime written{};  // the epoch: nothing of this boot is there
+};
+
+WallTime WrittenAt(const struct stat& status) {
+  const auto written = std::chrono::seconds(status.st_mtim.tv_sec) +
+                       std::chrono::nanoseconds(status.st_mtim.tv_nsec);
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(written));
+}
+
+KeptMemory ReadMemory(const AgentOptions& options, const MemoryKey& key) {
   const auto folder = sys::Root::Open(options.run_dir);
+  const auto status = folder.ok() ? folder->Stat(kMemoryFile) : folder.status();
   const auto text = folder.ok() ? folder->ReadFile(kMemoryFile) : folder.status();
-  if (!text.ok()) {
+  if (!status.ok() || !text.ok()) {
     return {};
   }
-  return ParseMemory(*text, KeyOf(options, config)).value_or(Remembered());
+  StatusOr<Remembered> remembered = ParseMemory(*text, key);
+  if (!remembered.ok()) {
+    return {};
+  }
+  return {*std::move(remembered), WrittenAt(*status)};
+}
+
+// Nothing when no entry of this boot can be newer than `since`: the rule, and it costs no memory.
+StatusOr<std::vector<health::JournalEntry>> ReadIfNewer(const health::Journal& journal,
+                                                        std::string_view boot_id, WallTime since) {
+  struct stat status = {};
+  if (stat(journal.path().c_str(), &status) != 0 || WrittenAt(status) <= since) {
+    return std::vector<health::JournalEntry>();
+  }
+  ASSIGN_OR_RETURN(const health::Journal::Boots boots, journal.FindBoot(boot_id));
+  if (boots != health::Journal::Boots::kThis) {
+    return std::vector<health::JournalEntry>();
+  }
+  ASSIGN_OR_RETURN(health::JournalText text, journal.Read());
+  return std::move(text.entries);
+}
+
+// Nothing where the disk does not answer in time, or the journal can not be read.
+std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
+                                              const std::string& boot_id, WallTime since,
+                                              DiskWorker& disk) {
+  using Entries = StatusOr<std::vector<health::JournalEntry>>;
+  const auto answer = std::make_shared<std::promise<Entries>>();
+  std::future<Entries> future = answer->get_future();
+  const bool is_taken = disk.Post(
+      [answer, boot_id, since, journal = health::Journal(options.state_dir, {})] {
+        answer->set_value(ReadIfNewer(journal, boot_id, since));
+        return DiskWorker::Done();
+      },
+      [](const Status&) {});
+  const bool is_there = is_taken && future.wait_for(kJournalPatience) == std::future_status::ready;
+  Entries entries = is_there ? future.get() : Entries(Unavailable("the disk does not answer"));
+  if (!entries.ok()) {
+    KGPU_LOG(kWarning, "faults of before are not known", {"reason", Message(entries.status())},
+             {"folder", options.state_dir});
+  }
+  return std::move(entries).value_or(std::vector<health::JournalEntry>());
+}
+
+// The list that is shown until the driver is heard may be older than the faults.
+void MarkFaulty(Remembered& remembered) {
+  for (pools::Resource& resource : remembered.assignment.resources) {
+    for (pools::Slot& slot : resource.slots) {
+      const auto fault =
+          std::ranges::find_if(remembered.faults, [&](const health::OpenFault& open) {
+            return open.scope.gpu == slot.gpu && !open.scope.gpu_instance;
+          });
+      if (fault != remembered.faults.end() && slot.health.is_healthy) {
+        slot.health = {.is_healthy = false, .reason = fault->rule, .message = fault->message};
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Remembered Recall(const AgentOptions& options, const ConfigPtr& config, DiskWorker& disk) {
+  const MemoryKey key = KeyOf(options, config);
+  KeptMemory kept = ReadMemory(options, key);
+  if (!key.boot_id.empty()) {
+    const auto entries = ReadJournal(options, key.boot_id, kept.written, disk);
+    kept.remembered.faults =
+        health::FaultsAfter(std::move(kept.remembered.faults), entries, key.boot_id, kept.written);
+    MarkFaulty(kept.remembered);
+  }
+  return std::move(kept.remembered);
 }
 
 std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host) {

@@ -7,6 +7,7 @@
 
 #include "src/agent/cluster_node.h"
 #include "src/agent/config_source.h"
+#include "src/agent/disk_worker.h"
 #include "src/agent/health_desk.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
@@ -25,8 +26,9 @@ inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, cons
                                                const Remembered& remembered);
 MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config);
 // What was shown before in this boot, or nothing; without a good configuration, or with another
-// one, the faults alone.
-Remembered Recall(const AgentOptions& options, const ConfigPtr& config);
+// one, the faults alone. Where the memory is not there, or older than the journal of health, what
+// that tells of faults is added: `disk` reads it, and is waited for two seconds at most.
+Remembered Recall(const AgentOptions& options, const ConfigPtr& config, DiskWorker& disk);
 // Where a container runtime may listen, most likely first.
 std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host);
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config);

@@ -34,6 +34,7 @@ struct AgentState {
   std::vector<std::string> label_problems;  // with the mend
   std::string journal_problem;              // why news of health is not kept; empty: it is
   std::string usage_problem;                // the same of usage
+  std::string memory_problem;               // the same of what a restart of the agent needs
   std::string plugin_owner;                 // whose plugin serves this kubelet's GPUs; empty: ours
 };
 

@@ -111,6 +111,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.cdi_problem.empty()) {
     text += fmt::format("CDI       {}\n", state.cdi_problem);
   }
+  if (!state.memory_problem.empty()) {
+    text += fmt::format("memory    {}\n", state.memory_problem);
+  }
   AddDoors(state, text);
   AddNode(state, text);
 }
@@ -133,6 +136,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
                                       {"reason", state.delivery->reason}};
   }
   object["cdiProblem"] = state.cdi_problem;
+  object["memoryProblem"] = state.memory_problem;
   json::array doors;
   for (const Door& door : state.doors) {
     doors.push_back(json::object{{"address", door.address},

@@ -97,6 +97,13 @@ TEST(WebTest, MetricsSayThatTheDiskTakesNothing) {
   EXPECT_THAT(page, HasSubstr("\nkgpu_usage_ledger_ok 1\n"));
 }
 
+TEST(WebTest, SaysThatTheMemoryIsNotKept) {
+  AgentState state = TestState();
+  state.memory_problem = "no room";
+  EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_agent_memory_ok 0\n"));
+  EXPECT_THAT(StatusTable(state, "0.1.0"), HasSubstr("\nmemory    no room\n"));
+}
+
 TEST(WebTest, ShowsTheStatusInEveryForm) {
   ExpectGolden("src/agent/testdata/status.txt", StatusTable(TestState(), "0.1.0"));
   ExpectGolden("src/agent/testdata/status.json",

@@ -148,9 +148,10 @@ TEST_P(DevicePluginTraps, Df12AKubeletThatIsNotThereYetIsWaitedFor) {
 }
 
 TEST_P(DevicePluginTraps, Df13ANameThatTheKubeletRefusesHarmsNoOther) {
-  constexpr const char* kNames[] = {"node.kubernetes.io/gpu", "gpu",
-                                    "example.com/gpu-of-a-name-that-is-longer-than-the-sixty-three-"
-                                    "characters-a-kubelet-takes"};
+  constexpr const char* kLongName =
+      "example.com/gpu-of-a-name-that-is-longer-than-the-sixty-three-"
+      "characters-a-kubelet-takes";
+  constexpr const char* kNames[] = {"node.kubernetes.io/gpu", "gpu", kLongName};
   std::vector<plugin::ResourceViewPtr> views = {GpuView(2)};
   for (const char* name : kNames) {
     views.push_back(ListView(name, {{"some-id", true, std::nullopt}}));

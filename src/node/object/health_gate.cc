@@ -113,6 +113,13 @@ void HealthGate::SetNode(const SeenNode& node) {
   Look();
 }
 
+void HealthGate::SetNote(std::string note) {
+  if (note != note_) {
+    note_ = std::move(note);
+    Look();
+  }
+}
+
 void HealthGate::Look() {
   loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
   if (!has_node_ || !snapshot_) {
@@ -120,6 +127,9 @@ void HealthGate::Look() {
   }
   std::optional<HealthWish> wish =
       options_.sets_condition ? HealthWishOf(*snapshot_, is_expected_) : HealthWish{};
+  if (wish && wish->condition && !note_.empty()) {
+    wish->condition->message += "; " + note_;
+  }
   if (!wish || wish == wish_) {
     return;
   }

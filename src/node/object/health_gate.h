@@ -34,6 +34,8 @@ class HealthGate {
 
   void SetSnapshot(device::SnapshotPtr snapshot);
   void SetNode(const SeenNode& node);
+  // What else is wrong with how health is watched: follows the message; empty: nothing.
+  void SetNote(std::string note);
   // Nothing: not decided yet (the node or the GPUs have not been looked at), all is left as it is.
   const std::optional<HealthWish>& wish() const { return wish_; }
 
@@ -44,6 +46,7 @@ class HealthGate {
   HealthGateOptions options_;
   std::function<void()> changed_;
   device::SnapshotPtr snapshot_;
+  std::string note_;
   bool has_node_ = false;
   bool is_expected_ = false;
   std::optional<HealthWish> wish_;

@@ -160,6 +160,18 @@ TEST_F(HealthGateTest, TellsAFaultAndItsEndAtOnce) {
   EXPECT_EQ(changes_, 3);
 }
 
+TEST_F(HealthGateTest, WhatElseIsWrongFollowsTheMessage) {
+  gate_->SetNode({});
+  Show("");
+  gate_->SetNote("the agent's memory is not kept");
+  loop_.Advance(seconds(10));
+  EXPECT_EQ(Said(gate_->wish()), "True/AllHealthy");
+  EXPECT_EQ(MessageOf(gate_->wish()), "the GPU is healthy; the agent's memory is not kept");
+  gate_->SetNote("");
+  loop_.Advance(seconds(10));
+  EXPECT_EQ(MessageOf(gate_->wish()), "the GPU is healthy");
+}
+
 TEST_F(HealthGateTest, TellsAnotherReasonAfterAWhile) {
   gate_->SetNode({});
   Show("Xid48");

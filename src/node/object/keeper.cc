@@ -73,6 +73,10 @@ void Keeper::SetSnapshot(device::SnapshotPtr snapshot) {
   health_.SetSnapshot(std::move(snapshot));
 }
 
+void Keeper::SetHealthNote(std::string note) {
+  health_.SetNote(std::move(note));
+}
+
 void Keeper::SetClaims(labels::NodeClaims claims) {
   if (wanted_.claims) {
     wanted_.claims = std::move(claims);

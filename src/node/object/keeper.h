@@ -77,6 +77,8 @@ class Keeper {
   void SetFacts(ChainFacts facts);
   // Of the GPUs, for the condition about their health.
   void SetSnapshot(device::SnapshotPtr snapshot);
+  // What else is wrong with how health is watched, for the same condition; empty: nothing.
+  void SetHealthNote(std::string note);
   // What the node should carry; until it is told, nothing is taken back or added.
   void SetClaims(labels::NodeClaims claims);
   // What the host tells of other owners: sockets in the kubelet's device-plugins/ that somebody

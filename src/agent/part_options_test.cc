@@ -1,0 +1,98 @@
+#include "src/agent/part_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/agent/test_state.h"
+#include "src/gpu/health/journal.h"
+#include "src/platform/base/event_loop.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// A run folder, a state folder and one boot.
+class RecallTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.WriteFile("boot_id", "b-1\n");
+    dir_.MakeDir("run");
+    options_.boot_id_file = dir_.At("boot_id");
+    options_.run_dir = dir_.At("run");
+    options_.state_dir = dir_.At("state");
+  }
+
+  device::GpuUuid gpu() const { return TestState().snapshot->gpus[0].uuid; }
+  void KeepMemory() {
+    dir_.WriteFile("run/agent-memory.json",
+                   PrintMemory(KeyOf(options_, nullptr), TestState().assignment, {}));
+  }
+  void Journal(health::HappeningKind kind, WallTime when) {
+    health::Happening news{.kind = kind, .when = when, .gpu = gpu(), .rule = "Xid79"};
+    news.is_unhealthy = true;
+    const std::vector<health::JournalEntry> entries = {health::EntryOf(news)};
+    ASSERT_OK(health::Journal(options_.state_dir, {}).Append(entries));
+  }
+  void JournalBoot() {
+    const std::vector<health::JournalEntry> entries = {{.when = {}, .news = {}, .boot_id = "b-1"}};
+    ASSERT_OK(health::Journal(options_.state_dir, {}).Append(entries));
+  }
+  Remembered Recalled() { return Recall(options_, nullptr, *disk_); }
+
+  TempDir dir_;
+  AgentOptions options_;
+  std::unique_ptr<EpollLoop> loop_ = *EpollLoop::Create();
+  std::unique_ptr<DiskWorker> disk_ = std::make_unique<DiskWorker>(*loop_);
+  const WallTime later_ = std::chrono::system_clock::now() + std::chrono::hours(1);
+};
+
+TEST_F(RecallTest, NothingIsKnownOfAFirstStart) {
+  const Remembered remembered = Recalled();
+  EXPECT_THAT(remembered.faults, IsEmpty());
+  EXPECT_THAT(remembered.assignment.resources, IsEmpty());
+}
+
+TEST_F(RecallTest, WithoutAMemoryTheJournalTellsTheFaults) {
+  JournalBoot();
+  Journal(health::HappeningKind::kRaised, later_);
+  const Remembered remembered = Recalled();
+  ASSERT_THAT(remembered.faults, SizeIs(1));
+  EXPECT_EQ(remembered.faults[0].rule, "Xid79");
+  EXPECT_EQ(remembered.faults[0].scope.gpu, gpu());
+}
+
+TEST_F(RecallTest, AFaultThatTheMemoryHasNoRoomForIsNotForgotten) {
+  KeepMemory();
+  JournalBoot();
+  Journal(health::HappeningKind::kRaised, later_);
+  const Remembered remembered = Recalled();
+  ASSERT_THAT(remembered.faults, SizeIs(1));
+  EXPECT_EQ(remembered.faults[0].rule, "Xid79");
+}
+
+TEST_F(RecallTest, WhatTheMemoryWasWrittenAfterIsInIt) {
+  JournalBoot();
+  Journal(health::HappeningKind::kRaised, WallTime{} + std::chrono::hours(1));
+  KeepMemory();
+  EXPECT_THAT(Recalled().faults, IsEmpty());
+}
+
+TEST_F(RecallTest, AFaultThatWasClearedIsOver) {
+  JournalBoot();
+  Journal(health::HappeningKind::kRaised, later_);
+  Journal(health::HappeningKind::kCleared, later_ + std::chrono::minutes(1));
+  EXPECT_THAT(Recalled().faults, IsEmpty());
+}
+
+TEST_F(RecallTest, AJournalThatCanNotBeReadKeepsNobodyFromStarting) {
+  dir_.MakeDir("state/health.journal");
+  KeepMemory();
+  EXPECT_THAT(Recalled().faults, IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::agent
