@@ -19,6 +19,7 @@
 #include "src/gpu/probe/testdata/test_probe.h"
 #include "testing/fake_loop.h"
 #include "testing/id_matchers.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::probe {
@@ -28,11 +29,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
+constexpr bool kIsSanitized = kHasAddressSanitizer || kHasThreadSanitizer;
 
 // A client of the real probe with a fake library, and what it told.
 class ClientTest : public ::testing::Test {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/platform/base/log.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -56,9 +57,9 @@ TEST_F(AcceptorTest, HandsOverEveryConnection) {
 }
 
 TEST_F(AcceptorTest, GoesOnAfterDescriptorsRanOut) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "UBSan opens descriptors itself when it looks at an object's type";
-#endif
+  if (kHasAddressSanitizer) {
+    GTEST_SKIP() << "UBSan opens descriptors itself when it looks at an object's type";
+  }
   const auto acceptor = Accept(dir_.At("s"));
   const UniqueFd client = ConnectUnix(dir_.At("s")).value();
   rlimit limit = {};
