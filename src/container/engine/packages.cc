@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <string>
 
 #include "src/container/engine/find.h"
+#include "src/host/features/os_release.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -52,24 +55,11 @@ std::string_view PackageOf(const Family& family, Kind kind) {
   return "";
 }
 
-// The value of KEY= in os-release, without its quotes.
-std::string_view ValueOf(std::string_view text, std::string_view key) {
-  for (std::string_view line : Split(text, '\n')) {
-    line = Trim(line);
-    if (line.starts_with(key) && line.substr(key.size()).starts_with('=')) {
-      line = Trim(line.substr(key.size() + 1));
-      if (line.size() >= 2 && (line.front() == '"' || line.front() == '\'')) {
-        line = line.substr(1, line.size() - 2);
-      }
-      return line;
-    }
-  }
-  return {};
-}
+using OsRelease = std::map<std::string, std::string>;
 
-const Family* FamilyOf(std::string_view os_release) {
-  std::vector<std::string_view> ids{ValueOf(os_release, "ID")};
-  std::ranges::copy(Words(ValueOf(os_release, "ID_LIKE")), std::back_inserter(ids));
+const Family* FamilyOf(const std::string& id_of_host, const std::string& like) {
+  std::vector<std::string_view> ids{id_of_host};
+  std::ranges::copy(Words(like), std::back_inserter(ids));
   for (std::string_view id : ids) {
     if (id.starts_with("opensuse") || id.starts_with("sle")) {
       id = "suse";
@@ -125,9 +115,10 @@ StatusOr<InstallPlan> PlanInstall(const sys::Root& host, Kind kind) {
   }
   InstallPlan plan;
   plan.kind = kind;
-  const std::string_view pretty = ValueOf(*os_release, "PRETTY_NAME");
-  plan.distribution = Printable(pretty.empty() ? ValueOf(*os_release, "ID") : pretty, 80);
-  const Family* family = FamilyOf(*os_release);
+  OsRelease release = features::ParseOsRelease(*os_release);
+  plan.distribution =
+      Printable(release["PRETTY_NAME"].empty() ? release["ID"] : release["PRETTY_NAME"], 80);
+  const Family* family = FamilyOf(release["ID"], release["ID_LIKE"]);
   if (family == nullptr) {
     return Unimplemented(
         "{}: no distribution whose packages are known here: install {} by hand, "

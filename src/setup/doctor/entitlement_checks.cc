@@ -5,7 +5,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "src/host/features/os_release.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/tls/certificate.h"
 #include "src/setup/doctor/check.h"
@@ -18,8 +17,7 @@ constexpr std::string_view kCertificates = "etc/pki/entitlement";
 constexpr std::string_view kRepositories = "etc/yum.repos.d";
 
 RedHat ReadRedHat(Sight& sight) {
-  std::map<std::string, std::string> release =
-      features::ParseOsRelease(sight.Text("etc/os-release").value_or(""));
+  std::map<std::string, std::string> release = ReadOsRelease(sight);
   if (release["ID"] == "rhcos" || (release["ID"] == "rhel" && release["VARIANT_ID"] == "coreos")) {
     return RedHat::kCoreOs;
   }

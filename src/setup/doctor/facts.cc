@@ -20,8 +20,7 @@ bool HasWord(std::string_view text, std::initializer_list<std::string_view> want
 }
 
 Family ReadFamily(Sight& sight) {
-  const std::optional<std::string> text = sight.Text("etc/os-release");
-  std::map<std::string, std::string> release = features::ParseOsRelease(text.value_or(""));
+  std::map<std::string, std::string> release = ReadOsRelease(sight);
   const std::string ids = fmt::format("{} {}", release["ID"], release["ID_LIKE"]);
   if (HasWord(ids, {"ubuntu"})) {
     return Family::kUbuntu;
@@ -105,6 +104,14 @@ void NoteUnheard(Facts& facts) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> ReadOsRelease(Sight& sight) {
+  std::optional<std::string> text = sight.Text("etc/os-release");
+  if (!text) {
+    text = sight.Text("usr/lib/os-release");
+  }
+  return features::ParseOsRelease(text.value_or(""));
+}
 
 namespace {
 

@@ -230,6 +230,12 @@ TEST_F(RedHatTest, OnlyRedHatsOwnTakesAnEntitlement) {
   EXPECT_TRUE(IsToldNotEntitled());
 }
 
+TEST_F(RedHatTest, WhatTheDistributionIsMayStandInUsrLibAlone) {
+  host_.Remove("etc/os-release");
+  host_.Write("usr/lib/os-release", kRhel);
+  EXPECT_TRUE(IsToldNotEntitled());
+}
+
 TEST_F(RedHatTest, ACertificateThatHoldsEntitles) {
   SetRelease(kRhel);
   SetCertificate({});

@@ -57,6 +57,34 @@ std::map<Repository, std::vector<std::string>> MissingComponents(
   return missing;
 }
 
+// Whether linux-image-`series` brings kernels of `flavour`: "generic" and "generic-hwe-24.04" those
+// of "generic", and "virtual" does, too.
+bool IsSeriesOf(std::string_view series, std::string_view flavour) {
+  if (flavour == "generic" && series.starts_with("virtual")) {
+    return IsSeriesOf(fmt::format("generic{}", series.substr(std::string_view("virtual").size())),
+                      flavour);
+  }
+  if (!series.starts_with(flavour)) {
+    return false;
+  }
+  const std::string_view rest = series.substr(flavour.size());
+  return rest.empty() || rest.starts_with("-hwe-") || rest.starts_with("-lts-");
+}
+
+// The packages without a version in their names whose newest is always the newest kernel's headers:
+// one for each package that brings the host its kernels.
+std::vector<std::string> FollowingHeaders(const HostFacts& facts) {
+  constexpr std::string_view kImage = "linux-image-";
+  std::vector<std::string> names;
+  for (const auto& [name, package] : facts.packages) {
+    if (!facts.kernel.flavour.empty() && name.starts_with(kImage) &&
+        IsSeriesOf(std::string_view(name).substr(kImage.size()), facts.kernel.flavour)) {
+      names.push_back(fmt::format("linux-headers-{}", name.substr(kImage.size())));
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string DebianInfix(const Planning& planning) {
@@ -87,8 +115,29 @@ void AddPackageLists(Planning& planning, std::string_view page) {
 }
 
 void AddAptHeaders(Planning& planning, std::string_view page) {
-  AddStep(planning.plan, "headers", "install the headers of the kernel", page,
-          InstallPackages{{fmt::format("linux-headers-{}", planning.facts.kernel.release)}});
+  const HostFacts& facts = planning.facts;
+  const std::string& release = facts.kernel.release;
+  std::vector<std::string> names = {fmt::format("linux-headers-{}", release)};
+  std::vector<std::string> following = FollowingHeaders(facts);
+  if (release.find("+bpo") != std::string::npos && !following.empty()) {
+    // Without its suite apt takes the stable kernel's.
+    planning.plan.notes.push_back(fmt::format(
+        "the kernel comes from backports: so that the driver is built for its updates, too: "
+        "apt-get install -t {}-backports {}",
+        facts.distribution.codename, Join(following, " ")));
+    following.clear();
+  } else if (following.empty()) {
+    planning.plan.notes.push_back(fmt::format(
+        "no package installs new kernels of the flavour {} here: with each kernel that you "
+        "install, "
+        "install its headers (linux-headers-RELEASE) first, or the driver is not built for it",
+        facts.kernel.flavour.empty() ? release : facts.kernel.flavour));
+  }
+  names.insert(names.end(), following.begin(), following.end());
+  AddStep(planning.plan, "headers",
+          following.empty() ? "install the headers of the kernel"
+                            : "install the headers of the kernel and of its updates",
+          page, InstallPackages{std::move(names)});
 }
 
 void AddAptBranch(Planning& planning) {

@@ -18,7 +18,8 @@ std::string DebianInfix(const Planning& planning);
 void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,
                           std::string_view page);
 void AddPackageLists(Planning& planning, std::string_view page);
-// Headers of the plan's kernel.
+// Headers of the plan's kernel, and what brings those of its updates: without headers DKMS passes a
+// new kernel over, and the driver is lost with the next restart.
 void AddAptHeaders(Planning& planning, std::string_view page);
 // apt kept on the plan's branch or version, where names of packages do not say it: of what the
 // fabric manager and the driver are called alike, both have to be of one version.

@@ -94,6 +94,10 @@ HostFacts FactsOf(const GoldenHost& host) {
                                   "gdrdrv"};
     facts.users = {"nvidia-persistenced.service", "nvidia-fabricmanager.service"};
   }
+  if (facts.distribution.family == Family::kDebian ||
+      facts.distribution.family == Family::kUbuntu) {
+    facts.packages[fmt::format("linux-image-{}", facts.kernel.flavour)].version = "1";
+  }
   for (const std::string_view word : Words(host.packages)) {
     const size_t equals = word.find('=');
     facts.packages[std::string(word.substr(0, equals))].version = word.substr(equals + 1);

@@ -422,6 +422,64 @@ TEST(PlannerTest, NoPackageOfHeadersIsWantedWhereTheyAre) {
   EXPECT_THAT(std::get<InstallPackages>(compilers->deed).names, ElementsAre("gcc", "make"));
 }
 
+TEST(DebianPlanTest, HeadersFollowTheKernelsThatTheHostGets) {
+  const struct {
+    const char* os_release;
+    const char* release;
+    const char* image;
+    const char* headers;
+  } kCases[] = {
+      {"ID=debian\nVERSION_ID=12\n", "6.1.0-56-amd64", "linux-image-amd64", "linux-headers-amd64"},
+      {"ID=debian\nVERSION_ID=12\n", "6.1.0-56-cloud-amd64", "linux-image-cloud-amd64",
+       "linux-headers-cloud-amd64"},
+      {"ID=debian\nVERSION_ID=13\n", "6.12.48+deb13-arm64", "linux-image-arm64",
+       "linux-headers-arm64"},
+      {"ID=ubuntu\nVERSION_ID=24.04\n", "6.14.0-33-generic", "linux-image-generic-hwe-24.04",
+       "linux-headers-generic-hwe-24.04"},
+      {"ID=ubuntu\nVERSION_ID=24.04\n", "6.8.0-85-generic", "linux-image-virtual",
+       "linux-headers-virtual"},
+      {"ID=ubuntu\nVERSION_ID=24.04\n", "6.8.0-1040-aws", "linux-image-aws-lts-24.04",
+       "linux-headers-aws-lts-24.04"},
+  };
+  Request request;
+  request.source = SourceKind::kNvidia;
+  for (const auto& one : kCases) {
+    HostFacts facts = HostWith("");
+    facts.doctor.driver = {};
+    facts.distribution = ParseDistribution(one.os_release);
+    facts.kernel.release = one.release;
+    facts.kernel.flavour = FlavourOf(one.release);
+    facts.packages[one.image].version = "1";
+    facts.packages[fmt::format("linux-image-{}", one.release)].version = "1";
+    facts.packages["linux-image-other"].version = "1";
+    const auto plan = PlanDriver(facts, request);
+    ASSERT_OK(plan);
+    const Step* headers = Find(*plan, "headers");
+    ASSERT_NE(headers, nullptr) << one.release;
+    EXPECT_THAT(std::get<InstallPackages>(headers->deed).names,
+                ElementsAre(fmt::format("linux-headers-{}", one.release), one.headers));
+  }
+}
+
+TEST(DebianPlanTest, SaysWhatTheAdminMustDoWhereNoPackageFollowsTheKernel) {
+  HostFacts facts = HostWith("");
+  facts.doctor.driver = {};
+  facts.distribution = ParseDistribution("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
+  facts.kernel.release = "6.1.0-56-amd64";
+  facts.kernel.flavour = "amd64";
+  const auto by_hand = PlanDriver(facts, {});
+  ASSERT_OK(by_hand);
+  EXPECT_THAT(by_hand->notes, Contains(HasSubstr("install its headers (linux-headers-RELEASE)")));
+  facts.kernel.release = "6.12.38+bpo-amd64";
+  facts.packages["linux-image-amd64"].version = "6.12.38-1~bpo12+1";
+  const auto backports = PlanDriver(facts, {});
+  ASSERT_OK(backports);
+  EXPECT_THAT(backports->notes,
+              Contains(HasSubstr("apt-get install -t bookworm-backports linux-headers-amd64")));
+  EXPECT_THAT(std::get<InstallPackages>(Find(*backports, "headers")->deed).names,
+              ElementsAre("linux-headers-6.12.38+bpo-amd64"));
+}
+
 TEST(RhelPlanTest, KnowsTheHeadersOfItsKernels) {
   HostFacts facts = HostWith("");
   facts.doctor.driver = {};
