@@ -11,6 +11,7 @@
 #include "src/agent/front.h"
 #include "src/agent/health_desk.h"
 #include "src/agent/injector.h"
+#include "src/agent/kernel_watch.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
 #include "src/agent/memory_keeper.h"
@@ -109,6 +110,12 @@ class AgentImpl final : public Agent {
             [this] {
               return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
             },
+            [this] { TellSoon(); }),
+        kernels_(
+            loop, root.host,
+            [this](DiskWorker::Job job, DiskWorker::Failed failed) {
+              return disk_.Post(std::move(job), std::move(failed));
+            },
             [this] { TellSoon(); }) {}
 
   ~AgentImpl() override {
@@ -202,6 +209,7 @@ class AgentImpl final : public Agent {
   const sys::Root own_root_;  // of this process, not of the host
   MetricsFront doors_;        // below the cluster, which it asks about tokens
   MemoryKeeper memory_;
+  KernelWatch kernels_;
 };
 
 void AgentImpl::MakePlugin() {
@@ -437,6 +445,7 @@ AgentState AgentImpl::state() const {
   state.label_problems = cluster_.label_problems();
   state.journal_problem = health_.journal_problem();
   state.memory_problem = memory_.problem();
+  state.kernel_problem = kernels_.problem();
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   if (stands_back_) {
     state.plugin_owner = node::TitleOf(node::Owner::kPlugin);

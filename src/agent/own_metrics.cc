@@ -114,6 +114,8 @@ void AddKept(const AgentState& state, Exposition& page) {
   page.Sample(state.usage_problem.empty() ? 1 : 0);
   Begin(telemetry::Own("kgpu_agent_memory_ok"), page);
   page.Sample(state.memory_problem.empty() ? 1 : 0);
+  Begin(telemetry::Own("kgpu_next_kernel_ok"), page);
+  page.Sample(state.kernel_problem.empty() ? 1 : 0);
 }
 
 void AddProcess(const AgentState& state, const ProcessUse& use, Exposition& page) {

@@ -35,6 +35,7 @@ struct AgentState {
   std::string journal_problem;              // why news of health is not kept; empty: it is
   std::string usage_problem;                // the same of usage
   std::string memory_problem;               // the same of what a restart of the agent needs
+  std::string kernel_problem;               // what the next start loses; empty: nothing
   std::string plugin_owner;                 // whose plugin serves this kubelet's GPUs; empty: ours
 };
 

@@ -111,6 +111,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.cdi_problem.empty()) {
     text += fmt::format("CDI       {}\n", state.cdi_problem);
   }
+  if (!state.kernel_problem.empty()) {
+    text += fmt::format("kernel    {}\n", state.kernel_problem);
+  }
   if (!state.memory_problem.empty()) {
     text += fmt::format("memory    {}\n", state.memory_problem);
   }
@@ -137,6 +140,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   }
   object["cdiProblem"] = state.cdi_problem;
   object["memoryProblem"] = state.memory_problem;
+  object["kernelProblem"] = state.kernel_problem;
   json::array doors;
   for (const Door& door : state.doors) {
     doors.push_back(json::object{{"address", door.address},

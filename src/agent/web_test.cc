@@ -97,11 +97,13 @@ TEST(WebTest, MetricsSayThatTheDiskTakesNothing) {
   EXPECT_THAT(page, HasSubstr("\nkgpu_usage_ledger_ok 1\n"));
 }
 
-TEST(WebTest, SaysThatTheMemoryIsNotKept) {
+TEST(WebTest, SaysWhatIsNotKeptAndWhatTheNextStartLoses) {
   AgentState state = TestState();
   state.memory_problem = "no room";
   EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_agent_memory_ok 0\n"));
-  EXPECT_THAT(StatusTable(state, "0.1.0"), HasSubstr("\nmemory    no room\n"));
+  state.kernel_problem = "no module";
+  EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_next_kernel_ok 0\n"));
+  EXPECT_THAT(StatusTable(state, "0.1.0"), HasSubstr("\nkernel    no module\nmemory    no room\n"));
 }
 
 TEST(WebTest, ShowsTheStatusInEveryForm) {

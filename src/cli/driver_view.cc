@@ -161,6 +161,7 @@ json::object JournalJson(const Journal& journal) {
 std::string VerifiedText(const driver::Verified& seen) {
   std::string text;
   Lines(text, "ok", seen.passed);
+  Lines(text, "warn", seen.warned);
   Lines(text, "unseen", seen.unseen);
   Lines(text, "FAILED", seen.failed);
   return text;
@@ -168,6 +169,7 @@ std::string VerifiedText(const driver::Verified& seen) {
 
 json::object VerifiedJson(const driver::Verified& seen) {
   return {{"passed", Texts(seen.passed)},
+          {"warned", Texts(seen.warned)},
           {"unseen", Texts(seen.unseen)},
           {"failed", Texts(seen.failed)}};
 }

@@ -88,9 +88,11 @@ TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {
 }
 
 TEST(DriverViewTest, SaysWhatWasSeen) {
-  const driver::Verified seen{.passed = {"module"}, .failed = {"library"}, .unseen = {"nodes"}};
+  const driver::Verified seen{
+      .passed = {"module"}, .failed = {"library"}, .warned = {"next kernel"}, .unseen = {"nodes"}};
 
-  EXPECT_EQ(VerifiedText(seen), "ok      module\nunseen  nodes\nFAILED  library\n");
+  EXPECT_EQ(VerifiedText(seen),
+            "ok      module\nwarn    next kernel\nunseen  nodes\nFAILED  library\n");
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ inline constexpr std::array kOwnSeries = {
     Series{"kgpu_agent_memory_ok", metrics::Type::kGauge,
            "Whether the agent keeps what its next start needs: open faults, the list of devices.",
            "", ""},
+    Series{"kgpu_next_kernel_ok", metrics::Type::kGauge,
+           "Whether the kernel of the next start has NVIDIA's module, if this one has.", "", ""},
     Series{"process_cpu_seconds_total", metrics::Type::kCounter,
            "User and system time of the agent. getrusage.", "seconds", ""},
     Series{"process_resident_memory_bytes", metrics::Type::kGauge,

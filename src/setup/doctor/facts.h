@@ -18,6 +18,7 @@
 #include "src/host/inspect/device_nodes.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/host/inspect/driver_root.h"
+#include "src/host/inspect/installed_kernels.h"
 #include "src/host/inspect/pci.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/sys/run.h"
@@ -86,19 +87,20 @@ struct KernelFacts {
   std::string release;   // "6.1.0-18-amd64"
   std::string built_by;  // "gcc-12"; empty: not told
   std::string cmdline;
-  std::set<std::string> loaded;          // modules
-  bool has_module_folder = false;        // /lib/modules/<release>
-  bool has_headers = false;              // its build/
-  bool is_loading_refused = false;       // modules_disabled
-  std::set<std::string> installed;       // names of modules of this kernel, without ".ko"
-  std::string nvidia_file;               // path of nvidia.ko for this kernel; empty: none
-  std::optional<bool> is_nvidia_signed;  // nothing: could not be read
-  std::optional<DkmsModule> dkms;        // the newest that is built, else the newest; nothing: none
-  std::string gcc;                       // what /usr/bin/gcc leads to: "gcc-12"; empty: none
-  std::set<std::string> gccs;            // every "gcc-12" in /usr/bin
-  std::optional<bool> secure_boot;       // nothing: no EFI, or not readable
-  bool is_signature_enforced = false;    // module.sig_enforce
-  std::optional<bool> is_key_enrolled;   // DKMS's own key in the firmware's list; nothing: no key
+  std::set<std::string> loaded;                // modules
+  bool has_module_folder = false;              // /lib/modules/<release>
+  bool has_headers = false;                    // its build/
+  bool is_loading_refused = false;             // modules_disabled
+  std::set<std::string> installed;             // names of modules of this kernel, without ".ko"
+  std::string nvidia_file;                     // path of nvidia.ko for this kernel; empty: none
+  std::vector<host::InstalledKernel> kernels;  // all that are installed, by age
+  std::optional<bool> is_nvidia_signed;        // nothing: could not be read
+  std::optional<DkmsModule> dkms;       // the newest that is built, else the newest; nothing: none
+  std::string gcc;                      // what /usr/bin/gcc leads to: "gcc-12"; empty: none
+  std::set<std::string> gccs;           // every "gcc-12" in /usr/bin
+  std::optional<bool> secure_boot;      // nothing: no EFI, or not readable
+  bool is_signature_enforced = false;   // module.sig_enforce
+  std::optional<bool> is_key_enrolled;  // DKMS's own key in the firmware's list; nothing: no key
   std::string key_file;
   std::vector<Blacklisted> blacklist;
   std::set<std::string> guest_ids;  // "10de:20b5": cards that vfio-pci is told to take
@@ -118,6 +120,9 @@ enum class Packager : uint8_t {
   kOstree,         // /usr is an image: rpm-ostree, bootc
   kTransactional,  // SUSE's read-only systems
 };
+
+// Of /etc/os-release, or of the distribution's own in /usr/lib; empty: there is none.
+std::map<std::string, std::string> ReadOsRelease(Sight& sight);
 
 struct SystemFacts {
   Family family = Family::kOther;

@@ -32,8 +32,7 @@ bool IsKeptOut(const Facts& facts) {
          is_refused_unsigned || has_no_key;
 }
 
-std::string HeadersCommand(const Facts& facts) {
-  const std::string& release = facts.kernel.release;
+std::string HeadersCommand(const Facts& facts, const std::string& release) {
   const std::string headers = fmt::format("linux-headers-{}", release);
   return InstallCommand(facts, {.debian = headers,
                                 .ubuntu = headers,
@@ -64,7 +63,7 @@ void ModulesGone(const Facts& facts, Findings& findings) {
 void DriverMissing(const Facts& facts, Findings& findings) {
   if (IsModuleMissing(facts) && !facts.kernel.dkms) {
     std::vector<std::string> mend = DriverCommands(facts);
-    mend.insert(mend.begin(), HeadersCommand(facts));
+    mend.insert(mend.begin(), HeadersCommand(facts, facts.kernel.release));
     findings.Add(fmt::format("no nvidia.ko for kernel {} and no sources of it with DKMS",
                              facts.kernel.release),
                  std::move(mend));
@@ -87,7 +86,7 @@ void NoHeaders(const Facts& facts, Findings& findings) {
       !facts.kernel.has_headers) {
     findings.Add(
         fmt::format("/lib/modules/{}/build leads to no kernel headers", facts.kernel.release),
-        {HeadersCommand(facts)});
+        {HeadersCommand(facts, facts.kernel.release)});
   }
 }
 
@@ -189,6 +188,27 @@ void NotLoaded(const Facts& facts, Findings& findings) {
   }
 }
 
+void NextKernel(const Facts& facts, Findings& findings) {
+  const host::InstalledKernel* next =
+      host::NextWithoutDriver(facts.kernel.kernels, facts.kernel.release);
+  if (!facts.has_gpus() || next == nullptr) {
+    return;
+  }
+  std::vector<std::string> mend;
+  if (facts.kernel.dkms && !next->has_headers) {
+    mend.push_back(HeadersCommand(facts, next->release));
+  }
+  mend.push_back(facts.kernel.dkms
+                     ? fmt::format("dkms autoinstall -k {}", next->release)
+                     : fmt::format("kgpu driver plan --kernel {}   # names the packages to install",
+                                   next->release));
+  findings.Add(
+      fmt::format("kernel {} is installed, newer than the running {}, and has no nvidia.ko{}",
+                  next->release, facts.kernel.release,
+                  next->has_headers || !facts.kernel.dkms ? "" : " and no headers"),
+      std::move(mend));
+}
+
 constexpr std::array kKernelChecks = {
     Check{"kernel-modules-gone", "The running kernel's modules are no longer installed",
           Severity::kError,
@@ -204,6 +224,10 @@ constexpr std::array kKernelChecks = {
           "After a kernel upgrade DKMS builds the module anew. When headers or compiler were "
           "missing then, or the driver is too old for the kernel, there is none.",
           DkmsUnbuilt},
+    Check{"kernel-next-without-driver", "The next kernel has no NVIDIA driver", Severity::kWarning,
+          "The host starts into its newest kernel. That one was installed without the driver's "
+          "module, for want of headers as a rule: after the next restart no GPU can be used.",
+          NextKernel},
     Check{"kernel-headers-missing", "No headers of the running kernel", Severity::kWarning,
           "DKMS builds the driver from source and needs the headers of exactly this kernel: "
           "without them the next driver update leaves the host without a driver.",

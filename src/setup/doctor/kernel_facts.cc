@@ -6,6 +6,7 @@
 #include "src/container/engine/find.h"
 #include "src/gpu/cuda/version.h"
 #include "src/host/inspect/enrolled_keys.h"
+#include "src/host/inspect/installed_kernels.h"
 #include "src/platform/base/strings.h"
 #include "src/setup/doctor/facts.h"
 
@@ -29,14 +30,6 @@ std::string BuiltBy(std::string_view version) {
   }
   const size_t end = version.find_first_not_of("0123456789", at + 4);
   return std::string(version.substr(at, end == std::string_view::npos ? end : end - at));
-}
-
-// "updates/dkms/nvidia.ko.xz: …" → "nvidia". Underscores stand for hyphens, as modprobe takes them.
-std::string ModuleName(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
-  std::string text(name.substr(0, name.find(".ko")));
-  std::ranges::replace(text, '-', '_');
-  return text;
 }
 
 // What the host's own modinfo reads out of a module, compressed ones too.
@@ -63,18 +56,6 @@ std::optional<bool> IsSigned(Sight& sight, sys::ProgramRunner& runner, const std
   });
 }
 
-// Debian calls the module nvidia-current, nvidia-current-open, nvidia-tesla-470 and the like, and
-// its companions by the same name with an end.
-bool IsDriver(std::string_view name) {
-  const auto starts = [name](std::string_view start) { return name.starts_with(start); };
-  const auto ends = [name](std::string_view end) { return name.ends_with(end); };
-  constexpr std::array<std::string_view, 3> kStarts = {"nvidia_current", "nvidia_tesla",
-                                                       "nvidia_legacy"};
-  constexpr std::array<std::string_view, 4> kEnds = {"_drm", "_modeset", "_uvm", "_peermem"};
-  return name == "nvidia" ||
-         (std::ranges::any_of(kStarts, starts) && std::ranges::none_of(kEnds, ends));
-}
-
 void ReadInstalled(Sight& sight, sys::ProgramRunner& runner, KernelFacts& facts) {
   const std::string folder = fmt::format("lib/modules/{}", facts.release);
   facts.has_module_folder = sight.host().Exists(folder);
@@ -82,8 +63,8 @@ void ReadInstalled(Sight& sight, sys::ProgramRunner& runner, KernelFacts& facts)
   const std::string list = sight.Text(folder + "/modules.dep", kModulesDepLimit).value_or("");
   for (const std::string_view line : Split(list, '\n')) {
     const std::string_view path = line.substr(0, line.find(':'));
-    const std::string name = ModuleName(path);
-    if (IsDriver(name)) {
+    const std::string name = host::ModuleNameOf(path);
+    if (host::IsDriverModule(name)) {
       facts.nvidia_file = fmt::format("/{}/{}", folder, path);
     }
     if (!name.empty()) {
@@ -172,7 +153,7 @@ void NoteLine(std::string_view line, const std::string& path, KernelFacts& facts
   if (words.size() < 2) {
     return;
   }
-  const std::string module = ModuleName(words[1]);
+  const std::string module = host::ModuleNameOf(words[1]);
   const bool is_nothing = words[0] == "install" && words.size() > 2 && IsNothing(words[2]);
   if (words[0] == "blacklist" || is_nothing) {
     facts.blacklist.push_back({path, std::string(words[0]), module});
@@ -214,6 +195,7 @@ KernelFacts ReadKernelFacts(Sight& sight, sys::ProgramRunner& runner) {
   if (!facts.release.empty()) {
     ReadInstalled(sight, runner, facts);
   }
+  facts.kernels = host::ReadInstalledKernels(sight.host());
   ReadDkms(sight, facts);
   ReadCompilers(sight, facts);
   ReadSigning(sight, facts);

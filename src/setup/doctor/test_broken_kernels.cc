@@ -50,6 +50,12 @@ std::vector<Broken> BrokenKernels() {
          NoModule(host);
          host.Remove(fmt::format("var/lib/dkms/nvidia/535.104.05/{}", kRelease));
        }},
+      {"kernel-next-without-driver",
+       [](const WellHost& host) {
+         host.Write(Modules("modules.builtin"), "");
+         host.Write("lib/modules/99.1.0-1-amd64/modules.builtin", "");
+         host.Write("lib/modules/99.1.0-1-amd64/modules.dep", "kernel/fs/ext4/ext4.ko:\n");
+       }},
       {"kernel-headers-missing", [](const WellHost& host) { host.Remove(Modules("build")); }},
       {"kernel-compiler-missing",
        [](const WellHost& host) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/container/engine/find.h"
+#include "src/host/inspect/installed_kernels.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -47,36 +48,6 @@ constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
                                                         "yum",
                                                         "zypper"};
 
-// Digits compare as numbers, so that 6.1.0-9 comes before 6.1.0-18.
-bool ComesBefore(const std::string& left, const std::string& right) {
-  size_t i = 0;
-  size_t j = 0;
-  const auto number = [](std::string_view text, size_t& at) {
-    const size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
-    const uint64_t value = ParseUint(text.substr(at, end - at)).value_or(0);
-    at = end;
-    return value;
-  };
-  constexpr std::string_view kDigits = "0123456789";
-  while (i < left.size() && j < right.size()) {
-    const bool are_numbers = kDigits.find(left[i]) != std::string_view::npos &&
-                             kDigits.find(right[j]) != std::string_view::npos;
-    if (are_numbers) {
-      const uint64_t a = number(left, i);
-      const uint64_t b = number(right, j);
-      if (a != b) {
-        return a < b;
-      }
-    } else if (left[i] != right[j]) {
-      return left[i] < right[j];
-    } else {
-      ++i;
-      ++j;
-    }
-  }
-  return left.size() - i < right.size() - j;
-}
-
 StatusOr<Distribution> ReadDistribution(const sys::Root& host) {
   StatusOr<std::string> text = host.ReadFile("etc/os-release");
   if (!text.ok()) {
@@ -104,7 +75,7 @@ StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
       kernel.installed.push_back(name);
     }
   }
-  std::ranges::sort(kernel.installed, ComesBefore);
+  std::ranges::sort(kernel.installed, host::IsOlderKernel);
   const bool is_here = std::ranges::find(kernel.installed, running) != kernel.installed.end();
   if (!wanted.empty()) {
     if (wanted.find('/') != std::string::npos || wanted.front() == '.') {

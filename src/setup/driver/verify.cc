@@ -13,6 +13,7 @@
 #include "src/host/inspect/device_nodes.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/installed_kernels.h"
 #include "src/host/inspect/ldcache.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
@@ -236,6 +237,19 @@ void LookAtLoaded(const host::DriverFacts& facts, Look& look) {
   }
 }
 
+// The driver of this kernel may be well, and gone with the next start.
+void LookAtNextKernel(Look& look) {
+  const std::vector<host::InstalledKernel> kernels = host::ReadInstalledKernels(look.root.host);
+  const host::InstalledKernel* next = host::NextWithoutDriver(kernels, look.wish.kernel);
+  if (next != nullptr) {
+    look.seen.warned.push_back(fmt::format(
+        "kernel {} is installed, newer than {}, and has no module nvidia: the next start "
+        "loses the driver: {}dkms autoinstall -k {}",
+        next->release, look.wish.kernel, next->has_headers ? "" : "install its headers, then ",
+        next->release));
+  }
+}
+
 // Made for a module that was loaded before, it may lead to another driver's devices now.
 void LookAtMajor(const host::DriverFacts& facts, const host::DeviceFile& node, Look& look) {
   const auto major = facts.nvidia_majors.find("nvidia-uvm");
@@ -298,6 +312,7 @@ Verified VerifyDriver(const Verify& wish, const Demands& demands, const host::Dr
     Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.wish.kernel);
     return std::move(look.seen);
   }
+  LookAtNextKernel(look);
   const host::DriverFacts facts = host::ReadDriverFacts(root);
   LookAtLoaded(facts, look);
   LookAtNodes(facts, look);

@@ -15,8 +15,9 @@ namespace kgpu::driver {
 // Sentences for people, in the order in which they were looked at.
 struct Verified {
   std::vector<std::string> passed;
-  std::vector<std::string> failed;  // what is wrong, and where its mend begins
-  std::vector<std::string> unseen;  // what could not be looked at here, and why
+  std::vector<std::string> failed;    // what is wrong, and where its mend begins
+  std::vector<std::string> warned{};  // what is well now, and not for long
+  std::vector<std::string> unseen;    // what could not be looked at here, and why
   bool operator==(const Verified&) const = default;
 };
 

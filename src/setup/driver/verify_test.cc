@@ -201,5 +201,17 @@ TEST_F(VerifyTest, PassesARunningDriver) {
   EXPECT_THAT(seen.passed, Contains("device nodes of 2 GPUs"));
 }
 
+TEST_F(VerifyTest, TheNextKernelWithoutTheDriverIsAWarning) {
+  StartKernel();
+  const auto add = [this](std::string_view release, std::string_view modules) {
+    host_.dir().WriteFile(fmt::format("lib/modules/{}/modules.builtin", release), "");
+    host_.dir().WriteFile(fmt::format("lib/modules/{}/modules.dep", release), modules);
+  };
+  add(kKernel, "updates/dkms/nvidia-current.ko:\n");
+  EXPECT_THAT(Look().warned, IsEmpty());
+  add("6.1.0-57-amd64", "kernel/fs/ext4/ext4.ko:\n");
+  EXPECT_THAT(Look().warned, ElementsAre(HasSubstr("dkms autoinstall -k 6.1.0-57-amd64")));
+}
+
 }  // namespace
 }  // namespace kgpu::driver

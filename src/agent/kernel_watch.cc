@@ -1,0 +1,99 @@
+#include "src/agent/kernel_watch.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "src/host/inspect/installed_kernels.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::agent {
+namespace {
+
+constexpr std::chrono::minutes kEvery{5};
+
+// Changes when a kernel comes or goes, and when depmod has run for it.
+std::string MarksOf(const sys::Root& host) {
+  std::string marks;
+  for (const std::string& name : host.ListDir("lib/modules").value_or(std::vector<std::string>())) {
+    const auto status = host.Stat(fmt::format("lib/modules/{}/modules.dep", name));
+    marks += status.ok()
+                 ? fmt::format("{} {}.{}\n", name, status->st_mtim.tv_sec, status->st_mtim.tv_nsec)
+                 : fmt::format("{}\n", name);
+  }
+  return marks;
+}
+
+std::string ProblemOf(const sys::Root& host) {
+  const std::string running(Trim(host.ReadFile("proc/sys/kernel/osrelease").value_or("")));
+  const std::vector<host::InstalledKernel> kernels = host::ReadInstalledKernels(host);
+  const host::InstalledKernel* next = host::NextWithoutDriver(kernels, running);
+  if (next == nullptr) {
+    return "";
+  }
+  return fmt::format(
+      "kernel {} is installed, newer than the running {}, and has no NVIDIA module: the next start "
+      "loses the driver: kgpu doctor tells the commands",
+      next->release, running);
+}
+
+}  // namespace
+
+struct KernelWatch::Seen {
+  std::string marks;
+  std::string problem;
+  bool is_new = false;  // the marks are others than before
+};
+
+KernelWatch::KernelWatch(EventLoop& loop, const sys::Root& host, Post post,
+                         std::function<void()> changed)
+    : loop_(loop),
+      host_(host),
+      post_(std::move(post)),
+      changed_(std::move(changed)),
+      self_(std::make_shared<KernelWatch*>(this)) {
+  Look();
+}
+
+KernelWatch::~KernelWatch() {
+  loop_.CancelTimer(timer_);
+  *self_ = nullptr;
+}
+
+void KernelWatch::Look() {
+  timer_ = loop_.After(kEvery, [this] { Look(); });
+  // A disk that is behind is asked again the next time.
+  (void)post_(
+      [self = self_, &host = host_, marks = marks_]() -> DiskWorker::Done {
+        Seen seen{.marks = MarksOf(host), .problem = "", .is_new = false};
+        seen.is_new = seen.marks != marks;
+        if (seen.is_new) {
+          seen.problem = ProblemOf(host);
+        }
+        return [self, seen = std::move(seen)] {
+          if (*self != nullptr) {
+            (*self)->Take(seen);
+          }
+        };
+      },
+      [](const Status&) {});
+}
+
+void KernelWatch::Take(const Seen& seen) {
+  if (!seen.is_new) {
+    return;
+  }
+  marks_ = seen.marks;
+  if (seen.problem == problem_) {
+    return;
+  }
+  problem_ = seen.problem;
+  if (!problem_.empty()) {
+    KGPU_LOG(kWarning, "the next kernel has no driver", {"reason", problem_});
+  }
+  changed_();
+}
+
+}  // namespace kgpu::agent
