@@ -20,7 +20,8 @@ constexpr size_t kMaxGpus = 256;
 // Between two news of the same thing: doubles from the first to the last.
 constexpr nanoseconds kFirstPause = seconds(1);
 constexpr nanoseconds kLastPause = minutes(10);
-// Between two looks at a fault that stays.
+// Between two looks at faults that stay: doubles from the hold-down, at least the first, to the
+// last.
 constexpr nanoseconds kLeastCheckPause = seconds(1);
 constexpr nanoseconds kMostCheckPause = seconds(30);
 
@@ -64,6 +65,7 @@ void Book::SetSettings(Settings settings) {
   }
   settings_ = std::move(settings);
   for (auto& [key, faults] : faults_) {
+    faults.check_pause = {};
     std::erase_if(faults.records, [&](FaultRecord& record) {
       if (!record.is_fault()) {
         return true;  // judged anew when it comes again
@@ -222,6 +224,7 @@ Change Book::OpenRecord(const Key& key, GpuFaults& faults, const Sign& sign) {
 // A device is not less to be trusted for what befell them all.
 Change Book::Raise(const Key& key, GpuFaults& faults, FaultRecord& record, bool is_its_own) {
   ++faults.raised[NameOf(record.rule)];
+  faults.check_pause = {};  // what stays does not keep what is new from being looked at in time
   Emit(HappeningKind::kRaised, key, record, 1);
   const bool was_unhealthy = std::ranges::any_of(faults.records, [&](const FaultRecord& other) {
     return &other != &record && other.rule.is_unhealthy &&
@@ -344,14 +347,16 @@ Status Book::Clear(const device::GpuUuid& gpu) {
   return OkStatus();
 }
 
-nanoseconds Book::CheckPause() const {
+nanoseconds Book::FirstCheckPause() const {
   return std::clamp<nanoseconds>(settings_.hold_down, kLeastCheckPause, kMostCheckPause);
 }
 
-// A GPU that can not be read does not get better by being asked all the time.
+// A GPU that can not be read, or is too hot, does not get better by being asked all the time.
 SteadyTime Book::NextCheckOf(const GpuFaults& faults, const FaultRecord& record) const {
   const SteadyTime due = DueOf(record);
-  return faults.checked < due ? due : faults.checked + CheckPause();
+  return faults.checked
+             ? std::max(due, *faults.checked + std::max(faults.check_pause, FirstCheckPause()))
+             : due;
 }
 
 std::optional<SteadyTime> Book::NextCheck() const {
@@ -372,10 +377,12 @@ void Book::NoteCheck() {
   const SteadyTime now = clock_.Now();
   for (auto& [key, faults] : faults_) {
     const bool is_due = std::ranges::any_of(faults.records, [&](const FaultRecord& record) {
-      return record.is_fault() && NextCheckOf(faults, record) <= now;
+      return record.is_fault() && !record.is_held && NextCheckOf(faults, record) <= now;
     });
     if (is_due) {
       faults.checked = now;
+      faults.check_pause =
+          std::clamp(faults.check_pause * 2, FirstCheckPause(), nanoseconds(kMostCheckPause));
     }
   }
 }

@@ -60,8 +60,8 @@ class Book {
 
   // Sets the health of the GPU and of its MIG devices.
   void Apply(device::Gpu& gpu) const;
-  // When a look can end the next fault; nothing when none can. A fault that outlives a look is due
-  // again after a pause: the hold-down, within bounds.
+  // When a look can end the next fault; nothing when none can. Faults of a GPU that outlive a look
+  // are due again after a pause: the hold-down, at least 1 s, then twice as long, at most 30 s.
   std::optional<SteadyTime> NextCheck() const;
   // The look that NextCheck asked for begins now.
   void NoteCheck();
@@ -91,7 +91,7 @@ class Book {
   SteadyTime DueOf(const FaultRecord& record) const {
     return record.last_seen + settings_.hold_down;
   }
-  std::chrono::nanoseconds CheckPause() const;
+  std::chrono::nanoseconds FirstCheckPause() const;
   SteadyTime NextCheckOf(const GpuFaults& faults, const FaultRecord& record) const;
 
   const Clock& clock_;

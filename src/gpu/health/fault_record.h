@@ -71,7 +71,8 @@ struct GpuFaults {
   FlapHistory flaps{};
   SteadyTime good_read{};  // when the newest began
   SteadyTime measured{};
-  SteadyTime checked{};  // when a look was last wanted because a fault was due
+  std::optional<SteadyTime> checked{};     // when a look was last wanted because a fault was due
+  std::chrono::nanoseconds check_pause{};  // from then to the next one; 0: none was in vain yet
 };
 
 }  // namespace kgpu::health

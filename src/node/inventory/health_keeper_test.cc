@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/gpu/nvml/abi.h"
+#include "src/gpu/nvml/throttle.h"
 #include "src/platform/sys/read_fd.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
@@ -62,7 +63,13 @@ class HealthKeeperTest : public ::testing::Test {
                                    }
                                  },
                              .look_closely = [this] { ++close_looks_; },
-                             .measure = [this] { ++measures_; }});
+                             .measure =
+                                 [this] {
+                                   ++measures_;
+                                   if (on_measure_) {
+                                     loop_.After(milliseconds(5), on_measure_);
+                                   }
+                                 }});
     keeper_->SetListener([this](const health::Happening& news) {
       news_.push_back(fmt::format("{} {} {}", ToString(news.kind), news.rule, news.count));
     });
@@ -88,7 +95,8 @@ class HealthKeeperTest : public ::testing::Test {
   int looks_ = 0;
   int close_looks_ = 0;
   int measures_ = 0;
-  std::function<void()> on_look_;  // what the look that was wanted finds, some time later
+  std::function<void()> on_look_;     // what the look that was wanted finds, some time later
+  std::function<void()> on_measure_;  // likewise of the measurement
   std::vector<std::string> news_;
   std::unique_ptr<HealthKeeper> keeper_;
 };
@@ -134,6 +142,45 @@ TEST_F(HealthKeeperTest, AGpuThatIsGoneIsLookedForTwiceAMinute) {
   keeper_->OnEvent(Xid(79, 7));
   loop_.Advance(std::chrono::hours(1));
   EXPECT_LT(looks_, 130);
+}
+
+// However short the hold-down is.
+TEST_F(HealthKeeperTest, AGpuThatStaysTooHotIsLookedAtTwiceAMinute) {
+  Start({.hold_down = milliseconds(50)});
+  on_look_ = [this] {
+    keeper_->NoteGoodRead(UuidOf(0), loop_.clock().Now());
+    keeper_->ArmCheck();
+  };
+  on_measure_ = [this] {
+    device::SampleSet set;
+    set.begun = loop_.clock().Now();
+    set.gpus.resize(1);
+    set.gpus[0].uuid = UuidOf(0);
+    set.gpus[0].throttle_reasons = nvml::kThrottleHwThermal;
+    keeper_->OnSamples(set);
+  };
+  for (int round = 0; round < 120; ++round) {
+    on_measure_();
+    loop_.Advance(seconds(30));
+  }
+  EXPECT_GT(looks_, 60);
+  EXPECT_LT(looks_, 140);
+  EXPECT_LT(measures_, 280);
+  EXPECT_THAT(keeper_->overview().open, ::testing::SizeIs(1));
+}
+
+TEST_F(HealthKeeperTest, WhatStaysDoesNotHoldBackWhatIsNewOnTheSameGpu) {
+  Start({.hold_down = milliseconds(50)});
+  on_look_ = [this] {
+    keeper_->NoteBadRead(UuidOf(0), {.reason = "GpuLost", .message = "it is lost"});
+    keeper_->ArmCheck();
+  };
+  on_look_();
+  loop_.Advance(std::chrono::hours(1));
+  const int before = looks_;
+  keeper_->OnEvent(Xid(48));
+  loop_.Advance(milliseconds(1'100));
+  EXPECT_GT(looks_, before);
 }
 
 TEST_F(HealthKeeperTest, AFaultOfAnotherGpuIsLookedAtWhenItIsDue) {
