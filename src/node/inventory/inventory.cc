@@ -11,6 +11,7 @@
 #include "src/host/inspect/driver_files.h"
 #include "src/node/inventory/assemble.h"
 #include "src/node/inventory/driver_status.h"
+#include "src/node/inventory/event_trouble.h"
 #include "src/node/inventory/health_keeper.h"
 #include "src/node/inventory/reader.h"
 #include "src/node/inventory/sampler.h"
@@ -74,6 +75,7 @@ class Inventory::Impl {
                  .look_closely = [this] { LookIn(kLookAfterTrouble); },
                  .measure = [this] { sampler_.Hurry(); }}),
         current_(std::make_shared<const Snapshot>()),
+        event_trouble_(kLookAfterTrouble, std::max(kLookAfterTrouble, options_.slow_poll)),
         client_(loop, ClientOptionsOf(options_), [this] { return FindLibrary(); },
                 {.on_up = [this] { OnUp(); },
                  .on_down = [this](const probe::Down& down) { OnDown(down); },
@@ -151,6 +153,7 @@ class Inventory::Impl {
   TimerId view_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;
   SteadyTime look_due_{};
+  EventTrouble event_trouble_;
   TimerId patience_timer_ = TimerId::kNone;
   probe::Client client_;  // its listener uses the members above
   Sampler sampler_;
@@ -262,8 +265,9 @@ void Inventory::Impl::OnAbandoned() {
 
 void Inventory::Impl::OnEvent(const probe::Event& event) {
   if (event.result != nvml::kSuccess) {
-    return LookIn(kLookAfterTrouble);
+    return LookIn(event_trouble_.Note(loop_.clock().Now()));
   }
+  event_trouble_.Clear();
   if (health_.OnEvent(event)) {
     return;
   }
