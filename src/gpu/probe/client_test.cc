@@ -489,5 +489,26 @@ TEST(ProbeProgramTest, EndsWithItsParentsSocket) {
   EXPECT_TRUE(WIFEXITED(status));
 }
 
+TEST(ClientPauseTest, AMissingLibraryIsLookedForTwiceAMinute) {
+  FakeLoop loop;
+  int looks = 0;
+  int downs = 0;
+  Client client(loop, {},
+                [&looks]() -> StatusOr<std::string> {
+                  ++looks;
+                  return NotFound("no library");
+                },
+                {.on_up = [] {},
+                 .on_down = [&downs](const Down&) { ++downs; },
+                 .on_event = [](const Event&) {},
+                 .on_abandoned = [] {}});
+  client.Start();
+  loop.RunUntilIdle();
+  loop.Advance(std::chrono::hours(1));
+  EXPECT_GT(looks, 100);
+  EXPECT_LT(looks, 140);
+  EXPECT_EQ(downs, looks);
+}
+
 }  // namespace
 }  // namespace kgpu::probe
