@@ -21,7 +21,10 @@ expect() {
   local said status=0
   said=$(tools/check_layers "$folder") || status=$?
   if [ -z "$2" ]; then
-    [ "$status" = 0 ] && [ -z "$said" ] || { echo "$1: it said: $said"; failed=1; }
+    if [ "$status" != 0 ] || [ -n "$said" ]; then
+      echo "$1: exit $status, it said: $said"
+      failed=1
+    fi
   elif [ "$status" = 0 ] || [[ "$said" != *"$2"* ]]; then
     echo "$1: exit $status, it said: $said"
     failed=1
