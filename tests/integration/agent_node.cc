@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json/array.hpp>
@@ -28,19 +29,39 @@ cdi::FolderContents ReadCdi(const std::string& host) {
                           {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)});
 }
 
-// Parent and state of a process. Source: proc(5), /proc/<pid>/stat: the name before them may hold
-// anything, so they are counted from its last bracket.
-std::pair<pid_t, char> ParentAndState(const std::string& pid) {
+struct ProcessStat {
+  char state = '?';
+  pid_t parent = 0;
+  // In clock ticks: of the process, and of its children that have ended.
+  int64_t own = 0;
+  int64_t of_children = 0;
+};
+
+// Source: proc(5), /proc/<pid>/stat: the name may hold anything, so the fields are counted from its
+// last bracket.
+ProcessStat StatOf(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
   std::getline(file, text);
   const size_t end = text.rfind(')');
-  pid_t parent = 0;
-  char state = '?';
-  if (end != std::string::npos) {
-    std::istringstream(text.substr(end + 1)) >> state >> parent;
+  ProcessStat stat;
+  if (end == std::string::npos) {
+    return stat;
   }
-  return {parent, state};
+  std::istringstream fields(text.substr(end + 1));
+  fields >> stat.state >> stat.parent;
+  std::string skipped;
+  for (int i = 0; i < 9; ++i) {  // pgrp to cmajflt
+    fields >> skipped;
+  }
+  int64_t user = 0;
+  int64_t system = 0;
+  int64_t user_of_children = 0;
+  int64_t system_of_children = 0;
+  fields >> user >> system >> user_of_children >> system_of_children;
+  stat.own = user + system;
+  stat.of_children = user_of_children + system_of_children;
+  return stat;
 }
 
 }  // namespace
@@ -50,13 +71,14 @@ AgentNode::AgentNode(const Options& options) : host_(options.profile) {
   host_.dir().MakeDir("run");
   host_.dir().WriteFile(
       "config.yaml",
-      fmt::format(
-          "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nhealth: {{holdDown: {}, "
-          "flapLimit: {{times: {}}}}}\nplugin: {{registration: {}, deviceListStrategy: {}}}\n{}",
-          options.hold_down, options.flap_limit,
-          options.registration == config::Registration::kKubeletSocket ? "kubelet-socket"
-                                                                       : "plugin-watcher",
-          options.strategy, options.more_config));
+      fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\nhealth: {{holdDown: {}, "
+                  "flapLimit: {{times: {}}}{}{}}}\nplugin: {{registration: {}, deviceListStrategy: "
+                  "{}}}\n{}",
+                  options.hold_down, options.flap_limit, options.more_health.empty() ? "" : ", ",
+                  options.more_health,
+                  options.registration == config::Registration::kKubeletSocket ? "kubelet-socket"
+                                                                               : "plugin-watcher",
+                  options.strategy, options.more_config));
 }
 
 void AgentNode::StartAgent() {
@@ -89,13 +111,22 @@ std::map<pid_t, char> AgentNode::AgentChildren() const {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") == std::string::npos) {
-      const auto [parent, state] = ParentAndState(name);
-      if (parent == agent_pid()) {
-        children.emplace(std::stoi(name), state);
+      const ProcessStat stat = StatOf(name);
+      if (stat.parent == agent_pid()) {
+        children.emplace(std::stoi(name), stat.state);
       }
     }
   }
   return children;
+}
+
+std::chrono::milliseconds AgentNode::CpuTime() const {
+  const ProcessStat agent = StatOf(std::to_string(agent_pid()));
+  int64_t ticks = agent.own + agent.of_children;
+  for (const auto& [child, state] : AgentChildren()) {
+    ticks += StatOf(std::to_string(child)).own;
+  }
+  return std::chrono::milliseconds(ticks * 1000 / sysconf(_SC_CLK_TCK));
 }
 
 json::value AgentNode::Status() const {

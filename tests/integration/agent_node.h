@@ -28,6 +28,7 @@ class AgentNode {
     std::string more_config = {};   // lines behind ours
     unsigned flap_limit = 0;  // health.flapLimit.times; 0: a device may fail as often as it likes
     std::string hold_down = "50ms";  // health.holdDown
+    std::string more_health = {};    // more of health: "every: 1s, rules: {…}"
   };
 
   // The host; no agent runs yet.
@@ -46,6 +47,10 @@ class AgentNode {
   pid_t agent_pid() const { return agent_ ? agent_->pid() : 0; }
   // Processes whose parent is the agent, with their state as in /proc/<pid>/stat.
   std::map<pid_t, char> AgentChildren() const;
+
+  // CPU time of the agent and of what it started, those that have ended included. Only what
+  // grows from one call to the next means something.
+  std::chrono::milliseconds CpuTime() const;
 
   // What `kgpu status` says; null while no agent answers.
   boost::json::value Status() const;
