@@ -142,9 +142,9 @@ std::vector<FaultCase> Losses() {
   return {
       {.name = "lost", .commands = {{"lose", "GPU"}}, .is_unhealthy = true, .rule = "GpuLost"},
       {.name = "reset required",
-       .commands = {{"set", "GPU", "reset-required", "1"}, {"xid", "GPU", "48"}},
+       .commands = {{"set", "GPU", "reset-required", "1"}},
        .is_unhealthy = true,
-       .rule = "ResetRequired"},
+       .rule = "RecoveryReset"},
       {.name = "removed",
        .commands = {{"remove", "0"}},
        .is_unhealthy = true,
