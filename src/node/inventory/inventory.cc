@@ -117,7 +117,7 @@ class Inventory::Impl {
   void Look();
   void OnRead(const ReadOutcome& outcome);
   void WatchNewGpus();
-  bool HasNewGpu() const;
+  bool HasNewGpu(bool is_first_read);
   void Take(const Reading& reading);
   void OnSamples(const device::SampleSetPtr& samples);
   void ShowVerdicts();
@@ -142,14 +142,13 @@ class Inventory::Impl {
   std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
   std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
 
-  std::set<std::string> seen_at_start_;  // fingerprints of the GPUs when this probe started
+  std::set<std::string> seen_at_start_;  // fingerprints when this probe started; HasNewGpu
   std::set<device::GpuUuid> watched_;    // registered for events with this probe
   std::vector<unsigned> unwatched_;      // NVML indices to register
   bool is_first_look_ = true;            // of this probe
   bool is_reading_ = false;
   bool is_read_wanted_ = false;  // something happened during the reading
   bool is_trouble_hidden_ = false;
-
   TimerId view_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;
   SteadyTime look_due_{};
@@ -338,7 +337,7 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
   is_trouble_hidden_ = false;
   Take(outcome.reading);
   driver_ = ReadyDriver(outcome.reading.driver, client_.library(), root_.host);
-  if (HasNewGpu()) {
+  if (HasNewGpu(outcome.reading.has_registered_events)) {
     return client_.Restart();  // shown when the next probe has read it
   }
   ShowReady();
@@ -380,8 +379,9 @@ void Inventory::Impl::Take(const Reading& reading) {
 }
 
 // PCI has a GPU for the driver that was not there when the probe started, and the driver does not
-// list it: libraries may count GPUs at nvmlInit only.
-bool Inventory::Impl::HasNewGpu() const {
+// list it: libraries may count GPUs at nvmlInit only. Later, what the first read left out is known:
+// another card may have come to the place of one that was listed.
+bool Inventory::Impl::HasNewGpu(bool is_first_read) {
   if (!options_.is_live) {
     return false;  // this probe has just started
   }
@@ -390,7 +390,12 @@ bool Inventory::Impl::HasNewGpu() const {
     return pci.kernel_driver != "nvidia" ||
            std::ranges::find(known_, pci.id, &Gpu::pci) != known_.end();
   });
-  return !std::ranges::includes(seen_at_start_, Fingerprints(unlisted, root_.host));
+  std::set<std::string> left_out = Fingerprints(unlisted, root_.host);
+  const bool has_new = !std::ranges::includes(seen_at_start_, left_out);
+  if (is_first_read) {
+    seen_at_start_ = std::move(left_out);
+  }
+  return has_new;
 }
 
 // Registers for the events of GPUs that came, or came back, after this probe's first look.
@@ -461,7 +466,6 @@ Inventory::Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOpt
     : impl_(std::make_unique<Impl>(loop, root, std::move(options))) {
 }
 Inventory::~Inventory() = default;
-
 void Inventory::Start(Listener listener) {
   impl_->Start(std::move(listener));
 }
@@ -471,7 +475,6 @@ SnapshotPtr Inventory::current() const {
 void Inventory::Refresh() {
   impl_->Refresh();
 }
-
 void Inventory::SetHealth(health::Settings settings) {
   impl_->SetHealth(std::move(settings));
 }
@@ -484,7 +487,6 @@ health::Overview Inventory::health() const {
 Status Inventory::ClearHealth(const device::GpuUuid& gpu) {
   return impl_->health().Clear(gpu);
 }
-
 void Inventory::SetSampling(milliseconds every) {
   impl_->SetSampling(every);
 }

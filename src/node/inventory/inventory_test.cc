@@ -248,6 +248,22 @@ TEST_F(InventoryTest, AGpuThatIsRemovedDisappears) {
   EXPECT_TRUE(now().unmanaged.empty());
 }
 
+TEST_F(InventoryTest, AGpuThatComesToThePlaceOfOneThatWasRemovedAppears) {
+  control_.Set("counts_once\n");
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  for (int time = 0; time < 3; ++time) {
+    host_.RemoveGpu(1);
+    control_.Set("counts_once\ngpus 1\n");
+    inventory_->Refresh();
+    ASSERT_TRUE(WaitForReady(1)) << time;
+    host_.AddGpu(1);
+    control_.Set("counts_once\n");
+    inventory_->Refresh();
+    ASSERT_TRUE(WaitForReady(2)) << time;
+  }
+}
+
 TEST_F(InventoryTest, MigDevicesAppearWhenToldToLookAgain) {
   Start();
   ASSERT_TRUE(WaitForReady());

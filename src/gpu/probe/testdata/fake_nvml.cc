@@ -1,6 +1,7 @@
 // A small libnvidia-ml.so.1 for tests, told what to do while it runs by the file named in the
 // environment variable FAKE_NVML: lines of words.
 //   gpus N          how many GPUs there are (default 2)
+//   counts_once     GPUs that come after nvmlInit are not counted, nor those that come back
 //   init CODE       what nvmlInit returns
 //   count CODE      what nvmlDeviceGetCount returns
 //   lost I          GPU I answers GPU_IS_LOST to everything but its handle
@@ -37,6 +38,7 @@ char gpu_slots[kMaxGpus];
 char mig_slots[kMaxGpus][2];
 char set_slot;
 unsigned last_seq = 0;
+unsigned counted = 0;
 [[maybe_unused]] char gpm_slots[6];
 [[maybe_unused]] bool gpm_used[6];
 [[maybe_unused]] uint64_t utilization_us = 0;
@@ -163,6 +165,7 @@ extern "C" {
 
 Return NEWEST(nvmlInit, _v2)() {
   Enter("nvmlInit");
+  counted = Number("gpus", 2);
   return static_cast<Return>(Number("init", kSuccess));
 }
 Return nvmlShutdown() {
@@ -183,6 +186,10 @@ Return NEWEST(nvmlSystemGetCudaDriverVersion, _v2)(int32_t* version) {
 Return NEWEST(nvmlDeviceGetCount, _v2)(uint32_t* count) {
   Enter("nvmlDeviceGetCount");
   *count = Number("gpus", 2);
+  if (Has("counts_once")) {
+    counted = *count < counted ? *count : counted;
+    *count = counted;
+  }
   return static_cast<Return>(Number("count", kSuccess));
 }
 Return NEWEST(nvmlDeviceGetHandleByIndex, _v2)(uint32_t index, Device* device) {
