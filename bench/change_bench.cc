@@ -1,7 +1,9 @@
 // How soon everybody agrees after a change under way: the kubelet's list, the agent's inventory and
 // the CDI specs, for GPUs, MIG devices and drivers that come, go and fail. docs/benchmarks.md
 // explains the rows.
-//   change-bench [RUNS]      default 7
+//   change-bench [RUNS [REMOVALS]]      default 7 and 800
+// At the end a GPU is added and removed REMOVALS times, each time another one, and a change is
+// compared with what it cost before: devices that vanished are kept for ten minutes.
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
@@ -17,6 +19,7 @@
 
 #include "bench/measure.h"
 #include "bench/probe_kubelet.h"
+#include "bench/process.h"
 #include "bench/sim_node.h"
 #include "src/container/cdi/folder.h"
 #include "src/platform/base/strings.h"
@@ -71,11 +74,28 @@ bool AreDeclared(const sys::Root& host, const HealthyIds& healthy) {
 
 class Changes {
  public:
-  Changes(const SimNode& node, std::vector<Row>& rows)
+  explicit Changes(const SimNode& node)
       : node_(node),
-        rows_(rows),
         host_(sys::Root::Open(node.host()).value()),
         control_(sim::ControlClient::Connect(node.host()).value()) {}
+
+  // Runs `command` and waits until the kubelet's healthy devices are `count` in number. How long
+  // that took, in milliseconds.
+  double Tell(const std::string& command, size_t count) {
+    const SteadyPoint begun = steady_clock::now();
+    if (const auto answer = control_.Run(command); !answer.ok()) {
+      Fail(fmt::format("{}: {}", command, Message(answer.status())));
+    }
+    return Since(begun, kubelet_.WaitHealthy([&](const HealthyIds& now) {
+      size_t all = 0;
+      for (const auto& [resource, ids] : now) {
+        all += ids.size();
+      }
+      return all == count;
+    }));
+  }
+  pid_t agent() const { return agent_.pid(); }
+  const std::vector<Row>& rows() const { return rows_; }
 
   // Runs `command`, waits until the kubelet's healthy devices are `count` in number, and until
   // inventory and CDI specs agree with them. `into` empty: not noted.
@@ -120,7 +140,7 @@ class Changes {
   }
 
   const SimNode& node_;
-  std::vector<Row>& rows_;
+  std::vector<Row> rows_;
   sys::Root host_;
   sim::ControlClient control_;
   ProbeKubelet kubelet_{node_.kubelet()};
@@ -142,19 +162,69 @@ void Round(Changes& changes) {
   changes.Step("load", 8, "it is loaded again");
 }
 
-int Run(int runs) {
-  std::vector<Row> rows;
+// What a GPU that comes or goes costs now.
+struct Cost {
+  double told = 0;  // milliseconds until the kubelet knows, the median
+  double cpu = 0;   // milliseconds of the agent's CPU time, the mean
+};
+
+void Churn(Changes& changes, int removals) {
+  for (int i = 0; i < removals; ++i) {
+    changes.Tell("add", 9);
+    changes.Tell("remove 8", 8);
+  }
+}
+
+Cost MeasureCost(Changes& changes) {
+  constexpr int kPairs = 20;
+  // What follows a change: CDI specs, labels, pages.
+  constexpr std::chrono::milliseconds kSettle{200};
+  std::this_thread::sleep_for(kSettle);
+  const double cpu = CpuMs(changes.agent());
+  Samples told;
+  for (int i = 0; i < kPairs; ++i) {
+    told.Add(changes.Tell("add", 9));
+    std::this_thread::sleep_for(kSettle);
+    told.Add(changes.Tell("remove 8", 8));
+    std::this_thread::sleep_for(kSettle);
+  }
+  return {.told = told.Median(), .cpu = (CpuMs(changes.agent()) - cpu) / (2 * kPairs)};
+}
+
+// Of its own node: nothing has vanished there yet.
+void CompareAfter(int removals) {
+  const SimNode node("8xA100-SXM4-80GB");
+  node.WriteConfig("auto", "");
+  Changes changes(node);
+  changes.Tell("clients", 8);
+  Churn(changes, 5);
+  const Cost before = MeasureCost(changes);
+  (void)std::fprintf(stderr, "%d removals …\n", removals);
+  Churn(changes, removals);
+  const Cost after = MeasureCost(changes);
+  fmt::print("a change after {} removals: {:.2f} ms, {:.2f} ms before: ratio {:.2f}\n", removals,
+             after.told, before.told, after.told / before.told);
+  fmt::print("  CPU time of the agent: {:.2f} ms, {:.2f} ms before: ratio {:.2f}\n", after.cpu,
+             before.cpu, after.cpu / before.cpu);
+}
+
+int Run(int runs, int removals) {
   const SimNode node("8xA100-SXM4-80GB");
   node.WriteConfig("auto", "migStrategy: mixed\n");
   {
-    Changes changes(node, rows);
+    Changes changes(node);
     changes.Step("clients", 8, "");
     for (int i = 0; i < runs; ++i) {
       (void)std::fprintf(stderr, "round %d of %d …\n", i + 1, runs);
       Round(changes);
     }
+    if (runs > 0) {
+      (void)std::fputs(RenderRows(changes.rows()).c_str(), stdout);
+    }
   }
-  (void)std::fputs(RenderRows(rows).c_str(), stdout);
+  if (removals > 0) {
+    CompareAfter(removals);
+  }
   return 0;
 }
 
@@ -163,9 +233,10 @@ int Run(int runs) {
 
 int main(int argc, char** argv) {
   const auto runs = kgpu::ParseUint(argc > 1 ? argv[1] : "7");
-  if (!runs || *runs == 0 || *runs > 100) {
-    (void)std::fputs("usage: change-bench [RUNS]\n", stderr);
+  const auto removals = kgpu::ParseUint(argc > 2 ? argv[2] : "800");
+  if (!runs || *runs > 100 || !removals || *removals > 100'000 || argc > 3) {
+    (void)std::fputs("usage: change-bench [RUNS [REMOVALS]]\n", stderr);
     return 2;
   }
-  return kgpu::bench::Run(static_cast<int>(*runs));
+  return kgpu::bench::Run(static_cast<int>(*runs), static_cast<int>(*removals));
 }
