@@ -1,7 +1,7 @@
 #include "src/gpu/health/journal_faults.h"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
 
 namespace kgpu::health {
 namespace {
@@ -18,8 +18,8 @@ std::span<const JournalEntry> OfBoot(std::span<const JournalEntry> entries,
   return {};
 }
 
-OpenFault FaultOf(const Happening& news) {
-  return {.scope = {*news.gpu, news.gpu_instance, news.compute_instance},
+OpenFault FaultOf(const device::GpuUuid& gpu, const Happening& news) {
+  return {.scope = {gpu, news.gpu_instance, news.compute_instance},
           .rule = news.rule,
           .xid = news.xid,
           .fault_class = news.fault_class,
@@ -33,9 +33,9 @@ OpenFault FaultOf(const Happening& news) {
           .pid = news.pid};
 }
 
-void Take(const Happening& news, std::vector<OpenFault>& faults) {
+void Take(const device::GpuUuid& gpu, const Happening& news, std::vector<OpenFault>& faults) {
   const auto found = std::ranges::find_if(faults, [&](const OpenFault& fault) {
-    return fault.rule == news.rule && fault.scope.gpu == *news.gpu &&
+    return fault.rule == news.rule && fault.scope.gpu == gpu &&
            fault.scope.gpu_instance == news.gpu_instance &&
            fault.scope.compute_instance == news.compute_instance;
   });
@@ -47,7 +47,7 @@ void Take(const Happening& news, std::vector<OpenFault>& faults) {
       break;
     case HappeningKind::kRaised:
     case HappeningKind::kHeld: {
-      OpenFault& fault = found != faults.end() ? *found : faults.emplace_back(FaultOf(news));
+      OpenFault& fault = found != faults.end() ? *found : faults.emplace_back(FaultOf(gpu, news));
       fault.last = news.when;
       fault.is_held = fault.is_held || news.kind == HappeningKind::kHeld;
       break;
@@ -70,8 +70,9 @@ std::vector<OpenFault> FaultsAfter(std::vector<OpenFault> known,
     return known;
   }
   for (const JournalEntry& entry : OfBoot(entries, boot_id)) {
-    if (entry.when > since && entry.news->gpu && entry.news->is_unhealthy) {
-      Take(*entry.news, known);
+    const std::optional<Happening>& news = entry.news;
+    if (news && news->gpu && news->is_unhealthy && entry.when > since) {
+      Take(*news->gpu, *news, known);
     }
   }
   return known;
