@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "src/container/cdi/names.h"
@@ -44,9 +46,19 @@ Status WithMend(const Status& status) {
              : MakeStatus(status.code(), fmt::format("{}{}", Message(status), Mend(status.code())));
 }
 
-const Device* FindDevice(const Spec& spec, std::string_view name) {
-  const auto device = std::ranges::find(spec.devices, name, &Device::name);
-  return device == spec.devices.end() ? nullptr : &*device;
+// The first few, and how many more.
+std::string ListNames(const std::map<std::string, WallTime>& kept) {
+  constexpr size_t kMostNames = 8;
+  std::vector<std::string> names;
+  for (const auto& [name, expiry] : kept) {
+    if (names.size() == kMostNames) {
+      break;
+    }
+    names.push_back(name);
+  }
+  const std::string list = Join(names, ", ");
+  return kept.size() > kMostNames ? fmt::format("{} and {} more", list, kept.size() - kMostNames)
+                                  : list;
 }
 
 std::string_view EndingOf(doc::Format format) {
@@ -195,37 +207,56 @@ Status Publisher::PublishKind(Spec spec, const FolderContents& contents, Publish
 // Moves the devices of `old` that `spec` lacks into `spec`, unless their time has run out.
 Publisher::Expiries Publisher::KeepVanished(Spec& spec, const Spec& old,
                                             PublishReport& report) const {
+  const bool is_all_gone = spec.devices.empty();
+  Expiries kept;
+  for (const Vanished& gone : FindVanished(spec, old)) {
+    kept.emplace(gone.device->name, gone.expiry);
+    spec.devices.push_back(*gone.device);
+    report.next_expiry = std::min(report.next_expiry.value_or(WallTime::max()), gone.expiry);
+  }
+  if (is_all_gone && !kept.empty()) {
+    spec.edits = old.edits;
+  }
+  if (!kept.empty()) {
+    report.notes.push_back(
+        fmt::format("kind {}: {} gone, kept for containers that have it for another {} s at most",
+                    spec.kind, ListNames(kept), options_.grace.count()));
+  }
+  return kept;
+}
+
+// In the order of `old`. While there are others, those that vanished last: MIG devices that are
+// made and destroyed all day have a new name each time, and each change goes through all that is
+// kept.
+std::vector<Publisher::Vanished> Publisher::FindVanished(const Spec& spec, const Spec& old) const {
   const WallTime now = clock_.WallNow();
   const Expiries earlier = ReadExpiries(spec.kind);
   const bool is_all_gone = spec.devices.empty();
-  Expiries kept;
-  std::vector<std::string> names;
+  std::set<std::string_view> present;
+  for (const Device& device : spec.devices) {
+    present.insert(device.name);
+  }
+  std::vector<Vanished> vanished;
   for (const Device& device : old.devices) {
     // "all" is what is there now; only with nothing there the old one is as good as its parts.
-    if (FindDevice(spec, device.name) != nullptr || (device.name == "all" && !is_all_gone)) {
+    if (present.contains(device.name) || (device.name == "all" && !is_all_gone)) {
       continue;
     }
     const auto known = earlier.find(device.name);
     // A wall clock that was set back must not make a name immortal.
     const WallTime expiry =
         std::min(known == earlier.end() ? WallTime::max() : known->second, now + options_.grace);
-    if (expiry <= now) {
-      continue;
+    if (expiry > now) {
+      vanished.push_back({.device = &device, .expiry = expiry});
     }
-    kept.emplace(device.name, expiry);
-    names.push_back(device.name);
-    spec.devices.push_back(device);
-    report.next_expiry = std::min(report.next_expiry.value_or(WallTime::max()), expiry);
   }
-  if (is_all_gone && !kept.empty()) {
-    spec.edits = old.edits;
+  if (!is_all_gone && vanished.size() > options_.most_kept) {
+    // What vanished later stands further in front where the times, whole seconds, are the same.
+    std::ranges::stable_sort(vanished, std::greater(), &Vanished::expiry);
+    vanished.resize(options_.most_kept);
+    std::ranges::sort(vanished, {}, &Vanished::device);
   }
-  if (!names.empty()) {
-    report.notes.push_back(
-        fmt::format("kind {}: {} gone, kept for containers that have it for another {} s at most",
-                    spec.kind, Join(names, ", "), options_.grace.count()));
-  }
-  return kept;
+  return vanished;
 }
 
 Publisher::Expiries Publisher::ReadExpiries(std::string_view kind) const {

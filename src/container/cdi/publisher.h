@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ struct PublisherOptions {
   // How long a device that is gone stays in the spec: a container that has it may be started again
   // while the driver is exchanged.
   std::chrono::seconds grace{600};
+  // Of each kind, while it has devices: more than 16 GPUs in seven parts.
+  size_t most_kept = 128;
   // Kinds without grace: a node that is gone is no use to a container that starts again.
   std::vector<std::string> fleeting_kinds;
   // kMemory where the folder does not outlive the boot anyhow.
@@ -76,6 +79,11 @@ class Publisher {
   std::string StemOf(std::string_view kind) const;
   Spec OldSpec(std::string_view kind, const FolderContents& contents, PublishReport& report) const;
   Status PublishKind(Spec spec, const FolderContents& contents, PublishReport& report);
+  struct Vanished {
+    const Device* device = nullptr;
+    WallTime expiry;
+  };
+  std::vector<Vanished> FindVanished(const Spec& spec, const Spec& old) const;
   Expiries KeepVanished(Spec& spec, const Spec& old, PublishReport& report) const;
   Expiries ReadExpiries(std::string_view kind) const;
   Status WriteExpiries(std::string_view kind, const Expiries& expiries) const;

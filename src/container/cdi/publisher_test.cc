@@ -105,6 +105,31 @@ TEST_F(PublisherTest, RefusesAnInvalidSpecAndKeepsTheOldFile) {
   EXPECT_THAT(Names(), ElementsAre("0"));
 }
 
+TEST_F(PublisherTest, OfManyThatVanishTheLastAreKept) {
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_OK(Publish({"0", fmt::format("mig-{}", i)}));
+    clock_.Advance(std::chrono::milliseconds(400));
+  }
+  ASSERT_OK(Publish({"0"}));
+  const std::vector<std::string> names = Names();
+  ASSERT_EQ(names.size(), 1 + PublisherOptions().most_kept);
+  for (size_t i = 1; i < names.size(); ++i) {
+    EXPECT_EQ(names[i], fmt::format("mig-{}", 300 - i)) << "the last one first";
+  }
+}
+
+TEST_F(PublisherTest, WhenAllAreGoneAllAreKept) {
+  std::vector<std::string> all;
+  for (int i = 0; i < 200; ++i) {
+    all.push_back(fmt::format("{}", i));
+  }
+  ASSERT_OK(Publish(all));
+  const auto report = Publish({});
+  ASSERT_OK(report);
+  EXPECT_EQ(Names().size(), 200U);
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("and 192 more gone")));
+}
+
 TEST_F(PublisherTest, KeepsAVanishedNameForTheGracePeriod) {
   ASSERT_OK(Publish({"0", "1", "all"}));
 

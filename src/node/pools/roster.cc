@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace kgpu::pools {
 namespace {
@@ -34,7 +35,7 @@ Resource& ResourceIn(Assignment& assignment, const std::string& name, const conf
 Assignment Roster::Update(Assignment fresh, bool is_driver_ready, SteadyTime now) {
   ForgetPresent(fresh);
   Age(is_driver_ready, now);
-  DropOverflow();
+  DropOverflow(is_driver_ready ? options_.max_gone : options_.max_silent);
   std::map<std::string, Known> seen;
   for (const Resource& resource : fresh.resources) {
     for (const Slot& slot : resource.slots) {
@@ -81,11 +82,18 @@ void Roster::Age(bool is_driver_ready, SteadyTime now) {
   });
 }
 
-void Roster::DropOverflow() {
-  while (known_.size() > options_.max_gone) {
-    known_.erase(std::ranges::min_element(known_, {}, [](const auto& known) {
-      return known.second.expiry.value_or(SteadyTime::max());
-    }));
+void Roster::DropOverflow(size_t max_gone) {
+  if (known_.size() <= max_gone) {
+    return;
+  }
+  std::vector<std::pair<SteadyTime, std::string>> by_expiry;
+  for (const auto& [uuid, known] : known_) {
+    by_expiry.emplace_back(known.expiry.value_or(SteadyTime::max()), uuid);
+  }
+  std::ranges::sort(by_expiry);
+  by_expiry.resize(known_.size() - max_gone);
+  for (const auto& [expiry, uuid] : by_expiry) {
+    known_.erase(uuid);
   }
 }
 

@@ -22,8 +22,12 @@ class Roster {
   struct Options {
     // How long a vanished device is kept while the driver answers.
     std::chrono::nanoseconds grace = std::chrono::minutes(10);
-    // Vanished devices kept at most; those that have been gone for longest are dropped first.
-    size_t max_gone = 4'096;
+    // Vanished devices kept at most while the driver answers; those that have been gone for longest
+    // are dropped first. MIG devices that are made and destroyed all day have a new name each time,
+    // and each change goes through all that is kept.
+    size_t max_gone = 128;
+    // As long as it does not answer: all that there was.
+    size_t max_silent = 4'096;
   };
 
   explicit Roster(Options options) : options_(options) {}
@@ -49,7 +53,7 @@ class Roster {
 
   void ForgetPresent(const Assignment& fresh);
   void Age(bool is_driver_ready, SteadyTime now);
-  void DropOverflow();
+  void DropOverflow(size_t max_gone);
   static void AddGone(const Known& known, bool is_driver_ready, Assignment& out);
 
   Options options_;

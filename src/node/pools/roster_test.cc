@@ -131,6 +131,25 @@ TEST_F(RosterTest, TheLongestGoneAreDroppedWhenThereAreTooMany) {
               ElementsAre(TestGpuName(0), TestGpuName(1), TestGpuName(2)));
 }
 
+TEST_F(RosterTest, HoweverManyVanishFewAreGoneThrough) {
+  for (unsigned gpu = 0; gpu < 400; ++gpu) {
+    device::Snapshot node = TestNode(gpu + 1);
+    node.gpus.erase(node.gpus.begin(), node.gpus.end() - 1);
+    Update(node);
+    now_ += std::chrono::milliseconds(100);
+  }
+  const std::vector<std::string> slots = SlotIds(Update(TestNode(0)), "nvidia.com/gpu");
+  ASSERT_THAT(slots, SizeIs(Roster::Options().max_gone));
+  EXPECT_THAT(slots, ::testing::Contains(TestGpuName(399)));
+  EXPECT_THAT(slots, ::testing::Not(::testing::Contains(TestGpuName(0))));
+}
+
+TEST_F(RosterTest, WithoutADriverAllThatThereWasStays) {
+  Update(TestNode(200));
+  is_driver_ready_ = false;
+  EXPECT_THAT(SlotIds(Update(TestNode(0)), "nvidia.com/gpu"), SizeIs(200));
+}
+
 TEST_F(RosterTest, VanishedDevicesNeverPushAResourceOverItsBound) {
   config_ = TestConfig("pools: [{share: {by: time, replicas: 1024}}]\n");
   Update(TestNode(32));
