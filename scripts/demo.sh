@@ -122,12 +122,12 @@ plain_ms=$pod_ms
 
 step "5. another, by CDI: the configuration is edited, nothing restarted"
 sed -i 's/\[device-specs, mounts\]/cdi-cri/' "$work/config.yaml"
-delivery() { "$bin/kgpu" status --run-dir "$work/run" | grep '^delivery'; }
+injection() { "$bin/kgpu" status --run-dir "$work/run" | grep '^injection'; }
 for ((tries = 0; tries < 500; ++tries)); do
-  case $(delivery) in *CdiCri*) break ;; esac
+  case $(injection) in *CdiCri*) break ;; esac
   sleep 0.01
 done
-case $(delivery) in *CdiCri*) ;; *) die "the agent did not take the new configuration" ;; esac
+case $(injection) in *CdiCri*) ;; *) die "the agent did not take the new configuration" ;; esac
 run_pod cdi
 cdi_ms=$pod_ms
 

@@ -1,0 +1,230 @@
+"""Reads the documentation: code blocks with their directives, and links."""
+import dataclasses
+import pathlib
+import re
+import subprocess
+
+FENCE = re.compile(r"^```(\w*)\s*$")
+DIRECTIVE = re.compile(r"^<!--\s*(host|page needs|not run|exits|needs|output of):\s*(.*?)\s*-->$")
+EXITS = re.compile(r"(?:^|\s)#.*\bexits (\d+)\b")
+SHOWN = ("console", "sh")
+
+
+class BadPage(Exception):
+    """A directive or a block that cannot be read; the text has the place."""
+
+
+@dataclasses.dataclass
+class Command:
+    line: int           # of the page, from 1
+    text: str
+    exits: int
+    output: list        # expected lines; None where the page shows none
+    output_start: int   # index of the first output line in the page, from 0
+
+
+@dataclasses.dataclass
+class Block:
+    line: int
+    commands: list
+    skipped: str = ""   # why it is not run
+    needs: tuple = ()   # programs that kgpu does not bring
+    hidden: bool = False
+
+
+@dataclasses.dataclass
+class Page:
+    path: pathlib.Path
+    lines: list
+    host: str           # profile of the simulated host, "none", or "" for the default
+    needs: tuple        # programs that kgpu does not bring
+    blocks: list
+
+
+def is_complete(text):
+    """True where bash would run the text, rather than ask for more lines."""
+    parsed = subprocess.run(["bash", "-n"], input=text + "\n", capture_output=True, text=True,
+                            check=False)
+    incomplete = "unexpected end of file" in parsed.stderr or \
+        "unexpected EOF" in parsed.stderr or "delimited by end-of-file" in parsed.stderr
+    return not incomplete and not text.endswith("\\")
+
+
+def split_commands(path, lines, start, default_exit):
+    """The commands of a block of type sh: every line is one, comments aside."""
+    commands, text, first = [], "", start
+    for number, line in enumerate(lines, start):
+        if not text and (not line.strip() or line.lstrip().startswith("#")):
+            continue
+        first = first if text else number
+        text = text + "\n" + line if text else line
+        if is_complete(text):
+            commands.append(Command(first + 1, text, exit_of(text, default_exit), None, 0))
+            text = ""
+    if text:
+        raise BadPage(f"{path}:{first + 1}: this command does not end in its block")
+    return commands
+
+
+def exit_of(text, default):
+    found = EXITS.search(text)
+    return int(found.group(1)) if found else default
+
+
+def split_console(path, lines, start, default_exit):
+    """The commands of a block of type console, which begin with `$ `, and their output."""
+    commands = []
+    number = 0
+    while number < len(lines):
+        if not lines[number].startswith("$ "):
+            raise BadPage(f"{path}:{start + number + 1}: a console block begins with `$ COMMAND`")
+        first, text = number, lines[number][2:]
+        number += 1
+        while not is_complete(text) and number < len(lines):
+            more = lines[number]
+            text += "\n" + (more[2:] if more.startswith("> ") else more)
+            number += 1
+        begin = number
+        while number < len(lines) and not lines[number].startswith("$ "):
+            number += 1
+        output = lines[begin:number]
+        commands.append(Command(start + first + 1, text, exit_of(text, default_exit),
+                                output or None, start + begin))
+    return commands
+
+
+def read(path):
+    lines = path.read_text().split("\n")
+    page = Page(path, lines, "", (), [])
+    skipped, needs, default_exit = "", (), 0
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        directive = DIRECTIVE.match(line)
+        fence = FENCE.match(line)
+        if directive:
+            name, value = directive.groups()
+            if not value:
+                raise BadPage(f"{path}:{number + 1}: {name}: needs a value")
+            if name == "host":
+                page.host = value
+            elif name == "page needs":
+                page.needs = tuple(value.split())
+            elif name == "not run":
+                skipped = value
+            elif name == "needs":
+                needs = tuple(value.split())
+            elif name == "output of":
+                begin, end = span_of_output(lines, number + 1, path)
+                command = Command(number + 1, value, 0, lines[begin:end], begin)
+                page.blocks.append(Block(number + 1, [command]))
+                number = end if end < len(lines) and lines[end] == "```" else end - 1
+            elif not value.isdigit():
+                raise BadPage(f"{path}:{number + 1}: exits: {value} is no exit code")
+            else:
+                default_exit = int(value)
+        elif line.strip() == "<!-- before":
+            end = find(lines, number + 1, "-->", path)
+            commands = split_commands(path, lines[number + 1:end], number + 1, 0)
+            page.blocks.append(Block(number + 1, commands, needs=needs, hidden=True))
+            number = end
+        elif fence:
+            end = find(lines, number + 1, "```", path)
+            if fence.group(1) in SHOWN:
+                split = split_console if fence.group(1) == "console" else split_commands
+                commands = [] if skipped and fence.group(1) == "sh" else \
+                    split(path, lines[number + 1:end], number + 1, default_exit)
+                page.blocks.append(Block(number + 1, commands, skipped, needs))
+            elif any(text.startswith("$ ") for text in lines[number + 1:end]):
+                raise BadPage(f"{path}:{number + 1}: a block with `$ COMMAND` must be ```console")
+            skipped, needs, default_exit = "", (), 0
+            number = end
+        number += 1
+    return page
+
+
+def span_of_output(lines, start, path):
+    """Where the output stands that follows a directive: a table, or a block of code."""
+    while start < len(lines) and not lines[start].strip():
+        start += 1
+    if start < len(lines) and lines[start].startswith("```"):
+        return start + 1, find(lines, start + 1, "```", path)
+    end = start
+    while end < len(lines) and lines[end].startswith("|"):
+        end += 1
+    if end == start:
+        raise BadPage(f"{path}:{start}: a table or a block must follow `output of`")
+    return start, end
+
+
+def find(lines, number, mark, path):
+    start = number
+    while number < len(lines) and lines[number].strip() != mark:
+        number += 1
+    if number == len(lines):
+        raise BadPage(f"{path}:{start}: this block does not end with {mark}")
+    return number
+
+
+# Links ------------------------------------------------------------------------------------------
+
+LINK = re.compile(r"(?<!\\)\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
+IN_CODE = re.compile(r"`[^`]*`")
+MENTION = re.compile(r"(?:(?<![\w/.-])|(?<=\"/))docs/[\w./-]*\.(?:md|svg|dot|yaml|json)\b")
+# Pages of containerd's repository that comments name.
+FOREIGN = {"docs/cri/config.md", "docs/hosts.md"}
+
+
+def prose(lines):
+    """(number, line) outside of code blocks."""
+    inside = False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("```"):
+            inside = not inside
+        elif not inside:
+            yield number, line
+
+
+def slug(heading):
+    """The anchor that GitHub gives to a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def anchors(path):
+    names, seen = set(), {}
+    for _, line in prose(path.read_text().split("\n")):
+        if re.match(r"^#{1,6} ", line):
+            name = slug(line.lstrip("#"))
+            count = seen.get(name, 0)
+            seen[name] = count + 1
+            names.add(f"{name}-{count}" if count else name)
+        names.update(re.findall(r"<a (?:name|id)=\"([^\"]+)\"", line))
+    return names
+
+
+def bad_links(path, top):
+    """Lines that say which relative links of a page lead nowhere."""
+    for number, line in prose(path.read_text().split("\n")):
+        for target in LINK.findall(IN_CODE.sub("", line)):
+            if re.match(r"^[a-z][a-z+.-]*:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            goal = (path.parent / name).resolve() if name else path
+            where = f"{path.relative_to(top)}:{number}"
+            if not goal.exists():
+                yield f"{where}: the link to {target} leads nowhere"
+            elif anchor and goal.suffix == ".md" and anchor not in anchors(goal):
+                yield f"{where}: {goal.relative_to(top)} has no heading for #{anchor}"
+
+
+def bad_mentions(path, top):
+    """Lines that name a file below docs/ that does not exist."""
+    try:
+        text = path.read_text()
+    except UnicodeDecodeError:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        for name in MENTION.findall(line):
+            if name not in FOREIGN and not (top / name).exists():
+                yield f"{path.relative_to(top)}:{number}: there is no {name}"
