@@ -81,7 +81,7 @@ class Changes {
 
   // Runs `command` and waits until the kubelet's healthy devices are `count` in number. How long
   // that took, in milliseconds.
-  double Tell(const std::string& command, size_t count) {
+  double Notify(const std::string& command, size_t count) {
     const SteadyPoint begun = steady_clock::now();
     if (const auto answer = control_.Run(command); !answer.ok()) {
       Fail(fmt::format("{}: {}", command, Message(answer.status())));
@@ -109,7 +109,7 @@ class Changes {
       done = steady_clock::now();
     });
     HealthyIds healthy;
-    const SteadyPoint told = kubelet_.WaitHealthy([&](const HealthyIds& now) {
+    const SteadyPoint reported = kubelet_.WaitHealthy([&](const HealthyIds& now) {
       size_t all = 0;
       for (const auto& [resource, ids] : now) {
         all += ids.size();
@@ -120,7 +120,7 @@ class Changes {
     while (InventoryOf(node_.run_dir()) != healthy || !AreDeclared(host_, healthy)) {
       std::this_thread::sleep_for(kLook);
     }
-    const SteadyPoint agreed = std::max(told, steady_clock::now());
+    const SteadyPoint agreed = std::max(reported, steady_clock::now());
     commander.join();
     if (!into.empty()) {
       Row& row = RowOf(into);
@@ -151,7 +151,7 @@ void Round(Changes& changes) {
   changes.Step("add", 9, "a GPU is added");
   changes.Step("remove 8", 8, "a GPU is removed");
   changes.Step("lose 3", 7, "a GPU is lost");
-  changes.Step("heal 3", 8, "it is well again (hold-down 5 ms)");
+  changes.Step("heal 3", 8, "it is healthy again (hold-down 5 ms)");
   changes.Step("mig-mode 2 on", 8, "");  // in force after a reset
   changes.Step("heal 2", 7, "MIG mode is set");
   changes.Step("mig-create 2 3g.40gb", 8, "a MIG device is made");
@@ -164,14 +164,14 @@ void Round(Changes& changes) {
 
 // What a GPU that comes or goes costs now.
 struct Cost {
-  double told = 0;  // milliseconds until the kubelet knows, the median
-  double cpu = 0;   // milliseconds of the agent's CPU time, the mean
+  double reported = 0;  // milliseconds until the kubelet knows, the median
+  double cpu = 0;       // milliseconds of the agent's CPU time, the mean
 };
 
 void Churn(Changes& changes, int removals) {
   for (int i = 0; i < removals; ++i) {
-    changes.Tell("add", 9);
-    changes.Tell("remove 8", 8);
+    changes.Notify("add", 9);
+    changes.Notify("remove 8", 8);
   }
 }
 
@@ -181,14 +181,14 @@ Cost MeasureCost(Changes& changes) {
   constexpr std::chrono::milliseconds kSettle{200};
   std::this_thread::sleep_for(kSettle);
   const double cpu = CpuMs(changes.agent());
-  Samples told;
+  Samples reported;
   for (int i = 0; i < kPairs; ++i) {
-    told.Add(changes.Tell("add", 9));
+    reported.Add(changes.Notify("add", 9));
     std::this_thread::sleep_for(kSettle);
-    told.Add(changes.Tell("remove 8", 8));
+    reported.Add(changes.Notify("remove 8", 8));
     std::this_thread::sleep_for(kSettle);
   }
-  return {.told = told.Median(), .cpu = (CpuMs(changes.agent()) - cpu) / (2 * kPairs)};
+  return {.reported = reported.Median(), .cpu = (CpuMs(changes.agent()) - cpu) / (2 * kPairs)};
 }
 
 // Of its own node: nothing has vanished there yet.
@@ -196,14 +196,14 @@ void CompareAfter(int removals) {
   const SimNode node("8xA100-SXM4-80GB");
   node.WriteConfig("auto", "");
   Changes changes(node);
-  changes.Tell("clients", 8);
+  changes.Notify("clients", 8);
   Churn(changes, 5);
   const Cost before = MeasureCost(changes);
   (void)std::fprintf(stderr, "%d removals …\n", removals);
   Churn(changes, removals);
   const Cost after = MeasureCost(changes);
   fmt::print("a change after {} removals: {:.2f} ms, {:.2f} ms before: ratio {:.2f}\n", removals,
-             after.told, before.told, after.told / before.told);
+             after.reported, before.reported, after.reported / before.reported);
   fmt::print("  CPU time of the agent: {:.2f} ms, {:.2f} ms before: ratio {:.2f}\n", after.cpu,
              before.cpu, after.cpu / before.cpu);
 }

@@ -20,10 +20,10 @@
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "bench/sim_node.h"
+#include "src/diagnose/doctor/doctor.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/run.h"
-#include "src/setup/doctor/doctor.h"
 
 namespace kgpu::bench {
 namespace {
@@ -92,7 +92,7 @@ double ReadBare(const std::set<std::string>& files) {
   for (const std::string& file : files) {
     const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (fd.get() < 0 || ::read(fd.get(), bytes.data(), bytes.size()) < 0) {
-      Fail(fmt::format("{} can not be read", file));
+      Fail(fmt::format("{} cannot be read", file));
     }
   }
   return CpuMilliseconds() - begin;

@@ -1,18 +1,22 @@
 // The least a device plugin on gRPC can be: eight fixed devices, one registration, empty answers.
-// The floor of bench/agent_bench.cc.
-//   echo-plugin KUBELET_DIR
+// The floor of bench/agent_bench.cc. With a driver's library it waits for XIDs itself, and each
+// makes its fourth device unhealthy for a moment.
+//   echo-plugin KUBELET_DIR [NVML_LIBRARY]
 #include <deviceplugin_v1beta1.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "bench/event_floor.h"
 #include "src/platform/rpc/channel.h"
 #include "src/platform/rpc/server.h"
 #include "src/platform/sys/unix_socket.h"
@@ -23,7 +27,10 @@ using kgpu::sys::ConnectUnix;
 using kgpu::sys::UnixListener;
 using v1beta1::DevicePlugin;
 
-// Writes the list once and leaves the stream open.
+// How long a fault is shown.
+constexpr std::chrono::milliseconds kFault{50};
+
+// Writes the list once, and again with each call of Show.
 class ListStream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
  public:
   ListStream() {
@@ -32,6 +39,11 @@ class ListStream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchRe
       device->set_id("GPU-0000000" + std::to_string(i) + "-0000-0000-0000-000000000000");
       device->set_health("Healthy");
     }
+    StartWrite(&list_);
+  }
+  // The former list has been written.
+  void Show(const char* health) {
+    list_.mutable_devices(3)->set_health(health);
     StartWrite(&list_);
   }
   void OnWriteDone(bool) override {}
@@ -51,7 +63,17 @@ class Echo final : public DevicePlugin::CallbackService {
   }
   grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(
       grpc::CallbackServerContext*, const v1beta1::Empty*) override {
-    return new ListStream();
+    auto* stream = new ListStream();
+    stream_ = stream;
+    return stream;
+  }
+  // One kubelet that stays is all that this knows.
+  void ShowFault() {
+    if (ListStream* stream = stream_) {
+      stream->Show("Unhealthy");
+      std::this_thread::sleep_for(kFault);
+      stream->Show("Healthy");
+    }
   }
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
                                      const v1beta1::AllocateRequest*,
@@ -61,6 +83,8 @@ class Echo final : public DevicePlugin::CallbackService {
   }
 
  private:
+  std::atomic<ListStream*> stream_ = nullptr;
+
   static grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
@@ -71,8 +95,8 @@ class Echo final : public DevicePlugin::CallbackService {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    (void)std::fputs("usage: echo-plugin KUBELET_DIR\n", stderr);
+  if (argc != 2 && argc != 3) {
+    (void)std::fputs("usage: echo-plugin KUBELET_DIR [NVML_LIBRARY]\n", stderr);
     return 2;
   }
   const std::string folder = std::string(argv[1]) + "/device-plugins";
@@ -91,6 +115,10 @@ int main(int argc, char** argv) {
   v1beta1::Empty empty;
   grpc::ClientContext context;
   stub->async()->Register(&context, &request, &empty, [](const grpc::Status&) {});
+  std::optional<kgpu::bench::EventFloor> events;
+  if (argc == 3) {
+    events.emplace(argv[2], [&echo] { echo.ShowFault(); });
+  }
   for (;;) {
     pollfd ready = {.fd = listener.fd(), .events = POLLIN, .revents = 0};
     if (poll(&ready, 1, -1) > 0) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "src/gpu/nvml/abi.h"
 
@@ -39,18 +40,21 @@ nvml::EventSet Register(void* library) {
 
 }  // namespace
 
-EventFloor::EventFloor(const std::string& library) {
+EventFloor::EventFloor(const std::string& library, std::function<void()> seen) {
   void* handle = dlopen(library.c_str(), RTLD_LAZY);
   if (handle == nullptr) {
     std::abort();
   }
   nvml::EventSet set = Register(handle);
   auto* wait = Find<nvml::EventSetWaitFn>(handle, "nvmlEventSetWait_v2");
-  waiter_ = std::jthread([this, set, wait](const std::stop_token& stop) {
+  waiter_ = std::jthread([this, set, wait, seen = std::move(seen)](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       nvml::EventData data{};
       if (wait(set, &data, 100) == nvml::kSuccess) {
         seen_.store(std::chrono::steady_clock::now().time_since_epoch().count());
+        if (seen) {
+          seen();
+        }
       }
     }
   });

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -11,8 +12,9 @@ namespace kgpu::bench {
 
 class EventFloor {
  public:
-  // `library`: a libnvidia-ml.so.1. Registers for XIDs of every GPU. Aborts when it can not.
-  explicit EventFloor(const std::string& library);
+  // `library`: a libnvidia-ml.so.1. Registers for XIDs of every GPU. Aborts when it cannot.
+  // `seen` is called on the thread after each event.
+  explicit EventFloor(const std::string& library, std::function<void()> seen = {});
   ~EventFloor();
   EventFloor(const EventFloor&) = delete;
   EventFloor& operator=(const EventFloor&) = delete;

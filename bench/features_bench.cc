@@ -1,5 +1,5 @@
 // What it costs to find out all that a node is: a whole process, this machine and a large one.
-// docs/node-features.md explains the rows.
+// docs/reference/node-features.md explains the rows.
 //   features-bench [RUNS]      default 40
 #include <fcntl.h>
 #include <fmt/format.h>

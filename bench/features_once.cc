@@ -1,5 +1,5 @@
 // Reads every node feature of a host once and prints NFD's default labels: the least a program
-// around src/host/features can be. docs/node-features.md has its figures.
+// around src/host/features can be. docs/reference/node-features.md has its figures.
 //   features-once [ROOT]      default /
 //   features-once -v [ROOT]   raw features and problems too
 #include <cstdio>

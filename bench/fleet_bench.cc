@@ -20,7 +20,7 @@
 #include "bench/measure.h"
 #include "src/kube/api/http_client.h"
 #include "src/kube/api/test_transport.h"
-#include "src/node/object/keeper.h"
+#include "src/node/object/syncer.h"
 #include "src/node/object/test_facts.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
@@ -121,18 +121,17 @@ labels::NodeClaims Claims() {
 class Agent {
  public:
   Agent(FakeLoop& loop, kube::Transport& transport, Load& load, int number)
-      : loop_(loop),
-        name_(fmt::format("node-{:05}", number)),
+      : name_(fmt::format("node-{:05}", number)),
         transport_(transport, loop.clock(), load),
         random_(static_cast<uint64_t>(number) + 1),
         client_(loop, transport_, authenticator_, random_),
         recorder_(loop, client_, random_, {.instance = name_}) {
-    node::KeeperOptions options;
+    node::SyncerOptions options;
     options.node = name_;
     options.gate = {.sets_taint = true, .booted = loop.clock().WallNow()};
-    keeper_ = std::make_unique<node::Keeper>(
+    syncer_ = std::make_unique<node::Syncer>(
         loop, client_, random_, std::move(options),
-        node::Keeper::Handlers{.tell =
+        node::Syncer::Handlers{.notify =
                                    [this](const node::NodeEvent& event) {
                                      recorder_.Record(node::EventOf(event, name_));
                                    },
@@ -143,19 +142,19 @@ class Agent {
   void Begin() {
     node::ChainFacts facts;
     facts.gpus = 8;
-    keeper_->SetFacts(facts);
+    syncer_->SetFacts(facts);
   }
   void BeReady() {
-    keeper_->SetFacts(node::ReadyFacts());
-    keeper_->SetClaims(Claims());
+    syncer_->SetFacts(node::ReadyFacts());
+    syncer_->SetClaims(Claims());
   }
   void Change(const std::string& value) {
     labels::NodeClaims claims = Claims();
     claims.labels["nvidia.com/gpu.fact0"] = value;
-    keeper_->SetClaims(claims);
+    syncer_->SetClaims(claims);
   }
   bool IsDone() const {
-    const node::NodeReport report = keeper_->report();
+    const node::NodeReport report = syncer_->report();
     if (!report.seen || !report.writer.is_settled || !report.is_ready) {
       return false;
     }
@@ -166,14 +165,13 @@ class Agent {
   bool is_within() const { return transport_.is_within(); }
 
  private:
-  FakeLoop& loop_;
   std::string name_;
   WatchedTransport transport_;
   kube::TestAuthenticator authenticator_;
   Random random_;
   kube::HttpClient client_;
   kube::EventRecorder recorder_;
-  std::unique_ptr<node::Keeper> keeper_;
+  std::unique_ptr<node::Syncer> syncer_;
 };
 
 struct Budget {
@@ -208,13 +206,13 @@ class Fleet {
     std::puts(fmt::format("({} nodes, {:.0f} s of real time)", nodes_,
                           Seconds(std::chrono::steady_clock::now() - started))
                   .c_str());
-    return is_well_ ? 0 : 1;
+    return is_healthy_ ? 0 : 1;
   }
 
  private:
   void Say(const std::string& what, const std::string& value, const std::string& limit,
            bool is_kept) {
-    is_well_ = is_well_ && is_kept;
+    is_healthy_ = is_healthy_ && is_kept;
     // Each row as it comes: the whole takes minutes.
     std::puts(fmt::format("{:<44} {:>18}   budget {:<14}{}", what, value, limit,
                           is_kept ? "" : "  MISSED")
@@ -336,7 +334,7 @@ class Fleet {
   Random random_{1};
   std::optional<Load> load_;
   std::vector<std::unique_ptr<Agent>> agents_;
-  bool is_well_ = true;
+  bool is_healthy_ = true;
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <podresources_v1.pb.h>
 #include <sched.h>
 #include <sys/types.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,7 +23,8 @@
 #include "bench/sim_node.h"
 #include "src/node/telemetry/render.h"
 #include "src/node/telemetry/test_node.h"
-#include "src/platform/metrics/gzip.h"
+#include "src/platform/compress/gzip.h"
+#include "src/platform/compress/unpack.h"
 #include "testing/driver/control.h"
 #include "testing/kubelet/fake_kubelet.h"
 #include "testing/temp_dir.h"
@@ -145,21 +145,8 @@ class BusyNode {
 
 // The body of an answer in gzip; "" for what is none.
 std::string Unpack(const std::string& answer) {
-  constexpr int kGzipWindow = 15 + 16;
-  std::string body = answer.substr(std::min(answer.size(), answer.find("\r\n\r\n") + 4));
-  std::string text(size_t{4} << 20, '\0');
-  z_stream stream{};
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
-    return "";
-  }
-  stream.next_in = reinterpret_cast<Bytef*>(body.data());
-  stream.avail_in = static_cast<uInt>(body.size());
-  stream.next_out = reinterpret_cast<Bytef*>(text.data());
-  stream.avail_out = static_cast<uInt>(text.size());
-  const bool is_whole = inflate(&stream, Z_FINISH) == Z_STREAM_END;
-  text.resize(is_whole ? stream.total_out : 0);
-  inflateEnd(&stream);
-  return text;
+  const std::string body = answer.substr(std::min(answer.size(), answer.find("\r\n\r\n") + 4));
+  return compress::Gunzip(body, size_t{4} << 20).value_or("");
 }
 
 // Waits until a scrape has what all pods use. In gzip, as Prometheus asks: a plain page that was
@@ -191,7 +178,7 @@ void Render(std::vector<Row>& rows) {
     const std::string page = telemetry::RenderPage(input, {.names = telemetry::NameSets::All()});
     render.samples.Add(Since(start, steady_clock::now()));
     start = steady_clock::now();
-    metrics::GzipWriter writer;
+    compress::GzipWriter writer;
     writer.Add(page);
     (void)writer.Finish();
     pack.samples.Add(Since(start, steady_clock::now()));

@@ -35,10 +35,10 @@ class ProbeKubelet {
   SteadyPoint WaitRegistered();
   SteadyPoint WaitCounted();
   SteadyPoint WaitUnhealthy(size_t unhealthy);
-  // When the newest list came once the healthy devices of all resources are as wished.
+  // When the newest list came once the healthy devices of all resources are as desired.
   SteadyPoint WaitHealthy(const std::function<bool(const HealthyIds&)>& condition);
 
-  // Ends every connection and the server, removes all sockets and listens anew, as a restart does.
+  // Ends every connection and the server, removes all sockets and listens again, as a restart does.
   // Returns when it listens.
   SteadyPoint Restart();
 

@@ -115,7 +115,7 @@ class ShimBench {
 
   std::vector<Row> Run() {
     const std::string asking = Spec(true);
-    // Without a wish and without the hook entry: a container that has nothing to do with GPUs.
+    // Without a request and without the hook entry: a container that has nothing to do with GPUs.
     std::string other = Spec(false);
     const size_t hooks = other.find("\"hooks\"");
     other.erase(hooks, other.find("\"linux\"") - hooks);

@@ -100,15 +100,16 @@ std::vector<std::string> SimNode::Agent() const {
           "--kubelet-dir",  kubelet(),
           "--run-dir",      run_dir(),
           "--state-dir",    dir_.At("state"),
-          "--config",       dir_.At("config"),
+          "--config",       dir_.At("etc/config"),
           "--http-address", "off"};
 }
 
 void SimNode::WriteConfig(const std::string& strategy, const std::string& more) const {
-  dir_.WriteFile("config", fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
-                                       "health: {{holdDown: 5ms, flapLimit: {{times: 0}}}}\n"
-                                       "plugin: {{deviceListStrategy: {}}}\n{}",
-                                       strategy, more));
+  // In a folder of a folder: what other programs do in the one for temporary files is not watched.
+  dir_.WriteFile("etc/config", fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
+                                           "health: {{holdDown: 5ms, flapLimit: {{times: 0}}}}\n"
+                                           "plugin: {{deviceListStrategy: {}}}\n{}",
+                                           strategy, more));
 }
 
 }  // namespace kgpu::bench

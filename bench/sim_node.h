@@ -39,7 +39,7 @@ class Daemon {
   SteadyPoint started_;
 };
 
-// Ends the benchmark when kgpu-sim can not make the host.
+// Ends the benchmark when kgpu-sim cannot make the host.
 class SimNode {
  public:
   explicit SimNode(const std::string& profile);

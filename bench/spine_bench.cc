@@ -113,23 +113,23 @@ class XidRun {
 
  private:
   void OnSnapshot(const device::Snapshot& snapshot) {
-    bool is_well = true;
+    bool is_healthy = true;
     for (const device::Gpu& gpu : snapshot.gpus) {
-      is_well = is_well && gpu.health.is_healthy;
+      is_healthy = is_healthy && gpu.health.is_healthy;
     }
-    if (!is_well && is_waiting_) {
+    if (!is_healthy && is_waiting_) {
       const Milliseconds took = steady_clock::now() - injected_;
       row_.samples.Add(took.count());
       is_waiting_ = false;
       injector_.join();
       (void)control_.Run("heal all");
-    } else if (is_well && !is_waiting_) {
+    } else if (is_healthy && !is_waiting_) {
       Next();
     }
   }
 
   void Next() {
-    // The bare client may see the event after us: it is asked when all is well again.
+    // The bare client may see the event after us: it is asked when everything is healthy again.
     if (row_.samples.size() > row_.floor.size()) {
       row_.floor.Add(Milliseconds(floor_.Seen() - injected_).count());
     }

@@ -18,7 +18,7 @@ list(JOIN kgpu_absl_archives "," kgpu_absl_group)
 target_link_libraries(kgpu_absl INTERFACE
   -Wl,--start-group,${kgpu_absl_group},--end-group Threads::Threads)
 
-# Debian has fmt as a shared library or as headers. The static programs can not use the first, and
+# Debian has fmt as a shared library or as headers. The static programs cannot use the first, and
 # the second costs every source file a second: its code is compiled once, here.
 add_library(kgpu_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt_library.cc)
 add_library(kgpu::fmt ALIAS kgpu_fmt)
@@ -31,7 +31,7 @@ add_library(kgpu_yaml INTERFACE)
 add_library(kgpu::yaml ALIAS kgpu_yaml)
 target_link_libraries(kgpu_yaml INTERFACE -l:libyaml-cpp.a)
 
-# Headers alone: its shared library would be one more that the static programs can not use.
+# Headers alone: its shared library would be one more that the static programs cannot use.
 pkg_check_modules(TOMLPLUSPLUS REQUIRED tomlplusplus)
 add_library(kgpu_toml INTERFACE)
 add_library(kgpu::toml ALIAS kgpu_toml)
@@ -57,7 +57,7 @@ add_library(kgpu_openssl INTERFACE)
 add_library(kgpu::openssl ALIAS kgpu_openssl)
 target_link_libraries(kgpu_openssl INTERFACE -l:libssl.a -l:libcrypto.a Threads::Threads)
 
-# Names to addresses, without the system's resolver, which a static program can not use.
+# Names to addresses, without the system's resolver, which a static program cannot use.
 add_library(kgpu_cares INTERFACE)
 add_library(kgpu::cares ALIAS kgpu_cares)
 target_link_libraries(kgpu_cares INTERFACE -l:libcares.a Threads::Threads)

@@ -8,7 +8,7 @@ add_library(kgpu_grpc INTERFACE)
 add_library(kgpu::grpc ALIAS kgpu_grpc)
 target_compile_definitions(kgpu_grpc INTERFACE GRPC_USE_PROTO_LITE)
 if(KGPU_SHARED_GRPC)
-  # ThreadSanitizer can leave out shared libraries that are not instrumented, archives it can not.
+  # ThreadSanitizer can leave out shared libraries that are not instrumented, archives it cannot.
   target_link_libraries(kgpu_grpc INTERFACE
     -lgrpc++_unsecure -lgrpc_unsecure -lgpr -lprotobuf-lite Threads::Threads)
 else()

@@ -1,6 +1,6 @@
 // Feeds every file of the folder named by argv[1] to a fuzz target, so that seeds and past crashes
 // are replayed by an ordinary test under any compiler. An empty or missing folder is a failure: a
-// corpus that is not found would be a test that can not fail.
+// corpus that is not found would be a test that cannot fail.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,7 @@
-// A clock that stands still until the test moves it.
+// A clock that stands still until the test moves it. One thread moves it; every thread may read it.
 #pragma once
+
+#include <atomic>
 
 #include "src/platform/base/clock.h"
 
@@ -7,16 +9,16 @@ namespace kgpu {
 
 class FakeClock final : public Clock {
  public:
-  SteadyTime Now() const override { return steady_; }
-  WallTime WallNow() const override { return wall_; }
+  SteadyTime Now() const override { return steady_.load(); }
+  WallTime WallNow() const override { return wall_.load(); }
   void Advance(std::chrono::nanoseconds by) {
-    steady_ += by;
-    wall_ += std::chrono::duration_cast<WallTime::duration>(by);
+    steady_ = steady_.load() + by;
+    wall_ = wall_.load() + std::chrono::duration_cast<WallTime::duration>(by);
   }
 
  private:
-  SteadyTime steady_{std::chrono::hours(1)};
-  WallTime wall_{std::chrono::seconds(1'700'000'000)};
+  std::atomic<SteadyTime> steady_{SteadyTime(std::chrono::hours(1))};
+  std::atomic<WallTime> wall_{WallTime(std::chrono::seconds(1'700'000'000))};
 };
 
 }  // namespace kgpu

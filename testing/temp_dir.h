@@ -21,7 +21,7 @@ class TempDir {
   void Symlink(std::string_view target, std::string_view relative) const;
   // A character device; false where making one is not permitted (tests then skip).
   bool MakeCharDevice(std::string_view relative, unsigned major, unsigned minor) const;
-  // The whole file, or "" when it can not be read.
+  // The whole file, or "" when it cannot be read.
   std::string ReadFile(std::string_view relative) const;
 
  private:

@@ -33,7 +33,7 @@ expect() {
 }
 
 file src/gpu/device/a.h src/platform/base/b.h src/gpu/nvml/c.h
-expect "down and within a storey" ""
+expect "down and within a layer" ""
 file src/platform/base/a.cc src/gpu/nvml/c.h
 expect "up" "src/platform/base/a.cc:1: platform (row 0) includes gpu (row 1): arrows point down only"
 file src/kube/api/a.cc src/gpu/nvml/c.h
@@ -42,13 +42,13 @@ file src/gpu/device/a.h src/gpu/nvml/c.h
 file src/gpu/nvml/c.h src/gpu/device/a.h
 expect "a circle" "circle gpu/device → gpu/nvml → gpu/device"
 file src/attic/a.h
-expect "a storey in no row" "src/attic is in no row"
+expect "a layer in no row" "src/attic is in no row"
 file src/gpu/device/a.h testing/golden.h
 expect "a product with the simulated world" "a product includes testing/golden.h"
 file src/gpu/device/a_test.cc testing/golden.h src/gpu/nvml/c.h
 expect "a test with the simulated world" ""
 file src/agent/a.h src/cmd/kgpu/main.h
 expect "a program" "agent (row 5) includes cmd (row 7)"
-for storey in a b c d e f g h i j k l m n o; do mkdir -p "$folder/src/$storey"; done
-expect "too many storeys" "src: 15 folders, 14 are allowed"
+for layer in a b c d e f g h i j k l m n o; do mkdir -p "$folder/src/$layer"; done
+expect "too many layers" "src: 15 folders, 14 are allowed"
 exit "$failed"

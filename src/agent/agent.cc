@@ -9,22 +9,23 @@
 #include "src/agent/config_source.h"
 #include "src/agent/disk_worker.h"
 #include "src/agent/front.h"
-#include "src/agent/health_desk.h"
+#include "src/agent/health_handler.h"
 #include "src/agent/injector.h"
 #include "src/agent/kernel_watch.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
-#include "src/agent/memory_keeper.h"
+#include "src/agent/memory_writer.h"
 #include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/part_options.h"
 #include "src/agent/runtime_watch.h"
-#include "src/agent/usage_desk.h"
+#include "src/agent/usage_handler.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/node/inventory/inventory.h"
 #include "src/node/plugin/delivery.h"
 #include "src/node/plugin/device_plugin.h"
+#include "src/node/pools/health_update.h"
 #include "src/node/pools/roster.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -40,8 +41,8 @@ constexpr std::chrono::seconds kTrust{5};
 constexpr std::chrono::milliseconds kInjectDelay{4};
 // All that is waited for at the end together: systemd and the kubelet give us 5 s.
 constexpr std::chrono::seconds kStopLimit{4};
-// What the cluster is told of a change follows what the kubelet is told.
-constexpr std::chrono::milliseconds kTellDelay{20};
+// The cluster learns of a change after the kubelet.
+constexpr std::chrono::milliseconds kNotifyDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
@@ -74,8 +75,8 @@ class AgentImpl final : public Agent {
         disk_(loop),
         remembered_(Recall(options_, config_.config(), disk_)),
         health_(
-            loop, disk_, HealthDeskOptionsOf(options_),
-            {.tell = [this](kube::Event event) { cluster_.Tell(std::move(event)); },
+            loop, disk_, HealthHandlerOptionsOf(options_),
+            {.notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
              .overview = [this] { return inventory_.health(); },
              .pods = [this] { return measurements_.pods(); },
              .look_at_pods = [this] { measurements_.LookAtPods(); },
@@ -97,26 +98,27 @@ class AgentImpl final : public Agent {
         cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
                  [this] { OnCluster(); }),
         own_root_(*sys::Root::Open("/")),
-        doors_(loop, own_root_,
-               {.other =
-                    [this](const http::Request& request) { return AnswerPublic(request, state()); },
-                .page =
-                    [this](const http::Request& request, telemetry::NameSets names) {
-                      return measurements_.Answer(request, names);
-                    },
-                .client = [this] { return cluster_.review_client(); }}),
+        endpoints_(
+            loop, own_root_,
+            {.other =
+                 [this](const http::Request& request) { return AnswerPublic(request, state()); },
+             .page =
+                 [this](const http::Request& request, telemetry::NameSets names) {
+                   return measurements_.Answer(request, names);
+                 },
+             .client = [this] { return cluster_.review_client(); }}),
         memory_(
             loop, fmt::format("{}/{}", options_.run_dir, kMemoryFile),
             [this] {
               return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
             },
-            [this] { TellSoon(); }),
+            [this] { NotifySoon(); }),
         kernels_(
             loop, root.host,
             [this](DiskWorker::Job job, DiskWorker::Failed failed) {
               return disk_.Post(std::move(job), std::move(failed));
             },
-            [this] { TellSoon(); }) {}
+            [this] { NotifySoon(); }) {}
 
   ~AgentImpl() override {
     const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
@@ -128,13 +130,14 @@ class AgentImpl final : public Agent {
     memory_.Flush();
     health_.Flush();
     usage_.Flush();
-    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, tell_timer_}) {
+    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, notify_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
 
   Status Run() {
-    inventory_.OnHappening([this](const health::Happening& news) { OnHappening(news); });
+    inventory_.OnHealthEvent(
+        [this](const health::HealthEvent& health_event) { OnHealthEvent(health_event); });
     inventory_.OnSample([this](const auto& samples) { OnSamples(samples); });
     inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
     // Before any socket of ours is made: a second agent must not touch the first one's.
@@ -143,7 +146,7 @@ class AgentImpl final : public Agent {
     MakePlugin();
     ShowRemembered();
     Prepare();
-    OpenDoors();
+    OpenEndpoints();
     if (in_force_) {
       cluster_.SetConfig(*in_force_);
       Measure();
@@ -158,15 +161,15 @@ class AgentImpl final : public Agent {
 
  private:
   void MakePlugin();
-  void OpenDoors();
+  void OpenEndpoints();
   void Measure();
   void ShowRemembered();
   void Prepare();
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
   void OnSamples(const device::SampleSetPtr& samples);
-  UsageDesk::Holdings Holdings() const;
-  void OnHappening(const health::Happening& news);
+  UsageHandler::Holdings Holdings() const;
+  void OnHealthEvent(const health::HealthEvent& health_event);
   void OnRuntime();
   void Assign();
   void ArmExpiry();
@@ -176,8 +179,8 @@ class AgentImpl final : public Agent {
   void Show();
   void OnCluster();
   telemetry::NameSets ConfiguredNames() const;
-  void TellSoon();
-  void Tell();
+  void NotifySoon();
+  void Notify();
 
   EventLoop& loop_;
   const AgentOptions options_;
@@ -187,10 +190,9 @@ class AgentImpl final : public Agent {
   ConfigSource config_;
   DiskWorker disk_;
   Remembered remembered_;
-  HealthDesk health_;
-  UsageDesk usage_;
+  HealthHandler health_;
+  UsageHandler usage_;
   inventory::Inventory inventory_;
-  RuntimeWatch runtime_;
 
   ConfigPtr in_force_;  // null: no good configuration yet
   std::unique_ptr<plugin::DevicePlugin> plugin_;
@@ -202,13 +204,14 @@ class AgentImpl final : public Agent {
   TimerId inject_timer_ = TimerId::kNone;
   TimerId expiry_timer_ = TimerId::kNone;
   TimerId trust_timer_ = TimerId::kNone;
-  TimerId tell_timer_ = TimerId::kNone;
+  TimerId notify_timer_ = TimerId::kNone;
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
+  RuntimeWatch runtime_;      // below what its first answer, which comes at once, changes
   Measurements measurements_;
   ClusterNode cluster_;
   const sys::Root own_root_;  // of this process, not of the host
-  MetricsFront doors_;        // below the cluster, which it asks about tokens
-  MemoryKeeper memory_;
+  MetricsFront endpoints_;    // below the cluster, which it asks about tokens
+  MemoryWriter memory_;
   KernelWatch kernels_;
 };
 
@@ -219,7 +222,7 @@ void AgentImpl::MakePlugin() {
     plugin::EndpointOptions endpoint;
     endpoint.kubelet_dir = options_.kubelet_dir;
     plugin_ = std::make_unique<plugin::DevicePlugin>(loop_, in_force_->plugin.registration,
-                                                     endpoint, [this] { TellSoon(); });
+                                                     endpoint, [this] { NotifySoon(); });
   }
 }
 
@@ -234,7 +237,7 @@ void AgentImpl::ShowRemembered() {
   plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
   trust_timer_ = loop_.After(kTrust, [this, nothing] {
     trust_timer_ = TimerId::kNone;
-    KGPU_LOG(kWarning, "the driver is silent", {"effect", "its devices count as unhealthy"});
+    KGPU_LOG(kWarning, "driver not answering", {"effect", "its devices are marked unhealthy"});
     assignment_ = roster_.Update({}, false, loop_.clock().Now());
     if (plugin_) {
       plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
@@ -275,7 +278,7 @@ void AgentImpl::OnConfig() {
   cluster_.SetConfig(*in_force_);
   Measure();
   inventory_.SetHealth(HealthOf(options_, in_force_->health));
-  OpenDoors();
+  OpenEndpoints();
   roster_.Forget();
   if (is_injection_new) {
     injected_.reset();
@@ -285,12 +288,17 @@ void AgentImpl::OnConfig() {
 }
 
 void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
-  snapshot_ = snapshot;
+  const device::SnapshotPtr before = std::exchange(snapshot_, snapshot);
   health_.SetSnapshot(snapshot);
   loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
-  Assign();
+  if (before && in_force_ && pools::DifferInHealthAlone(*before, *snapshot)) {
+    pools::UpdateHealth(*snapshot, assignment_);
+    Show();
+  } else {
+    Assign();
+  }
   measurements_.SetSnapshot(snapshot);
-  TellSoon();
+  NotifySoon();
 }
 
 void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
@@ -302,12 +310,12 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
   });
 }
 
-UsageDesk::Holdings AgentImpl::Holdings() const {
+UsageHandler::Holdings AgentImpl::Holdings() const {
   return {.snapshot = snapshot_, .pods = measurements_.pods(), .assignment = assignment_};
 }
 
-void AgentImpl::OnHappening(const health::Happening& news) {
-  health_.OnHappening(news);
+void AgentImpl::OnHealthEvent(const health::HealthEvent& health_event) {
+  health_.OnHealthEvent(health_event);
   measurements_.OnHealth();
   // Whether there is a plugin or not: a restart heals nothing, and tells nothing twice.
   memory_.Note();
@@ -316,7 +324,7 @@ void AgentImpl::OnHappening(const health::Happening& news) {
 void AgentImpl::OnRuntime() {
   Decide();
   Show();
-  TellSoon();
+  NotifySoon();
 }
 
 // The list goes out first: a fault must reach the kubelet before anything slower is done.
@@ -368,7 +376,7 @@ void AgentImpl::Decide() {
   plugin::Delivery delivery = plugin::DecideDelivery(
       in_force_->plugin, *facts, answering_.injection->cdi, injector_->cdi_folder());
   if (answering_.delivery != delivery) {
-    KGPU_LOG(kInfo, "devices are delivered", {"by", plugin::ToString(delivery.strategies)},
+    KGPU_LOG(kInfo, "device injection restored", {"by", plugin::ToString(delivery.strategies)},
              {"reason", delivery.reason});
     answering_.delivery = std::move(delivery);
   }
@@ -379,7 +387,7 @@ void AgentImpl::Show() {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();
   }
-  TellSoon();
+  NotifySoon();
 }
 
 void AgentImpl::OnCluster() {
@@ -387,15 +395,15 @@ void AgentImpl::OnCluster() {
     return;
   }
   stands_back_ = cluster_.stands_back();
-  KGPU_LOG(kWarning, stands_back_ ? "GPUs are left to another device plugin" : "GPUs are ours now",
-           {"mend", stands_back_ ? "kgpu node adopt --from plugin takes over" : "none is needed"});
+  KGPU_LOG(kWarning, stands_back_ ? "GPUs left to another device plugin" : "GPUs taken over",
+           {"fix", stands_back_ ? "to take over: kgpu node adopt --from plugin" : "none"});
   MakePlugin();
   Show();
 }
 
-void AgentImpl::OpenDoors() {
+void AgentImpl::OpenEndpoints() {
   const config::NodeConfig config = in_force_ ? *in_force_ : config::DefaultNodeConfig();
-  doors_.SetConfig(options_.http_address.value_or(config.http.address), config.metrics);
+  endpoints_.SetConfig(options_.http_address.value_or(config.http.address), config.metrics);
 }
 
 telemetry::NameSets AgentImpl::ConfiguredNames() const {
@@ -407,16 +415,16 @@ telemetry::NameSets AgentImpl::ConfiguredNames() const {
   return names;
 }
 
-void AgentImpl::TellSoon() {
-  if (tell_timer_ == TimerId::kNone) {
-    tell_timer_ = loop_.After(kTellDelay, [this] {
-      tell_timer_ = TimerId::kNone;
-      Tell();
+void AgentImpl::NotifySoon() {
+  if (notify_timer_ == TimerId::kNone) {
+    notify_timer_ = loop_.After(kNotifyDelay, [this] {
+      notify_timer_ = TimerId::kNone;
+      Notify();
     });
   }
 }
 
-void AgentImpl::Tell() {
+void AgentImpl::Notify() {
   cluster_.SetFacts(ChainFactsOf(state()));
   cluster_.SetHealthNote(memory_.problem());
   if (snapshot_) {
@@ -437,10 +445,10 @@ AgentState AgentImpl::state() const {
   }
   state.delivery = answering_.delivery;
   if (answering_.injection) {
-    state.injection_problem = std::string(Message(answering_.injection->plan_status));
+    state.injection_problem = std::string(Message(answering_.Obstacle()));
     state.cdi_problem = std::string(Message(answering_.injection->cdi));
   }
-  state.doors = doors_.doors();
+  state.metrics_endpoints = endpoints_.endpoints();
   state.node = cluster_.report();
   state.label_problems = cluster_.label_problems();
   state.journal_problem = health_.journal_problem();

@@ -18,7 +18,7 @@ namespace kgpu::agent {
 class Agent {
  public:
   // `loop` and `root` outlive the agent. Errors: AlreadyExists (another agent runs), NotFound,
-  // PermissionDenied (the run folder can not be made).
+  // PermissionDenied (the run folder cannot be made).
   static StatusOr<std::unique_ptr<Agent>> Start(EventLoop& loop, const host::DriverRoot& root,
                                                 AgentOptions options);
   // Ends streams, removes the agent's sockets, kills the probe. Pods and CDI specs stay.

@@ -37,7 +37,7 @@ StatusOr<tls::ServerOptions> CertificateSource::Read() {
 }
 
 std::shared_ptr<const tls::Context> CertificateSource::Current() {
-  // Anybody who connects asks: what can not be used must not be read and parsed for each of them.
+  // Anybody who connects asks: what cannot be used must not be read and parsed for each of them.
   if (!next_try_ || clock_.Now() >= *next_try_) {
     Refresh();
   }
@@ -72,8 +72,8 @@ void CertificateSource::Keep(const Status& problem) {
   std::string text =
       fmt::format("{} and {}: {}", certificate_.path(), key_.path(), Message(problem));
   if (text != problem_) {
-    KGPU_LOG(kError, "certificate not used", {"reason", text},
-             {"effect", context_ ? "the former one stays" : "metrics are not served"});
+    KGPU_LOG(kError, "certificate rejected", {"reason", text},
+             {"effect", context_ ? "the previous one stays in use" : "metrics are not served"});
     problem_ = std::move(text);
   }
 }

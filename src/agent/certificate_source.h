@@ -20,7 +20,7 @@ class CertificateSource {
   // `root` and `clock` outlive it.
   CertificateSource(const sys::Root& root, const Clock& clock, const config::MetricsTls& files);
 
-  // At most a minute old; while the files can not be used they are tried once a second. What can
+  // At most a minute old; while the files cannot be used they are tried once a second. What can
   // not be used leaves what was there; null: nothing was yet, and problem() says why.
   std::shared_ptr<const tls::Context> Current();
   // Empty: the files are in force.

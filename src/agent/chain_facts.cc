@@ -48,7 +48,7 @@ void AddDelivery(const AgentState& state, node::ChainFacts& facts) {
   facts.runtime_problem = state.injection_problem;
   if (state.delivery) {
     facts.runtime_way =
-        fmt::format("containers get GPUs by {}", plugin::ToString(state.delivery->strategies));
+        fmt::format("containers get GPUs through {}", plugin::ToString(state.delivery->strategies));
     facts.is_cdi_used = UsesCdi(*state.delivery);
     // It is decided only once the specs of this driver have been tried.
     facts.is_cdi_written = state.cdi_problem.empty();

@@ -1,4 +1,4 @@
-// What the gate is told of the agent: pure.
+// What the gate knows about the agent: pure.
 #pragma once
 
 #include "src/agent/state.h"

@@ -19,7 +19,7 @@ AgentState With(Change change) {
   return state;
 }
 
-TEST(ChainFactsTest, AWorkingNodeIsTold) {
+TEST(ChainFactsTest, AWorkingNodeIsReported) {
   const node::ChainFacts facts = ChainFactsOf(TestState());
   EXPECT_EQ(facts.gpus, 2U);
   EXPECT_EQ(facts.driver, device::DriverState::kReady);
@@ -30,11 +30,11 @@ TEST(ChainFactsTest, AWorkingNodeIsTold) {
   EXPECT_TRUE(facts.has_resources);
   ASSERT_EQ(facts.resources.size(), 1U);
   EXPECT_EQ(facts.resources[0].name, "nvidia.com/gpu");
-  EXPECT_EQ(facts.resources[0].allocatable, 1U) << "one of two is sick";
+  EXPECT_EQ(facts.resources[0].allocatable, 1U) << "one of two is unhealthy";
   EXPECT_TRUE(facts.resources[0].is_registered);
 }
 
-TEST(ChainFactsTest, AGpuThatLivesHasAHandleThoughItIsSick) {
+TEST(ChainFactsTest, AGpuThatLivesHasAHandleThoughItIsUnhealthy) {
   EXPECT_EQ(ChainFactsOf(TestState()).handles, 2U);
   const node::ChainFacts facts = ChainFactsOf(
       With([](device::Snapshot& snapshot) { snapshot.gpus[1].health.reason = "GpuLost"; }));
@@ -71,11 +71,11 @@ TEST(ChainFactsTest, NodesAndMountsNeedNoCdi) {
   EXPECT_FALSE(ChainFactsOf(state).is_cdi_used);
 }
 
-TEST(ChainFactsTest, ABadConfigurationIsToldFirst) {
+TEST(ChainFactsTest, ABadConfigurationIsReportedFirst) {
   AgentState state = TestState();
   state.has_config = false;
-  state.config_problem = "config.yaml:1: mend it";
-  EXPECT_EQ(ChainFactsOf(state).runtime_problem, "config.yaml:1: mend it");
+  state.config_problem = "config.yaml:1: fix it";
+  EXPECT_EQ(ChainFactsOf(state).runtime_problem, "config.yaml:1: fix it");
   EXPECT_FALSE(ChainFactsOf(state).has_resources);
 }
 

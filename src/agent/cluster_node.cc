@@ -96,16 +96,16 @@ ClusterNode::~ClusterNode() {
 void ClusterNode::OpenCluster() {
   cluster_timer_ = TimerId::kNone;
   auto cluster = options_.node_name.empty()
-                     ? InvalidArgument("this host has no name: give the node's by NODE_NAME")
+                     ? InvalidArgument("cannot determine this host's name: set NODE_NAME")
                      : kube::Cluster::Open(loop_, random_, own_root_,
                                            {.sources = options_.sources,
                                             .client = {.user_agent = "kgpu/" + options_.version}});
   if (!cluster.ok()) {
     if (std::string problem(Message(cluster.status())); problem != api_problem_) {
       if (cluster.status().code() == StatusCode::kNotFound) {
-        KGPU_LOG(kInfo, "no cluster is talked to", {"reason", problem});
+        KGPU_LOG(kInfo, "cluster not used", {"reason", problem});
       } else {
-        KGPU_LOG(kWarning, "no cluster is talked to", {"reason", problem});
+        KGPU_LOG(kWarning, "cluster not used", {"reason", problem});
       }
       api_problem_ = std::move(problem);
     }
@@ -116,11 +116,11 @@ void ClusterNode::OpenCluster() {
   cluster_ = *std::move(cluster);
   KGPU_LOG(kInfo, "cluster", {"server", cluster_->server()}, {"from", cluster_->source()},
            {"node", options_.node_name});
-  events_ = std::make_unique<EventDesk>(
+  events_ = std::make_unique<EventPublisher>(
       loop_, cluster_->NewClient({.user_agent = "kgpu/" + options_.version}), random_,
       options_.node_name);
   if (is_configured_) {
-    MakeKeeper();
+    MakeSyncer();
   }
 }
 
@@ -128,31 +128,31 @@ std::string ClusterNode::ObjectName() const {
   return fmt::format("kgpu-{}", options_.node_name);
 }
 
-void ClusterNode::MakeKeeper() {
+void ClusterNode::MakeSyncer() {
   if (!cluster_) {
     return;
   }
-  const std::set<node::Owner> told = keeper_ ? keeper_->told() : std::set<node::Owner>();
-  keeper_.reset();
-  keeper_ = std::make_unique<node::Keeper>(
+  const std::set<node::Owner> reported = writer_ ? writer_->reported() : std::set<node::Owner>();
+  writer_.reset();
+  writer_ = std::make_unique<node::Syncer>(
       loop_, cluster_->client(), random_,
-      node::KeeperOptions{.node = options_.node_name,
+      node::SyncerOptions{.node = options_.node_name,
                           .gate = {.sets_condition = config_.gate.condition,
                                    .sets_taint = config_.gate.taint,
                                    .booted = options_.booted},
                           .health = {.sets_condition = config_.gate.condition},
-                          .told = told},
-      node::Keeper::Handlers{.tell =
+                          .reported = reported},
+      node::Syncer::Handlers{.notify =
                                  [this](const node::NodeEvent& event) {
                                    events_->Record(node::EventOf(event, options_.node_name));
                                  },
-                             .changed = [this] { OnKeeper(); }});
-  keeper_->SetHostMarks(sockets_, has_gfd_file_);
-  keeper_->SetFacts(facts_);
+                             .changed = [this] { OnSyncer(); }});
+  writer_->SetHostMarks(sockets_, has_gfd_file_);
+  writer_->SetFacts(facts_);
   if (snapshot_) {
-    keeper_->SetSnapshot(snapshot_);
+    writer_->SetSnapshot(snapshot_);
   }
-  keeper_->SetHealthNote(health_note_);
+  writer_->SetHealthNote(health_note_);
   rules_.reset();
   if (config_.labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
     rules_ = std::make_unique<RuleWatch>(loop_, cluster_->client(), random_, options_.node_name,
@@ -160,9 +160,9 @@ void ClusterNode::MakeKeeper() {
   }
 }
 
-void ClusterNode::OnKeeper() {
+void ClusterNode::OnSyncer() {
   if (!has_remembered_) {
-    if (const auto seen = keeper_->report().seen) {
+    if (const auto seen = writer_->report().seen) {
       has_remembered_ = true;
       hold_.SetRemembered(RememberedGpus(*seen));
       UpdateGpus();
@@ -173,7 +173,7 @@ void ClusterNode::OnKeeper() {
 }
 
 void ClusterNode::SetConfig(const config::NodeConfig& config) {
-  const bool is_keeper_new = !is_configured_ || is_gate_only_ || config_.gate != config.gate ||
+  const bool is_syncer_new = !is_configured_ || is_gate_only_ || config_.gate != config.gate ||
                              config_.labels.outputs != config.labels.outputs ||
                              config_.labels.rule_objects != config.labels.rule_objects;
   config_ = config;
@@ -181,8 +181,8 @@ void ClusterNode::SetConfig(const config::NodeConfig& config) {
   is_gate_only_ = false;
   ++look_tag_;
   worker_.SetConfig(config.labels);
-  if (is_keeper_new) {
-    MakeKeeper();
+  if (is_syncer_new) {
+    MakeSyncer();
   }
   LookAtHost();
   UpdateGpus();
@@ -195,22 +195,22 @@ void ClusterNode::SetNoConfig() {
     is_gate_only_ = true;
     config_ = config::DefaultNodeConfig();
     config_.labels.rule_objects = false;
-    MakeKeeper();
+    MakeSyncer();
   }
 }
 
 void ClusterNode::SetSnapshot(const device::SnapshotPtr& snapshot) {
   snapshot_ = snapshot;
-  if (keeper_) {
-    keeper_->SetSnapshot(snapshot_);
+  if (writer_) {
+    writer_->SetSnapshot(snapshot_);
   }
   UpdateGpus();
 }
 
 void ClusterNode::SetHealthNote(const std::string& note) {
   health_note_ = note;
-  if (keeper_) {
-    keeper_->SetHealthNote(note);
+  if (writer_) {
+    writer_->SetHealthNote(note);
   }
 }
 
@@ -219,32 +219,32 @@ void ClusterNode::SetFacts(node::ChainFacts facts) {
   if (stands_back()) {
     facts_.plugin_owner = std::string(node::TitleOf(node::Owner::kPlugin));
   }
-  if (keeper_) {
-    keeper_->SetFacts(facts_);
+  if (writer_) {
+    writer_->SetFacts(facts_);
   }
 }
 
-void ClusterNode::Tell(kube::Event event) {
+void ClusterNode::Notify(kube::Event event) {
   if (!events_) {
     return;
   }
-  if (keeper_) {
-    events_->SetNodeUid(keeper_->node_uid());
+  if (writer_) {
+    events_->SetNodeUid(writer_->node_uid());
   }
   events_->Record(std::move(event));
 }
 
-// What was decided counts until the node is heard again: over a keeper that is made anew, over a
+// What was decided counts until the node is heard again: over a syncer that is made again, over a
 // restart, while the API server is away. Before anything was decided the sockets tell.
 bool ClusterNode::stands_back() const {
   return decision_.value_or(!sockets_.empty());
 }
 
 void ClusterNode::Decide() {
-  if (!keeper_ || !keeper_->report().seen) {
+  if (!writer_ || !writer_->report().seen) {
     return;
   }
-  const bool stands_back = keeper_->owners().StandsBackFor(node::Owner::kPlugin);
+  const bool stands_back = writer_->owners().StandsBackFor(node::Owner::kPlugin);
   if (decision_ == stands_back) {
     return;
   }
@@ -253,7 +253,8 @@ void ClusterNode::Decide() {
       sys::WriteFileAtomically(fmt::format("{}/{}", options_.run_dir, kDecisionFile),
                                stands_back ? kOther : kOurs, 0600, sys::Durability::kMemory);
   if (!written.ok()) {
-    KGPU_LOG(kWarning, "a restart will forget whose the GPUs are", {"reason", Message(written)});
+    KGPU_LOG(kWarning, "after a restart the agent cannot tell who owns the GPUs",
+             {"reason", Message(written)});
   }
 }
 
@@ -266,8 +267,8 @@ kube::Client* ClusterNode::review_client() {
 }
 
 node::NodeReport ClusterNode::report() const {
-  if (keeper_) {
-    return keeper_->report();
+  if (writer_) {
+    return writer_->report();
   }
   node::NodeReport report;
   report.node = options_.node_name;
@@ -282,8 +283,8 @@ void ClusterNode::LookAtHost() {
   loop_.CancelTimer(std::exchange(every_timer_, TimerId::kNone));
   sockets_ = node::ForeignPluginSockets(options_.device_plugins);
   has_gfd_file_ = node::HasGfdFile(host_);
-  if (keeper_) {
-    keeper_->SetHostMarks(sockets_, has_gfd_file_);
+  if (writer_) {
+    writer_->SetHostMarks(sockets_, has_gfd_file_);
   }
   changed_();
   // Nodes that started together do not look, and write, together for ever.
@@ -356,7 +357,7 @@ void ClusterNode::OnLook(const labels::LabelLook& look) {
     const std::vector<std::string> more = rules_->problems();
     problems.insert(problems.end(), more.begin(), more.end());
   }
-  LogNews(std::move(problems));
+  LogChanges(std::move(problems));
   if (look.publishes) {
     Publish(look);
   }
@@ -368,8 +369,8 @@ bool ClusterNode::Publishes(config::LabelOutput output) const {
 }
 
 void ClusterNode::Publish(const labels::LabelLook& look) {
-  if (keeper_) {
-    keeper_->SetClaims(Publishes(config::LabelOutput::kNode) ? look.labels.claims
+  if (writer_) {
+    writer_->SetClaims(Publishes(config::LabelOutput::kNode) ? look.labels.claims
                                                              : labels::NodeClaims());
     PublishObject(look);
   }
@@ -417,7 +418,7 @@ void ClusterNode::PublishFile(const labels::LabelLook& look) {
   }
   if (std::string problem(Message(status)); problem != file_problem_) {
     if (!problem.empty()) {
-      KGPU_LOG(kWarning, "the feature file is not as it should be", {"reason", problem});
+      KGPU_LOG(kWarning, "feature file not updated", {"reason", problem});
     }
     file_problem_ = std::move(problem);
   }
@@ -431,7 +432,7 @@ std::vector<std::string> ClusterNode::label_problems() const {
   return problems;
 }
 
-void ClusterNode::LogNews(std::vector<std::string> problems) {
+void ClusterNode::LogChanges(std::vector<std::string> problems) {
   problems.resize(std::min(problems.size(), kMaxProblems));
   for (const std::string& problem : problems) {
     if (std::ranges::find(label_problems_, problem) == label_problems_.end()) {

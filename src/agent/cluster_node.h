@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/agent/event_desk.h"
+#include "src/agent/event_publisher.h"
 #include "src/agent/label_worker.h"
 #include "src/agent/rule_watch.h"
 #include "src/gpu/device/snapshot.h"
@@ -16,8 +16,8 @@
 #include "src/node/config/node_config.h"
 #include "src/node/labels/gpu_hold.h"
 #include "src/node/labels/gpu_labels.h"
-#include "src/node/object/keeper.h"
 #include "src/node/object/object_writer.h"
+#include "src/node/object/syncer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/sys/root.h"
@@ -47,7 +47,7 @@ class ClusterNode {
   // When its worker is to have ended.
   void StopBy(SteadyTime deadline) { worker_.StopBy(deadline); }
   void SetConfig(const config::NodeConfig& config);
-  // There is no good configuration: the node is told to be not ready, and nothing else.
+  // There is no good configuration: the node is marked not ready, and nothing else.
   void SetNoConfig();
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetFacts(node::ChainFacts facts);
@@ -55,7 +55,7 @@ class ClusterNode {
   void SetHealthNote(const std::string& note);
 
   // Writes an event on this node or one of its pods; nothing is written without a cluster.
-  void Tell(kube::Event event);
+  void Notify(kube::Event event);
 
   // To ask about tokens with, at a rate of its own; null while there is no cluster. The node
   // outlives its use.
@@ -68,8 +68,8 @@ class ClusterNode {
 
  private:
   void OpenCluster();
-  void MakeKeeper();
-  void OnKeeper();
+  void MakeSyncer();
+  void OnSyncer();
   void Decide();
   void LookAtHost();
   void UpdateGpus();
@@ -80,7 +80,7 @@ class ClusterNode {
   void PublishObject(const labels::LabelLook& look);
   void PublishFile(const labels::LabelLook& look);
   bool Publishes(config::LabelOutput output) const;
-  void LogNews(std::vector<std::string> problems);
+  void LogChanges(std::vector<std::string> problems);
   std::string ObjectName() const;
 
   EventLoop& loop_;
@@ -104,8 +104,8 @@ class ClusterNode {
   std::string api_problem_;
   std::unique_ptr<kube::Cluster> cluster_;
   std::unique_ptr<kube::Client> review_client_;
-  std::unique_ptr<EventDesk> events_;
-  std::unique_ptr<node::Keeper> keeper_;
+  std::unique_ptr<EventPublisher> events_;
+  std::unique_ptr<node::Syncer> writer_;
   std::unique_ptr<node::ObjectWriter> object_;
   std::unique_ptr<RuleWatch> rules_;
 

@@ -16,8 +16,8 @@ namespace {
 
 Verdict Forbidden(const kube::TokenOwner& owner, const std::string& path) {
   return {.code = 403,
-          .text = fmt::format("{} may not get {}: a ClusterRole with nonResourceURLs: [{}] and "
-                              "verbs: [get], bound to it, allows it",
+          .text = fmt::format("{} is not allowed to get {}: bind it to a ClusterRole with "
+                              "nonResourceURLs: [{}] and verbs: [get]",
                               Printable(owner.name, 200), path, path)};
 }
 
@@ -44,7 +44,7 @@ class ClusterTokens::Review {
     }
     const std::optional<kube::TokenOwner>& known = *owner;
     if (!known) {
-      return Finish(Verdict{.code = 401, .text = "the API server does not know this token"});
+      return Finish(Verdict{.code = 401, .text = "the API server does not accept this token"});
     }
     owner_ = *known;
     call_ = client_.Send(kube::AccessReviewRequest(owner_, "get", options_.path),
@@ -89,7 +89,7 @@ ClusterTokens::~ClusterTokens() {
   for (auto& [key, known] : std::exchange(known_, {})) {
     known.review.reset();
     for (const Done& done : known.waiting) {
-      done({.code = 503, .text = "the configuration changes: ask again"});
+      done({.code = 503, .text = "the configuration is changing: try again"});
     }
   }
 }
@@ -97,7 +97,7 @@ ClusterTokens::~ClusterTokens() {
 void ClusterTokens::Check(const std::string& token, Done done) {
   const StatusOr<Key> key = digest_.Of(token);
   if (!key.ok() || token.size() > kMaxToken) {
-    return done({.code = 401, .text = "this is no token"});
+    return done({.code = 401, .text = "malformed token"});
   }
   if (!known_.contains(*key)) {
     MakeRoom();
@@ -121,8 +121,8 @@ void ClusterTokens::Ask(const Key& key, Known& known, const std::string& token, 
     }
     return done({.code = 503,
                  .text = is_full
-                             ? "too many tokens to ask the API server about: try again"
-                             : "no API server can be asked about tokens: see kgpu node status"});
+                             ? "too many token reviews in progress: try again"
+                             : "no API server is available to check tokens: run kgpu node status"});
   }
   known.waiting.push_back(std::move(done));
   if (known.review == nullptr) {
@@ -148,11 +148,11 @@ void ClusterTokens::OnAnswer(const Key& key, StatusOr<Verdict> answer) {
   } else {
     known.until = now + options_.unknown;
     if (!CountsUnasked(known)) {
-      verdict = {.code = 503, .text = fmt::format("the token can not be checked: {}", problem_)};
+      verdict = {.code = 503, .text = fmt::format("cannot check the token: {}", problem_)};
     }
   }
   known.verdict = verdict;
-  // Whoever is told may ask again, and change everything here.
+  // Whoever is notified may ask again, and change everything here.
   for (const Done& done : std::exchange(known.waiting, {})) {
     done(verdict);
   }
@@ -163,7 +163,7 @@ void ClusterTokens::Note(const Status& status) {
   const bool is_new = !problem.empty() && problem != problem_;
   problem_ = problem;
   if (is_new && lines_.Take(loop_.clock().Now())) {
-    KGPU_LOG(kWarning, "tokens can not be checked", {"reason", problem},
+    KGPU_LOG(kWarning, "tokens not checked", {"reason", problem},
              {"left_out", lines_.TakeLeftOut()});
   }
 }

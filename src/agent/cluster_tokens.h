@@ -24,12 +24,12 @@ namespace kgpu::agent {
 struct ClusterTokensOptions {
   std::vector<std::string> audiences{};  // empty: the API server's own
   std::string path = "/metrics";         // that must be allowed, with the verb "get"
-  // How long an answer counts. A yes counts longer while the API server can not be asked: it is
+  // How long an answer counts. A yes counts longer while the API server cannot be asked: it is
   // then that metrics matter.
   std::chrono::milliseconds allowed{120'000};
   std::chrono::milliseconds allowed_unasked{900'000};
   std::chrono::milliseconds refused{10'000};
-  std::chrono::milliseconds unknown{5'000};  // of "the API server can not be asked"
+  std::chrono::milliseconds unknown{5'000};  // of "the API server cannot be asked"
   size_t max_known = 256;  // answers kept: the oldest goes, one that let somebody in last
   size_t max_asked = 16;   // tokens asked about at a time: past it 503
   // As many more for tokens that were let in before: guesses must not keep them from being so

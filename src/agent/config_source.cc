@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kLimit = size_t{1} << 20;
 // Editors and the kubelet's ConfigMap volumes change a file in several steps.
 constexpr std::chrono::milliseconds kConfigSettle{20};
-// While the file's folder can not be watched.
+// While the file's folder cannot be watched.
 constexpr std::chrono::milliseconds kPoll{2000};
 
 StatusOr<std::string> ReadText(const std::string& path) {
@@ -85,8 +85,8 @@ bool ConfigSource::Read() {
     if (problem == problem_) {
       return false;
     }
-    KGPU_LOG(kError, "configuration refused", {"file", path_}, {"reason", problem},
-             {"effect", config_ ? "the former one stays" : "no device is handed out"});
+    KGPU_LOG(kError, "configuration rejected", {"file", path_}, {"reason", problem},
+             {"effect", config_ ? "the previous one stays in use" : "no device is allocated"});
     problem_ = std::move(problem);
     return true;
   }
@@ -98,7 +98,7 @@ bool ConfigSource::Read() {
   const bool is_first = !config_;
   config_ = std::make_shared<const config::NodeConfig>(*std::move(parsed));
   if (is_there_) {
-    KGPU_LOG(kInfo, is_first ? "configuration read" : "configuration changed", {"file", path_},
+    KGPU_LOG(kInfo, is_first ? "configuration loaded" : "configuration changed", {"file", path_},
              {"pools", config_->pools.size()});
   }
   return true;

@@ -26,7 +26,7 @@ class ConfigSource {
 
   // Null while no good configuration has been seen: hand out no device then.
   const ConfigPtr& config() const { return config_; }
-  // Why the file is not what config() says, with the mend; empty when it is.
+  // Why the file is not what config() says, with the fix; empty when it is.
   const std::string& problem() const { return problem_; }
   // The file that was read, or was asked for by name; empty while the defaults stand.
   std::string path() const { return is_there_ || must_exist_ ? path_ : std::string(); }

@@ -11,7 +11,7 @@
 namespace kgpu::agent {
 namespace {
 
-// A job, and who is told when it throws.
+// A job, and who is notified when it throws.
 struct Task {
   DiskWorker::Job job;
   DiskWorker::Failed failed;
@@ -23,8 +23,8 @@ DiskWorker::Done RunSafely(const Task& task) {
   try {
     return task.job();
   } catch (const std::exception& error) {
-    KGPU_LOG(kError, "internal: a disk job ends early", {"reason", error.what()});
-    return [failed = task.failed, status = Internal("a disk job ends early: {}", error.what())] {
+    KGPU_LOG(kError, "internal: disk job ended early", {"reason", error.what()});
+    return [failed = task.failed, status = Internal("disk job ended early: {}", error.what())] {
       failed(status);
     };
   }
@@ -38,7 +38,7 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
       : loop_(loop),
         slow_(options.slow),
         thread_(loop.clock(), {.name = "kgpu-disk",
-                               .stuck = "the disk hangs",
+                               .stuck = "disk not responding",
                                .max_tasks = options.max_jobs,
                                .stop_limit = options.stop_limit}) {}
 
@@ -60,7 +60,7 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
       return {};
     }
     return fmt::format(
-        "the disk has not answered for {} s: look at dmesg",
+        "the disk has not responded for {} s: check dmesg",
         std::chrono::duration_cast<std::chrono::seconds>(loop_.clock().Now() - *since).count());
   }
 

@@ -15,9 +15,9 @@ namespace kgpu::agent {
 
 struct DiskWorkerOptions {
   size_t max_jobs = 64;
-  // A job that takes longer is told as trouble.
+  // A job that takes longer is reported as a problem.
   std::chrono::milliseconds slow{10'000};
-  // What is left to do at the end may take so long. A job that hangs in the kernel then can not be
+  // What is left to do at the end may take so long. A job that hangs in the kernel then cannot be
   // ended: the process is.
   std::chrono::milliseconds stop_limit{3'000};
 };
@@ -42,7 +42,7 @@ class DiskWorker {
   // False when too much waits already: the job is not taken. Of a job that was taken either what it
   // leaves is called, or `failed`, unless the worker stops.
   bool Post(Job job, Failed failed);
-  // When it is to have ended, instead of `stop_limit` after it was told to.
+  // When it is to have ended, instead of `stop_limit` after it was asked to.
   void StopBy(SteadyTime deadline);
   // For people: that a job is waited for too long; empty: it is not.
   std::string problem() const;

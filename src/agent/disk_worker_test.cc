@@ -99,16 +99,16 @@ TEST_F(DiskWorkerTest, DoesWhatWaitsBeforeItEndsAndTellsNobody) {
   loop_->Run();
 }
 
-TEST_F(DiskWorkerTest, AJobThatThrowsIsOneJobLostAndTold) {
+TEST_F(DiskWorkerTest, AJobThatThrowsIsOneJobLostAndReported) {
   SetLogSink([](LogLevel, std::string_view) {});
   Post([]() -> DiskWorker::Done { throw std::runtime_error("x"); });
   Post(Note("last"));
   loop_->Run();
   SetLogSink({});
-  EXPECT_THAT(noted_, ElementsAre("a disk job ends early: x", "last"));
+  EXPECT_THAT(noted_, ElementsAre("disk job ended early: x", "last"));
 }
 
-TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsTold) {
+TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsReported) {
   worker_ = std::make_unique<DiskWorker>(*loop_,
                                          DiskWorkerOptions{.slow = std::chrono::milliseconds(0),
                                                            .stop_limit = std::chrono::minutes(1)});
@@ -120,7 +120,7 @@ TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsTold) {
     return {};
   });
   begun.get_future().wait();
-  EXPECT_THAT(worker_->problem(), ::testing::HasSubstr("the disk has not answered for 0 s"));
+  EXPECT_THAT(worker_->problem(), ::testing::HasSubstr("the disk has not responded for 0 s"));
   gate.set_value();
   worker_.reset();  // the job looks at what is ours
 }

@@ -14,24 +14,24 @@ constexpr mode_t kSocketMode = 0660;
 
 }  // namespace
 
-Front::Front(EventLoop& loop, FrontDesk desk)
-    : desk_(std::move(desk)),
+Front::Front(EventLoop& loop, FrontHandlers handler)
+    : handler_(std::move(handler)),
       server_(loop, [this](const http::Request& request, const http::Responder& responder) {
-        if (!desk_.others(request, responder)) {
+        if (!handler_.others(request, responder)) {
           responder.Send(Answer(request));
         }
       }) {
 }
 
 http::Response Front::Answer(const http::Request& request) const {
-  return IsMetricsRead(request) ? desk_.metrics(request)
-                                : AnswerLocal(request, desk_.state(), desk_.version);
+  return IsMetricsRead(request) ? handler_.metrics(request)
+                                : AnswerLocal(request, handler_.state(), handler_.version);
 }
 
 Status Front::OpenLocal(const std::string& run_dir) {
   std::error_code error;
   if (std::filesystem::create_directories(run_dir, error)) {
-    // Not closed to others: kgpu-runtime of rootless engines reads the injection book in it.
+    // Not closed to others: kgpu-runtime of rootless engines reads the injection index in it.
     using enum std::filesystem::perms;
     std::filesystem::permissions(
         run_dir, owner_all | group_read | group_exec | others_read | others_exec, error);
@@ -41,7 +41,7 @@ Status Front::OpenLocal(const std::string& run_dir) {
   }
   const auto address = server_.Listen(run_dir + "/agent.sock", kSocketMode);
   if (!address.ok() && address.status().code() == StatusCode::kAlreadyExists) {
-    return AlreadyExists("another agent runs: {}", Message(address.status()));
+    return AlreadyExists("another agent is running: {}", Message(address.status()));
   }
   return address.status();
 }

@@ -1,4 +1,4 @@
-// The agent's door to this host: agent.sock, for the CLI.
+// The agent's endpoint to this host: agent.sock, for the CLI.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace kgpu::agent {
 
 // Who answers, asked for each request.
-struct FrontDesk {
+struct FrontHandlers {
   std::function<AgentState()> state;
   // What others on agent.sock answer, now or later; false: it is a path of ours.
   std::function<bool(const http::Request&, const http::Responder&)> others;
@@ -25,7 +25,7 @@ struct FrontDesk {
 class Front {
  public:
   // `loop` outlives the front.
-  Front(EventLoop& loop, FrontDesk desk);
+  Front(EventLoop& loop, FrontHandlers handler);
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
@@ -36,7 +36,7 @@ class Front {
  private:
   http::Response Answer(const http::Request& request) const;
 
-  const FrontDesk desk_;
+  const FrontHandlers handler_;
   http::Server server_;
 };
 

@@ -13,63 +13,66 @@
 namespace kgpu::agent {
 namespace {
 
-using health::Happening;
-using health::HappeningKind;
+using health::HealthEvent;
+using health::HealthEventKind;
 
 struct EventText {
   bool is_warning = false;
   std::string reason;
 };
 
-bool IsOfAProgram(const Happening& news) {
-  return news.fault_class == health::FaultClass::kApplication && !news.is_unhealthy;
+bool IsOfAProgram(const HealthEvent& health_event) {
+  return health_event.fault_class == health::FaultClass::kApplication && !health_event.is_unhealthy;
 }
 
-std::optional<EventText> TextForNode(const Happening& news) {
-  switch (news.kind) {
-    case HappeningKind::kRaised:
-      if (IsOfAProgram(news)) {
+std::optional<EventText> TextForNode(const HealthEvent& health_event) {
+  switch (health_event.kind) {
+    case HealthEventKind::kRaised:
+      if (IsOfAProgram(health_event)) {
         return std::nullopt;
       }
-      return EventText{true, news.is_unhealthy ? "GPUUnhealthy" : "GPUWarning"};
-    case HappeningKind::kHeld:
+      return EventText{true, health_event.is_unhealthy ? "GPUUnhealthy" : "GPUWarning"};
+    case HealthEventKind::kHeld:
       return EventText{true, "GPUHeldBack"};
-    case HappeningKind::kCleared:
-      return news.is_unhealthy ? std::optional(EventText{false, "GPURecovered"}) : std::nullopt;
-    case HappeningKind::kSeen:
-      return health::IsWarning(news) ? std::optional(EventText{true, "GPUWarning"}) : std::nullopt;
+    case HealthEventKind::kCleared:
+      return health_event.is_unhealthy ? std::optional(EventText{false, "GPURecovered"})
+                                       : std::nullopt;
+    case HealthEventKind::kSeen:
+      return health::IsWarning(health_event) ? std::optional(EventText{true, "GPUWarning"})
+                                             : std::nullopt;
   }
   return std::nullopt;
 }
 
-std::optional<EventText> TextForPods(const Happening& news) {
-  if (news.kind == HappeningKind::kHeld) {
+std::optional<EventText> TextForPods(const HealthEvent& health_event) {
+  if (health_event.kind == HealthEventKind::kHeld) {
     return std::nullopt;  // an admin's business
   }
-  const bool is_news = news.kind == HappeningKind::kRaised || news.kind == HappeningKind::kSeen;
-  if (is_news && IsOfAProgram(news)) {
-    return news.action == health::Action::kIgnore
+  const bool is_event =
+      health_event.kind == HealthEventKind::kRaised || health_event.kind == HealthEventKind::kSeen;
+  if (is_event && IsOfAProgram(health_event)) {
+    return health_event.action == health::Action::kIgnore
                ? std::nullopt
                : std::optional(EventText{true, "GPUProgramError"});
   }
-  return TextForNode(news);
+  return TextForNode(health_event);
 }
 
-// The devices of the snapshot that the news is about.
-std::set<std::string> DevicesOf(const Happening& news, const device::Snapshot& snapshot) {
+// The devices of the snapshot that the events is about.
+std::set<std::string> DevicesOf(const HealthEvent& health_event, const device::Snapshot& snapshot) {
   std::set<std::string> devices;
-  const device::Gpu* gpu = news.gpu ? snapshot.FindGpu(*news.gpu) : nullptr;
+  const device::Gpu* gpu = health_event.gpu ? snapshot.FindGpu(*health_event.gpu) : nullptr;
   if (gpu == nullptr) {
     return devices;
   }
-  if (!news.gpu_instance) {
+  if (!health_event.gpu_instance) {
     devices.insert(gpu->uuid.str());
   }
   for (const device::MigDevice& mig : gpu->mig_devices) {
     const bool is_hit =
-        !news.gpu_instance ||
-        (mig.gpu_instance == *news.gpu_instance &&
-         (!news.compute_instance || mig.compute_instance == *news.compute_instance));
+        !health_event.gpu_instance || (mig.gpu_instance == *health_event.gpu_instance &&
+                                       (!health_event.compute_instance ||
+                                        mig.compute_instance == *health_event.compute_instance));
     if (is_hit) {
       devices.insert(mig.uuid.str());
     }
@@ -89,98 +92,102 @@ struct Audience {
   bool is_sure = true;  // false: one of them did it, and it is not known which
 };
 
-Audience AudienceOf(const Happening& news, const device::Snapshot& snapshot,
+Audience AudienceOf(const HealthEvent& health_event, const device::Snapshot& snapshot,
                     const pods::PodMap& map) {
-  if (IsOfAProgram(news) && news.pid) {
-    if (const auto process = map.processes.find(*news.pid); process != map.processes.end()) {
+  if (IsOfAProgram(health_event) && health_event.pid) {
+    if (const auto process = map.processes.find(*health_event.pid);
+        process != map.processes.end()) {
       return {.pods = {PodOf(process->second)}};
     }
   }
   Audience audience;
-  for (const std::string& device : DevicesOf(news, snapshot)) {
+  for (const std::string& device : DevicesOf(health_event, snapshot)) {
     for (const pods::Container& container : pods::UsersOf(map, device)) {
       audience.pods.insert(PodOf(container));
     }
   }
-  audience.is_sure = !IsOfAProgram(news) || audience.pods.size() < 2;
+  audience.is_sure = !IsOfAProgram(health_event) || audience.pods.size() < 2;
   return audience;
 }
 
-std::string NameOf(const Happening& news, const device::Snapshot& snapshot) {
-  if (!news.gpu) {
-    return news.rule.starts_with("NvSwitch") ? "an NVSwitch" : "a GPU";
+std::string NameOf(const HealthEvent& health_event, const device::Snapshot& snapshot) {
+  if (!health_event.gpu) {
+    return health_event.rule.starts_with("NvSwitch") ? "an NVSwitch" : "a GPU";
   }
-  const device::Gpu* gpu = snapshot.FindGpu(*news.gpu);
-  std::string name =
-      gpu == nullptr ? news.gpu->str() : fmt::format("GPU {} ({})", gpu->index, news.gpu->str());
-  if (news.gpu_instance) {
-    fmt::format_to(std::back_inserter(name), ", GPU instance {}", *news.gpu_instance);
+  const device::Gpu* gpu = snapshot.FindGpu(*health_event.gpu);
+  std::string name = gpu == nullptr
+                         ? health_event.gpu->str()
+                         : fmt::format("GPU {} ({})", gpu->index, health_event.gpu->str());
+  if (health_event.gpu_instance) {
+    fmt::format_to(std::back_inserter(name), ", GPU instance {}", *health_event.gpu_instance);
   }
   return name;
 }
 
-std::string NoteOf(const Happening& news, const std::string& name) {
-  switch (news.kind) {
-    case HappeningKind::kCleared:
-      return fmt::format("{}: {} is over", name, news.rule);
-    case HappeningKind::kHeld:
+std::string NoteOf(const HealthEvent& health_event, const std::string& name) {
+  switch (health_event.kind) {
+    case HealthEventKind::kCleared:
+      return fmt::format("{}: {} recovered", name, health_event.rule);
+    case HealthEventKind::kHeld:
       return fmt::format(
-          "{}: {} came too often, it is not trusted again before `kgpu health clear "
-          "{}` or a reboot",
-          name, news.rule, news.gpu ? news.gpu->str() : "GPU");
-    case HappeningKind::kRaised:
-    case HappeningKind::kSeen:
+          "{}: {} occurred too often; the device stays unhealthy until `kgpu health clear {}` or a "
+          "reboot",
+          name, health_event.rule, health_event.gpu ? health_event.gpu->str() : "GPU");
+    case HealthEventKind::kRaised:
+    case HealthEventKind::kSeen:
       break;
   }
-  return fmt::format("{}: {}: {}{}{}", name, news.rule, news.message,
-                     news.detail.empty() ? "" : " ", news.detail);
+  return fmt::format("{}: {}: {}{}{}", name, health_event.rule, health_event.message,
+                     health_event.detail.empty() ? "" : " ", health_event.detail);
 }
 
-std::string SubjectOf(const Happening& news) {
-  std::string subject = news.gpu ? news.gpu->str() : std::string();
-  if (news.gpu_instance) {
-    fmt::format_to(std::back_inserter(subject), "/{}", *news.gpu_instance);
+std::string SubjectOf(const HealthEvent& health_event) {
+  std::string subject = health_event.gpu ? health_event.gpu->str() : std::string();
+  if (health_event.gpu_instance) {
+    fmt::format_to(std::back_inserter(subject), "/{}", *health_event.gpu_instance);
   }
-  if (news.compute_instance) {
-    fmt::format_to(std::back_inserter(subject), "/{}", *news.compute_instance);
+  if (health_event.compute_instance) {
+    fmt::format_to(std::back_inserter(subject), "/{}", *health_event.compute_instance);
   }
-  return fmt::format("{} {}", subject, news.rule);
+  return fmt::format("{} {}", subject, health_event.rule);
 }
 
 }  // namespace
 
-bool AreAlike(const Happening& a, const Happening& b) {
+bool AreAlike(const HealthEvent& a, const HealthEvent& b) {
   return a.kind == b.kind && a.rule == b.rule && a.message == b.message && a.detail == b.detail &&
          a.gpu && b.gpu && a.gpu != b.gpu && !a.gpu_instance && !b.gpu_instance;
 }
 
-std::string NoteForNode(const Happening& news, size_t others, const device::Snapshot& snapshot) {
-  std::string name = NameOf(news, snapshot);
+std::string NoteForNode(const HealthEvent& health_event, size_t others,
+                        const device::Snapshot& snapshot) {
+  std::string name = NameOf(health_event, snapshot);
   if (others > 0) {
     fmt::format_to(std::back_inserter(name), " and {} other{}", others, others == 1 ? "" : "s");
   }
-  return NoteOf(news, name);
+  return NoteOf(health_event, name);
 }
 
-bool IsPodsBusiness(const Happening& news) {
-  return TextForPods(news).has_value();
+bool IsPodsBusiness(const HealthEvent& health_event) {
+  return TextForPods(health_event).has_value();
 }
 
-std::vector<kube::Event> HealthEvents(const Happening& news, const device::Snapshot& snapshot,
-                                      const pods::PodMap& pods, const std::string& node) {
+std::vector<kube::Event> HealthEvents(const HealthEvent& health_event,
+                                      const device::Snapshot& snapshot, const pods::PodMap& pods,
+                                      const std::string& node) {
   kube::Event event;
   event.action = "WatchingHealth";
-  event.subject = SubjectOf(news);
-  event.note = NoteOf(news, NameOf(news, snapshot));
+  event.subject = SubjectOf(health_event);
+  event.note = NoteOf(health_event, NameOf(health_event, snapshot));
   std::vector<kube::Event> events;
-  if (const auto text = TextForNode(news)) {
+  if (const auto text = TextForNode(health_event)) {
     event.is_warning = text->is_warning;
     event.reason = text->reason;
     event.regarding = {.api_version = "v1", .kind = "Node", .name = node};
     events.push_back(event);
   }
-  if (const auto text = TextForPods(news)) {
-    const Audience audience = AudienceOf(news, snapshot, pods);
+  if (const auto text = TextForPods(health_event)) {
+    const Audience audience = AudienceOf(health_event, snapshot, pods);
     event.is_warning = text->is_warning && audience.is_sure;
     event.reason = text->reason;
     if (!audience.is_sure) {

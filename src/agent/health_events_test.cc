@@ -6,13 +6,13 @@
 #include <set>
 #include <string>
 
-#include "src/gpu/health/test_happening.h"
+#include "src/gpu/health/test_health_event.h"
 
 namespace kgpu::agent {
 namespace {
 
-using health::Happening;
-using health::HappeningKind;
+using health::HealthEvent;
+using health::HealthEventKind;
 using health::TestGpu;
 using health::TestXid;
 using ::testing::AllOf;
@@ -59,35 +59,35 @@ pods::PodMap Pods() {
   return map;
 }
 
-std::vector<std::string> Told(const Happening& news) {
-  std::vector<std::string> told;
-  for (const kube::Event& event : HealthEvents(news, Snapshot(), Pods(), "n1")) {
-    told.push_back(fmt::format("{} {} {}/{}", event.is_warning ? "Warning" : "Normal", event.reason,
-                               event.regarding.kind, event.regarding.name));
+std::vector<std::string> Reported(const HealthEvent& health_event) {
+  std::vector<std::string> reported;
+  for (const kube::Event& event : HealthEvents(health_event, Snapshot(), Pods(), "n1")) {
+    reported.push_back(fmt::format("{} {} {}/{}", event.is_warning ? "Warning" : "Normal",
+                                   event.reason, event.regarding.kind, event.regarding.name));
   }
-  return told;
+  return reported;
 }
 
-Happening OfAProgram(HappeningKind kind = HappeningKind::kSeen) {
-  Happening news = TestXid(0, kind);
-  news.rule = "Xid31";
-  news.xid = 31;
-  news.fault_class = health::FaultClass::kApplication;
-  news.action = health::Action::kRestartApp;
-  news.is_unhealthy = false;
-  return news;
+HealthEvent OfAProgram(HealthEventKind kind = HealthEventKind::kSeen) {
+  HealthEvent health_event = TestXid(0, kind);
+  health_event.rule = "Xid31";
+  health_event.xid = 31;
+  health_event.fault_class = health::FaultClass::kApplication;
+  health_event.action = health::Action::kRestartApp;
+  health_event.is_unhealthy = false;
+  return health_event;
 }
 
-TEST(HealthEventsTest, AFaultIsToldToTheNodeAndToEachPodOnce) {
-  EXPECT_THAT(Told(TestXid(0)),
+TEST(HealthEventsTest, AFaultIsReportedToTheNodeAndToEachPodOnce) {
+  EXPECT_THAT(Reported(TestXid(0)),
               ElementsAre("Warning GPUUnhealthy Node/n1", "Warning GPUUnhealthy Pod/a",
                           "Warning GPUUnhealthy Pod/b"));
 }
 
-TEST(HealthEventsTest, TheNoteNamesDeviceFaultAndMend) {
-  Happening news = TestXid(0);
-  news.detail = "pid 4711";
-  const std::vector<kube::Event> events = HealthEvents(news, Snapshot(), Pods(), "n1");
+TEST(HealthEventsTest, TheNoteNamesDeviceFaultAndFix) {
+  HealthEvent health_event = TestXid(0);
+  health_event.detail = "pid 4711";
+  const std::vector<kube::Event> events = HealthEvents(health_event, Snapshot(), Pods(), "n1");
   ASSERT_THAT(events, SizeIs(3));
   EXPECT_EQ(events[0].note,
             "GPU 0 (GPU-00000000-0000-0000-0000-000000000000): Xid79: The GPU has fallen off the "
@@ -96,111 +96,113 @@ TEST(HealthEventsTest, TheNoteNamesDeviceFaultAndMend) {
   EXPECT_EQ(events[1].regarding.space, "ml");
 }
 
-TEST(HealthEventsTest, AFaultOfTheWholeGpuIsToldToThePodsOfItsMigDevices) {
-  EXPECT_THAT(Told(TestXid(1)),
+TEST(HealthEventsTest, AFaultOfTheWholeGpuIsReportedToThePodsOfItsMigDevices) {
+  EXPECT_THAT(Reported(TestXid(1)),
               ElementsAre("Warning GPUUnhealthy Node/n1", "Warning GPUUnhealthy Pod/m1",
                           "Warning GPUUnhealthy Pod/m2"));
 }
 
-TEST(HealthEventsTest, AFaultOfOneInstanceIsToldToItsPodOnly) {
-  Happening news = TestXid(1);
-  news.gpu_instance = 2;
-  EXPECT_THAT(Told(news),
+TEST(HealthEventsTest, AFaultOfOneInstanceIsReportedToItsPodOnly) {
+  HealthEvent health_event = TestXid(1);
+  health_event.gpu_instance = 2;
+  EXPECT_THAT(Reported(health_event),
               ElementsAre("Warning GPUUnhealthy Node/n1", "Warning GPUUnhealthy Pod/m2"));
 }
 
 TEST(HealthEventsTest, AWarningIsNoSickness) {
-  Happening news = TestXid(1);
-  news.gpu_instance = 2;
-  news.is_unhealthy = false;
-  EXPECT_THAT(Told(news), ElementsAre("Warning GPUWarning Node/n1", "Warning GPUWarning Pod/m2"));
+  HealthEvent health_event = TestXid(1);
+  health_event.gpu_instance = 2;
+  health_event.is_unhealthy = false;
+  EXPECT_THAT(Reported(health_event),
+              ElementsAre("Warning GPUWarning Node/n1", "Warning GPUWarning Pod/m2"));
 }
 
-TEST(HealthEventsTest, RecoveryIsToldToAllWhoHeardOfTheFault) {
-  EXPECT_THAT(Told(TestXid(0, HappeningKind::kCleared)),
+TEST(HealthEventsTest, RecoveryIsReportedToAllWhoHeardOfTheFault) {
+  EXPECT_THAT(Reported(TestXid(0, HealthEventKind::kCleared)),
               ElementsAre("Normal GPURecovered Node/n1", "Normal GPURecovered Pod/a",
                           "Normal GPURecovered Pod/b"));
 }
 
 TEST(HealthEventsTest, AHeldDeviceIsAnAdminsBusiness) {
-  const auto events = HealthEvents(TestXid(0, HappeningKind::kHeld), Snapshot(), Pods(), "n1");
+  const auto events = HealthEvents(TestXid(0, HealthEventKind::kHeld), Snapshot(), Pods(), "n1");
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].reason, "GPUHeldBack");
   EXPECT_THAT(events[0].note, HasSubstr("kgpu health clear GPU-0000"));
 }
 
-TEST(HealthEventsTest, WhatIsSeenOnceMoreIsToldToNobodyAgain) {
-  EXPECT_THAT(Told(TestXid(0, HappeningKind::kSeen)), IsEmpty());
+TEST(HealthEventsTest, WhatIsSeenOnceMoreIsReportedToNobodyAgain) {
+  EXPECT_THAT(Reported(TestXid(0, HealthEventKind::kSeen)), IsEmpty());
 }
 
 TEST(HealthEventsTest, ASignThatAsksForAnAdminsHandIsAWarning) {
-  Happening news = TestXid(1, HappeningKind::kSeen);
-  news.rule = "Xid63";
-  news.xid = 63;
-  news.fault_class = health::FaultClass::kMemory;
-  news.action = health::Action::kResetGpu;
-  news.is_unhealthy = false;
-  news.gpu_instance = 2;
-  EXPECT_THAT(Told(news), ElementsAre("Warning GPUWarning Node/n1", "Warning GPUWarning Pod/m2"));
-  news.action = health::Action::kRestartApp;
-  EXPECT_THAT(Told(news), IsEmpty());
+  HealthEvent health_event = TestXid(1, HealthEventKind::kSeen);
+  health_event.rule = "Xid63";
+  health_event.xid = 63;
+  health_event.fault_class = health::FaultClass::kMemory;
+  health_event.action = health::Action::kResetGpu;
+  health_event.is_unhealthy = false;
+  health_event.gpu_instance = 2;
+  EXPECT_THAT(Reported(health_event),
+              ElementsAre("Warning GPUWarning Node/n1", "Warning GPUWarning Pod/m2"));
+  health_event.action = health::Action::kRestartApp;
+  EXPECT_THAT(Reported(health_event), IsEmpty());
 }
 
 TEST(HealthEventsTest, AnErrorOfASwitchIsTheNodesBusiness) {
-  Happening news = TestXid(1, HappeningKind::kSeen);
-  news.gpu.reset();
-  news.rule = "NvSwitchError";
-  news.xid.reset();
-  news.fault_class = health::FaultClass::kNvLink;
-  news.action = health::Action::kInspect;
-  news.is_unhealthy = false;
-  const std::vector<kube::Event> events = HealthEvents(news, Snapshot(), Pods(), "n1");
+  HealthEvent health_event = TestXid(1, HealthEventKind::kSeen);
+  health_event.gpu.reset();
+  health_event.rule = "NvSwitchError";
+  health_event.xid.reset();
+  health_event.fault_class = health::FaultClass::kNvLink;
+  health_event.action = health::Action::kInspect;
+  health_event.is_unhealthy = false;
+  const std::vector<kube::Event> events = HealthEvents(health_event, Snapshot(), Pods(), "n1");
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_THAT(events[0].note, HasSubstr("an NVSwitch: NvSwitchError"));
 }
 
 // Seven of eight who share a GPU did nothing.
 TEST(HealthEventsTest, AProgramThatIsNotKnownIsHeldAgainstNobody) {
-  EXPECT_THAT(Told(OfAProgram()),
+  EXPECT_THAT(Reported(OfAProgram()),
               ElementsAre("Normal GPUProgramError Pod/a", "Normal GPUProgramError Pod/b"));
   EXPECT_THAT(HealthEvents(OfAProgram(), Snapshot(), Pods(), "n1")[0].note,
               HasSubstr("one of the 2 pods on this device: GPU 0"));
-  Happening news = OfAProgram();
-  news.pid = 99;
-  EXPECT_THAT(Told(news),
+  HealthEvent health_event = OfAProgram();
+  health_event.pid = 99;
+  EXPECT_THAT(Reported(health_event),
               ElementsAre("Normal GPUProgramError Pod/a", "Normal GPUProgramError Pod/b"));
 }
 
 TEST(HealthEventsTest, TheOnlyUserOfADeviceDidIt) {
-  Happening news = OfAProgram();
-  news.gpu = TestGpu(1);
-  news.gpu_instance = 1;
-  EXPECT_THAT(Told(news), ElementsAre("Warning GPUProgramError Pod/m1"));
+  HealthEvent health_event = OfAProgram();
+  health_event.gpu = TestGpu(1);
+  health_event.gpu_instance = 1;
+  EXPECT_THAT(Reported(health_event), ElementsAre("Warning GPUProgramError Pod/m1"));
 }
 
 TEST(HealthEventsTest, AProgramThatIsKnownIsItsPodsBusinessAlone) {
-  Happening news = OfAProgram(HappeningKind::kRaised);
-  news.pid = 4711;
-  EXPECT_THAT(Told(news), ElementsAre("Warning GPUProgramError Pod/b"));
-  news.action = health::Action::kIgnore;
-  EXPECT_THAT(Told(news), IsEmpty());
+  HealthEvent health_event = OfAProgram(HealthEventKind::kRaised);
+  health_event.pid = 4711;
+  EXPECT_THAT(Reported(health_event), ElementsAre("Warning GPUProgramError Pod/b"));
+  health_event.action = health::Action::kIgnore;
+  EXPECT_THAT(Reported(health_event), IsEmpty());
 }
 
 TEST(HealthEventsTest, AGpuThatIsNotKnownHasNoPods) {
-  Happening news = OfAProgram();
-  news.gpu.reset();
-  EXPECT_THAT(Told(news), IsEmpty());
-  EXPECT_THAT(Told(TestXid(9)), ElementsAre("Warning GPUUnhealthy Node/n1"));
+  HealthEvent health_event = OfAProgram();
+  health_event.gpu.reset();
+  EXPECT_THAT(Reported(health_event), IsEmpty());
+  EXPECT_THAT(Reported(TestXid(9)), ElementsAre("Warning GPUUnhealthy Node/n1"));
 }
 
-TEST(HealthEventsTest, FaultsAndDevicesAreToldApart) {
-  Happening other = TestXid(1);
+TEST(HealthEventsTest, FaultsAndDevicesAreReportedApart) {
+  HealthEvent other = TestXid(1);
   other.gpu_instance = 2;
-  Happening rule = TestXid(1);
+  HealthEvent rule = TestXid(1);
   rule.rule = "Xid48";
   std::set<std::string> subjects;
-  for (const Happening& news : {TestXid(0), TestXid(1), other, rule}) {
-    subjects.insert(HealthEvents(news, Snapshot(), Pods(), "n1").front().subject);
+  for (const HealthEvent& health_event : {TestXid(0), TestXid(1), other, rule}) {
+    subjects.insert(HealthEvents(health_event, Snapshot(), Pods(), "n1").front().subject);
   }
   EXPECT_THAT(subjects, SizeIs(4));
 }

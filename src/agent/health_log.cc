@@ -8,51 +8,51 @@
 namespace kgpu::agent {
 namespace {
 
-using health::Happening;
-using health::HappeningKind;
+using health::HealthEvent;
+using health::HealthEventKind;
 
-std::string_view TitleOf(const Happening& news) {
-  switch (news.kind) {
-    case HappeningKind::kRaised:
-      return news.is_unhealthy ? "GPU fault" : "GPU warning";
-    case HappeningKind::kSeen:
+std::string_view TitleOf(const HealthEvent& event) {
+  switch (event.kind) {
+    case HealthEventKind::kRaised:
+      return event.is_unhealthy ? "GPU fault" : "GPU warning";
+    case HealthEventKind::kSeen:
       return "GPU sign";
-    case HappeningKind::kCleared:
-      return "GPU fault is over";
-    case HappeningKind::kHeld:
-      return "GPU is held back";
+    case HealthEventKind::kCleared:
+      return "GPU fault recovered";
+    case HealthEventKind::kHeld:
+      return "GPU held back";
   }
   return "GPU sign";
 }
 
-LogLevel LevelOf(const Happening& news) {
-  if (news.kind == HappeningKind::kHeld || news.kind == HappeningKind::kRaised) {
-    return news.is_unhealthy ? LogLevel::kError : LogLevel::kWarning;
+LogLevel LevelOf(const HealthEvent& event) {
+  if (event.kind == HealthEventKind::kHeld || event.kind == HealthEventKind::kRaised) {
+    return event.is_unhealthy ? LogLevel::kError : LogLevel::kWarning;
   }
-  return health::IsWarning(news) ? LogLevel::kWarning : LogLevel::kInfo;
+  return health::IsWarning(event) ? LogLevel::kWarning : LogLevel::kInfo;
 }
 
 }  // namespace
 
-void HealthLog::Write(const Happening& news, SteadyTime now) {
-  const LogLevel level = LevelOf(news);
+void HealthLog::Write(const HealthEvent& event, SteadyTime now) {
+  const LogLevel level = LevelOf(event);
   if (!IsLogged(level)) {
     return;  // costs no budget
   }
-  const bool is_merely_seen = news.kind == HappeningKind::kSeen && !health::IsWarning(news);
+  const bool is_merely_seen = event.kind == HealthEventKind::kSeen && !health::IsWarning(event);
   LogBudget& budget = is_merely_seen ? seen_ : verdicts_;
   if (!budget.Take(now)) {
     return;
   }
-  const std::string gpu = news.gpu ? news.gpu->str() : "unknown";
-  WriteLog(level, TitleOf(news),
+  const std::string gpu = event.gpu ? event.gpu->str() : "unknown";
+  WriteLog(level, TitleOf(event),
            {{"gpu", gpu},
-            {"fault", news.rule},
-            {"mend", health::ToString(news.action)},
-            {"source", health::ToString(news.source)},
-            {"count", news.count},
-            {"message", news.message},
-            {"detail", news.detail},
+            {"fault", event.rule},
+            {"fix", health::ToString(event.action)},
+            {"source", health::ToString(event.source)},
+            {"count", event.count},
+            {"message", event.message},
+            {"detail", event.detail},
             {"linesLeftOut", budget.TakeLeftOut()}});
 }
 

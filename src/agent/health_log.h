@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/agent/log_budget.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/platform/base/clock.h"
 
 namespace kgpu::agent {
@@ -13,7 +13,7 @@ class HealthLog {
  public:
   explicit HealthLog(const LogBudget::Options& options) : verdicts_(options), seen_(options) {}
 
-  void Write(const health::Happening& news, SteadyTime now);
+  void Write(const health::HealthEvent& event, SteadyTime now);
 
  private:
   LogBudget verdicts_;

@@ -2,12 +2,13 @@
 
 #include <utility>
 
-#include "src/container/inject/book_file.h"
 #include "src/container/inject/build_specs.h"
 #include "src/container/inject/companion_specs.h"
 #include "src/container/inject/host_parts.h"
+#include "src/container/inject/index_file.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/report/print.h"
 
 namespace kgpu::agent {
 namespace {
@@ -91,7 +92,7 @@ Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilityS
   std::vector<cdi::Spec> specs = {inject::ToSpec(plan, inject::kOwnKind),
                                   inject::ToSpec(plan, inject::kNvidiaKind)};
   specs.insert(specs.end(), companions.specs.begin(), companions.specs.end());
-  std::vector<std::string> notes = is_known ? WriteBook(host.book) : std::vector<std::string>();
+  std::vector<std::string> notes = is_known ? WriteIndex(host.index) : std::vector<std::string>();
   notes.insert(notes.end(), plan.notes.begin(), plan.notes.end());
   notes.insert(notes.end(), companions.notes.begin(), companions.notes.end());
   injection.cdi = Publish(specs, std::move(notes));
@@ -99,14 +100,15 @@ Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilityS
   return injection;
 }
 
-std::vector<std::string> Injector::WriteBook(const inject::Book& book) const {
-  const StatusOr<bool> is_new = inject::WriteBook(root_.host, book);
+std::vector<std::string> Injector::WriteIndex(const inject::InjectionIndex& index) const {
+  const StatusOr<bool> is_new = inject::WriteIndex(root_.host, index);
   if (!is_new.ok()) {
-    return {fmt::format("kgpu-runtime gives what it gave before: {}", Message(is_new.status()))};
+    return {
+        fmt::format("kgpu-runtime still uses its previous devices: {}", Message(is_new.status()))};
   }
   if (*is_new) {
-    KGPU_LOG(kInfo, "injection book written", {"file", inject::kInjectionBookPath},
-             {"devices", book.devices.size()});
+    KGPU_LOG(kInfo, "injection index written", {"file", inject::kInjectionIndexPath},
+             {"devices", index.devices.size()});
   }
   return {};
 }
@@ -115,7 +117,7 @@ Status Injector::Publish(const std::vector<cdi::Spec>& specs, std::vector<std::s
   auto report = publisher_.Publish(specs);
   if (!report.ok()) {
     notes.emplace_back(Message(report.status()));
-    LogNews(notes);
+    LogChanges(notes);
     return report.status();
   }
   for (const std::string& path : report->written) {
@@ -125,14 +127,14 @@ Status Injector::Publish(const std::vector<cdi::Spec>& specs, std::vector<std::s
     KGPU_LOG(kInfo, "CDI spec removed", {"file", path});
   }
   notes.insert(notes.end(), report->notes.begin(), report->notes.end());
-  for (const cdi::Finding& finding : report->findings) {
-    notes.push_back(finding.text);
+  for (const report::Finding& finding : report->findings) {
+    notes.push_back(report::LineOf(finding));
   }
-  LogNews(notes);
+  LogChanges(notes);
   return OkStatus();
 }
 
-void Injector::LogNews(const std::vector<std::string>& notes) {
+void Injector::LogChanges(const std::vector<std::string>& notes) {
   if (notes == notes_) {
     return;
   }

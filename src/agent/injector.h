@@ -1,5 +1,5 @@
 // Keeps what containers are given true to the inventory: the plan, and the CDI specs and the
-// injection book made of it.
+// injection index made of it.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class Injector {
   static StatusOr<std::unique_ptr<Injector>> Create(const host::DriverRoot& root,
                                                     const Clock& clock, std::string cdi_folder);
 
-  // Finds, plans and publishes for `snapshot`. Notes that are news are logged.
+  // Finds, plans and publishes for `snapshot`. Notes that are events are logged.
   Injection Update(const device::Snapshot& snapshot, inject::CapabilitySet capabilities);
   const std::string& cdi_folder() const { return cdi_folder_; }
 
@@ -42,9 +42,9 @@ class Injector {
            std::string cdi_folder);
   // Its own trouble is among the notes that are logged.
   Status Publish(const std::vector<cdi::Spec>& specs, std::vector<std::string> notes);
-  // Notes that the book could not be written, if so: kubelets and CDI engines do without it.
-  std::vector<std::string> WriteBook(const inject::Book& book) const;
-  void LogNews(const std::vector<std::string>& notes);
+  // Notes that the index could not be written, if so: kubelets and CDI engines do without it.
+  std::vector<std::string> WriteIndex(const inject::InjectionIndex& index) const;
+  void LogChanges(const std::vector<std::string>& notes);
 
   const host::DriverRoot& root_;
   sys::Root engine_;

@@ -27,15 +27,15 @@ std::string MarksOf(const sys::Root& host) {
 }
 
 std::string ProblemOf(const sys::Root& host) {
-  const std::string running(Trim(host.ReadFile("proc/sys/kernel/osrelease").value_or("")));
+  const std::string running = host::RunningKernel(host);
   const std::vector<host::InstalledKernel> kernels = host::ReadInstalledKernels(host);
   const host::InstalledKernel* next = host::NextWithoutDriver(kernels, running);
   if (next == nullptr) {
     return "";
   }
   return fmt::format(
-      "kernel {} is installed, newer than the running {}, and has no NVIDIA module: the next start "
-      "loses the driver: kgpu doctor tells the commands",
+      "kernel {} is installed, newer than the running {}, and has no NVIDIA module: the next boot "
+      "loses the driver: run kgpu doctor",
       next->release, running);
 }
 
@@ -91,7 +91,7 @@ void KernelWatch::Take(const Seen& seen) {
   }
   problem_ = seen.problem;
   if (!problem_.empty()) {
-    KGPU_LOG(kWarning, "the next kernel has no driver", {"reason", problem_});
+    KGPU_LOG(kWarning, "driver missing for the next kernel", {"reason", problem_});
   }
   changed_();
 }

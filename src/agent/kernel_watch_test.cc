@@ -53,7 +53,7 @@ TEST_F(KernelWatchTest, IsSilentWhileTheNewestKernelHasTheDriver) {
   EXPECT_EQ(jobs_, 13);
 }
 
-TEST_F(KernelWatchTest, AKernelThatCameWithoutTheDriverIsToldOnceAndForgottenWhenItIsBuilt) {
+TEST_F(KernelWatchTest, AKernelThatCameWithoutTheDriverIsReportedOnceAndForgottenWhenItIsBuilt) {
   Start();
   AddKernel("6.1.0-56-amd64", "");
   loop_.Advance(std::chrono::hours(1));

@@ -35,7 +35,7 @@ class Looker {
     } catch (const std::exception& error) {
       labels::LabelLook look;
       look.publishes = false;
-      look.labels.problems.push_back(fmt::format("looking at the host: {}", error.what()));
+      look.labels.problems.push_back(fmt::format("inspecting the host: {}", error.what()));
       return look;
     }
   }
@@ -58,7 +58,7 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
         done_(std::move(done)),
         looker_(host, std::move(options.node_name)),
         thread_(loop.clock(), {.name = "kgpu-labels",
-                               .stuck = "a look at the host hangs in the kernel",
+                               .stuck = "host inspection stuck in the kernel",
                                .stop_limit = options.stop_limit}) {}
 
   void Stop() {
@@ -83,8 +83,8 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
       return {};
     }
     return fmt::format(
-        "a look at the host takes {} s already: a file of /sys or /proc does not answer; dmesg may "
-        "name the driver that hangs",
+        "inspecting the host has taken {} s so far: a file in /sys or /proc does not respond; "
+        "dmesg may name the driver at fault",
         std::chrono::duration_cast<std::chrono::seconds>(loop_.clock().Now() - *asked_since_)
             .count());
   }

@@ -16,7 +16,8 @@ namespace kgpu::agent {
 
 struct LabelWorkerOptions {
   std::string node_name;
-  // A look that takes longer is told as trouble, and waited for no more when the worker stops.
+  // A look that takes longer is reported as a problem, and waited for no more when the worker
+  // stops.
   std::chrono::milliseconds slow{10'000};
   std::chrono::milliseconds stop_limit{3'000};
 };
@@ -27,7 +28,7 @@ class LabelWorker {
   // `done` is called on the loop with each look. `loop` and `host` outlive the worker.
   LabelWorker(EventLoop& loop, const sys::Root& host, LabelWorkerOptions options,
               std::function<void(labels::LabelLook)> done);
-  // Waits for a look in progress, at most `stop_limit`. One that hangs in the kernel can not be
+  // Waits for a look in progress, at most `stop_limit`. One that hangs in the kernel cannot be
   // ended: the process is then.
   ~LabelWorker();
   LabelWorker(const LabelWorker&) = delete;
@@ -37,7 +38,7 @@ class LabelWorker {
   void SetConfig(const config::LabelsConfig& config);
   // Looks once, as soon as the look in progress has ended. Of several requests the newest counts.
   void Look(labels::LookOptions options);
-  // When it is to have ended, instead of `stop_limit` after it was told to.
+  // When it is to have ended, instead of `stop_limit` after it was asked to.
   void StopBy(SteadyTime deadline);
   // For people: since when a look has been waited for too long; empty: it is not.
   std::string problem() const;

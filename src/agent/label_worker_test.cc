@@ -84,7 +84,7 @@ TEST_F(LabelWorkerTest, EndsInTheMiddleOfALook) {
     worker_->Look({});
   }
   worker_.reset();
-  EXPECT_EQ(look_, std::nullopt) << "nothing is told to those who are gone";
+  EXPECT_EQ(look_, std::nullopt) << "those who are gone are not notified";
 }
 
 }  // namespace

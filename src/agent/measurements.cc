@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A round of samples sets off a look at the processes it tells of: pages wait for that, and for
-// other news of the same moment.
+// other events of the same moment.
 constexpr milliseconds kRenderDelay{50};
 // How often the kubelet is asked where measuring is slower, or off: events on pods and the account
 // of what was handed out need to know.

@@ -10,10 +10,10 @@
 
 #include "src/gpu/device/sample.h"
 #include "src/gpu/device/snapshot.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/node/config/node_config.h"
 #include "src/node/pods/watch.h"
-#include "src/node/telemetry/page_book.h"
+#include "src/node/telemetry/page_cache.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/http/message.h"
 #include "src/platform/metrics/exposition.h"
@@ -49,7 +49,7 @@ class Measurements {
   // for too long.
   void SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
-  // There is news of the GPUs' health.
+  // There is events of the GPUs' health.
   void OnHealth() { RenderSoon(); }
   // A device has just been given to a container.
   void LookAtPods() { pods_.Refresh(); }
@@ -68,7 +68,7 @@ class Measurements {
   EventLoop& loop_;
   const MeasurementsSources sources_;
   pods::Watch pods_;
-  telemetry::PageBook pages_;
+  telemetry::PageCache pages_;
   telemetry::PageInput input_;
   std::shared_ptr<const std::vector<telemetry::PodUse>> usage_;
   TimerId render_timer_ = TimerId::kNone;

@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kVersion = 2;
-constexpr char kName[] = "the agent's memory";
+constexpr char kName[] = "the agent's saved state";
 
 std::string Text(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains({key.data(), key.size()});
@@ -188,10 +188,10 @@ StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key) {
   ASSIGN_OR_RETURN(const json::value document, doc::Parse(text, doc::Format::kJson, kName));
   const json::object* object = document.if_object();
   if (object == nullptr || Number(*object, "version") != kVersion) {
-    return InvalidArgument("{} is of another version", kName);
+    return InvalidArgument("{}: written by another version", kName);
   }
   if (key.boot_id.empty() || Text(*object, "bootId") != key.boot_id) {
-    return FailedPrecondition("{} is of another boot", kName);
+    return FailedPrecondition("{}: written before the last reboot", kName);
   }
   Remembered remembered;
   remembered.kernel_log_position = PositionIn(*object);

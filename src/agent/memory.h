@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/status.h"
 
@@ -29,7 +29,7 @@ struct MemoryKey {
   bool operator==(const MemoryKey&) const = default;
 };
 
-// "/proc/sys/kernel/random/boot_id" of `path`, trimmed; empty when it can not be read.
+// "/proc/sys/kernel/random/boot_id" of `path`, trimmed; empty when it cannot be read.
 std::string ReadBootId(const std::string& path);
 
 // The text of the file.

@@ -23,7 +23,7 @@ using telemetry::NameSets;
 constexpr std::chrono::seconds kListenRetry{5};
 // Nothing that is asked here has one.
 constexpr size_t kMaxBody = 1024;
-constexpr const char* kNoCheck = "no token can be checked here";
+constexpr const char* kNoCheck = "tokens cannot be checked here";
 // Where the programs whose names they are have them.
 constexpr int kDcgmPort = 9400;
 constexpr int kGkePort = 2112;
@@ -39,8 +39,8 @@ bool IsLoopback(std::string_view address) {
 }
 
 // Which names each address has.
-std::map<std::string, NameSets> WantedDoors(const std::string& address,
-                                            const config::MetricsConfig& metrics) {
+std::map<std::string, NameSets> WantedEndpoints(const std::string& address,
+                                                const config::MetricsConfig& metrics) {
   std::map<std::string, NameSets> wanted;
   if (!address.empty()) {
     wanted[address];
@@ -97,11 +97,11 @@ std::string NamesOf(NameSets names) {
   return words.empty() ? "own" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-struct MetricsFront::OpenDoor {
-  explicit OpenDoor(EventLoop& door_loop) : loop(door_loop) {}
-  ~OpenDoor() { loop.CancelTimer(retry); }
-  OpenDoor(const OpenDoor&) = delete;
-  OpenDoor& operator=(const OpenDoor&) = delete;
+struct MetricsFront::OpenEndpoint {
+  explicit OpenEndpoint(EventLoop& endpoint_loop) : loop(endpoint_loop) {}
+  ~OpenEndpoint() { loop.CancelTimer(retry); }
+  OpenEndpoint(const OpenEndpoint&) = delete;
+  OpenEndpoint& operator=(const OpenEndpoint&) = delete;
 
   EventLoop& loop;
   std::string wanted;
@@ -112,8 +112,8 @@ struct MetricsFront::OpenDoor {
   TimerId retry = TimerId::kNone;
 };
 
-MetricsFront::MetricsFront(EventLoop& loop, const sys::Root& root, MetricsDesk desk)
-    : loop_(loop), root_(root), desk_(std::move(desk)) {
+MetricsFront::MetricsFront(EventLoop& loop, const sys::Root& root, MetricsHandlers handler)
+    : loop_(loop), root_(root), handler_(std::move(handler)) {
 }
 
 MetricsFront::~MetricsFront() {
@@ -124,30 +124,31 @@ void MetricsFront::SetConfig(const std::string& address, const config::MetricsCo
   if (tls_ != metrics.tls || auth_ != metrics.auth) {
     SetGuards(metrics);
   }
-  std::vector<std::unique_ptr<OpenDoor>> former = std::exchange(doors_, {});
-  std::vector<OpenDoor*> fresh;
-  for (const auto& [wanted, names] : WantedDoors(address, metrics)) {
+  std::vector<std::unique_ptr<OpenEndpoint>> former = std::exchange(endpoints_, {});
+  std::vector<OpenEndpoint*> fresh;
+  for (const auto& [wanted, names] : WantedEndpoints(address, metrics)) {
     const auto same =
-        std::ranges::find_if(former, [&, &at = wanted, &sets = names](const auto& door) {
-          return door != nullptr && door->wanted == at && door->names == sets;
+        std::ranges::find_if(former, [&, &at = wanted, &sets = names](const auto& endpoint) {
+          return endpoint != nullptr && endpoint->wanted == at && endpoint->names == sets;
         });
     if (same != former.end()) {
-      doors_.push_back(std::move(*same));
+      endpoints_.push_back(std::move(*same));
       continue;
     }
-    doors_.push_back(std::make_unique<OpenDoor>(loop_));
-    doors_.back()->wanted = wanted;
-    doors_.back()->names = names;
-    fresh.push_back(doors_.back().get());
+    endpoints_.push_back(std::make_unique<OpenEndpoint>(loop_));
+    endpoints_.back()->wanted = wanted;
+    endpoints_.back()->names = names;
+    fresh.push_back(endpoints_.back().get());
   }
   former.clear();  // the addresses that others now want are free
-  for (OpenDoor* door : fresh) {
-    Open(*door);
+  for (OpenEndpoint* endpoint : fresh) {
+    Open(*endpoint);
   }
 }
 
 // Whoever waits for the check's word gets one when it goes, while the connections are there: the
-// request behind theirs is handled at once, and must find neither an open door nor half a check.
+// request behind theirs is handled at once, and must find neither an open endpoint nor half a
+// check.
 void MetricsFront::CloseGuards() {
   is_locked_ = true;
   check_.reset();
@@ -157,12 +158,12 @@ void MetricsFront::SetGuards(const config::MetricsConfig& metrics) {
   tls_ = metrics.tls;
   auth_ = metrics.auth;
   CloseGuards();
-  doors_.clear();
+  endpoints_.clear();
   certificate_ = tls_ == config::MetricsTls()
                      ? nullptr
                      : std::make_unique<CertificateSource>(root_, loop_.clock(), tls_);
   if (auth_.by == config::TokenBy::kCluster) {
-    auto tokens = ClusterTokens::Create(loop_, desk_.client, {.audiences = auth_.audiences});
+    auto tokens = ClusterTokens::Create(loop_, handler_.client, {.audiences = auth_.audiences});
     check_ = tokens.ok() ? *std::move(tokens) : nullptr;
   } else if (auth_.by == config::TokenBy::kFile) {
     auto tokens = FileTokens::Open(root_, loop_.clock(), auth_.file);
@@ -171,47 +172,48 @@ void MetricsFront::SetGuards(const config::MetricsConfig& metrics) {
   is_locked_ = auth_.by != config::TokenBy::kNobody && check_ == nullptr;
 }
 
-void MetricsFront::Open(OpenDoor& door) {
-  const Status status = Listen(door);
+void MetricsFront::Open(OpenEndpoint& endpoint) {
+  const Status status = Listen(endpoint);
   if (status.ok()) {
-    door.problem.clear();
-    KGPU_LOG(kInfo, "metrics are served", {"address", door.address}, {"names", NamesOf(door.names)},
-             {"tls", certificate_ != nullptr});
+    endpoint.problem.clear();
+    KGPU_LOG(kInfo, "metrics endpoint started", {"address", endpoint.address},
+             {"names", NamesOf(endpoint.names)}, {"tls", certificate_ != nullptr});
     if (auth_.by != config::TokenBy::kNobody && certificate_ == nullptr &&
-        !IsLoopback(door.wanted)) {
-      KGPU_LOG(kWarning, "tokens travel in the clear", {"address", door.address},
-               {"mend", "set metrics.tls"});
+        !IsLoopback(endpoint.wanted)) {
+      KGPU_LOG(kWarning, "tokens sent unencrypted", {"address", endpoint.address},
+               {"fix", "set metrics.tls"});
     }
     return;
   }
-  door.server.reset();
+  endpoint.server.reset();
   std::string problem(Message(status));
-  if (problem != door.problem) {
-    KGPU_LOG(kError, "metrics are not served", {"address", door.wanted},
-             {"names", NamesOf(door.names)}, {"reason", problem},
-             {"mend", "free the address, or set http.address or metrics.listen"});
-    door.problem = std::move(problem);
+  if (problem != endpoint.problem) {
+    KGPU_LOG(kError, "metrics endpoint not started", {"address", endpoint.wanted},
+             {"names", NamesOf(endpoint.names)}, {"reason", problem},
+             {"fix", "free the address, or set http.address or metrics.listen"});
+    endpoint.problem = std::move(problem);
   }
-  door.retry = loop_.After(kListenRetry, [this, &door] {
-    door.retry = TimerId::kNone;
-    Open(door);
+  endpoint.retry = loop_.After(kListenRetry, [this, &endpoint] {
+    endpoint.retry = TimerId::kNone;
+    Open(endpoint);
   });
 }
 
-Status MetricsFront::Listen(OpenDoor& door) {
-  door.server = std::make_unique<http::Server>(
+Status MetricsFront::Listen(OpenEndpoint& endpoint) {
+  endpoint.server = std::make_unique<http::Server>(
       loop_,
-      [this, names = door.names](const http::Request& request, const http::Responder& responder) {
+      [this, names = endpoint.names](const http::Request& request,
+                                     const http::Responder& responder) {
         Handle(request, responder, names);
       },
       // Probes are plain even with TLS: a certificate that is missing, or that the kubelet does not
-      // have, is no reason to restart a device plugin that is well.
+      // have, is no reason to restart a device plugin that is healthy.
       http::ServerOptions{.limits = {.body = kMaxBody}, .takes_plain = true});
-  ASSIGN_OR_RETURN(door.address, certificate_ == nullptr
-                                     ? door.server->Listen(door.wanted)
-                                     : door.server->ListenTls(door.wanted, [this] {
-                                         return certificate_->Current();
-                                       }));
+  ASSIGN_OR_RETURN(endpoint.address, certificate_ == nullptr
+                                         ? endpoint.server->Listen(endpoint.wanted)
+                                         : endpoint.server->ListenTls(endpoint.wanted, [this] {
+                                             return certificate_->Current();
+                                           }));
   return OkStatus();
 }
 
@@ -219,32 +221,32 @@ void MetricsFront::Handle(const http::Request& request, const http::Responder& r
                           NameSets names) {
   if (certificate_ != nullptr && !request.has_tls && !IsProbe(request)) {
     return responder.Send(
-        http::TextResponse(400, "this address speaks HTTPS: ask for https://, but for probes"));
+        http::TextResponse(400, "this address serves HTTPS: use https:// (probes excepted)"));
   }
   if (!IsMetricsRead(request)) {
-    return responder.Send(desk_.other(request));
+    return responder.Send(handler_.other(request));
   }
   if (is_locked_) {
     return responder.Send(Refused({.code = 503, .text = kNoCheck}, true));
   }
   if (check_ == nullptr) {
-    return responder.Send(desk_.page(request, names));
+    return responder.Send(handler_.page(request, names));
   }
   const std::optional<std::string> token = BearerToken(request);
   if (!token) {
     return responder.Send(
-        Refused({.code = 401, .text = "a token is needed: Authorization: Bearer …"}, false));
+        Refused({.code = 401, .text = "missing token: send Authorization: Bearer …"}, false));
   }
   check_->Check(*token, [this, request, responder, names](const Verdict& verdict) {
-    responder.Send(verdict.code == 200 ? desk_.page(request, names) : Refused(verdict, true));
+    responder.Send(verdict.code == 200 ? handler_.page(request, names) : Refused(verdict, true));
   });
 }
 
-std::vector<Door> MetricsFront::doors() const {
-  std::vector<Door> doors;
-  doors.reserve(doors_.size());
-  for (const auto& door : doors_) {
-    std::string problem = door->problem;
+std::vector<MetricsEndpoint> MetricsFront::endpoints() const {
+  std::vector<MetricsEndpoint> endpoints;
+  endpoints.reserve(endpoints_.size());
+  for (const auto& endpoint : endpoints_) {
+    std::string problem = endpoint->problem;
     if (problem.empty() && certificate_ != nullptr) {
       const bool has_none = certificate_->Current() == nullptr;
       problem = fmt::format("{}{}", has_none ? "no certificate: " : "", certificate_->problem());
@@ -252,12 +254,12 @@ std::vector<Door> MetricsFront::doors() const {
     if (problem.empty()) {
       problem = check_ != nullptr ? check_->Problem() : std::string(is_locked_ ? kNoCheck : "");
     }
-    doors.push_back({.address = door->server ? door->address : door->wanted,
-                     .names = door->names,
-                     .has_tls = certificate_ != nullptr,
-                     .problem = std::move(problem)});
+    endpoints.push_back({.address = endpoint->server ? endpoint->address : endpoint->wanted,
+                         .names = endpoint->names,
+                         .has_tls = certificate_ != nullptr,
+                         .problem = std::move(problem)});
   }
-  return doors;
+  return endpoints;
 }
 
 }  // namespace kgpu::agent

@@ -89,13 +89,13 @@ constexpr std::string_view kPair =
 
 class MetricsFrontTest : public ::testing::Test {
  protected:
-  MetricsFrontTest() : front_(std::make_unique<MetricsFront>(loop_, root_, Desk())) {
+  MetricsFrontTest() : front_(std::make_unique<MetricsFront>(loop_, root_, Handler())) {
     metrics_.names = {NameSet::kKgpu, NameSet::kDcgm, NameSet::kGke};
     // Ports that are free, and addresses that differ.
     metrics_.listen = {.dcgm = "127.0.0.2:0", .gke = "127.0.0.3:0"};
   }
 
-  MetricsDesk Desk() {
+  MetricsHandlers Handler() {
     return {
         .other =
             [](const http::Request& request) {
@@ -106,11 +106,11 @@ class MetricsFrontTest : public ::testing::Test {
         .client = [this]() -> kube::Client* { return has_cluster_ ? &api_ : nullptr; }};
   }
   void Serve() { front_->SetConfig("127.0.0.1:0", metrics_); }
-  // The address of the door that begins so.
+  // The address of the endpoint that begins so.
   std::string AddressOf(const std::string& begin = "127.0.0.1") const {
-    for (const Door& door : front_->doors()) {
-      if (door.address.starts_with(begin)) {
-        return door.address;
+    for (const MetricsEndpoint& endpoint : front_->endpoints()) {
+      if (endpoint.address.starts_with(begin)) {
+        return endpoint.address;
       }
     }
     return "";
@@ -159,16 +159,16 @@ TEST_F(MetricsFrontTest, EachNameSetHasItsAddress) {
 TEST_F(MetricsFrontTest, NamesOfOneAddressShareAPage) {
   metrics_.listen = {.dcgm = "127.0.0.1:0", .gke = ""};
   Serve();
-  EXPECT_EQ(front_->doors().size(), 1U);
+  EXPECT_EQ(front_->endpoints().size(), 1U);
   EXPECT_EQ(Get(AddressOf()).body, "kgpu, dcgm\n");
 }
 
 TEST_F(MetricsFrontTest, NamesThatAreNotWantedHaveNoAddress) {
   metrics_.names = {NameSet::kDcgm};
   Serve();
-  EXPECT_THAT(front_->doors(),
-              UnorderedElementsAre(Field(&Door::address, HasSubstr("127.0.0.1:")),
-                                   Field(&Door::address, HasSubstr("127.0.0.2:"))));
+  EXPECT_THAT(front_->endpoints(),
+              UnorderedElementsAre(Field(&MetricsEndpoint::address, HasSubstr("127.0.0.1:")),
+                                   Field(&MetricsEndpoint::address, HasSubstr("127.0.0.2:"))));
   EXPECT_EQ(Get(AddressOf("127.0.0.1")).body, "own\n");
 }
 
@@ -176,35 +176,36 @@ TEST_F(MetricsFrontTest, UsualPortsAreAtTheHostOfTheOwnPage) {
   // Nothing can listen there: an address of a documentation's network.
   metrics_.listen = {};
   front_->SetConfig("192.0.2.1:9401", metrics_);
-  EXPECT_THAT(front_->doors(), UnorderedElementsAre(Field(&Door::address, "192.0.2.1:9401"),
-                                                    Field(&Door::address, "192.0.2.1:9400"),
-                                                    Field(&Door::address, "192.0.2.1:2112")));
+  EXPECT_THAT(front_->endpoints(),
+              UnorderedElementsAre(Field(&MetricsEndpoint::address, "192.0.2.1:9401"),
+                                   Field(&MetricsEndpoint::address, "192.0.2.1:9400"),
+                                   Field(&MetricsEndpoint::address, "192.0.2.1:2112")));
 }
 
 TEST_F(MetricsFrontTest, ServesNothingWhereNothingIsWanted) {
   metrics_.names = {NameSet::kKgpu};
   front_->SetConfig("", metrics_);
-  EXPECT_TRUE(front_->doors().empty());
+  EXPECT_TRUE(front_->endpoints().empty());
 }
 
 TEST_F(MetricsFrontTest, AnAddressInUseIsTriedAgain) {
   MetricsFront other(loop_, root_, {.other = nullptr, .page = nullptr, .client = nullptr});
   config::MetricsConfig own;
   other.SetConfig("127.0.0.1:0", own);
-  const std::string address = other.doors().at(0).address;
+  const std::string address = other.endpoints().at(0).address;
   metrics_.names = {NameSet::kKgpu};
   front_->SetConfig(address, metrics_);
-  ASSERT_EQ(front_->doors().size(), 1U);
-  EXPECT_THAT(front_->doors()[0].problem, HasSubstr(address));
+  ASSERT_EQ(front_->endpoints().size(), 1U);
+  EXPECT_THAT(front_->endpoints()[0].problem, HasSubstr(address));
   loop_.Advance(seconds(5));
-  EXPECT_NE(front_->doors()[0].problem, "");
+  EXPECT_NE(front_->endpoints()[0].problem, "");
   other.SetConfig("", own);
   loop_.Advance(seconds(5));
-  EXPECT_EQ(front_->doors()[0].problem, "");
+  EXPECT_EQ(front_->endpoints()[0].problem, "");
   EXPECT_EQ(Get(address).body, "kgpu\n");
 }
 
-TEST_F(MetricsFrontTest, ADoorThatStaysAsItIsStaysOpen) {
+TEST_F(MetricsFrontTest, AnEndpointThatStaysAsItIsStaysOpen) {
   Serve();
   const std::string address = AddressOf();
   metrics_.names = {NameSet::kKgpu};
@@ -244,10 +245,10 @@ TEST_F(MetricsFrontTest, KeepsReadersWithoutAGoodTokenOut) {
 TEST_F(MetricsFrontTest, ShowsThatNobodyIsLetIn) {
   metrics_.auth = {.by = config::TokenBy::kFile, .file = "/tokens"};
   Serve();
-  EXPECT_THAT(front_->doors().at(0).problem, HasSubstr("tokens are not read"));
+  EXPECT_THAT(front_->endpoints().at(0).problem, HasSubstr("cannot read tokens"));
   UseTokenFile();
   loop_.Advance(seconds(1));
-  EXPECT_EQ(front_->doors().at(0).problem, "");
+  EXPECT_EQ(front_->endpoints().at(0).problem, "");
 }
 
 TEST_F(MetricsFrontTest, ProbesNeedNoToken) {
@@ -256,7 +257,7 @@ TEST_F(MetricsFrontTest, ProbesNeedNoToken) {
   EXPECT_EQ(Get(AddressOf(), "/readyz").code, 200);
 }
 
-TEST_F(MetricsFrontTest, CanNotTellWithoutACluster) {
+TEST_F(MetricsFrontTest, CannotTellWithoutACluster) {
   metrics_.auth = {.by = config::TokenBy::kCluster};
   Serve();
   const http::Response answer = GetWith(fmt::format("Bearer {}", kToken));
@@ -286,7 +287,7 @@ TEST_F(MetricsFrontTest, NobodySlipsThroughWhileGuardsChange) {
   metrics_.auth.audiences = {"kgpu"};
   Serve();
   const std::string answers = client.Receive();
-  EXPECT_THAT(answers, HasSubstr("the configuration changes"));
+  EXPECT_THAT(answers, HasSubstr("the configuration is changing"));
   EXPECT_THAT(answers, Not(HasSubstr("kgpu\n"))) << "the second request had no token";
 }
 
@@ -306,14 +307,15 @@ TEST_F(MetricsFrontTest, SpeaksTlsOnceThereIsACertificate) {
   metrics_.names = {NameSet::kKgpu};
   metrics_.tls = {.certificate = "/c.pem", .key = "/k.pem"};
   Serve();
-  ASSERT_EQ(front_->doors().size(), 1U);
-  EXPECT_THAT(front_->doors()[0].problem, HasSubstr("no certificate"));
+  ASSERT_EQ(front_->endpoints().size(), 1U);
+  EXPECT_THAT(front_->endpoints()[0].problem, HasSubstr("no certificate"));
   const TestAuthority authority;
   const TestCertificate leaf = authority.Issue({.names = {"127.0.0.1"}});
   dir_.WriteFile("c.pem", leaf.certificate_pem);
   dir_.WriteFile("k.pem", leaf.key_pem);
   loop_.Advance(seconds(5));
-  EXPECT_THAT(front_->doors()[0], AllOf(Field(&Door::problem, ""), Field(&Door::has_tls, true)));
+  EXPECT_THAT(front_->endpoints()[0],
+              AllOf(Field(&MetricsEndpoint::problem, ""), Field(&MetricsEndpoint::has_tls, true)));
   const auto context = tls::Context::ForClient({.ca_pem = authority.certificate_pem()}).value();
   kube::HttpTransport transport(
       loop_, {.endpoint = kube::Endpoint::Parse("https://" + AddressOf()).value()},
@@ -326,7 +328,7 @@ TEST_F(MetricsFrontTest, SpeaksTlsOnceThereIsACertificate) {
   EXPECT_TRUE(kube::RunUntil(loop_, [&] { return end.has_value(); }));
   EXPECT_THAT(end, Optional(OkStatus()));
   EXPECT_EQ(body, "kgpu\n");
-  EXPECT_EQ(Get(AddressOf()).code, 400) << "plain HTTP is told so";
+  EXPECT_EQ(Get(AddressOf()).code, 400) << "plain HTTP gets an answer that says so";
 }
 
 TEST_F(MetricsFrontTest, ProbesNeedNoCertificate) {
@@ -344,7 +346,7 @@ TEST_F(MetricsFrontTest, ProbesNeedNoCertificate) {
   loop_.Advance(seconds(1));
   EXPECT_EQ(Get(AddressOf(), "/healthz").code, 200) << "nor is one needed once it is there";
   EXPECT_EQ(GetWith(fmt::format("Bearer {}", kToken)).code, 400);
-  EXPECT_EQ(front_->doors().at(0).problem, "");
+  EXPECT_EQ(front_->endpoints().at(0).problem, "");
 }
 
 }  // namespace

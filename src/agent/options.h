@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/platform/sys/root.h"
+
 namespace kgpu::agent {
 
 struct AgentOptions {
@@ -29,6 +31,10 @@ struct AgentOptions {
   // As the configuration's health.holdDown, for tests and demonstrations.
   std::optional<std::chrono::milliseconds> hold_down;
 };
+
+// With another root than "/" nothing of the machine itself is written: folders that are the usual
+// ones become those of `host`.
+AgentOptions BelowHostRoot(AgentOptions options, const sys::Root& host);
 
 inline constexpr char kDefaultConfigFile[] = "/etc/kgpu/config.yaml";
 

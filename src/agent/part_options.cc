@@ -22,7 +22,7 @@ namespace kgpu::agent {
 health::Settings HealthOf(const AgentOptions& options, health::Settings settings) {
   settings.hold_down = options.hold_down.value_or(settings.hold_down);
   for (const std::string& note : config::ApplyHealthSwitches(options.environment, settings)) {
-    KGPU_LOG(kInfo, "health is changed by the environment", {"note", note});
+    KGPU_LOG(kInfo, "health rules changed by the environment", {"note", note});
   }
   return settings;
 }
@@ -88,7 +88,7 @@ StatusOr<std::vector<health::JournalEntry>> ReadIfNewer(const health::Journal& j
   return std::move(text.entries);
 }
 
-// Nothing where the disk does not answer in time, or the journal can not be read.
+// Nothing where the disk does not answer in time, or the journal cannot be read.
 std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
                                               const std::string& boot_id, WallTime since,
                                               DiskWorker& disk) {
@@ -102,9 +102,9 @@ std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
       },
       [](const Status&) {});
   const bool is_there = is_taken && future.wait_for(kJournalPatience) == std::future_status::ready;
-  Entries entries = is_there ? future.get() : Entries(Unavailable("the disk does not answer"));
+  Entries entries = is_there ? future.get() : Entries(Unavailable("the disk does not respond"));
   if (!entries.ok()) {
-    KGPU_LOG(kWarning, "faults of before are not known", {"reason", Message(entries.status())},
+    KGPU_LOG(kWarning, "previous faults unknown", {"reason", Message(entries.status())},
              {"folder", options.state_dir});
   }
   return std::move(entries).value_or(std::vector<health::JournalEntry>());
@@ -174,7 +174,7 @@ MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys
           .hostname = options.node_name};
 }
 
-HealthDeskOptions HealthDeskOptionsOf(const AgentOptions& options) {
+HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options) {
   return {.journal = {.folder = options.state_dir, .boot_id = ReadBootId(options.boot_id_file)},
           .node = options.node_name};
 }

@@ -8,7 +8,7 @@
 #include "src/agent/cluster_node.h"
 #include "src/agent/config_source.h"
 #include "src/agent/disk_worker.h"
-#include "src/agent/health_desk.h"
+#include "src/agent/health_handler.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
 #include "src/agent/options.h"
@@ -34,6 +34,6 @@ std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config);
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host);
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host);
-HealthDeskOptions HealthDeskOptionsOf(const AgentOptions& options);
+HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options);
 
 }  // namespace kgpu::agent

@@ -31,14 +31,14 @@ class RecallTest : public ::testing::Test {
     dir_.WriteFile("run/agent-memory.json",
                    PrintMemory(KeyOf(options_, nullptr), TestState().assignment, {}));
   }
-  void Journal(health::HappeningKind kind, WallTime when) {
-    health::Happening news{.kind = kind, .when = when, .gpu = gpu(), .rule = "Xid79"};
-    news.is_unhealthy = true;
-    const std::vector<health::JournalEntry> entries = {health::EntryOf(news)};
+  void Journal(health::HealthEventKind kind, WallTime when) {
+    health::HealthEvent event{.kind = kind, .when = when, .gpu = gpu(), .rule = "Xid79"};
+    event.is_unhealthy = true;
+    const std::vector<health::JournalEntry> entries = {health::EntryOf(event)};
     ASSERT_OK(health::Journal(options_.state_dir, {}).Append(entries));
   }
   void JournalBoot() {
-    const std::vector<health::JournalEntry> entries = {{.when = {}, .news = {}, .boot_id = "b-1"}};
+    const std::vector<health::JournalEntry> entries = {{.when = {}, .event = {}, .boot_id = "b-1"}};
     ASSERT_OK(health::Journal(options_.state_dir, {}).Append(entries));
   }
   Remembered Recalled() { return Recall(options_, nullptr, *disk_); }
@@ -58,7 +58,7 @@ TEST_F(RecallTest, NothingIsKnownOfAFirstStart) {
 
 TEST_F(RecallTest, WithoutAMemoryTheJournalTellsTheFaults) {
   JournalBoot();
-  Journal(health::HappeningKind::kRaised, later_);
+  Journal(health::HealthEventKind::kRaised, later_);
   const Remembered remembered = Recalled();
   ASSERT_THAT(remembered.faults, SizeIs(1));
   EXPECT_EQ(remembered.faults[0].rule, "Xid79");
@@ -68,7 +68,7 @@ TEST_F(RecallTest, WithoutAMemoryTheJournalTellsTheFaults) {
 TEST_F(RecallTest, AFaultThatTheMemoryHasNoRoomForIsNotForgotten) {
   KeepMemory();
   JournalBoot();
-  Journal(health::HappeningKind::kRaised, later_);
+  Journal(health::HealthEventKind::kRaised, later_);
   const Remembered remembered = Recalled();
   ASSERT_THAT(remembered.faults, SizeIs(1));
   EXPECT_EQ(remembered.faults[0].rule, "Xid79");
@@ -76,19 +76,19 @@ TEST_F(RecallTest, AFaultThatTheMemoryHasNoRoomForIsNotForgotten) {
 
 TEST_F(RecallTest, WhatTheMemoryWasWrittenAfterIsInIt) {
   JournalBoot();
-  Journal(health::HappeningKind::kRaised, WallTime{} + std::chrono::hours(1));
+  Journal(health::HealthEventKind::kRaised, WallTime{} + std::chrono::hours(1));
   KeepMemory();
   EXPECT_THAT(Recalled().faults, IsEmpty());
 }
 
 TEST_F(RecallTest, AFaultThatWasClearedIsOver) {
   JournalBoot();
-  Journal(health::HappeningKind::kRaised, later_);
-  Journal(health::HappeningKind::kCleared, later_ + std::chrono::minutes(1));
+  Journal(health::HealthEventKind::kRaised, later_);
+  Journal(health::HealthEventKind::kCleared, later_ + std::chrono::minutes(1));
   EXPECT_THAT(Recalled().faults, IsEmpty());
 }
 
-TEST_F(RecallTest, AJournalThatCanNotBeReadKeepsNobodyFromStarting) {
+TEST_F(RecallTest, AJournalThatCannotBeReadKeepsNobodyFromStarting) {
   dir_.MakeDir("state/health.journal");
   KeepMemory();
   EXPECT_THAT(Recalled().faults, IsEmpty());

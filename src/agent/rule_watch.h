@@ -30,10 +30,10 @@ class RuleWatch {
   RuleWatch& operator=(const RuleWatch&) = delete;
 
   // False until it is known what the cluster adds: nothing may be taken off the node before. A
-  // collection that is not there, or not for us, adds nothing; it is believed when told twice.
+  // collection that is not there, or not for us, adds nothing; it is believed when reported twice.
   bool is_known() const;
   bool has_api() const { return has_api_; }
-  // Read anew only after a change. Never null.
+  // Read again only after a change. Never null.
   std::shared_ptr<const labels::ClusterLabels> labels();
   // Objects that could not be read, for people.
   const std::vector<std::string>& problems();

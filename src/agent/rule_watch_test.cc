@@ -179,7 +179,7 @@ TEST_F(RuleWatchTest, FollowsRules) {
   EXPECT_GT(changes_, 0);
 }
 
-TEST_F(RuleWatchTest, AWrongRuleIsTold) {
+TEST_F(RuleWatchTest, AWrongRuleIsReported) {
   InstallNfd();
   AddRule("a", json::array{{{"name", "r"}, {"labels", 7}}});
   Start();

@@ -38,15 +38,15 @@ void RuntimeWatch::Ask() {
   for (const std::string& socket : sockets_) {
     looked += (looked.empty() ? "" : ", ") + socket;
   }
-  OnAnswer(NotFound("no runtime's socket is to be seen ({})", looked));
+  OnAnswer(NotFound("no container runtime socket found ({})", looked));
 }
 
 void RuntimeWatch::OnAnswer(StatusOr<cri::RuntimeFacts> facts) {
   question_.reset();
   again_ = loop_.After(facts.ok() ? kAgainAfterAnswer : kAgainAfterFailure, [this] { Ask(); });
-  const bool is_news = !facts_ || facts_->ok() != facts.ok() ||
-                       (facts.ok() ? **facts_ != *facts : facts_->status() != facts.status());
-  if (!is_news) {
+  const bool is_event = !facts_ || facts_->ok() != facts.ok() ||
+                        (facts.ok() ? **facts_ != *facts : facts_->status() != facts.status());
+  if (!is_event) {
     return;
   }
   if (facts.ok()) {

@@ -7,13 +7,13 @@ namespace {
 
 std::string Obstacle(const AgentState& state) {
   if (!state.has_config) {
-    return fmt::format("no good configuration: {}", state.config_problem);
+    return fmt::format("no valid configuration: {}", state.config_problem);
   }
   if (!state.snapshot || state.snapshot->version == 0) {
     return "the driver has not answered yet";
   }
   if (state.snapshot->driver.state != device::DriverState::kReady) {
-    return fmt::format("the driver: {}", state.snapshot->driver.reason);
+    return fmt::format("driver: {}", state.snapshot->driver.reason);
   }
   if (!state.injection_problem.empty()) {
     return state.injection_problem;

@@ -11,7 +11,7 @@
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
 #include "src/node/object/node_view.h"
-#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/answer_cache.h"
 #include "src/node/plugin/endpoint.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/clock.h"
@@ -28,15 +28,15 @@ struct AgentState {
   std::vector<plugin::EndpointStatus> endpoints;  // by resource
   std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
   std::string injection_problem;                  // why containers can get nothing; empty: they can
-  std::string cdi_problem;                  // why our CDI specs are not there; empty: they are
-  std::vector<Door> doors;                  // where probes and metrics are served
-  node::NodeReport node;                    // what the cluster is told of this node
-  std::vector<std::string> label_problems;  // with the mend
-  std::string journal_problem;              // why news of health is not kept; empty: it is
-  std::string usage_problem;                // the same of usage
-  std::string memory_problem;               // the same of what a restart of the agent needs
-  std::string kernel_problem;               // what the next start loses; empty: nothing
-  std::string plugin_owner;                 // whose plugin serves this kubelet's GPUs; empty: ours
+  std::string cdi_problem;  // why our CDI specs are not there; empty: they are
+  std::vector<MetricsEndpoint> metrics_endpoints;  // where probes and metrics are served
+  node::NodeReport node;                           // what the cluster knows about this node
+  std::vector<std::string> label_problems;         // with the fix
+  std::string journal_problem;                     // why events of health is not kept; empty: it is
+  std::string usage_problem;                       // the same of usage
+  std::string memory_problem;                      // the same of what a restart of the agent needs
+  std::string kernel_problem;                      // what the next start loses; empty: nothing
+  std::string plugin_owner;  // whose plugin serves this kubelet's GPUs; empty: ours
 };
 
 // Whether pods can get GPUs now: configured, the driver answers, every resource registered. `why`

@@ -10,7 +10,9 @@
 #include <chrono>
 
 #include "src/node/plugin/delivery.h"
+#include "src/node/report/causes.h"
 #include "src/node/report/table.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::agent {
 namespace {
@@ -66,23 +68,23 @@ json::object ResourceJson(const AgentState& state, const pools::Resource& resour
   return object;
 }
 
-void AddDoors(const AgentState& state, std::string& text) {
-  for (const Door& door : state.doors) {
-    text +=
-        fmt::format("metrics   {}://{}: {}{}{}\n", door.has_tls ? "https" : "http", door.address,
-                    NamesOf(door.names), door.problem.empty() ? "" : ": ", door.problem);
+void AddEndpoints(const AgentState& state, std::string& text) {
+  for (const MetricsEndpoint& endpoint : state.metrics_endpoints) {
+    text += fmt::format("metrics   {}://{}: {}{}{}\n", endpoint.has_tls ? "https" : "http",
+                        endpoint.address, NamesOf(endpoint.names),
+                        endpoint.problem.empty() ? "" : ": ", endpoint.problem);
   }
 }
 
-// What the cluster is told of this node; `kgpu node status` has all of it.
+// What the cluster knows about this node; `kgpu node status` has all of it.
 void AddNode(const AgentState& state, std::string& text) {
   if (!state.node.node.empty()) {
     const std::string obstacle = node::Obstacle(state.node);
     text +=
-        fmt::format("node      {}: {}\n", state.node.node, obstacle.empty() ? "well" : obstacle);
+        fmt::format("node      {}: {}\n", state.node.node, obstacle.empty() ? "healthy" : obstacle);
   }
   if (!state.plugin_owner.empty()) {
-    text += fmt::format("GPUs      are left to {}: kgpu node adopt --from plugin takes over\n",
+    text += fmt::format("GPUs      left to {}; to take over: kgpu node adopt --from plugin\n",
                         state.plugin_owner);
   }
   for (const std::string& problem : state.label_problems) {
@@ -103,9 +105,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   text += fmt::format("config    {}\n",
                       state.config_problem.empty()
                           ? (state.config_file.empty() ? "built in" : state.config_file)
-                          : "refused: " + state.config_problem);
+                          : "rejected: " + state.config_problem);
   if (state.delivery) {
-    text += fmt::format("delivery  {}: {}\n", plugin::ToString(state.delivery->strategies),
+    text += fmt::format("injection {}: {}\n", plugin::ToString(state.delivery->strategies),
                         state.delivery->reason);
   }
   if (!state.cdi_problem.empty()) {
@@ -115,9 +117,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
     text += fmt::format("kernel    {}\n", state.kernel_problem);
   }
   if (!state.memory_problem.empty()) {
-    text += fmt::format("memory    {}\n", state.memory_problem);
+    text += fmt::format("state     {}\n", state.memory_problem);
   }
-  AddDoors(state, text);
+  AddEndpoints(state, text);
   AddNode(state, text);
 }
 
@@ -141,22 +143,18 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["cdiProblem"] = state.cdi_problem;
   object["memoryProblem"] = state.memory_problem;
   object["kernelProblem"] = state.kernel_problem;
-  json::array doors;
-  for (const Door& door : state.doors) {
-    doors.push_back(json::object{{"address", door.address},
-                                 {"names", NamesOf(door.names)},
-                                 {"tls", door.has_tls},
-                                 {"problem", door.problem}});
+  json::array endpoints;
+  for (const MetricsEndpoint& endpoint : state.metrics_endpoints) {
+    endpoints.push_back(json::object{{"address", endpoint.address},
+                                     {"names", NamesOf(endpoint.names)},
+                                     {"tls", endpoint.has_tls},
+                                     {"problem", endpoint.problem}});
   }
-  object["metrics"] = std::move(doors);
+  object["metrics"] = std::move(endpoints);
   object["node"] =
       json::object{{"name", state.node.node}, {"obstacle", node::Obstacle(state.node)}};
   object["pluginOwner"] = state.plugin_owner;
-  json::array label_problems;
-  for (const std::string& problem : state.label_problems) {
-    label_problems.push_back(json::value(problem));
-  }
-  object["labelProblems"] = std::move(label_problems);
+  object["labelProblems"] = doc::Texts(state.label_problems);
   json::array resources;
   for (const pools::Resource& resource : state.assignment.resources) {
     resources.push_back(ResourceJson(state, resource));
@@ -167,11 +165,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
     unassigned.push_back(json::object{{"device", device.device_uuid}, {"reason", device.reason}});
   }
   object["unassigned"] = std::move(unassigned);
-  json::array notes;
-  for (const std::string& note : state.assignment.notes) {
-    notes.push_back(json::value(note));
-  }
-  object["notes"] = std::move(notes);
+  object["notes"] = doc::Texts(state.assignment.notes);
   return object;
 }
 
@@ -180,6 +174,7 @@ std::string StatusTable(const AgentState& state, std::string_view version) {
   AddHead(state, version, text);
   report::Table resources({"RESOURCE", "CAPACITY", "ALLOCATABLE", "KUBELET", "ALLOCATIONS"});
   std::string reasons;
+  report::Causes causes{device::Driver()};
   for (const pools::Resource& resource : state.assignment.resources) {
     const plugin::EndpointStatus* endpoint = EndpointOf(state, resource.name);
     resources.AddRow({resource.name, std::to_string(resource.slots.size()),
@@ -193,8 +188,8 @@ std::string StatusTable(const AgentState& state, std::string_view version) {
     for (const pools::Slot& slot : resource.slots) {
       if (!slot.health.is_healthy && slot.device_uuid != last) {
         last = slot.device_uuid;
-        reasons +=
-            fmt::format("{} {}: {}\n", slot.device_uuid, slot.health.reason, slot.health.message);
+        reasons += fmt::format("{} {}: {}\n", slot.device_uuid, slot.health.reason,
+                               causes.Next(slot.health.message));
       }
     }
   }

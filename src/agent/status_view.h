@@ -10,7 +10,7 @@
 
 namespace kgpu::agent {
 
-// Field names are part of the interface: docs/agent.md.
+// Field names are part of the interface: docs/reference/agent.md.
 boost::json::value StatusJson(const AgentState& state, std::string_view version);
 std::string StatusTable(const AgentState& state, std::string_view version);
 

@@ -46,14 +46,14 @@ inline AgentState TestState() {
   endpoint.counts.allocation_latency = {.calls = {3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1},
                                         .seconds = 10.25};
   state.endpoints.push_back(std::move(endpoint));
-  state.doors = {{.address = "127.0.0.1:9401", .names = {config::NameSet::kKgpu}},
-                 {.address = ":9400",
-                  .names = {config::NameSet::kDcgm},
-                  .has_tls = true,
-                  .problem = "another program listens there"}};
+  state.metrics_endpoints = {{.address = "127.0.0.1:9401", .names = {config::NameSet::kKgpu}},
+                             {.address = ":9400",
+                              .names = {config::NameSet::kDcgm},
+                              .has_tls = true,
+                              .problem = "address already in use"}};
   plugin::Delivery delivery;
   delivery.strategies = {config::DeviceListStrategy::kCdiCri};
-  delivery.reason = "containerd 2.1.4: reads CDI unless told not to";
+  delivery.reason = "containerd 2.1.4: CDI enabled by default";
   state.delivery = std::move(delivery);
   return state;
 }

@@ -12,8 +12,8 @@ inline constexpr size_t kMaxToken = 8192;
 
 // What a request is answered when it is not let through.
 struct Verdict {
-  int code = 200;      // 200: let through; 401 nobody's token, 403 not allowed, 503 can not be told
-  std::string text{};  // for the client, with the mend
+  int code = 200;      // 200: let through; 401 nobody's token, 403 not allowed, 503 is unknown
+  std::string text{};  // for the client, with the fix
   bool operator==(const Verdict&) const = default;
 };
 
@@ -26,7 +26,7 @@ class TokenCheck {
   virtual ~TokenCheck() = default;
   // Calls `done` once, at once or later.
   virtual void Check(const std::string& token, Done done) = 0;
-  // Why tokens can not be told from one another now; empty: they can.
+  // Why tokens is unknown from one another now; empty: they can.
   virtual std::string Problem() = 0;
 };
 

@@ -17,7 +17,7 @@ constexpr size_t kMaxFile = size_t{1} << 18;
 constexpr std::chrono::seconds kPeriod{60};
 // While no token is known.
 constexpr std::chrono::seconds kTokenRetry{1};
-// That tokens count which the file may have no more, but which can not be read.
+// That tokens count which the file may have no more, but which cannot be read.
 constexpr std::chrono::hours kLongestUnread{1};
 
 bool IsTokenByte(char c) {
@@ -36,11 +36,12 @@ StatusOr<std::vector<std::string>> ParseTokenFile(std::string_view text) {
       continue;
     }
     if (line.size() < kMinToken || line.size() > kMaxToken) {
-      return InvalidArgument("line {}: a token has {} to {} characters", number, kMinToken,
+      return InvalidArgument("line {}: a token must have {} to {} characters", number, kMinToken,
                              kMaxToken);
     }
     if (!std::ranges::all_of(line, IsTokenByte)) {
-      return InvalidArgument("line {}: a token has no blanks and only ASCII characters", number);
+      return InvalidArgument("line {}: a token must have only ASCII characters without spaces",
+                             number);
     }
     tokens.emplace_back(line);
     if (tokens.size() > kMaxFileTokens) {
@@ -48,7 +49,7 @@ StatusOr<std::vector<std::string>> ParseTokenFile(std::string_view text) {
     }
   }
   if (tokens.empty()) {
-    return NotFound("holds no token: write one on a line of its own");
+    return NotFound("no token found: write one on a line of its own");
   }
   return tokens;
 }
@@ -66,7 +67,7 @@ void FileTokens::Check(const std::string& token, Done done) {
 Verdict FileTokens::Judge(const std::string& token) {
   Refresh();
   if (known_.empty()) {
-    return {.code = 503, .text = "no tokens are known here: the agent's log says why"};
+    return {.code = 503, .text = "no tokens loaded: see the agent's log"};
   }
   const StatusOr<tls::KeyedDigest::Value> value = digest_.Of(token);
   if (!value.ok()) {
@@ -77,7 +78,7 @@ Verdict FileTokens::Judge(const std::string& token) {
   for (const tls::KeyedDigest::Value& known : known_) {
     is_known = tls::KeyedDigest::AreEqual(known, *value) || is_known;
   }
-  return is_known ? Verdict() : Verdict{.code = 401, .text = "this token is not known here"};
+  return is_known ? Verdict() : Verdict{.code = 401, .text = "unknown token"};
 }
 
 std::string FileTokens::Problem() {
@@ -113,17 +114,17 @@ Status FileTokens::Read() {
   return OkStatus();
 }
 
-// A file that can not be used leaves the tokens that were known, for a while: but who takes it or
+// A file that cannot be used leaves the tokens that were known, for a while: but who takes it or
 // all its tokens away takes away what they allow.
 void FileTokens::Keep(const Status& problem) {
   if (problem.code() == StatusCode::kNotFound || clock_.Now() - read_at_ >= kLongestUnread) {
     known_.clear();
   }
   const std::string_view effect =
-      known_.empty() ? "nobody is let in" : "the former ones count for an hour";
-  std::string text = fmt::format("tokens are not read: {}: {}", Message(problem), effect);
+      known_.empty() ? "no client is let in" : "the previous tokens stay valid for an hour";
+  std::string text = fmt::format("cannot read tokens: {}: {}", Message(problem), effect);
   if (text != problem_) {
-    KGPU_LOG(kError, "tokens are not read", {"reason", Message(problem)}, {"effect", effect});
+    KGPU_LOG(kError, "tokens not read", {"reason", Message(problem)}, {"effect", effect});
     problem_ = std::move(text);
   }
 }

@@ -29,13 +29,13 @@ TEST(TokenFileTest, HasOneTokenALine) {
 TEST(TokenFileTest, NamesTheLineAndNotWhatItHolds) {
   EXPECT_THAT(ParseTokenFile("# x\nsecret\n"),
               StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("line 2: a token has 16"), Not(HasSubstr("secret")))));
+                       AllOf(HasSubstr("line 2: a token must have 16"), Not(HasSubstr("secret")))));
   EXPECT_THAT(
       ParseTokenFile("secret secret secret"),
       StatusIs(StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("line 1: a token has no blanks"), Not(HasSubstr("secret")))));
+               AllOf(HasSubstr("line 1: a token must have only ASCII"), Not(HasSubstr("secret")))));
   EXPECT_THAT(ParseTokenFile("# nothing\n"),
-              StatusIs(StatusCode::kNotFound, HasSubstr("holds no token")));
+              StatusIs(StatusCode::kNotFound, HasSubstr("no token found")));
   std::string many;
   for (int i = 0; i < 65; ++i) {
     many.append(kFirst).append("\n");
@@ -65,9 +65,9 @@ TEST_F(FileTokensTest, LetsThroughTheTokensOfTheFile) {
   EXPECT_EQ(CodeOf(""), 401);
 }
 
-TEST_F(FileTokensTest, CanNotTellWithoutAFile) {
+TEST_F(FileTokensTest, CannotTellWithoutAFile) {
   EXPECT_EQ(CodeOf(kFirst), 503);
-  EXPECT_THAT(tokens_->Problem(), HasSubstr("nobody is let in"));
+  EXPECT_THAT(tokens_->Problem(), HasSubstr("no client is let in"));
   dir_.WriteFile("tokens", kFirst);
   EXPECT_EQ(CodeOf(kFirst), 503) << "the file is not looked for with every request";
   clock_.Advance(std::chrono::seconds(1));
@@ -90,7 +90,8 @@ TEST_F(FileTokensTest, KeepsWhatItKnowsWhenTheFileTurnsBad) {
   clock_.Advance(std::chrono::seconds(61));
   EXPECT_EQ(CodeOf(kFirst), 200);
   EXPECT_EQ(CodeOf("short"), 401);
-  EXPECT_THAT(tokens_->Problem(), AllOf(HasSubstr("line 1"), HasSubstr("the former ones count")));
+  EXPECT_THAT(tokens_->Problem(),
+              AllOf(HasSubstr("line 1"), HasSubstr("the previous tokens stay valid")));
   clock_.Advance(std::chrono::minutes(57));
   EXPECT_EQ(CodeOf(kFirst), 200);
   clock_.Advance(std::chrono::minutes(2));
@@ -103,7 +104,7 @@ TEST_F(FileTokensTest, LetsNobodyInWhenTheFileIsTakenAway) {
   std::filesystem::remove(dir_.At("tokens"));
   clock_.Advance(std::chrono::seconds(61));
   EXPECT_EQ(CodeOf(kFirst), 503);
-  EXPECT_THAT(tokens_->Problem(), HasSubstr("nobody is let in"));
+  EXPECT_THAT(tokens_->Problem(), HasSubstr("no client is let in"));
   dir_.WriteFile("tokens", kSecond);
   clock_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(CodeOf(kSecond), 200);
@@ -117,7 +118,7 @@ TEST_F(FileTokensTest, LetsNobodyInWhenTheFileIsEmptied) {
   dir_.WriteFile("tokens", "# taken back\n");
   clock_.Advance(std::chrono::seconds(61));
   EXPECT_EQ(CodeOf(kFirst), 503);
-  EXPECT_THAT(tokens_->Problem(), HasSubstr("holds no token"));
+  EXPECT_THAT(tokens_->Problem(), HasSubstr("no token found"));
 }
 
 }  // namespace

@@ -27,6 +27,11 @@ plugin::Preference PreferenceOf(const pools::Resource& resource, const device::S
 
 }  // namespace
 
+Status Answering::Obstacle() const {
+  const bool needs_files = !delivery || delivery->NeedsDriverFiles();
+  return injection && needs_files ? injection->plan_status : OkStatus();
+}
+
 std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignment,
                                                const device::SnapshotPtr& snapshot,
                                                const config::NodeConfig& config,
@@ -40,10 +45,10 @@ std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignme
     view->resource = resource.name;
     view->devices = DevicesOf(resource);
     view->preference = PreferenceOf(resource, *snapshot, config.plugin.shared_policy);
-    if (answering.injection && !answering.injection->plan_status.ok()) {
-      view->obstacle = answering.injection->plan_status;
+    if (const Status obstacle = answering.Obstacle(); !obstacle.ok()) {
+      view->obstacle = obstacle;
     } else if (answering.injection && answering.delivery) {
-      view->answers = std::make_shared<const plugin::AnswerBook>(
+      view->answers = std::make_shared<const plugin::AnswerCache>(
           resource, *snapshot, answering.injection->plan, *answering.delivery);
     }
     views.push_back(std::move(view));

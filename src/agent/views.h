@@ -7,7 +7,7 @@
 #include "src/agent/injector.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
-#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/answer_cache.h"
 #include "src/node/plugin/view.h"
 #include "src/node/pools/assignment.h"
 
@@ -18,6 +18,9 @@ struct Answering {
   // Null: not decided yet, calls wait.
   std::shared_ptr<const Injection> injection;
   std::optional<plugin::Delivery> delivery;
+
+  // Why containers can get nothing: parts of the driver are missing, and the answers have them.
+  Status Obstacle() const;
 };
 
 // One view for each resource that has devices. `snapshot` is the one `assignment` was made of.

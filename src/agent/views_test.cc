@@ -54,11 +54,30 @@ TEST(ViewsTest, SayWhyThereAreNoAnswers) {
   auto injection = std::make_shared<Injection>();
   injection->plan_status = FailedPrecondition("no driver libraries");
   answering.injection = std::move(injection);
+  answering.delivery->strategies = {config::DeviceListStrategy::kEnvvar,
+                                    config::DeviceListStrategy::kDeviceSpecs};
   const auto views = Views(TestState(), answering);
   ASSERT_THAT(views, SizeIs(1));
   EXPECT_EQ(views[0]->answers, nullptr);
   EXPECT_THAT(views[0]->obstacle,
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no driver libraries")));
+}
+
+TEST(ViewsTest, NamesAloneNeedNoFilesOfTheDriver) {
+  Answering answering = Decided();
+  auto injection = std::make_shared<Injection>();
+  injection->plan_status = NotFound("no driver libraries");
+  answering.injection = std::move(injection);
+  for (const auto strategy :
+       {config::DeviceListStrategy::kEnvvar, config::DeviceListStrategy::kVolumeMounts}) {
+    answering.delivery->strategies = {strategy};
+    const auto views = Views(TestState(), answering);
+    ASSERT_THAT(views, SizeIs(1));
+    EXPECT_OK(views[0]->obstacle);
+    ASSERT_NE(views[0]->answers, nullptr);
+    const std::vector<std::string> ids = {views[0]->devices[0].id};
+    EXPECT_OK(views[0]->answers->For(ids).status());
+  }
 }
 
 TEST(ViewsTest, AnswerAndPrefer) {

@@ -10,8 +10,8 @@
 namespace kgpu::agent {
 namespace {
 
-// Exit codes of the verbs; docs/cli.md.
-constexpr char kWell[] = "0";
+// Exit codes of the verbs; docs/reference/cli.md.
+constexpr char kHealthy[] = "0";
 constexpr char kUnwell[] = "7";
 
 bool IsRead(const http::Request& request) {
@@ -34,13 +34,13 @@ StatusOr<report::OutputFormat> FormatOf(const http::Request& request) {
 }
 
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
-                     const std::string& table, bool is_well) {
+                     const std::string& table, bool is_healthy) {
   http::Response response = format == report::OutputFormat::kTable
                                 ? http::TextResponse(200, table)
                                 : (format == report::OutputFormat::kJson
                                        ? http::JsonResponse(200, report::Render(value, format))
                                        : http::TextResponse(200, report::Render(value, format)));
-  response.headers.Add(kExitCodeHeader, is_well ? kWell : kUnwell);
+  response.headers.Add(kExitCodeHeader, is_healthy ? kHealthy : kUnwell);
   return response;
 }
 
@@ -81,10 +81,10 @@ http::Response AnswerLocal(const http::Request& request, const AgentState& state
   }
   if (request.path == "/v1/node") {
     return Shown(*format, node::NodeJson(state.node), node::NodeTable(state.node),
-                 node::IsWell(state.node));
+                 node::IsHealthy(state.node));
   }
   return Shown(*format, report::DevicesJson(*state.snapshot), report::DevicesTable(*state.snapshot),
-               report::IsAllWell(*state.snapshot));
+               report::IsAllHealthy(*state.snapshot));
 }
 
 }  // namespace kgpu::agent

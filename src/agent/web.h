@@ -20,11 +20,11 @@ inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
 // `value` or `table`, whichever the form is; the verb that prints it ends with 0 or 7.
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
-                     const std::string& table, bool is_well);
+                     const std::string& table, bool is_healthy);
 
 // GET or HEAD of /metrics: answered elsewhere, by pages that are ready.
 bool IsMetricsRead(const http::Request& request);
-// GET or HEAD of /healthz, /health or /readyz: they tell no more than whether all is well.
+// GET or HEAD of /healthz, /health or /readyz: they tell no more than whether everything is ok.
 bool IsProbe(const http::Request& request);
 // On the network: /healthz (also /health, as DCGM's exporter has it), /readyz; 405 for the rest of
 // /metrics.

@@ -68,10 +68,10 @@ INSTANTIATE_TEST_SUITE_P(
                                  auto snapshot =
                                      std::make_shared<device::Snapshot>(*state.snapshot);
                                  snapshot->driver.state = device::DriverState::kNouveau;
-                                 snapshot->driver.reason = "nouveau holds the GPUs";
+                                 snapshot->driver.reason = "nouveau uses the GPUs";
                                  state.snapshot = std::move(snapshot);
                                },
-                               "nouveau holds"},
+                               "nouveau uses"},
                       Obstacle{"Injection",
                                [](AgentState& state) { state.injection_problem = "no libraries"; },
                                "no libraries"},
@@ -103,7 +103,7 @@ TEST(WebTest, SaysWhatIsNotKeptAndWhatTheNextStartLoses) {
   EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_agent_memory_ok 0\n"));
   state.kernel_problem = "no module";
   EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_next_kernel_ok 0\n"));
-  EXPECT_THAT(StatusTable(state, "0.1.0"), HasSubstr("\nkernel    no module\nmemory    no room\n"));
+  EXPECT_THAT(StatusTable(state, "0.1.0"), HasSubstr("\nkernel    no module\nstate     no room\n"));
 }
 
 TEST(WebTest, ShowsTheStatusInEveryForm) {

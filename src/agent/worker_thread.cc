@@ -51,7 +51,7 @@ void WorkerThread::Stop() {
     has_ended = has_ended_;
   }
   if (!has_ended) {
-    KGPU_LOG(kError, options_.stuck, {"effect", "the process ends without waiting for it"});
+    KGPU_LOG(kError, options_.stuck, {"effect", "the process exits without waiting for it"});
     _exit(kStuckExitCode);
   }
   if (thread_.joinable()) {

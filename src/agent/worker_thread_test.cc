@@ -67,10 +67,11 @@ TEST(WorkerThreadDeathTest, TheProcessEndsWhenATaskDoesNot) {
     const RealClock clock;
     std::promise<void> never;
     WorkerThread worker(
-        clock, {.name = "kgpu-test", .stuck = "the disk hangs", .stop_limit = milliseconds(1)});
+        clock,
+        {.name = "kgpu-test", .stuck = "disk not responding", .stop_limit = milliseconds(1)});
     worker.Post([&never] { never.get_future().wait(); });
   };
-  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(1), "the disk hangs");
+  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(1), "disk not responding");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "src/cli/agent.h"
+#include "src/cli/verbs.h"
 
 #include <malloc.h>
 
@@ -7,16 +7,20 @@
 #include <csignal>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/agent/agent.h"
+#include "src/cli/config_file.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
+#include "src/cli/options.h"
 #include "src/cli/signals.h"
-#include "src/cli/state_dir.h"
 #include "src/cli/version.h"
+#include "src/node/config/values.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/log_format.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/program_pages.h"
 
@@ -37,12 +41,33 @@ void ShareTheHeap() {
 // After so long everything that a start does is done, but for what waits for others.
 constexpr std::chrono::seconds kStarted{10};
 
-StatusOr<ExitCode> RunAgent(AgentVerbOptions options) {
+// What is wrong with the command line itself stays wrong: retrying would hide it.
+Status CheckFlags(const AgentVerbOptions& options) {
+  if (options.http_address != "off") {
+    RETURN_IF_ERROR(Annotate(config::CheckHttpAddress(options.http_address), "--http-address"));
+  }
+  for (const auto& [flag, file] : {std::pair("--config", &options.agent.config_file),
+                                   std::pair("--kubeconfig", &options.agent.kubeconfig)}) {
+    if (!file->empty()) {
+      RETURN_IF_ERROR(Annotate(CheckNamedPath(*file), "{}", flag));
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<ExitCode> RunAgent(const AgentVerbOptions& given) {
+  AgentVerbOptions options = given;
+  RETURN_IF_ERROR(CheckFlags(options));
+  if (!options.http_address.empty()) {
+    options.agent.http_address = options.http_address == "off" ? "" : options.http_address;
+  }
   ShareTheHeap();
   SetLogLevel(LogLevel::kInfo);
+  SetLogFormat(LogFormat::kKeyValue);
   // Before gRPC starts threads, which inherit the mask.
   ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM, SIGHUP}));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  options.agent = agent::BelowHostRoot(options.agent, root.host);
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
   options.agent.nvml_library = options.host.nvml_library;
   options.agent.version = VersionNumber();
@@ -63,7 +88,7 @@ StatusOr<ExitCode> RunAgent(AgentVerbOptions options) {
   // Much of the program is for other verbs and for the start: it would stay in memory.
   loop->After(kStarted, &sys::ForgetStartUpPages);
   loop->Run();
-  KGPU_LOG(kInfo, "agent stops");
+  KGPU_LOG(kInfo, "agent stopped");
   loop->Unwatch(watch);
   agent.reset();
   return ExitCode::kOk;
@@ -72,54 +97,35 @@ StatusOr<ExitCode> RunAgent(AgentVerbOptions options) {
 }  // namespace
 
 void AddAgentVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<AgentVerbOptions>();
-  CLI::App* verb = verbs.app().add_subcommand(
-      "agent", "Run the node's daemon: GPUs for pods, through the kubelet's device plugin API");
-  verb->footer(
-      "Runs until SIGTERM. SIGHUP reads the configuration again; so does a change of its file.\n"
-      "Kubelet, driver, container runtime and configuration may come in any order and go again.\n"
+  auto [verb, options] = verbs.Add<AgentVerbOptions>(
+      verbs.app(), "agent",
+      "Run the node agent, which serves GPUs to pods through the kubelet's device plugin API",
+      &RunAgent);
+  verb.footer(
+      "Runs until SIGTERM. SIGHUP or a change of the file reloads the configuration. The kubelet,\n"
+      "the driver and the container runtime may start, stop and restart in any order.\n"
       "\n"
       "  kgpu agent\n"
       "  kgpu agent --config /etc/kgpu/config.yaml --http-address :9401\n"
-      "  kgpu status                   what the running agent does, and why not more");
-  verb->add_option("--config", options->agent.config_file,
-                   "Configuration of the node (default: /etc/kgpu/config.yaml where it is there)")
-      ->envname("KGPU_CONFIG")
-      ->type_name("FILE");
-  verb->add_option("--kubelet-dir", options->agent.kubelet_dir,
-                   "The kubelet's root folder: device-plugins/ and plugins_registry/ lie below it")
-      ->envname("KGPU_KUBELET_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb->add_option("--run-dir", options->agent.run_dir, "Folder of agent.sock")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
-  AddStateDirOption(*verb, options->agent.state_dir);
-  verb->add_option("--cdi-dir", options->agent.cdi_folder, "Folder of the host for our CDI specs")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb->add_option("--runtime-socket", options->agent.runtime_sockets,
-                   "Socket of the container runtime's CRI (default: the usual ones of the host)")
-      ->type_name("FILE");
-  verb->add_option("--http-address", options->http_address,
-                   "Address of /healthz, /readyz and /metrics; wins over the configuration; "
-                   "\"off\" for none")
-      ->envname("KGPU_HTTP_ADDRESS")
-      ->type_name("ADDRESS");
-  verb->add_option("--kubeconfig", options->agent.kubeconfig,
-                   "Credentials for the cluster (default: $KUBECONFIG, else the pod's own)")
-      ->type_name("FILE");
-  verb->add_option("--context", options->agent.context, "Context of the kubeconfig")
-      ->type_name("NAME");
-  AddNodeNameOption(*verb, options->agent.node_name);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] {
-    if (!options->http_address.empty()) {
-      options->agent.http_address = options->http_address == "off" ? "" : options->http_address;
-    }
-    return RunAgent(*options);
-  });
+      "  kgpu status                   what the running agent does, and what is wrong");
+  AddConfigOption(verb, options.agent.config_file);
+  AddValue(verb, "--kubelet-dir", options.agent.kubelet_dir, "DIR",
+           "The kubelet's root folder, which contains device-plugins/ and plugins_registry/")
+      ->envname("KGPU_KUBELET_DIR");
+  AddRunDirOption(verb, options.agent.run_dir, "Folder of agent.sock");
+  AddStateDirOption(verb, options.agent.state_dir);
+  AddValue(verb, "--cdi-dir", options.agent.cdi_folder, "DIR", "Folder on the host for CDI specs");
+  AddValue(verb, "--runtime-socket", options.agent.runtime_sockets, "FILE",
+           "Socket of the container runtime's CRI (default: the usual paths)");
+  AddValue(verb, "--http-address", options.http_address, "ADDRESS",
+           "Address for /healthz, /readyz and /metrics; overrides the configuration; \"off\" "
+           "disables it")
+      ->envname("KGPU_HTTP_ADDRESS");
+  AddValue(verb, "--kubeconfig", options.agent.kubeconfig, "FILE",
+           "Kubeconfig of the cluster (default: $KUBECONFIG, else the pod's service account)");
+  AddValue(verb, "--context", options.agent.context, "NAME", "Context in the kubeconfig");
+  AddNodeNameOption(verb, options.agent.node_name);
+  AddHostOptions(verb, options.host);
 }
 
 }  // namespace kgpu::cli

@@ -1,33 +1,37 @@
 #include "src/cli/ask_agent.h"
 
-#include <CLI/CLI.hpp>
+#include <boost/json/value.hpp>
+
+#include <array>
 #include <iterator>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "src/agent/web.h"
 #include "src/cli/output.h"
-#include "src/platform/base/ascii.h"
+#include "src/cli/progress.h"
+#include "src/kube/api/json.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_reader.h"
 #include "src/platform/http/client.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::cli {
 namespace {
 
 std::string_view NameOf(report::OutputFormat format) {
-  switch (format) {
-    case report::OutputFormat::kTable:
-      return "table";
-    case report::OutputFormat::kJson:
-      return "json";
-    case report::OutputFormat::kYaml:
-      return "yaml";
-  }
-  return "json";
+  static constexpr std::array<std::string_view, 3> kWords = {"table", "json", "yaml"};
+  return kWords.at(static_cast<size_t>(format));
+}
+
+std::string SocketIn(const std::string& run_dir) {
+  return run_dir + "/agent.sock";
 }
 
 constexpr std::string_view kNoAgent =
-    "no agent answers (start one with `kgpu agent`, or name its --run-dir)";
+    "no agent is running: start it with `kgpu agent`, or set its --run-dir";
 
 Status Refusal(const std::string& socket, const http::Response& response) {
   const std::string text(Trim(Printable(Trim(response.body), 400)));
@@ -39,31 +43,48 @@ Status Refusal(const std::string& socket, const http::Response& response) {
     case 409:
       return FailedPrecondition("{}", text);
     default:
-      return Unavailable("{}: the agent answers {}: {}", socket, response.code, text);
+      return Unavailable("{}: the agent answered {}: {}", socket, response.code, text);
   }
 }
 
+// What people can do about an agent that was not reached.
+Status Unreached(const std::string& socket, const Status& status) {
+  if (status.code() == StatusCode::kPermissionDenied) {
+    return PermissionDenied(
+        "{}: permission denied: run this command as root, or as a member of the socket's group",
+        socket);
+  }
+  return Annotate(status, "{}", kNoAgent);
+}
+
 StatusOr<ExitCode> PrintAnswer(const std::string& run_dir, const http::Request& request) {
-  const std::string socket = run_dir + "/agent.sock";
-  const StatusOr<http::Response> response = http::Fetch(socket, request);
-  if (!response.ok()) {
-    return Annotate(response.status(), "{}", kNoAgent);
+  const std::string socket = SocketIn(run_dir);
+  auto progress = std::make_unique<Progress>("asking the agent");
+  ASSIGN_OR_RETURN(const http::Response response, FetchFromAgent(run_dir, request));
+  progress.reset();
+  if (response.code != 200) {
+    return Refusal(socket, response);
   }
-  if (response->code != 200) {
-    return Refusal(socket, *response);
-  }
-  RETURN_IF_ERROR(PrintOut(response->body));
-  const auto code = ParseUint(response->headers.Find(agent::kExitCodeHeader).value_or("0"));
+  RETURN_IF_ERROR(PrintOut(response.body));
+  const auto code = ParseUint(response.headers.Find(agent::kExitCodeHeader).value_or("0"));
   return code == 0U ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 }  // namespace
 
-void AddRunDirOption(CLI::App& verb, std::string& run_dir) {
-  verb.add_option("--run-dir", run_dir, "Folder of the agent's socket")
-      ->envname("KGPU_RUN_DIR")
-      ->type_name("DIR")
-      ->capture_default_str();
+StatusOr<http::Response> FetchFromAgent(const std::string& run_dir, const http::Request& request) {
+  const std::string socket = SocketIn(run_dir);
+  StatusOr<http::Response> response = http::Fetch(socket, request);
+  return response.ok() ? std::move(response) : Unreached(socket, response.status());
+}
+
+StatusOr<bool> IsAgentRunning(const std::string& run_dir) {
+  const std::string socket = SocketIn(run_dir);
+  const auto connected = sys::ConnectUnix(socket);
+  if (connected.status().code() == StatusCode::kPermissionDenied) {
+    return Unreached(socket, connected.status());
+  }
+  return connected.ok();
 }
 
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
@@ -77,15 +98,21 @@ StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string&
 StatusOr<std::string> ReadFromAgent(const std::string& run_dir, const std::string& path) {
   http::Request request;
   request.target = fmt::format("{}?output=json", path);
-  const std::string socket = run_dir + "/agent.sock";
-  StatusOr<http::Response> response = http::Fetch(socket, request);
-  if (!response.ok()) {
-    return Annotate(response.status(), "{}", kNoAgent);
+  const std::string socket = SocketIn(run_dir);
+  ASSIGN_OR_RETURN(http::Response response, FetchFromAgent(run_dir, request));
+  if (response.code != 200) {
+    return Refusal(socket, response);
   }
-  if (response->code != 200) {
-    return Refusal(socket, *response);
+  return std::move(response.body);
+}
+
+std::string NodeOfAgent(const std::string& run_dir) {
+  const StatusOr<std::string> text = ReadFromAgent(run_dir, "/v1/node");
+  if (!text.ok()) {
+    return "";
   }
-  return std::move(response->body);
+  const StatusOr<boost::json::value> report = doc::ParseJson(*text, "the agent's answer", {});
+  return report.ok() ? std::string(kube::TextField(*report, {"node"})) : "";
 }
 
 StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path) {
@@ -97,18 +124,6 @@ StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& pa
 
 bool IsNoAgent(const Status& status) {
   return Message(status).starts_with(kNoAgent);
-}
-
-std::string EscapeQuery(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (IsAlphanumeric(c) || c == '-' || c == '.' || c == '_') {
-      escaped += c;
-    } else {
-      fmt::format_to(std::back_inserter(escaped), "%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
 }
 
 }  // namespace kgpu::cli

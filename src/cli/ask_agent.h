@@ -7,21 +7,14 @@
 #include "src/cli/exit_code.h"
 #include "src/node/report/format.h"
 #include "src/platform/base/status.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
-class App;
-}
+#include "src/platform/http/message.h"
 
 namespace kgpu::cli {
 
-inline constexpr char kRunDir[] = "/run/kgpu";
-
-// --run-dir, or $KGPU_RUN_DIR. `run_dir` holds the default and outlives the parse.
-void AddRunDirOption(CLI::App& verb, std::string& run_dir);
-
 // Prints what agent.sock in `run_dir` answers to `path`, in the form asked for, and gives the exit
 // code it answers with. `path` may have a query. Errors: NotFound, Unavailable (no agent runs, with
-// the mend), PermissionDenied; InvalidArgument, NotFound, FailedPrecondition (what it says).
+// the fix), PermissionDenied (the socket is not ours to use, with the fix); InvalidArgument,
+// NotFound, FailedPrecondition (what it says).
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
                                   report::OutputFormat format);
 
@@ -31,10 +24,17 @@ StatusOr<std::string> ReadFromAgent(const std::string& run_dir, const std::strin
 // The same for a request that changes something.
 StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path);
 
-// Whether no agent was reached, as against one that refused.
-bool IsNoAgent(const Status& status);
+// The agent's answer, whatever its code. Errors: as PrintFromAgent, of an agent that is not
+// reached.
+StatusOr<http::Response> FetchFromAgent(const std::string& run_dir, const http::Request& request);
 
-// `text` as a value in a query.
-std::string EscapeQuery(std::string_view text);
+// Whether an agent listens on agent.sock in `run_dir`. Errors: PermissionDenied: one may.
+StatusOr<bool> IsAgentRunning(const std::string& run_dir);
+
+// The node that the agent of `run_dir` serves; empty: none, or no agent answers.
+std::string NodeOfAgent(const std::string& run_dir);
+
+// Whether there is no agent to reach, as opposed to one that refused us.
+bool IsNoAgent(const Status& status);
 
 }  // namespace kgpu::cli

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/node/report/table.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::cli {
 namespace {
@@ -138,9 +139,8 @@ json::value AssignmentJson(const pools::Assignment& assignment, const device::Sn
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
     unassigned.push_back(json::object{{"device", gpu.pci.str()}, {"reason", gpu.reason}});
   }
-  const std::string_view state = device::ToString(snapshot.driver.state);
   return json::object{
-      {"driver", json::object{{"state", json::string_view(state.data(), state.size())},
+      {"driver", json::object{{"state", doc::View(device::ToString(snapshot.driver.state))},
                               {"reason", snapshot.driver.reason}}},
       {"resources", std::move(resources)},
       {"unassigned", std::move(unassigned)},

@@ -13,7 +13,7 @@ namespace kgpu::cli {
 // A row for each device, those without a resource last, then the notes.
 std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot);
 
-// Field names are part of the interface: docs/configuration.md.
+// Field names are part of the interface: docs/reference/configuration.md.
 boost::json::value AssignmentJson(const pools::Assignment& assignment,
                                   const device::Snapshot& snapshot);
 

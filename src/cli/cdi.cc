@@ -1,4 +1,4 @@
-#include "src/cli/cdi.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
@@ -14,17 +14,19 @@
 #include "src/cli/cdi_view.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/container/cdi/check.h"
 #include "src/container/cdi/folder.h"
 #include "src/container/cdi/names.h"
 #include "src/container/cdi/publisher.h"
 #include "src/container/cdi/spec_text.h"
-#include "src/container/inject/book_file.h"
 #include "src/container/inject/build_specs.h"
 #include "src/container/inject/companion_specs.h"
+#include "src/container/inject/index_file.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/report/print.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
@@ -64,7 +66,7 @@ Status RefuseWithoutDriver(const device::Driver& driver) {
   if (driver.state == device::DriverState::kReady) {
     return OkStatus();
   }
-  return FailedPrecondition("no spec is written: driver: {}: {}", device::ToString(driver.state),
+  return FailedPrecondition("no spec written: driver: {}: {}", device::ToString(driver.state),
                             driver.reason);
 }
 
@@ -104,16 +106,10 @@ StatusOr<Generator> MakeGenerator(const GenerateOptions& options) {
                    RealClock(),     std::move(publisher_options), std::move(spec_options)};
 }
 
-void PrintNotes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) {
-    PrintNote(note);
-  }
-}
-
 StatusOr<inject::SpecSet> GpuSpecsOf(const Generator& generator, const device::Snapshot& snapshot) {
   RETURN_IF_ERROR(RefuseWithoutDriver(snapshot.driver));
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
-    PrintNote(fmt::format("{}: left out: {}", gpu.pci.str(), gpu.reason));
+    PrintNote(fmt::format("{}: skipped: {}", gpu.pci.str(), gpu.reason));
   }
   ASSIGN_OR_RETURN(inject::SpecSet set,
                    inject::BuildSpecs(snapshot, generator.root, generator.spec_options));
@@ -128,16 +124,15 @@ std::vector<cdi::Spec> CompanionSpecsOf(const Generator& generator,
   return std::move(companions.specs);
 }
 
-// Engines that read CDI do without the book, so a host that does not take it is only told of.
+// Engines that read CDI do without the index, so a host that does not take it is only reported.
 // Returns what to print.
-std::string WriteBook(const Generator& generator, const inject::Book& book) {
-  const StatusOr<bool> is_new = inject::WriteBook(generator.root.host, book);
+std::string WriteIndex(const Generator& generator, const inject::InjectionIndex& index) {
+  const StatusOr<bool> is_new = inject::WriteIndex(generator.root.host, index);
   if (!is_new.ok()) {
-    PrintNote(
-        fmt::format("kgpu-runtime will not know of these GPUs: {}", Message(is_new.status())));
+    PrintNote(fmt::format("kgpu-runtime cannot use these GPUs: {}", Message(is_new.status())));
     return "";
   }
-  return *is_new ? fmt::format("wrote {}\n", generator.root.host.At(inject::kInjectionBookPath))
+  return *is_new ? fmt::format("wrote {}\n", generator.root.host.At(inject::kInjectionIndexPath))
                  : "";
 }
 
@@ -149,13 +144,13 @@ StatusOr<ExitCode> PublishSpecs(const Generator& generator, const std::vector<cd
   ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
   const std::string summary = Summary(report, generator.folders.root) + written;
   if (!summary.empty() || says_nothing_to_change) {
-    RETURN_IF_ERROR(PrintOut(summary.empty() ? "nothing to change\n" : summary));
+    RETURN_IF_ERROR(PrintOut(summary.empty() ? "no changes\n" : summary));
     PrintNotes(report.notes);
   }
-  for (const cdi::Finding& finding : report.findings) {
-    PrintNote(finding.text);
+  for (const report::Finding& finding : report.findings) {
+    PrintNote(report::LineOf(finding));
   }
-  return report.findings.empty() ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return ExitCodeOf(report::WorstOf(report.findings));
 }
 
 StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& snapshot,
@@ -168,12 +163,12 @@ StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& s
     return set.status();
   }
   set->specs.insert(set->specs.end(), companions.begin(), companions.end());
-  return PublishSpecs(generator, set->specs, WriteBook(generator, set->book),
+  return PublishSpecs(generator, set->specs, WriteIndex(generator, set->index),
                       says_nothing_to_change);
 }
 
-// Publishes after every change until interrupted. A host or folder that is bad for now is told and
-// tried again with the next change.
+// Publishes after every change until interrupted. A host or folder that is bad for now is reported
+// and tried again with the next change.
 Status WatchSpecs(const GenerateOptions& options, const Generator& generator) {
   return WatchSnapshots(options.host, generator.root, {.repeat = kLookAgain},
                         [&](const device::SnapshotPtr& snapshot) {
@@ -189,26 +184,25 @@ StatusOr<ExitCode> DryRunSpecs(const Generator& generator, const device::Snapsho
   ASSIGN_OR_RETURN(const inject::SpecSet set, GpuSpecsOf(generator, snapshot));
   for (const cdi::Spec& spec : CompanionSpecsOf(generator, snapshot)) {
     if (!spec.devices.empty() && spec.kind.starts_with("kgpu.dev/")) {
-      PrintNote(fmt::format("there would be {} too",
+      PrintNote(fmt::format("{} would also be declared",
                             cdi::QualifiedName(spec.kind, spec.devices.back().name)));
     }
   }
   // The second spec only repeats the first under NVIDIA's kind.
   if (set.specs.empty() || set.specs.front().devices.empty()) {
-    PrintNote("no usable GPU: there would be no spec");
+    PrintNote("no usable GPU: no spec would be written");
     return ExitCode::kUnhealthy;
   }
   RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(set.specs.front(), generator.publisher_options.format)));
-  PrintNote(fmt::format("for kgpu-runtime {} would hold the same",
-                        generator.root.host.At(inject::kInjectionBookPath)));
+  PrintNote(fmt::format("{} for kgpu-runtime would have the same content",
+                        generator.root.host.At(inject::kInjectionIndexPath)));
   return ExitCode::kOk;
 }
 
 StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(const Generator generator, MakeGenerator(options));
   if (options.is_watch) {
-    RETURN_IF_ERROR(WatchSpecs(options, generator));
-    return ExitCode::kOk;
+    return OkOr(WatchSpecs(options, generator));
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, generator.root));
   return options.is_dry_run ? DryRunSpecs(generator, *snapshot)
@@ -219,35 +213,41 @@ StatusOr<ExitCode> RunSpecList(const ReadOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const CdiFolders folders, FoldersToRead(options.host, options.spec_dirs));
   const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? FoldersTable(contents)
-                                                          : Render(FoldersJson(contents), format)));
-  const bool is_well = contents.conflicts.empty() && contents.problems.empty() &&
-                       std::ranges::all_of(contents.files, [](const cdi::SpecFile& file) {
-                         return file.problem.empty();
-                       });
-  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+  RETURN_IF_ERROR(PrintAs(format, FoldersTable(contents), FoldersJson(contents)));
+  const bool is_healthy = contents.conflicts.empty() && contents.problems.empty() &&
+                          std::ranges::all_of(contents.files, [](const cdi::SpecFile& file) {
+                            return file.problem.empty();
+                          });
+  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 // A finding for each file engines would not use, each conflict, and all that specs name in vain.
-FileFindings CheckSpecs(const cdi::FolderContents& contents, const sys::Root& engine) {
-  FileFindings findings;
+NamedFindings CheckSpecs(const cdi::FolderContents& contents, const sys::Root& engine) {
+  using Findings = std::vector<report::Finding>;
+  NamedFindings checked;
   for (const cdi::SpecFile& file : contents.files) {
-    findings.emplace_back(file.path, file.problem.empty()
-                                         ? cdi::CheckSpec(file.spec, engine)
-                                         : std::vector<cdi::Finding>{{"", file.problem}});
+    Findings findings = file.problem.empty()
+                            ? cdi::CheckSpec(file.spec, engine)
+                            : Findings{{.id = "cdi-broken", .message = file.problem}};
+    for (report::Finding& finding : findings) {
+      finding.subject =
+          finding.subject.empty() ? file.path : fmt::format("{} ({})", file.path, finding.subject);
+    }
+    checked.emplace_back(file.path, std::move(findings));
   }
-  for (const cdi::Conflict& conflict : contents.conflicts) {
-    findings.emplace_back(
-        conflict.paths.front(),
-        std::vector<cdi::Finding>{
-            {conflict.name, fmt::format("declared by {} too: engines refuse it; remove all but one",
-                                        fmt::join(conflict.paths.begin() + 1, conflict.paths.end(),
-                                                  " and by "))}});
+  for (const auto& [name, paths] : contents.conflicts) {
+    checked.emplace_back(
+        paths.front(),
+        Findings{{.id = "cdi-declared-twice",
+                  .subject = fmt::format("{} ({})", paths.front(), name),
+                  .message = fmt::format("also declared by {}: container engines reject it",
+                                         fmt::join(paths.begin() + 1, paths.end(), " and by ")),
+                  .fix = {.commands = {"# remove all but one"}}}});
   }
   for (const std::string& problem : contents.problems) {
-    findings.emplace_back("", std::vector<cdi::Finding>{{"", problem}});
+    checked.emplace_back("", Findings{{.id = "cdi-folder-unread", .message = problem}});
   }
-  return findings;
+  return checked;
 }
 
 StatusOr<ExitCode> RunSpecCheck(const ReadOptions& options) {
@@ -257,73 +257,70 @@ StatusOr<ExitCode> RunSpecCheck(const ReadOptions& options) {
   ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open(root.engine_root));
   const cdi::FolderContents contents = cdi::ReadFolders(folders.root, folders.paths);
   if (contents.files.empty() && contents.problems.empty()) {
-    return NotFound("no CDI spec in {}: kgpu cdi generate writes one",
-                    fmt::join(folders.paths, " or "));
+    return NotFound("no CDI spec in {}: run kgpu cdi generate", fmt::join(folders.paths, " or "));
   }
-  const FileFindings findings = CheckSpecs(contents, engine);
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? FindingsText(findings)
-                               : Render(FindingsJson(findings), format)));
-  const bool is_well =
-      std::ranges::all_of(findings, [](const auto& of_file) { return of_file.second.empty(); });
-  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return PrintNamedFindings(CheckSpecs(contents, engine), "matches this host", format);
 }
 
 void AddGenerate(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<GenerateOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "generate", "Write the CDI spec by which containers get this host's GPUs");
-  verb->footer(
-      "Devices are named by index, by UUID and \"all\"; MIG devices by UUID and \"GPU:INDEX\".\n"
-      "The kind is kgpu.dev/gpu; nvidia.com/gpu as well where no other file declares it.\n"
-      "IMEX channels, GPUDirect Storage, GDRCopy and RDMA cards that are there get kinds of their\n"
-      "own: kgpu.dev/imex-channel=0, kgpu.dev/gds=all, kgpu.dev/gdrcopy=all, "
-      "kgpu.dev/mofed=all.\n\n"
+  auto [verb, options] = verbs.Add<GenerateOptions>(
+      group, "generate", "Write the CDI specs that give containers this host's GPUs", &RunGenerate);
+  verb.footer(
+      "Devices are named by index, UUID and \"all\"; MIG devices by UUID and \"GPU:INDEX\".\n"
+      "The kind is kgpu.dev/gpu, and nvidia.com/gpu unless another file declares it.\n"
+      "IMEX channels, GPUDirect Storage, GDRCopy and RDMA cards have their own kinds: "
+      "kgpu.dev/imex-channel=0, kgpu.dev/gds=all, kgpu.dev/gdrcopy=all, kgpu.dev/mofed=all.\n"
+      "\n"
       "  kgpu cdi generate --dry-run --format yaml\n"
       "  kgpu cdi generate --capabilities compute,utility,video\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …");
-  verb->add_option("--output-dir", options->output_dir,
-                   "Folder for the files (default: /var/run/cdi of the host)")
-      ->type_name("DIR");
-  verb->add_option("--format", options->format, "json or yaml")->capture_default_str();
-  verb->add_option("--capabilities", options->capabilities,
-                   "What containers may use: compute, utility, graphics, video, display, ngx, "
-                   "compat32, or all")
-      ->type_name("LIST")
-      ->capture_default_str();
+  AddValue(verb, "--output-dir", options.output_dir, "DIR",
+           "Output folder (default: /var/run/cdi on the host)");
+  AddValue(verb, "--format", options.format, "json|yaml", "Format of the files");
+  AddValue(verb, "--capabilities", options.capabilities, "LIST",
+           "Driver capabilities for containers: compute, utility, graphics, video, display, ngx, "
+           "compat32, or all");
   CLI::Option* dry_run =
-      verb->add_flag("--dry-run", options->is_dry_run, "Print the spec, write nothing");
-  verb->add_flag("-w,--watch", options->is_watch,
-                 "Go on until interrupted: write again after every change of GPUs or driver")
+      verb.add_flag("--dry-run", options.is_dry_run, "Print the spec without writing it");
+  verb.add_flag("-w,--watch", options.is_watch,
+                "Keep running and rewrite the specs after each change of GPUs or driver")
       ->excludes(dry_run);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return RunGenerate(*options); });
+  AddHostOptions(verb, options.host);
 }
 
-void AddReader(VerbRegistrar& verbs, CLI::App& group, const std::string& name,
-               const std::string& description, StatusOr<ExitCode> (*run)(const ReadOptions&)) {
-  auto options = std::make_shared<ReadOptions>();
-  CLI::App* verb = group.add_subcommand(name, description);
-  AddOutputOption(*verb, options->output);
-  verb->add_option("--spec-dir", options->spec_dirs,
-                   "Folders to read, the deciding one last (default: /etc/cdi, /var/run/cdi)")
-      ->type_name("DIR");
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options, run] { return run(*options); });
+void AddReader(CLI::App& verb, ReadOptions& options) {
+  AddOutputOption(verb, options.output);
+  AddValue(verb, "--spec-dir", options.spec_dirs, "DIR",
+           "Folders to read; later ones take precedence (default: /etc/cdi, /var/run/cdi)");
+  AddHostOptions(verb, options.host);
 }
 
 }  // namespace
 
 void AddCdiVerbs(VerbRegistrar& verbs) {
-  CLI::App* group = verbs.app().add_subcommand(
-      "cdi", "Make GPUs available to containers: CDI specs (generate, list, check)");
-  group->require_subcommand(1);
-  AddGenerate(verbs, *group);
-  AddReader(verbs, *group, "list", "List CDI devices, the files that declare them, and conflicts",
-            &RunSpecList);
-  AddReader(verbs, *group, "check",
-            "Tell whether every node, library and file that the specs name is on this host",
-            &RunSpecCheck);
+  CLI::App& group = verbs.AddGroup(
+      "cdi", "Generate, list and check CDI specs, which give containers access to GPUs");
+  group.footer(
+      "  kgpu cdi generate\n"
+      "  kgpu cdi list\n"
+      "  kgpu cdi check");
+  AddGenerate(verbs, group);
+  auto [list, list_options] = verbs.Add<ReadOptions>(
+      group, "list", "List CDI devices, the files that declare them, and conflicts", &RunSpecList);
+  list.footer(
+      "Exits 7 when a spec is broken or a device is declared twice.\n\n"
+      "  kgpu cdi list\n"
+      "  kgpu cdi list --spec-dir /etc/cdi --output json");
+  AddReader(list, list_options);
+  auto [check, check_options] = verbs.Add<ReadOptions>(
+      group, "check",
+      "Check that all device nodes, libraries and files in the specs exist on this host",
+      &RunSpecCheck);
+  check.footer(
+      "Exits 7 when something is missing.\n\n"
+      "  kgpu cdi check\n"
+      "  kgpu cdi check --output json | jq '.findings[].message'");
+  AddReader(check, check_options);
 }
 
 }  // namespace kgpu::cli

@@ -43,7 +43,7 @@ json::value FoldersJson(const cdi::FolderContents& contents) {
 std::string FoldersTable(const cdi::FolderContents& contents) {
   std::string out;
   if (contents.devices.empty()) {
-    out += "No CDI devices. kgpu cdi generate declares the GPUs of this host.\n";
+    out += "No CDI devices. Run kgpu cdi generate to declare the GPUs of this host.\n";
   } else {
     report::Table table({"DEVICE", "FILE"});
     for (const cdi::Resolved& device : contents.devices) {
@@ -53,8 +53,8 @@ std::string FoldersTable(const cdi::FolderContents& contents) {
   }
   for (const cdi::Conflict& conflict : contents.conflicts) {
     fmt::format_to(std::back_inserter(out),
-                   "{}: declared by {}: engines refuse it; remove all but one\n", conflict.name,
-                   Join(conflict.paths, " and "));
+                   "{}: declared by {}: container engines reject it; remove all but one\n",
+                   conflict.name, Join(conflict.paths, " and "));
   }
   for (const cdi::SpecFile& file : contents.files) {
     if (!file.problem.empty()) {
@@ -63,30 +63,6 @@ std::string FoldersTable(const cdi::FolderContents& contents) {
   }
   for (const std::string& problem : contents.problems) {
     fmt::format_to(std::back_inserter(out), "{}\n", problem);
-  }
-  return out;
-}
-
-json::value FindingsJson(const FileFindings& findings) {
-  json::array list;
-  for (const auto& [path, of_file] : findings) {
-    for (const cdi::Finding& finding : of_file) {
-      list.push_back({{"file", path}, {"device", finding.device}, {"finding", finding.text}});
-    }
-  }
-  return list;
-}
-
-std::string FindingsText(const FileFindings& findings) {
-  std::string out;
-  for (const auto& [path, of_file] : findings) {
-    if (of_file.empty()) {
-      fmt::format_to(std::back_inserter(out), "{}: fits this host\n", path);
-    }
-    for (const cdi::Finding& finding : of_file) {
-      const std::string device = finding.device.empty() ? "" : fmt::format(" ({})", finding.device);
-      fmt::format_to(std::back_inserter(out), "{}{}: {}\n", path, device, finding.text);
-    }
   }
   return out;
 }

@@ -25,10 +25,10 @@ TEST(CdiViewTest, TheTableNamesDevicesConflictsAndBadFiles) {
   EXPECT_EQ(FoldersTable(Contents()),
             "DEVICE          FILE\n"
             "kgpu.dev/gpu=0  /var/run/cdi/kgpu.json\n"
-            "nvidia.com/gpu=0: declared by /var/run/cdi/a.yaml and /var/run/cdi/b.yaml: engines "
-            "refuse it; remove all but one\n"
+            "nvidia.com/gpu=0: declared by /var/run/cdi/a.yaml and /var/run/cdi/b.yaml: container "
+            "engines reject it; remove all but one\n"
             "/etc/cdi/bad.json:1:1: not JSON\n");
-  EXPECT_THAT(FoldersTable({}), HasSubstr("No CDI devices. kgpu cdi generate"));
+  EXPECT_THAT(FoldersTable({}), HasSubstr("No CDI devices. Run kgpu cdi generate"));
 }
 
 TEST(CdiViewTest, JsonHoldsTheSame) {
@@ -36,13 +36,6 @@ TEST(CdiViewTest, JsonHoldsTheSame) {
   EXPECT_EQ(json.at_pointer("/devices/0/name"), "kgpu.dev/gpu=0");
   EXPECT_EQ(json.at_pointer("/conflicts/0/files/1"), "/var/run/cdi/b.yaml");
   EXPECT_EQ(json.at_pointer("/files/0/problem"), "/etc/cdi/bad.json:1:1: not JSON");
-}
-
-TEST(CdiViewTest, FindingsNameFileAndDevice) {
-  const FileFindings findings = {{"/a.json", {{"0", "/dev/nvidia0: missing"}}}, {"/b.json", {}}};
-  EXPECT_EQ(FindingsText(findings),
-            "/a.json (0): /dev/nvidia0: missing\n/b.json: fits this host\n");
-  EXPECT_EQ(FindingsJson(findings).at_pointer("/0/device"), "0");
 }
 
 }  // namespace

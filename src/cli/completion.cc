@@ -1,130 +1,99 @@
 #include "src/cli/completion.h"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include <iterator>
-
+#include "src/cli/environment.h"
+#include "src/cli/host_values.h"
+#include "src/cli/output.h"
+#include "src/cli/program.h"
+#include "src/cli/sim.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {
 
-// Calls `visit` with each verb and the words that lead to it ("kgpu cdi generate").
-template <typename Visit>
-void Walk(const Verb& verb, const std::string& words, const Visit& visit) {
-  visit(verb, words);
-  for (const Verb& child : verb.verbs) {
-    Walk(child, fmt::format("{} {}", words, child.name), visit);
-  }
+// Where nothing is offered, -o default offers files.
+constexpr std::string_view kBash = R"(# bash completion for kgpu: source <(kgpu completion bash)
+_kgpu_complete() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("${line%%$'\t'*}")
+  done < <("${COMP_WORDS[0]/#\~/$HOME}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
+complete -o default -F _kgpu_complete kgpu
+)";
 
-std::string NamesOf(const Verb& verb) {
-  std::vector<std::string> names;
-  names.reserve(verb.verbs.size() + verb.flags.size());
-  for (const Verb& child : verb.verbs) {
-    names.push_back(child.name);
-  }
-  names.insert(names.end(), verb.flags.begin(), verb.flags.end());
-  return Join(names, " ");
-}
-
-// One case per path of verbs; flags among the words are skipped, with what stands behind them.
-std::string Bash(const Verb& root) {
-  std::string cases;
-  std::string values;
-  std::string known = "|";
-  Walk(root, root.name, [&](const Verb& verb, const std::string& words) {
-    fmt::format_to(std::back_inserter(known), "{}|", words);
-    fmt::format_to(std::back_inserter(cases), "    '{}') names='{}' ;;\n", words, NamesOf(verb));
-    for (const FlagWords& offer : verb.values) {
-      fmt::format_to(std::back_inserter(values), "    '{} {}') names='{}' ;;\n", words, offer.flag,
-                     Join(offer.words, " "));
-    }
-  });
-  return fmt::format(
-      R"(# bash completion for {0}: source <({0} completion bash)
-_{0}_complete() {{
-  local words='{0}' word names='' i head='' now=${{COMP_WORDS[COMP_CWORD]}}
-  local known='{3}'
-  for ((i = 1; i < COMP_CWORD; ++i)); do
-    word=${{COMP_WORDS[i]}}
-    if [[ $known == *"|$words $word|"* || ! ($word == [-=]* || ${{COMP_WORDS[i - 1]}} == [-=]*) ]]; then
-      words+=" $word"
-    fi
+constexpr std::string_view kZsh = R"(#compdef kgpu
+# zsh completion for kgpu: source <(kgpu completion zsh), after compinit
+compdef _kgpu kgpu
+_kgpu() {
+  local line
+  local -a offered
+  for line in "${(@f)$(${~words[1]} __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && offered+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
   done
-  case $words in
-{1}    *) names='' ;;
-  esac
-  case "$words ${{COMP_WORDS[COMP_CWORD - 1]}}" in
-{2}    *) ;;
-  esac
-  [[ $now == *,* ]] && head=${{now%,*}},
-  mapfile -t COMPREPLY < <(compgen -P "$head" -W "$names" -- "${{now##*,}}")
-}}
-complete -o default -F _{0}_complete {0}
-)",
-      root.name, cases, values, known);
+  if (( $#offered )); then
+    _describe kgpu offered
+  else
+    _files
+  fi
 }
+# Not where the file is only read.
+if [[ $funcstack[1] == _kgpu ]]; then
+  _kgpu
+fi
+)";
 
-std::string Zsh(const Verb& root) {
-  return fmt::format(
-      "#compdef {0}\n# zsh completion for {0}: source <({0} completion zsh)\n"
-      "autoload -U +X bashcompinit && bashcompinit\n{1}",
-      root.name, Bash(root));
-}
-
-// fish has no single quotes inside single quotes; descriptions lose theirs.
-std::string FishQuoted(std::string_view text) {
-  std::string quoted;
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') {
-      quoted += '\\';
-    }
-    quoted += c;
-  }
-  return quoted;
-}
-
-std::string Fish(const Verb& root) {
-  std::string out =
-      fmt::format("# fish completion for {0}: {0} completion fish | source\n", root.name);
-  const auto put = std::back_inserter(out);
-  Walk(root, "", [&](const Verb& verb, const std::string& words) {
-    std::string condition = "__fish_use_subcommand";
-    if (!words.empty()) {
-      condition = fmt::format("__fish_seen_subcommand_from {}", verb.name);
-    }
-    for (const Verb& child : verb.verbs) {
-      fmt::format_to(put, "complete -c {} -n '{}' -a {} -d '{}'\n", root.name, condition,
-                     child.name, FishQuoted(child.description));
-    }
-    for (const std::string& flag : verb.flags) {
-      if (flag.starts_with("--")) {
-        fmt::format_to(put, "complete -c {} -n '{}' -l {}\n", root.name, condition, flag.substr(2));
-      }
-    }
-    for (const FlagWords& offer : verb.values) {
-      fmt::format_to(put, "complete -c {} -n '{}' -l {} -x -a '{}'\n", root.name, condition,
-                     offer.flag.substr(2), Join(offer.words, " "));
-    }
-  });
-  return out;
-}
+constexpr std::string_view kFish = R"(# fish completion for kgpu: kgpu completion fish | source
+function __kgpu_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l offered ($words[1] __complete $words[2..-1] "$current" 2>/dev/null)
+    if test (count $offered) -gt 0
+        printf '%s\n' $offered
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c kgpu -f -a '(__kgpu_complete)'
+)";
 
 }  // namespace
 
-StatusOr<std::string> CompletionScript(const Verb& root, std::string_view shell) {
+StatusOr<std::string> CompletionScript(std::string_view shell) {
   if (shell == "bash") {
-    return Bash(root);
+    return std::string(kBash);
   }
   if (shell == "zsh") {
-    return Zsh(root);
+    return std::string(kZsh);
   }
   if (shell == "fish") {
-    return Fish(root);
+    return std::string(kFish);
   }
   return InvalidArgument("completion: shell: \"{}\" must be bash, zsh or fish",
                          Printable(shell, 40));
+}
+
+StatusOr<ExitCode> PrintCandidates(std::vector<std::string> words) {
+  // What may follow `kgpu help` and `kgpu man` are commands, as after kgpu itself.
+  if (words.size() > 1 && (words.front() == "help" || words.front() == "man") &&
+      !words.back().starts_with('-')) {
+    words.erase(words.begin());
+  }
+  const commands::TypedLine line = commands::TypedLineOf(std::move(words));
+  const commands::Command root = Program(line.words.empty() ? "" : line.words.front()).Tree();
+  const commands::TypedCommand typed = commands::Locate(root, line);
+  if (typed.command->is_passed_on) {
+    std::vector<std::string> rest = {"__complete"};
+    rest.insert(rest.end(), line.words.begin() + static_cast<ptrdiff_t>(typed.depth),
+                line.words.end());
+    rest.push_back(line.current);
+    return OkOr(RunSim(rest));
+  }
+  const HostSource source = HostSourceOf(line, Environment());
+  return OkOr(PrintOut(commands::CandidatesText(commands::CandidatesFor(
+      root, line, [&source](std::string_view kind) { return HostValuesOf(source, kind); }))));
 }
 
 }  // namespace kgpu::cli

@@ -1,30 +1,21 @@
-// Shell completion scripts, written from the tree of verbs and flags itself: they can not go stale.
+// Completion in shells. The scripts ask kgpu itself at every key, by `kgpu __complete WORDS`: they
+// know neither commands nor flags and cannot go out of date.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/cli/exit_code.h"
 #include "src/platform/base/status.h"
+#include "src/platform/commands/candidates.h"
 
 namespace kgpu::cli {
 
-// What may stand behind a flag, one of it or several with commas between.
-struct FlagWords {
-  std::string flag;  // "--only"
-  std::vector<std::string> words;
-};
-
-// A verb as completion sees it.
-struct Verb {
-  std::string name;
-  std::string description;
-  std::vector<std::string> flags;  // "--output", with their dashes
-  std::vector<Verb> verbs;
-  std::vector<FlagWords> values{};
-};
-
 // The script for `shell`: "bash", "zsh" or "fish". Errors: InvalidArgument (another shell).
-StatusOr<std::string> CompletionScript(const Verb& root, std::string_view shell);
+StatusOr<std::string> CompletionScript(std::string_view shell);
+
+// Prints what is offered for the words after `kgpu __complete`, the last of which is being typed.
+StatusOr<ExitCode> PrintCandidates(std::vector<std::string> words);
 
 }  // namespace kgpu::cli

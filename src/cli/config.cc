@@ -1,9 +1,10 @@
-#include "src/cli/config.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,15 +14,19 @@
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/node/config/config_map.h"
 #include "src/node/config/gke_config.h"
 #include "src/node/config/health_switches.h"
 #include "src/node/config/node_config.h"
 #include "src/node/config/nvidia_config.h"
+#include "src/node/config/schema.h"
 #include "src/node/pools/assignment.h"
 #include "src/node/telemetry/reference.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 
 namespace kgpu::cli {
 namespace {
@@ -38,6 +43,7 @@ struct PrintOptions {
 struct ConvertOptions {
   std::string file;
   std::string from = "auto";
+  std::string key;
   std::string output = "yaml";
 };
 
@@ -64,30 +70,36 @@ std::string ConfigSummary(const config::NodeConfig& config) {
 }
 
 StatusOr<ExitCode> RunConfigCheck(const ConfigCheckOptions& options) {
-  bool is_well = true;
+  bool is_healthy = true;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
     const auto config = config::ParseNodeConfig(text.text, text.name);
-    is_well &= config.ok();
+    is_healthy &= config.ok();
     RETURN_IF_ERROR(PrintOut(config.ok()
                                  ? fmt::format("{}: OK: {}\n", text.name, ConfigSummary(*config))
                                  : fmt::format("{}\n", Message(config.status()))));
     for (const std::string& pattern : telemetry::PatternsOfNothing(
              config.ok() ? config->metrics.exclude : std::vector<std::string>())) {
-      is_well = false;
-      RETURN_IF_ERROR(PrintOut(
-          fmt::format("{}: metrics.exclude: \"{}\" fits no series: `kgpu metrics list` has them\n",
-                      text.name, pattern)));
+      is_healthy = false;
+      RETURN_IF_ERROR(
+          PrintOut(fmt::format("{}: metrics.exclude: \"{}\" matches no series: run `kgpu metrics "
+                               "list` to see the names\n",
+                               text.name, pattern)));
     }
   }
-  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 StatusOr<ExitCode> RunPrint(const PrintOptions& options) {
   ASSIGN_OR_RETURN(const doc::Format format, ParseTextFormat(options.output));
   ASSIGN_OR_RETURN(const config::NodeConfig config, ReadNodeConfig(options.file));
-  RETURN_IF_ERROR(PrintOut(config::PrintNodeConfig(config, format)));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(config::PrintNodeConfig(config, format)));
+}
+
+struct SchemaOptions {};
+
+StatusOr<ExitCode> RunSchema(const SchemaOptions& /*options*/) {
+  return OkOr(PrintOut(doc::Print(config::NodeConfigSchema(), doc::Format::kJson)));
 }
 
 StatusOr<config::Dialect> DialectOf(const std::string& from, const TextFile& text) {
@@ -105,10 +117,15 @@ StatusOr<config::Dialect> DialectOf(const std::string& from, const TextFile& tex
 
 StatusOr<ExitCode> RunConvert(const ConvertOptions& options) {
   ASSIGN_OR_RETURN(const doc::Format format, ParseTextFormat(options.output));
-  ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(options.file));
+  ASSIGN_OR_RETURN(TextFile text, ReadTextFile(options.file));
+  ASSIGN_OR_RETURN(std::optional<config::ConfigMapEntry> entry,
+                   config::ReadConfigMap(text.text, text.name, options.key));
+  if (entry) {
+    text = {.name = std::move(entry->name), .text = std::move(entry->text)};
+  }
   ASSIGN_OR_RETURN(const config::Dialect dialect, DialectOf(options.from, text));
   if (dialect == config::Dialect::kNodeConfig) {
-    return InvalidArgument("{}: is a NodeConfig already: \"kgpu config check {}\" checks it",
+    return InvalidArgument("{}: already a NodeConfig: check it with \"kgpu config check {}\"",
                            text.name, options.file);
   }
   ASSIGN_OR_RETURN(config::Converted converted,
@@ -116,15 +133,11 @@ StatusOr<ExitCode> RunConvert(const ConvertOptions& options) {
                        ? config::ConvertGkeConfig(text.text, text.name)
                        : config::ConvertNvidiaConfig(text.text, text.name));
   // Both plugins take what counts against a device from their environment.
-  for (const std::string& note :
-       config::ApplyHealthSwitches(Environment(), converted.config.health)) {
-    PrintNote(note);
-  }
+  PrintNotes(config::ApplyHealthSwitches(Environment(), converted.config.health));
   for (const config::Note& note : converted.notes) {
     PrintNote(note.text);
   }
-  RETURN_IF_ERROR(PrintOut(config::PrintNodeConfig(converted.config, format)));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(config::PrintNodeConfig(converted.config, format)));
 }
 
 StatusOr<ExitCode> RunAssign(const AssignOptions& options) {
@@ -133,90 +146,99 @@ StatusOr<ExitCode> RunAssign(const AssignOptions& options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   const pools::Assignment assignment = pools::AssignDevices(*snapshot, config);
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? AssignmentTable(assignment, *snapshot)
-                               : Render(AssignmentJson(assignment, *snapshot), format)));
-  const bool is_well =
+  RETURN_IF_ERROR(PrintAs(format, AssignmentTable(assignment, *snapshot),
+                          AssignmentJson(assignment, *snapshot)));
+  const bool is_healthy =
       assignment.notes.empty() && snapshot->driver.state == device::DriverState::kReady;
-  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 void AddOptionalFile(CLI::App& verb, std::string& file) {
   verb.add_option("FILE", file,
-                  "The configuration, - for standard input (default: /etc/kgpu/config.yaml where "
-                  "it is there, else the built-in one)")
+                  "Configuration file, - for standard input (default: /etc/kgpu/config.yaml if it "
+                  "exists, else the built-in configuration)")
       ->envname("KGPU_CONFIG");
 }
 
 void AddConfigCheck(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<ConfigCheckOptions>();
-  CLI::App* verb = group.add_subcommand("check", "Tell what is wrong with configuration files");
-  verb->footer(
-      "Every error has file, line, column and field. Exits 7 when a file has one.\n\n"
+  auto [verb, options] = verbs.Add<ConfigCheckOptions>(
+      group, "check", "Check configuration files for errors", &RunConfigCheck);
+  verb.footer(
+      "Each error names the file, line, column and field. Exits 7 when a file has an error.\n"
+      "\n"
       "  kgpu config check config.yaml\n"
       "  kubectl get configmap kgpu -o jsonpath='{.data.config\\.yaml}' | kgpu config check -");
-  verb->add_option("FILE", options->files, "NodeConfigs in YAML or JSON; - is standard input")
+  verb.add_option("FILE", options.files, "NodeConfigs in YAML or JSON; - for standard input")
       ->required();
-  verbs.OnRun(*verb, [options] { return RunConfigCheck(*options); });
 }
 
 void AddPrint(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<PrintOptions>();
-  CLI::App* verb =
-      group.add_subcommand("print", "Print the configuration with every default written out");
-  AddOptionalFile(*verb, options->file);
-  verb->add_option("-o,--output", options->output, "yaml or json")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  verbs.OnRun(*verb, [options] { return RunPrint(*options); });
+  auto [verb, options] = verbs.Add<PrintOptions>(
+      group, "print", "Print the configuration with all defaults", &RunPrint);
+  verb.footer(
+      "  kgpu config print\n"
+      "  kgpu config print config.yaml --output json | jq .sharing");
+  AddOptionalFile(verb, options.file);
+  AddValue(verb, "-o,--output", options.output, "yaml|json", "Output format");
 }
 
 void AddConvert(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<ConvertOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "convert", "Make a NodeConfig of the configuration of NVIDIA's or GKE's device plugin");
-  verb->footer(
-      "Standard error tells what became of every key: translated, of no meaning here, lost, or\n"
-      "unknown to its owner too.\n\n"
+  auto [verb, options] = verbs.Add<ConvertOptions>(
+      group, "convert",
+      "Convert a configuration of NVIDIA's or GKE's device plugin to a NodeConfig", &RunConvert);
+  verb.footer(
+      "Reports on standard error what happened to each key: converted, not needed, lost, or "
+      "unknown.\n"
+      "\n"
       "  kgpu config convert nvidia-device-plugin.yaml > config.yaml\n"
       "  kgpu config convert --from gke /etc/nvidia/gpu_config.json");
-  verb->add_option("FILE", options->file, "The foreign configuration, - for standard input")
+  verb.add_option(
+          "FILE", options.file,
+          "The other plugin's configuration, or a ConfigMap that holds it; - is standard input")
       ->required();
-  verb->add_option("--from", options->from, "auto (by its keys), nvidia or gke")
-      ->type_name("WHOSE")
-      ->capture_default_str();
-  verb->add_option("-o,--output", options->output, "yaml or json")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  verbs.OnRun(*verb, [options] { return RunConvert(*options); });
+  AddValue(verb, "--key", options.key, "KEY",
+           "Which entry of a ConfigMap to convert (default: its only one)");
+  AddValue(verb, "--from", options.from, "auto|nvidia|gke",
+           "Whose configuration it is; auto detects it by its keys");
+  AddValue(verb, "-o,--output", options.output, "yaml|json", "Output format");
+}
+
+void AddSchema(VerbRegistrar& verbs, CLI::App& group) {
+  auto [verb, options] = verbs.Add<SchemaOptions>(
+      group, "schema", "Print a JSON schema of NodeConfig for editors", &RunSchema);
+  verb.footer(
+      "Editors with the YAML language server check a file that begins with a line naming it.\n\n"
+      "  kgpu config schema > node-config.schema.json\n"
+      "  # yaml-language-server: $schema=node-config.schema.json");
 }
 
 void AddAssign(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<AssignOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "assign",
-      "Show which device of this host each resource gets by a configuration, and why not");
-  verb->footer(
-      "Nothing is changed. Exits 7 when a selector matches nothing or the driver does not answer.\n"
+  auto [verb, options] = verbs.Add<AssignOptions>(
+      group, "assign",
+      "Show which devices of this host each resource gets, and why others are left out",
+      &RunAssign);
+  verb.footer(
+      "Changes nothing. Exits 7 when a selector matches nothing or the driver does not answer.\n"
       "\n"
-      "  kgpu config assign new.yaml           before it is rolled out\n"
+      "  kgpu config assign new.yaml           before you roll it out\n"
       "  kgpu config assign --output json | jq '.unassigned'");
-  AddOptionalFile(*verb, options->file);
-  AddOutputOption(*verb, options->output);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return RunAssign(*options); });
+  AddOptionalFile(verb, options.file);
+  AddOutputOption(verb, options.output);
+  AddHostOptions(verb, options.host);
 }
 
 }  // namespace
 
 void AddConfigVerbs(VerbRegistrar& verbs) {
-  CLI::App* group = verbs.app().add_subcommand(
-      "config", "Pools, sharing and all else a node is told: check, print, convert, assign");
-  group->require_subcommand(1);
-  AddConfigCheck(verbs, *group);
-  AddPrint(verbs, *group);
-  AddConvert(verbs, *group);
-  AddAssign(verbs, *group);
+  CLI::App& group = verbs.AddGroup("config", "Check, print and convert node configuration");
+  group.footer(
+      "  kgpu config check config.yaml\n"
+      "  kgpu config print");
+  AddConfigCheck(verbs, group);
+  AddPrint(verbs, group);
+  AddConvert(verbs, group);
+  AddSchema(verbs, group);
+  AddAssign(verbs, group);
 }
 
 }  // namespace kgpu::cli

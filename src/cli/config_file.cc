@@ -17,12 +17,20 @@ constexpr const char* kUsualFile = "/etc/kgpu/config.yaml";
 
 }  // namespace
 
+Status CheckNamedPath(const std::string& path) {
+  if (access(path.c_str(), F_OK) == 0 || errno != ENOENT) {
+    return OkStatus();
+  }
+  return InvalidArgument("{}: no such file or folder: correct the path, or create it", path);
+}
+
 StatusOr<TextFile> ReadTextFile(const std::string& file, size_t limit) {
   UniqueFd opened;
   if (file != "-") {
     // A pipe will do, since a shell's <(…) is one; a terminal that nobody closes will not be asked.
     opened = UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!opened.is_valid()) {
+      RETURN_IF_ERROR(CheckNamedPath(file));
       return ErrnoStatus(errno, file);
     }
   }

@@ -13,7 +13,12 @@ struct TextFile {
   std::string text;
 };
 
-// "-" is standard input; a pipe will do. Errors: as open(2); OutOfRange (more than `limit`).
+// Errors: InvalidArgument (nothing exists at this path). A path that cannot be checked is OK here;
+// whoever opens it reports why.
+Status CheckNamedPath(const std::string& path);
+
+// "-" is standard input; a pipe will do. Errors: InvalidArgument (no such file); as open(2);
+// OutOfRange (more than `limit`).
 StatusOr<TextFile> ReadTextFile(const std::string& file, size_t limit = config::kMaxConfigBytes);
 
 // The NodeConfig named, else the one where the agent looks, else the defaults.

@@ -24,7 +24,7 @@ bool AskYesNo(std::string_view question) {
 
 Status Confirm(std::string_view question) {
   if (!HasTerminal()) {
-    return InvalidArgument("{} Nobody can be asked here: give --yes, or --dry-run to see more",
+    return InvalidArgument("{} Cannot ask without a terminal: use --yes, or --dry-run to preview",
                            question);
   }
   return AskYesNo(question) ? OkStatus() : FailedPrecondition("nothing was changed");

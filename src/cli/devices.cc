@@ -1,4 +1,4 @@
-#include "src/cli/devices.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
@@ -10,6 +10,7 @@
 #include "src/cli/ask_agent.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/node/report/devices_view.h"
 #include "src/platform/base/duration.h"
@@ -27,13 +28,6 @@ struct DevicesOptions {
   std::string run_dir = kRunDir;
   bool is_direct = false;
 };
-
-// Whether the agent of this node can be asked: it watches the host that is meant.
-bool IsAgentMeantForDevices(const DevicesOptions& options) {
-  const HostOptions& host = options.host;
-  return !options.is_direct && !options.is_watch && host.host_root.empty() &&
-         host.driver_root.empty() && host.nvml_library.empty();
-}
 
 std::string RenderSnapshot(const device::Snapshot& snapshot, OutputFormat format) {
   return format == OutputFormat::kTable ? report::DevicesTable(snapshot)
@@ -66,48 +60,52 @@ Status WatchDevices(const DevicesOptions& options, const host::DriverRoot& root,
 
 StatusOr<ExitCode> RunDevices(const DevicesOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  if (IsAgentMeantForDevices(options)) {
+  if (!options.is_direct && !options.is_watch && IsAgentsHost(options.host)) {
     // It knows of faults that a look at the driver alone does not show.
-    StatusOr<ExitCode> answer = PrintFromAgent(options.run_dir, "/v1/devices", format);
+    StatusOr<ExitCode> answer = PrintFromAgent(
+        BelowHostRoot(options.run_dir, kRunDir, options.host.host_root), "/v1/devices", format);
     if (answer.ok()) {
       return answer;
+    }
+    if (answer.status().code() == StatusCode::kPermissionDenied) {
+      PrintNote(
+          fmt::format("kgpu devices: {}; asking the driver instead, which does not know past "
+                      "faults",
+                      Message(answer.status())));
     }
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   if (options.is_watch) {
-    RETURN_IF_ERROR(WatchDevices(options, root, format));
-    return ExitCode::kOk;
+    return OkOr(WatchDevices(options, root, format));
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   RETURN_IF_ERROR(PrintOut(RenderSnapshot(*snapshot, format)));
-  return report::IsAllWell(*snapshot) ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return report::IsAllHealthy(*snapshot) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 }  // namespace
 
 void AddDevicesVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<DevicesOptions>();
-  CLI::App* verb = verbs.app().add_subcommand(
-      "devices", "List the GPUs and MIG devices of this host with health, memory, NUMA and links");
-  verb->footer(
+  auto [verb, options] = verbs.Add<DevicesOptions>(
+      verbs.app(), "devices",
+      "List the GPUs and MIG devices of this host with health, memory, NUMA node and links",
+      &RunDevices);
+  verb.footer(
       "Exits 0 when every GPU is healthy, 7 when one is not or the driver does not answer.\n"
-      "GPUs that PCI shows but the driver does not are listed with the reason and the mend.\n\n"
+      "GPUs on the PCI bus that the driver does not report are listed with the reason and the "
+      "fix.\n"
+      "\n"
       "  kgpu devices\n"
       "  kgpu devices --output json | jq '.gpus[].uuid'\n"
-      "  kgpu devices --watch          print every change as it happens");
-  AddOutputOption(*verb, options->output);
-  verb->add_flag("-w,--watch", options->is_watch,
-                 "Go on printing changes until interrupted (json: one document a line)");
-  verb->add_option(
-          "--hold-down", options->hold_down,
-          "With --watch: how long after a fault a GPU that answers again counts as healthy")
-      ->type_name("DURATION")
-      ->capture_default_str();
-  verb->add_flag("--direct", options->is_direct,
-                 "Ask the driver, also where an agent runs (its word is taken otherwise)");
-  AddRunDirOption(*verb, options->run_dir);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return RunDevices(*options); });
+      "  kgpu devices --watch          print each change as it happens");
+  AddOutputOption(verb, options.output);
+  verb.add_flag("-w,--watch", options.is_watch,
+                "Keep printing changes until interrupted (json: one document per line)");
+  AddValue(verb, "--hold-down", options.hold_down, "DURATION",
+           "With --watch: how long a GPU must keep answering after a fault to count as healthy");
+  verb.add_flag("--direct", options.is_direct, "Query the driver even if an agent is running");
+  AddRunDirOption(verb, options.run_dir);
+  AddHostOptions(verb, options.host);
 }
 
 }  // namespace kgpu::cli

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
+#include "src/cli/options.h"
 #include "src/kube/api/resource.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/doc/doc.h"
@@ -24,7 +26,7 @@ void HearAgent(const sys::Root& host, const HearOptions& options, doctor::Heard&
   if (!text.ok()) {
     // That none runs is a finding, where one should.
     if (!IsNoAgent(text.status()) || text.status().code() == StatusCode::kPermissionDenied) {
-      heard.unheard.push_back(fmt::format("the agent: {}", Message(text.status())));
+      heard.unanswered.push_back(fmt::format("the agent: {}", Message(text.status())));
     }
     return;
   }
@@ -32,7 +34,7 @@ void HearAgent(const sys::Root& host, const HearOptions& options, doctor::Heard&
   if (agent.ok()) {
     heard.agent = *std::move(agent);
   } else {
-    heard.unheard.push_back(std::string(Message(agent.status())));
+    heard.unanswered.push_back(std::string(Message(agent.status())));
   }
 }
 
@@ -52,7 +54,7 @@ StatusOr<doctor::ClusterFacts> ReadNodeFile(const std::string& file) {
 void HearCluster(NodeApi& api, const std::string& name, doctor::Heard& heard) {
   StatusOr<node::SeenNode> node = api.ReadNode(name);
   if (!node.ok()) {
-    heard.unheard.push_back(fmt::format("the cluster: {}", Message(node.status())));
+    heard.unanswered.push_back(fmt::format("the cluster: {}", Message(node.status())));
     return;
   }
   doctor::ClusterFacts cluster;
@@ -60,14 +62,14 @@ void HearCluster(NodeApi& api, const std::string& name, doctor::Heard& heard) {
   if (StatusOr<std::vector<node::SeenPod>> pods = api.ReadPods(name); pods.ok()) {
     cluster.pods = *std::move(pods);
   } else {
-    heard.unheard.push_back(fmt::format("pods of node {}: {}", name, Message(pods.status())));
+    heard.unanswered.push_back(fmt::format("pods of node {}: {}", name, Message(pods.status())));
   }
   const StatusOr<boost::json::value> sets = api.Send(
       {.path = std::string(kAgentSets), .query = {{"labelSelector", std::string(kAgentSelector)}}});
   if (sets.ok()) {
     cluster.agent_sets = doctor::ReadAgentSets(*sets);
   } else {
-    heard.unheard.push_back(fmt::format("DaemonSets: {}", Message(sets.status())));
+    heard.unanswered.push_back(fmt::format("DaemonSets: {}", Message(sets.status())));
   }
   heard.cluster = std::move(cluster);
 }

@@ -1,13 +1,13 @@
-// What `kgpu doctor` asks others: the agent of this node, and the cluster where it was told to.
+// What `kgpu doctor` asks others: the agent of this node, and the cluster where it was asked to.
 #pragma once
 
 #include <string>
 
-#include "src/cli/ask_agent.h"
 #include "src/cli/node_api.h"
+#include "src/cli/options.h"
+#include "src/diagnose/doctor/kubelet_facts.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
-#include "src/setup/doctor/kubelet_facts.h"
 
 namespace kgpu::cli {
 
@@ -18,7 +18,7 @@ struct HearOptions {
 };
 
 // The agent is asked in the run folder below `host`, unless another one was named. Who does not
-// answer is in `unheard`. Errors: of the files that were named: NotFound, InvalidArgument.
+// answer is in `unanswered`. Errors: of the files that were named: NotFound, InvalidArgument.
 StatusOr<doctor::Heard> Hear(const sys::Root& host, const HearOptions& options);
 
 }  // namespace kgpu::cli

@@ -1,6 +1,7 @@
-#include "src/cli/doctor_image.h"
+#include "src/cli/verbs.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <boost/json/value.hpp>
 
@@ -15,7 +16,9 @@
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/diagnose/image/archive.h"
 #include "src/diagnose/image/host_facts.h"
 #include "src/diagnose/image/store.h"
@@ -65,6 +68,7 @@ StatusOr<image::HostFacts> ImageFactsOf(const ImageOptions& options,
 
 StatusOr<image::ImageFacts> ReadImage(const ImageOptions& options,
                                       const std::string& architecture) {
+  const Progress progress("reading the image");
   const image::PickOptions pick{options.name, architecture, !options.is_quick};
   std::error_code error;
   const std::string path = std::filesystem::absolute(options.image, error).lexically_normal();
@@ -96,76 +100,68 @@ StatusOr<image::ImageFacts> ReadImage(const ImageOptions& options,
 
 StatusOr<ExitCode> RunImage(const ImageOptions& options) {
   if (options.prints_pairs) {
-    RETURN_IF_ERROR(PrintOut(image::PairsMarkdown()));
-    return ExitCode::kOk;
+    return OkOr(PrintOut(image::PairsMarkdown()));
   }
   if (options.image.empty()) {
-    return InvalidArgument("doctor image: name an image, or a file or folder that holds one");
+    return InvalidArgument(
+        "doctor image: IMAGE is missing: name an image, or a file or folder that contains one");
   }
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::string architecture, ArchitectureOf(options));
   ASSIGN_OR_RETURN(const image::ImageFacts facts, ReadImage(options, architecture));
   ASSIGN_OR_RETURN(const image::HostFacts host, ImageFactsOf(options, architecture));
   const image::ImageVerdict verdict = image::Judge(facts, host);
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? image::VerdictText(facts, verdict)
-                               : Render(image::VerdictJson(facts, host, verdict), format)));
-  return image::IsGood(verdict) ? ExitCode::kOk : ExitCode::kUnhealthy;
+  RETURN_IF_ERROR(PrintAs(format, image::VerdictText(verdict, TakesColor(STDOUT_FILENO)),
+                          image::VerdictJson(facts, host, verdict)));
+  return ExitCodeOf(verdict.finding.severity);
 }
 
 void AddHostFlags(CLI::App& verb, ImageOptions& options) {
-  const std::string group = "Another host than this one";
+  const std::string group = "Target host, if not this one";
   CLI::Option* driver =
-      verb.add_option("--driver", options.words.driver, "Version of its driver: 535.104.05")
-          ->type_name("V")
+      AddValue(verb, "--driver", options.words.driver, "V", "Driver version: 535.104.05")
           ->group(group);
-  verb.add_option("--model", options.words.model, "Its GPU: A100-SXM4-80GB, \"GeForce RTX 4090\"")
-      ->type_name("MODEL")
+  AddValue(verb, "--model", options.words.model, "MODEL",
+           "GPU model: A100-SXM4-80GB, \"GeForce RTX 4090\"")
       ->needs(driver)
       ->group(group);
-  verb.add_option("--gpu-arch", options.words.compute, "Compute capability of its GPU: 8.0")
-      ->type_name("V")
+  AddValue(verb, "--gpu-arch", options.words.compute, "V", "Compute capability of the GPU: 8.0")
       ->needs(driver)
       ->group(group);
-  verb.add_option("--arch", options.words.architecture, "Its machine: amd64, arm64 (default: this)")
-      ->type_name("ARCH")
+  AddValue(verb, "--arch", options.words.architecture, "ARCH",
+           "CPU architecture: amd64, arm64 (default: this host's)")
       ->group(group);
 }
 
 }  // namespace
 
 void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
-  auto options = std::make_shared<ImageOptions>();
-  CLI::App* verb = doctor.add_subcommand(
-      "image", "Tell whether the CUDA of an image runs on this host's driver, and what mends it");
-  verb->footer(
-      "IMAGE is a name in the store of docker, podman, containerd or the CRI; or a file of docker\n"
-      "save, podman save or skopeo, an OCI image layout, or a runtime's bundle. Nothing is "
-      "fetched.\n"
-      "Read are NVIDIA_REQUIRE_*, CUDA_VERSION, and in the layers libcudart and cuda-compat.\n"
-      "Exits 0 when it runs, or runs by minor-version compatibility; 7 when not, when its\n"
-      "requirements are not met, or when too little of it could be read; 3 when no engine has "
-      "it.\n\n"
+  auto [verb, options] = verbs.Add<ImageOptions>(
+      doctor, "image", "Check whether the CUDA version of an image runs on this host's driver",
+      &RunImage);
+  verb.footer(
+      "IMAGE is an image in the store of docker, podman, containerd or the CRI, a file written by\n"
+      "docker save, podman save or skopeo, an OCI image layout, or a bundle. Nothing is pulled.\n"
+      "kgpu reads NVIDIA_REQUIRE_* and CUDA_VERSION, and libcudart and cuda-compat in the layers.\n"
+      "Exits 0 when the image runs, or runs by minor-version compatibility; 7 when it does not "
+      "run,\n"
+      "its requirements are not met or it could not be read; 3 when no engine has it.\n"
+      "\n"
       "  kgpu doctor image nvcr.io/nvidia/pytorch:24.05-py3\n"
       "  kgpu doctor image image.tar --driver 535.104.05 --model A100-SXM4-80GB\n"
       "  kgpu doctor image app:1 --from podman --output json | jq -r .answer");
-  verb->add_option("IMAGE", options->image, "An image, or a file or folder that holds one");
-  verb->add_option("--name", options->name, "Which image, of a file that holds several")
-      ->type_name("NAME");
-  verb->add_option("--from", options->from, "Ask only docker, podman, containerd or cri")
-      ->type_name("ENGINE");
-  verb->add_option(
-          "--save", options->save,
-          "Where docker or podman may save the image for a moment, when its layers can not "
-          "be read where they are")
-      ->type_name("DIR");
-  verb->add_flag("--quick", options->is_quick, "Read the configuration only, not the layers");
-  verb->add_flag("--pairs", options->prints_pairs,
-                 "Print which driver branches run which CUDA, as a table");
-  AddHostFlags(*verb, *options);
-  AddHostOptions(*verb, options->host);
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunImage(*options); });
+  verb.add_option("IMAGE", options.image, "Image, or a file or folder that contains one");
+  AddValue(verb, "--name", options.name, "NAME", "Image to check in a file with several images");
+  AddValue(verb, "--from", options.from, "docker|podman|containerd|cri", "Ask only this engine");
+  AddValue(
+      verb, "--save", options.save, "DIR",
+      "Folder for a temporary export by docker or podman when the layers cannot be read directly");
+  verb.add_flag("--quick", options.is_quick, "Read only the configuration, not the layers");
+  verb.add_flag("--pairs", options.prints_pairs,
+                "Print which driver branches support which CUDA versions");
+  AddHostFlags(verb, options);
+  AddHostOptions(verb, options.host);
+  AddOutputOption(verb, options.output);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/doctor_manifest.h"
+#include "src/cli/verbs.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -15,12 +16,14 @@
 #include <vector>
 
 #include "src/cli/config_file.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/container/engine/diff.h"
 #include "src/diagnose/manifest/manifest.h"
 #include "src/diagnose/manifest/view.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/report/print.h"
 #include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::cli {
@@ -58,14 +61,13 @@ StatusOr<std::vector<Checked>> CheckManifests(const ManifestOptions& options) {
   return all;
 }
 
-void TellWhatIsLost(const manifest::Report& report) {
+void ReportWhatIsLost(const manifest::Report& report) {
   for (const size_t number : report.reprinted) {
-    PrintNote(fmt::format("{}: document {} was printed anew: its comments are gone", report.file,
-                          number));
+    PrintNote(
+        fmt::format("{}: document {} was reformatted and lost its comments", report.file, number));
   }
-  for (const manifest::FoundFinding& found : report.left) {
-    PrintNote(fmt::format("{}: left to you: {}: {}: {}", report.file, found.object,
-                          found.finding.path.str(), found.finding.mend));
+  for (const manifest::Match& match : report.left) {
+    PrintNote(fmt::format("needs a manual fix: {}", report::LineOf(match.finding)));
   }
 }
 
@@ -99,10 +101,11 @@ Status WriteInPlace(const Checked& checked) {
   RETURN_IF_ERROR(sys::WriteFileAtomically(path, checked.report.modern, mode));
   for (const std::string& file : {kept, path}) {
     if (chown(file.c_str(), facts.st_uid, facts.st_gid) != 0) {
-      PrintNote(fmt::format("{}: it is yours now: {}", file, Message(ErrnoStatus(errno, "chown"))));
+      PrintNote(fmt::format("{}: cannot restore its owner: {}", file,
+                            Message(ErrnoStatus(errno, "chown"))));
     }
   }
-  PrintNote(fmt::format("mended {}; the old one is {}", checked.report.file, kept));
+  PrintNote(fmt::format("fixed {}; the old file is {}", checked.report.file, kept));
   return OkStatus();
 }
 
@@ -124,34 +127,35 @@ Status PrintFindings(const std::vector<Checked>& all, OutputFormat format) {
   for (const Checked& checked : all) {
     reports.push_back(checked.report);
   }
-  return PrintOut(format == OutputFormat::kTable ? manifest::ReportsText(reports)
-                                                 : Render(manifest::ReportsJson(reports), format));
+  return PrintAs(format, manifest::ReportsText(reports, TakesColor(STDOUT_FILENO)),
+                 manifest::ReportsJson(reports));
 }
 
 StatusOr<ExitCode> RunManifest(const ManifestOptions& options) {
   if (options.lists) {
-    RETURN_IF_ERROR(PrintOut(manifest::RulesMarkdown()));
-    return ExitCode::kOk;
+    return OkOr(PrintOut(manifest::RulesMarkdown()));
   }
   if (options.files.empty()) {
-    return InvalidArgument("doctor manifest: name a file, or - for standard input");
+    return InvalidArgument(
+        "doctor manifest: FILE is missing: name a file, or - for standard input");
+  }
+  if (options.prints && options.diffs) {
+    return InvalidArgument(
+        "doctor manifest: --print and --diff both write to standard output: give one of them");
   }
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::vector<Checked> all, CheckManifests(options));
   const bool is_modern_wanted = options.prints || options.diffs || options.is_in_place;
-  bool is_good = true;
+  report::Severity worst = report::Severity::kInfo;
   for (const Checked& checked : all) {
-    const std::vector<manifest::FoundFinding>& counted =
-        is_modern_wanted ? checked.report.left : checked.report.findings;
-    for (const manifest::FoundFinding& found : counted) {
-      is_good = is_good && found.finding.severity == manifest::Severity::kInfo;
-    }
+    worst = std::max(worst, report::WorstOf(manifest::FindingsOf(
+                                is_modern_wanted ? checked.report.left : checked.report.findings)));
     if (is_modern_wanted) {
-      TellWhatIsLost(checked.report);
+      ReportWhatIsLost(checked.report);
     }
     if (options.diffs) {
-      RETURN_IF_ERROR(
-          PrintOut(engine::UnifiedDiff(checked.report.file, checked.text, checked.report.modern)));
+      RETURN_IF_ERROR(PrintOut(DiffForOutput(
+          engine::UnifiedDiff(checked.report.file, checked.text, checked.report.modern))));
     }
     if (options.is_in_place) {
       RETURN_IF_ERROR(WriteInPlace(checked));
@@ -163,37 +167,34 @@ StatusOr<ExitCode> RunManifest(const ManifestOptions& options) {
   if (!is_modern_wanted) {
     RETURN_IF_ERROR(PrintFindings(all, format));
   }
-  return is_good ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return ExitCodeOf(worst);
 }
 
 }  // namespace
 
 void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor) {
-  auto options = std::make_shared<ManifestOptions>();
-  CLI::App* verb = doctor.add_subcommand(
-      "manifest", "Tell what is old or wrong about GPUs in manifests, and print the modern ones");
-  verb->footer(
-      "Exits 7 when there is an error or a warning; with --print, --diff or --in-place when one "
-      "is\n"
-      "left to you. Comments and order are kept; where they can not be, that is said.\n\n"
+  auto [verb, options] = verbs.Add<ManifestOptions>(
+      doctor, "manifest", "Find outdated or wrong GPU settings in manifests, and print fixed ones",
+      &RunManifest);
+  verb.footer(
+      "Exits 7 with an error, 9 with warnings only; with --print, --diff or --in-place only those\n"
+      "that need a manual fix count. Comments and order are kept, or a message says where not.\n"
+      "\n"
       "  kgpu doctor manifest deploy/*.yaml\n"
       "  helm template chart | kgpu doctor manifest -\n"
       "  kgpu doctor manifest old.yaml --diff\n"
       "  kgpu doctor manifest old.yaml --print | kubectl apply -f -\n"
       "  kgpu doctor manifest old.yaml --in-place     keeps old.yaml.before-kgpu");
-  verb->add_option("FILE", options->files, "Manifests, YAML or JSON; - is standard input");
-  verb->add_option("--kubernetes", options->kubernetes,
-                   "The version that they are for: what is gone later is a warning")
-      ->type_name("V")
-      ->capture_default_str();
-  verb->add_flag("--list", options->lists, "Print the table of all findings");
-  CLI::Option* print = verb->add_flag("--print", options->prints, "Print the modern manifests");
-  CLI::Option* diff = verb->add_flag("--diff", options->diffs, "Print what would change");
-  verb->add_flag("--in-place", options->is_in_place, "Write the modern manifests over the old ones")
+  verb.add_option("FILE", options.files, "Manifests in YAML or JSON; - for standard input");
+  AddValue(verb, "--kubernetes", options.kubernetes, "V",
+           "Target Kubernetes version; APIs that it removed are warnings");
+  verb.add_flag("--list", options.lists, "List all findings");
+  CLI::Option* print = verb.add_flag("--print", options.prints, "Print the fixed manifests");
+  CLI::Option* diff = verb.add_flag("--diff", options.diffs, "Print the changes as a diff");
+  verb.add_flag("--in-place", options.is_in_place, "Replace the files with the fixed manifests")
       ->excludes(print)
       ->excludes(diff);
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunManifest(*options); });
+  AddOutputOption(verb, options.output);
 }
 
 }  // namespace kgpu::cli

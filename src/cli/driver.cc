@@ -1,4 +1,4 @@
-#include "src/cli/driver.h"
+#include "src/cli/verbs.h"
 
 #include <CLI/CLI.hpp>
 #include <boost/json/object.hpp>
@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "src/cli/driver_install.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/driver_view.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/platform/base/status_macros.h"
 #include "src/setup/driver/view.h"
@@ -39,8 +39,7 @@ StatusOr<ExitCode> RunDriverStatus(const DriverStatusOptions& options) {
   driver::FactsOptions wanted;
   wanted.kernel = options.driver.kernel;
   wanted.needs_kernel = false;
-  ASSIGN_OR_RETURN(const driver::HostFacts facts,
-                   driver::GatherHostFacts(root, runner, RealClock(), wanted));
+  ASSIGN_OR_RETURN(const driver::HostFacts facts, driver::GatherHostFacts(root, runner, wanted));
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(root.host));
   if (format == OutputFormat::kTable) {
     RETURN_IF_ERROR(PrintOut(driver::StatusText(facts)));
@@ -59,54 +58,55 @@ StatusOr<ExitCode> RunDriverStatus(const DriverStatusOptions& options) {
 }
 
 void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<DriverStatusOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "plan", "Which driver suits this host, and every step that brings it here; changes nothing");
-  verb->footer(
-      "Prints what would be done, each step with the page it follows, then what speaks against "
-      "it. Exits 7 when something does.\n\n"
+  auto [verb, options] = verbs.Add<DriverStatusOptions>(
+      group, "plan", "Show the driver that suits this host and all steps to install it", &RunPlan);
+  verb.footer(
+      "Prints each step with the documentation it follows, then the findings. Changes nothing. "
+      "Exits 7 with an error, 9 with warnings only.\n"
+      "\n"
       "  kgpu driver plan\n"
-      "  kgpu driver plan --cuda 12.4                        a driver that has all of CUDA 12.4\n"
-      "  kgpu driver plan --branch 580 --source nvidia       of NVIDIA's repository\n"
+      "  kgpu driver plan --cuda 12.4                        a driver that fully supports CUDA "
+      "12.4\n"
+      "  kgpu driver plan --branch 580 --source nvidia       from NVIDIA's repository\n"
       "  kgpu driver plan --source NVIDIA-Linux-x86_64-580.95.05.run\n"
       "  kgpu driver plan --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere\n"
       "  kgpu driver plan --output json | jq -r '.steps[] | .id, .lines[]'");
-  AddDriverHostFlags(*verb, options->driver);
-  AddDriverWishFlags(verbs, *verb, options->driver);
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunPlan(*options); });
+  AddDriverHostFlags(verb, options.driver);
+  AddDriverRequestFlags(verbs, verb, options.driver);
+  AddOutputOption(verb, options.output);
 }
 
 void AddStatusVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<DriverStatusOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "status", "The driver that is here: version, where from, what is loaded, and for which GPUs");
-  verb->footer(
-      "Exits 3 when there is no driver, 7 when an installation is not finished.\n\n"
+  auto [verb, options] = verbs.Add<DriverStatusOptions>(
+      group, "status",
+      "Show the installed driver: version, origin, loaded modules and supported GPUs",
+      &RunDriverStatus);
+  verb.footer(
+      "Exits 3 when there is no driver, 7 when an installation is unfinished.\n"
+      "\n"
       "  kgpu driver status\n"
       "  kgpu driver status --output json");
-  AddDriverHostFlags(*verb, options->driver);
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunDriverStatus(*options); });
+  AddDriverHostFlags(verb, options.driver);
+  AddOutputOption(verb, options.output);
 }
 
 }  // namespace
 
 void AddDriverVerbs(VerbRegistrar& verbs) {
-  CLI::App* group = verbs.app().add_subcommand(
-      "driver", "NVIDIA's driver on this host: which one, how it comes here, what is here");
-  group->require_subcommand(1);
-  group->footer(
-      "Exits 3 when there is nothing to tell of or to take back, 6 when the host must be changed\n"
-      "first, 7 when something speaks against it, 8 when a restart or a person is waited for.\n\n"
-      "  kgpu driver plan --cuda 12.4             which driver suits, and every step to it\n"
-      "  kgpu driver install --cuda 12.4          ... done; or the host is as it was\n"
-      "  kgpu driver status                       what is here\n"
-      "  kgpu driver verify                       is it whole?\n"
-      "  kgpu driver remove                       as it was before");
-  AddPlanVerb(*group, verbs);
-  AddStatusVerb(*group, verbs);
-  AddDriverInstallVerbs(*group, verbs);
+  CLI::App& group = verbs.AddGroup("driver", "Plan, install, verify and remove the NVIDIA driver");
+  group.footer(
+      "Exits 3 when there is no driver to report or remove, 6 when the host must be changed "
+      "first,\n"
+      "7 when a finding blocks the plan, 8 when it waits for a reboot or for you.\n"
+      "\n"
+      "  kgpu driver plan --cuda 12.4             show the driver that suits, and all steps\n"
+      "  kgpu driver install --cuda 12.4          run the steps; undo them if one fails\n"
+      "  kgpu driver status                       show the installed driver\n"
+      "  kgpu driver verify                       check that it is complete\n"
+      "  kgpu driver remove                       remove it and restore the host");
+  AddPlanVerb(group, verbs);
+  AddStatusVerb(group, verbs);
+  AddDriverInstallVerbs(group, verbs);
 }
 
 }  // namespace kgpu::cli

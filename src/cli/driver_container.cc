@@ -14,10 +14,13 @@
 #include <vector>
 
 #include "src/cli/driver_host.h"
+#include "src/cli/options.h"
+#include "src/host/facts/kernel_facts.h"
+#include "src/host/facts/os_release.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/setup/doctor/sight.h"
+#include "src/platform/report/print.h"
 #include "src/setup/driver/common_steps.h"
 #include "src/setup/driver/view.h"
 #include "src/setup/driver_install/container_headers.h"
@@ -34,10 +37,10 @@ using driver_install::Phase;
 // The container's own root, in which the driver is installed before it is copied.
 class Inner {
  public:
-  Inner(DriverOptions wish, DriverHost& own, const sys::Root& host)
-      : wish_(std::move(wish)), own_(own), host_(host) {}
+  Inner(DriverOptions request, DriverHost& own, const sys::Root& host)
+      : request_(std::move(request)), own_(own), host_(host) {}
 
-  // Errors: FailedPrecondition (something speaks against the plan, or a step failed).
+  // Errors: FailedPrecondition (something blocks the plan, or a step failed).
   Status Install();
   // What that would do; changes nothing. Errors: as PlanFor, and of Install what a plan can tell.
   StatusOr<DriverPlan> Preview() const;
@@ -46,10 +49,10 @@ class Inner {
   StatusOr<DriverPlan> Plan(bool has_headers) const;
   StatusOr<driver_install::Outcome> Begin();
   Status CheckSame(const Journal& journal) const;
-  driver_install::Hands Hands();
+  driver_install::Dependencies Dependencies();
   void TakeSecureBoot(driver::HostFacts& facts) const;
 
-  DriverOptions wish_;
+  DriverOptions request_;
   DriverHost& own_;
   const sys::Root& host_;
   // Units and modules are the host's, and no part of this root.
@@ -58,13 +61,13 @@ class Inner {
 };
 
 // All is looked at once it is in its place: here nothing is loaded yet.
-driver_install::Hands Inner::Hands() {
-  driver_install::Hands hands = own_.hands();
-  hands.verify = [](const driver::Verify&) { return driver::Verified{}; };
-  return hands;
+driver_install::Dependencies Inner::Dependencies() {
+  driver_install::Dependencies deps = own_.deps();
+  deps.verify = [](const driver::Verify&) { return driver::Verified{}; };
+  return deps;
 }
 
-// The first branch whose installer can be told to load nothing.
+// The first branch whose installer can load nothing.
 constexpr unsigned kFirstThatLoadsNothing = 550;
 
 // Others load the modules to see whether they go: into the host's kernel, before it knows of their
@@ -76,52 +79,51 @@ Status CheckFile(const driver::DriverFile& file) {
       file.kind == driver::FileKind::kDriverRun &&
       ParseUint(file.version.substr(0, file.version.find('.'))).value_or(0) >=
           kFirstThatLoadsNothing;
-  return !is_run || loads_nothing
-             ? OkStatus()
-             : FailedPrecondition(
-                   "--source: {}: with --container only the driver's own installer of branch {} or "
-                   "later, or packages: this one loads the modules into the host's kernel while it "
-                   "builds them",
-                   file.path, kFirstThatLoadsNothing);
+  return !is_run || loads_nothing ? OkStatus()
+                                  : FailedPrecondition(
+                                        "--source: {}: --container needs packages or the driver's "
+                                        "own installer of branch {} or later: this installer loads "
+                                        "the modules into the host's kernel while it builds them",
+                                        file.path, kFirstThatLoadsNothing);
 }
 
 // A container has a root of its own, and so no journal; one that is started again may have.
 Status Inner::CheckSame(const Journal& journal) const {
-  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(wish_));
+  ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(request_));
   const bool is_same =
-      journal.plan.kernel == wish_.kernel &&
+      journal.plan.kernel == request_.kernel &&
       (request.version.empty() || driver::IsVersion(journal.plan.version, request.version) ||
        driver::IsVersion(request.version, journal.plan.version));
   return is_same ? OkStatus()
                  : FailedPrecondition(
-                       "{}: driver {} for kernel {} is here, which is not what is wanted: start "
-                       "with a fresh container",
+                       "{}: driver {} for kernel {} is installed here, but another one was "
+                       "requested: start with a fresh container",
                        own_.root().host.path(), journal.plan.version, journal.plan.kernel);
 }
 
 // Engines hide /sys/firmware from containers; what the host trusts is seen below its own root only.
 void Inner::TakeSecureBoot(driver::HostFacts& facts) const {
-  std::vector<std::string> unseen;
-  doctor::Sight sight(host_, unseen);
-  const doctor::KernelFacts seen = doctor::ReadKernelFacts(sight, own_.runner());
-  facts.doctor.kernel.secure_boot = seen.secure_boot;
-  facts.doctor.kernel.is_signature_enforced = seen.is_signature_enforced;
+  std::vector<std::string> skipped;
+  host::Sight sight(host_, skipped);
+  const host::KernelFacts seen = host::ReadKernelFacts(sight, own_.runner());
+  facts.host.kernel.secure_boot = seen.secure_boot;
+  facts.host.kernel.is_signature_enforced = seen.is_signature_enforced;
 }
 
 // `has_headers`: of the kernel, the host's.
 StatusOr<DriverPlan> Inner::Plan(bool has_headers) const {
-  DriverOptions wish = wish_;
-  wish.has_headers = has_headers;
-  ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(wish, own_.root(), own_.runner()));
+  DriverOptions request = request_;
+  request.has_headers = has_headers;
+  ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(request, own_.root(), own_.runner()));
   if (facts.file) {
     RETURN_IF_ERROR(CheckFile(*facts.file));
   }
   TakeSecureBoot(facts);
-  ASSIGN_OR_RETURN(DriverPlan made, PlanFor(std::move(facts), wish, own_.root(), own_.runner()));
+  ASSIGN_OR_RETURN(DriverPlan made, PlanFor(std::move(facts), request, own_.root(), own_.runner()));
   if (driver::HasFabric(made.facts)) {
     return FailedPrecondition(
-        "GPUs joined by NVSwitches do not compute without the fabric manager, which has to run as "
-        "long as they do, and an init container ends: install on the host (kgpu driver install)");
+        "GPUs connected by NVSwitches need a running fabric manager, and an init container ends: "
+        "install on the host (kgpu driver install)");
   }
   return made;
 }
@@ -130,63 +132,64 @@ StatusOr<DriverPlan> Inner::Plan(bool has_headers) const {
 StatusOr<DriverPlan> Inner::Preview() const {
   const sys::Root& root = own_.root().host;
   const bool has_headers =
-      root.path() == "/" && driver_install::CanLinkHeaders(host_, root, wish_.kernel);
+      root.path() == "/" && driver_install::CanLinkHeaders(host_, root, request_.kernel);
   ASSIGN_OR_RETURN(DriverPlan made, Plan(has_headers));
   made.plan.notes.push_back(
-      fmt::format("of the container's own root: what is there then is copied into {} of the host, "
-                  "and its modules are loaded from there",
+      fmt::format("from the container's own root: its files are then copied to {} on the host, and "
+                  "its modules are loaded from there",
                   driver_install::kDriverFolder));
   return made;
 }
 
 StatusOr<driver_install::Outcome> Inner::Begin() {
   const sys::Root& root = own_.root().host;
-  engine::HostDisk disk(root, sys::Durability::kMemory);
+  change::HostDisk disk(root, sys::Durability::kMemory);
   bool has_headers = false;
   if (root.path() == "/") {
-    ASSIGN_OR_RETURN(has_headers, driver_install::LinkHeaders(host_, root, disk, wish_.kernel));
+    ASSIGN_OR_RETURN(has_headers, driver_install::LinkHeaders(host_, root, disk, request_.kernel));
   }
   ASSIGN_OR_RETURN(const DriverPlan made, Plan(has_headers));
-  if (made.IsBlocked()) {
-    return FailedPrecondition("in the container {}", driver::FindingsText(made.findings));
+  if (report::HasError(made.findings)) {
+    return FailedPrecondition("in the container:\n{}", Trim(report::FindingsText(made.findings)));
   }
-  return driver_install::CarryOut(made.plan, options_, Hands());
+  return driver_install::CarryOut(made.plan, options_, Dependencies());
 }
 
 Status Inner::Install() {
-  const driver_install::Hands hands = Hands();
-  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  const driver_install::Dependencies deps = Dependencies();
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(deps));
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(own_.root().host));
   if (journal && journal->phase == Phase::kGoingBack) {
-    RETURN_IF_ERROR(driver_install::Resume(options_, hands).status());
+    RETURN_IF_ERROR(driver_install::Resume(options_, deps).status());
     journal.reset();
   }
   if (journal) {
     RETURN_IF_ERROR(CheckSame(*journal));
   }
-  const auto outcome = journal ? driver_install::Resume(options_, hands) : Begin();
+  const auto outcome = journal ? driver_install::Resume(options_, deps) : Begin();
   own_.progress().Clear();
   RETURN_IF_ERROR(outcome.status());
   if (outcome->result == driver_install::Result::kDone) {
     return OkStatus();
   }
   return FailedPrecondition(
-      "a container can not wait for what a person must do: {}\ntake modules that are signed by "
-      "whom the firmware trusts (--source precompiled, or the distribution's own of Ubuntu or "
-      "SUSE), or install on the host",
+      "a container cannot wait for a manual step: {}\n"
+      "use modules signed with a key that the firmware trusts (--source precompiled, or the "
+      "packages of Ubuntu or SUSE), or install on the host",
       outcome->text);
 }
 
 // Everything that decides what is built, to be compared as it is.
-std::string ConfigText(const DriverOptions& wish, const sys::Root& container) {
-  std::string text =
-      fmt::format("cuda={} version={} branch={} module={} source={} gpu={}", wish.cuda,
-                  wish.version, wish.branch, wish.module_kind, wish.source, wish.gpu);
-  if (const auto file = container.Stat(wish.source); driver::IsFile(wish.source) && file.ok()) {
+std::string ConfigText(const DriverOptions& request, const sys::Root& container) {
+  std::string text = fmt::format("cuda={} version={} branch={} module={} source={} gpu={}",
+                                 request.cuda, request.version, request.branch, request.module_kind,
+                                 request.source, request.gpu);
+  if (const auto file = container.Stat(request.source);
+      driver::IsFile(request.source) && file.ok()) {
     fmt::format_to(std::back_inserter(text), " bytes={} changed={}", file->st_size,
                    file->st_mtim.tv_sec);
   }
-  const std::string release = container.ReadFile("/etc/os-release").value_or("");
+  const std::string release = host::ReadOsRelease(container).value_or("");
   for (const std::string_view line : Split(release, '\n')) {
     if (line.starts_with("ID=") || line.starts_with("VERSION_ID=")) {
       fmt::format_to(std::back_inserter(text), " {}", line);
@@ -211,7 +214,7 @@ std::string_view ToString(ContainerResult result) {
 
 std::string TextOf(const ContainerOutcome& outcome, const std::string& folder) {
   if (outcome.result == ContainerResult::kHostHasOwn) {
-    return fmt::format("the host has a driver of its own, {}: nothing was done\n", outcome.version);
+    return fmt::format("the host has its own driver, {}: nothing to do\n", outcome.version);
   }
   if (outcome.result == ContainerResult::kWaits) {
     return fmt::format("{}\n", outcome.text);
@@ -221,14 +224,14 @@ std::string TextOf(const ContainerOutcome& outcome, const std::string& folder) {
     fmt::format_to(std::back_inserter(text), "{}\n", passed);
   }
   fmt::format_to(std::back_inserter(text), "driver {} {} {}\n", outcome.version,
-                 outcome.result == ContainerResult::kWasThere ? "was built before, and is in"
+                 outcome.result == ContainerResult::kWasThere ? "was built before and is in"
                                                               : "is installed in",
                  folder);
   return text;
 }
 
-Status TellContainer(const ContainerOutcome& outcome, const std::string& folder,
-                     OutputFormat format) {
+Status ReportContainer(const ContainerOutcome& outcome, const std::string& folder,
+                       OutputFormat format) {
   if (format != OutputFormat::kTable) {
     const boost::json::object json{{"result", std::string(ToString(outcome.result))},
                                    {"version", outcome.version},
@@ -238,9 +241,7 @@ Status TellContainer(const ContainerOutcome& outcome, const std::string& folder,
                                    {"notes", doc::Texts(outcome.notes)}};
     return PrintOut(Render(json, format));
   }
-  for (const std::string& note : outcome.notes) {
-    PrintNote(fmt::format("note: {}", note));
-  }
+  PrintNotes(outcome.notes, "note: ");
   return PrintOut(TextOf(outcome, folder));
 }
 
@@ -252,73 +253,68 @@ bool HasKernel(const sys::Root& host) {
 }
 
 // The driver as the host has it then: its files in the folder, all else the host's.
-driver::Verified VerifyFolder(const driver::Verify& wish, const sys::Root& host,
+driver::Verified VerifyFolder(const driver::Verify& request, const sys::Root& host,
                               sys::ProgramRunner& runner) {
   const std::string folder(driver_install::kDriverFolder);
   const auto root = HasKernel(host) ? host::OpenDriverRoot(host.path(), folder, "")
                                     : host::OpenDriverRoot(host.At(folder), "", "");
   if (root.ok()) {
-    return driver::VerifyDriver(wish, {}, *root, runner);
+    return driver::VerifyDriver(request, {}, *root, runner);
   }
   driver::Verified seen;
   seen.failed.emplace_back(Message(root.status()));
   return seen;
 }
 
-Status CheckContainerFlags(const DriverOptions& wish, const ContainerOptions& options) {
-  if (wish.host_root.empty() || wish.host_root == options.container_root) {
+Status CheckContainerFlags(const DriverOptions& request, const ContainerOptions& options) {
+  if (request.host_root.empty() || request.host_root == options.container_root) {
     return InvalidArgument(
-        "--container: --host-root is missing: the folder where the host's files are mounted, e.g. "
-        "/host");
+        "--host-root: missing with --container: set it to the folder where the host's files are "
+        "mounted, e.g. /host");
   }
   if (!options.container_root.starts_with('/')) {
     return InvalidArgument("--container-root: \"{}\" is not an absolute path",
                            Printable(options.container_root, 60));
   }
   if (!options.driver_dir.starts_with('/')) {
-    return InvalidArgument("--driver-dir: \"{}\" is no whole path of the host",
+    return InvalidArgument("--driver-dir: \"{}\" must be an absolute path on the host",
                            Printable(options.driver_dir, 60));
   }
-  if (wish.has_display || !wish.toolkit_image.empty()) {
-    return InvalidArgument("--container: does not go with --display or --driver-toolkit");
+  if (request.has_display || !request.toolkit_image.empty()) {
+    return InvalidArgument("--container: cannot be combined with --display or --driver-toolkit");
   }
-  return wish.kernel.empty() ? OkStatus()
-                             : InvalidArgument(
-                                   "--kernel: does not go with --container, which loads the "
-                                   "modules into the kernel that runs");
+  return request.kernel.empty() ? OkStatus()
+                                : InvalidArgument(
+                                      "--kernel: cannot be combined with --container, which loads "
+                                      "the modules into the running kernel");
 }
 
 }  // namespace
 
 void AddContainerFlags(CLI::App& verb, ContainerOptions& options) {
   const std::string group = "In a container";
-  CLI::Option* container =
-      verb.add_flag("--container", options.is_container,
-                    "Install here, copy the driver into the host below --host-root and load it "
-                    "there; builds nothing where kernel and wish are as before")
-          ->group(group);
-  verb.add_option("--driver-dir", options.driver_dir,
-                  "Where others look for the driver, as the host names it: becomes a link to "
-                  "/var/lib/kgpu/driver-root")
-      ->type_name("DIR")
+  CLI::Option* container = verb.add_flag("--container", options.is_container,
+                                         "Install in this container, copy the driver to the host "
+                                         "below --host-root and load it there")
+                               ->group(group);
+  AddValue(verb, "--driver-dir", options.driver_dir, "DIR",
+           "Path on the host where other programs expect the driver; becomes a link to "
+           "/var/lib/kgpu/driver-root")
       ->group(group)
-      ->needs(container)
-      ->capture_default_str();
-  verb.add_option("--container-root", options.container_root,
-                  "Folder in which the driver is installed before it is copied")
-      ->type_name("DIR")
+      ->needs(container);
+  AddValue(verb, "--container-root", options.container_root, "DIR",
+           "Folder to install the driver in before it is copied")
       ->group(group)
-      ->needs(container)
-      ->capture_default_str();
+      ->needs(container);
 }
 
-StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOptions& options,
+StatusOr<ExitCode> RunInContainer(const DriverOptions& request, const ContainerOptions& options,
                                   OutputFormat format) {
-  RETURN_IF_ERROR(CheckContainerFlags(wish, options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(wish));
+  RETURN_IF_ERROR(CheckContainerFlags(request, options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(request));
   const sys::Root& root = host->root().host;
   ASSIGN_OR_RETURN(const std::string release, root.ReadFile("/proc/sys/kernel/osrelease"));
-  DriverOptions inside = wish;
+  DriverOptions inside = request;
   inside.host_root = options.container_root;
   inside.kernel = Trim(release);
   if (const auto container = sys::Root::Open(options.container_root); !container.ok()) {
@@ -326,35 +322,34 @@ StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOpti
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> own, DriverHost::Open(inside));
 
-  driver_install::Hands hands = host->hands();
-  hands.verify = [&](const driver::Verify& what) {
+  driver_install::Dependencies deps = host->deps();
+  deps.verify = [&](const driver::Verify& what) {
     return VerifyFolder(what, root, host->runner());
   };
   Inner inner(inside, *own, root);
   driver_install::HostTrees trees(root);
-  const driver_install::ContainerWish whole{.kernel = inside.kernel,
-                                            .config = ConfigText(wish, own->root().host),
-                                            .driver_dir = options.driver_dir};
+  const driver_install::ContainerRequest whole{.kernel = inside.kernel,
+                                               .config = ConfigText(request, own->root().host),
+                                               .driver_dir = options.driver_dir};
   const auto install = [&inner] { return inner.Install(); };
-  const driver_install::ContainerHands all{.host = hands,
-                                           .container = own->root().host,
-                                           .trees = trees,
-                                           .install = install,
-                                           .is_running_system = HasKernel(root)};
+  const driver_install::ContainerDependencies all{.host = deps,
+                                                  .container = own->root().host,
+                                                  .trees = trees,
+                                                  .install = install,
+                                                  .is_running_system = HasKernel(root)};
   if (options.is_dry_run) {
     ASSIGN_OR_RETURN(const auto found, driver_install::LookFromContainer(whole, all));
     if (found) {
-      RETURN_IF_ERROR(TellContainer(*found, options.driver_dir, format));
-      return ExitCode::kOk;
+      return OkOr(ReportContainer(*found, options.driver_dir, format));
     }
     ASSIGN_OR_RETURN(const DriverPlan made, inner.Preview());
     return PrintDriverPlan(made, format);
   }
-  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(hands));
+  ASSIGN_OR_RETURN(const UniqueFd lock, driver_install::LockHost(deps));
   const auto outcome = driver_install::InstallFromContainer(whole, all);
   host->progress().Clear();
   RETURN_IF_ERROR(outcome.status());
-  RETURN_IF_ERROR(TellContainer(*outcome, options.driver_dir, format));
+  RETURN_IF_ERROR(ReportContainer(*outcome, options.driver_dir, format));
   return outcome->result == ContainerResult::kWaits ? ExitCode::kWaits : ExitCode::kOk;
 }
 

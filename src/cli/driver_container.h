@@ -5,12 +5,9 @@
 
 #include "src/cli/driver_request.h"
 #include "src/cli/exit_code.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/platform/base/status.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
-class App;
-}
 
 namespace kgpu::cli {
 
@@ -26,7 +23,7 @@ void AddContainerFlags(CLI::App& verb, ContainerOptions& options);
 
 // Errors: InvalidArgument (a flag is missing, or does not go with --container), and those of
 // driver_install::InstallFromContainer.
-StatusOr<ExitCode> RunInContainer(const DriverOptions& wish, const ContainerOptions& options,
+StatusOr<ExitCode> RunInContainer(const DriverOptions& request, const ContainerOptions& options,
                                   OutputFormat format);
 
 }  // namespace kgpu::cli

@@ -9,13 +9,13 @@
 
 namespace kgpu::cli {
 
-StatusOr<sys::RunResult> TellingRunner::Run(const sys::RunRequest& request) {
+StatusOr<sys::RunResult> ReportingRunner::Run(const sys::RunRequest& request) {
   if (request.on_line) {
     return runner_.Run(request);
   }
-  sys::RunRequest telling = request;
-  telling.on_line = [this](std::string_view line) { progress_.OnLine(line); };
-  return runner_.Run(telling);
+  sys::RunRequest reporting = request;
+  reporting.on_line = [this](std::string_view line) { progress_.OnLine(line); };
+  return runner_.Run(reporting);
 }
 
 DriverHost::DriverHost(host::DriverRoot root)
@@ -35,15 +35,15 @@ StatusOr<std::unique_ptr<DriverHost>> DriverHost::Open(const DriverOptions& opti
   return std::unique_ptr<DriverHost>(new DriverHost(std::move(root)));
 }
 
-driver_install::Hands DriverHost::hands() {
-  const auto verify = [this](const driver::Verify& wish) {
-    return driver::VerifyDriver(wish, {}, root_, plain_runner_);
+driver_install::Dependencies DriverHost::deps() {
+  const auto verify = [this](const driver::Verify& request) {
+    return driver::VerifyDriver(request, {}, root_, plain_runner_);
   };
   return {root_.host, disk_, runner_, packages_.get(), clock_, progress_, verify};
 }
 
 StatusOr<UniqueFd> DriverHost::Lock() {
-  ASSIGN_OR_RETURN(UniqueFd lock, driver_install::LockHost(hands()));
+  ASSIGN_OR_RETURN(UniqueFd lock, driver_install::LockHost(deps()));
   noting_runner_.BeginNoting();
   return lock;
 }

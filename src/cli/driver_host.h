@@ -7,7 +7,7 @@
 
 #include "src/cli/driver_progress.h"
 #include "src/cli/driver_request.h"
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/host/packages/package_manager.h"
 #include "src/platform/base/clock.h"
@@ -19,9 +19,9 @@
 namespace kgpu::cli {
 
 // Tells the lines of every program that runs, also of those that a package manager starts.
-class TellingRunner final : public sys::ProgramRunner {
+class ReportingRunner final : public sys::ProgramRunner {
  public:
-  TellingRunner(sys::ProgramRunner& runner, driver_install::Progress& progress)
+  ReportingRunner(sys::ProgramRunner& runner, driver_install::Progress& progress)
       : runner_(runner), progress_(progress) {}
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override;
 
@@ -42,7 +42,7 @@ class DriverHost {
   const host::DriverRoot& root() const { return root_; }
   sys::ProgramRunner& runner() { return plain_runner_; }
   DriverProgress& progress() { return progress_; }
-  driver_install::Hands hands();
+  driver_install::Dependencies deps();
   // As driver_install::LockHost; from then on the programs of hands() are noted on the host.
   StatusOr<UniqueFd> Lock();
   // Whether its root is that of the system that runs, and not an image or a chroot.
@@ -55,10 +55,10 @@ class DriverHost {
   RealClock clock_;
   DriverProgress progress_;
   sys::RealRunner plain_runner_;
-  engine::HostDisk disk_;
-  engine::HostDisk notes_disk_;  // of what a power cut ends anyway
+  change::HostDisk disk_;
+  change::HostDisk notes_disk_;  // of what a power cut ends anyway
   driver_install::NotingRunner noting_runner_;
-  TellingRunner runner_;
+  ReportingRunner runner_;
   std::unique_ptr<packages::PackageManager> packages_;  // null: it has none that we know
 };
 

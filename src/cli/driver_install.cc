@@ -1,4 +1,4 @@
-#include "src/cli/driver_install.h"
+#include "src/cli/verbs.h"
 
 #include <CLI/CLI.hpp>
 #include <boost/json/object.hpp>
@@ -16,6 +16,7 @@
 #include "src/cli/driver_view.h"
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -66,15 +67,23 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
   return work;
 }
 
+// What a run is about: "535", and for people also "535 for kernel 6.1.0-57-amd64".
+struct Named {
+  std::string version;
+  std::string title;
+};
+
+Named NameOf(const Journal& journal) {
+  return {.version = journal.plan.version, .title = driver_install::TitleOf(journal)};
+}
+
 // What the run came to, for people and scripts.
-StatusOr<ExitCode> Tell(const Outcome& outcome, const std::string& version, OutputFormat format) {
+StatusOr<ExitCode> Report(const Outcome& outcome, const Named& name, OutputFormat format) {
   if (format == OutputFormat::kTable) {
-    for (const std::string& note : outcome.notes) {
-      PrintNote(fmt::format("note: {}", note));
-    }
-    RETURN_IF_ERROR(PrintOut(OutcomeText(outcome, version)));
+    PrintNotes(outcome.notes, "note: ");
+    RETURN_IF_ERROR(PrintOut(OutcomeText(outcome, name.title)));
   } else {
-    RETURN_IF_ERROR(PrintOut(Render(OutcomeJson(outcome, version), format)));
+    RETURN_IF_ERROR(PrintOut(Render(OutcomeJson(outcome, name.version), format)));
   }
   const bool waits =
       outcome.result == Result::kNeedsReboot || outcome.result == Result::kNeedsPerson;
@@ -83,19 +92,18 @@ StatusOr<ExitCode> Tell(const Outcome& outcome, const std::string& version, Outp
 
 // Restarts the host where that was asked for.
 Status Restart(DriverHost& host) {
-  sys::RunRequest request;
-  ASSIGN_OR_RETURN(request.argv, sys::SystemctlCommand(host.root().host, {"reboot"}));
-  request.root = host.root().host.path();
-  ASSIGN_OR_RETURN(const sys::RunResult result, host.runner().Run(request));
+  const sys::Root& root = host.root().host;
+  ASSIGN_OR_RETURN(const auto reboot, sys::SystemctlCommand(root, {"reboot"}));
+  ASSIGN_OR_RETURN(const sys::RunResult result, host.runner().Run(sys::RequestOf(root, reboot)));
   return result.IsSuccess() ? OkStatus()
                             : FailedPrecondition("systemctl reboot: {}", sys::Describe(result));
 }
 
-StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& version,
-                       OutputFormat format, DriverHost& host) {
+StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const Named& name, OutputFormat format,
+                       DriverHost& host) {
   host.progress().Clear();
   RETURN_IF_ERROR(outcome.status());
-  ASSIGN_OR_RETURN(const ExitCode code, Tell(*outcome, version, format));
+  ASSIGN_OR_RETURN(const ExitCode code, Report(*outcome, name, format));
   if (outcome->is_to_restart) {
     RETURN_IF_ERROR(Restart(host));
   }
@@ -104,17 +112,18 @@ StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& vers
 
 // Whether another driver is asked for than the one that kgpu has installed, which gives way then.
 StatusOr<bool> IsToReplace(const Journal& journal, const DriverOptions& options, DriverHost& host) {
-  ASSIGN_OR_RETURN(const std::string other, OtherWish(options, journal, host));
+  ASSIGN_OR_RETURN(const std::string other, OtherRequest(options, journal, host));
   if (other.empty()) {
     return false;
   }
   if (!options.toolkit_image.empty()) {
     return FailedPrecondition(
-        "driver {} by kgpu is here, and {}: of those that are built in a Driver Toolkit image "
-        "there is one: kgpu driver remove, then kgpu driver install",
+        "kgpu installed driver {}, and {}: there can be only one driver built in a Driver Toolkit "
+        "image: run kgpu driver remove, then kgpu driver install",
         journal.plan.version, other);
   }
-  PrintNote(fmt::format("driver {} by kgpu gives way: {}", journal.plan.version, other));
+  PrintNote(
+      fmt::format("driver {}, installed by kgpu, is replaced: {}", journal.plan.version, other));
   return true;
 }
 
@@ -122,32 +131,49 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
                         DriverHost& host) {
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
   if (journal.phase == Phase::kInstalled) {
-    return End(LookAgain(options.driver, journal, work, host), journal.plan.version, format, host);
+    return End(LookAgain(options.driver, journal, work, host), NameOf(journal), format, host);
   }
-  RETURN_IF_ERROR(CheckSameWish(options.driver, journal, host));
+  RETURN_IF_ERROR(CheckSameRequest(options.driver, journal, host));
   PrintNote(JournalText(journal));
-  RETURN_IF_ERROR(Agree(options, "Go on with it?"));
-  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
-  return End(outcome, journal.plan.version, format, host);
+  RETURN_IF_ERROR(Agree(options, "Resume it?"));
+  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.deps());
+  return End(outcome, NameOf(journal), format, host);
 }
 
-StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, DriverHost& host) {
-  ASSIGN_OR_RETURN(const DriverPlan made,
-                   MakeDriverPlan(options.driver, host.root(), host.runner()));
-  if (!made.findings.empty()) {
-    PrintNote(driver::FindingsText(made.findings));
-  }
-  if (made.IsBlocked()) {
+// Of what `made` plans for: a driver, or one more kernel for the one that is here.
+StatusOr<ExitCode> Begin(const DriverPlan& made, const InstallOptions& options, bool adds_kernel,
+                         OutputFormat format, DriverHost& host) {
+  Journal begun;
+  begun.plan = made.plan;
+  begun.adds_kernel = adds_kernel;
+  const Named name = NameOf(begun);
+  NoteFindings(made.findings);
+  if (report::HasError(made.findings)) {
     return ExitCode::kUnhealthy;
   }
   if (!options.is_yes) {
     PrintNote(driver::PlanText(made.plan));
   }
-  RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", made.plan.version)));
+  RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", name.title)));
   ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, host));
-  work.replaces = true;
-  const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.hands());
-  return End(outcome, made.plan.version, format, host);
+  work.replaces = !adds_kernel;
+  work.adds_kernel = adds_kernel;
+  const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.deps());
+  return End(outcome, name, format, host);
+}
+
+StatusOr<ExitCode> BeginDriver(const InstallOptions& options, OutputFormat format,
+                               DriverHost& host) {
+  ASSIGN_OR_RETURN(const DriverPlan made,
+                   MakeDriverPlan(options.driver, host.root(), host.runner()));
+  return Begin(made, options, false, format, host);
+}
+
+StatusOr<ExitCode> BeginKernel(const Journal& journal, const InstallOptions& options,
+                               OutputFormat format, DriverHost& host) {
+  ASSIGN_OR_RETURN(const DriverPlan made,
+                   MakeKernelPlan(options.driver, journal.plan, host.root(), host.runner()));
+  return Begin(made, options, true, format, host);
 }
 
 StatusOr<ExitCode> DryRunDriver(const InstallOptions& options, OutputFormat format,
@@ -158,8 +184,13 @@ StatusOr<ExitCode> DryRunDriver(const InstallOptions& options, OutputFormat form
   if (is_installed) {
     ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, host));
   }
+  if (is_installed && !gives_way && LacksKernel(options.driver, host)) {
+    ASSIGN_OR_RETURN(const DriverPlan made,
+                     MakeKernelPlan(options.driver, journal->plan, host.root(), host.runner()));
+    return PrintDriverPlan(made, format);
+  }
   if (journal && !gives_way) {
-    RETURN_IF_ERROR(CheckSameWish(options.driver, *journal, host));
+    RETURN_IF_ERROR(CheckSameRequest(options.driver, *journal, host));
     PrintNote(JournalText(*journal));
     return PrintDriverPlan({.facts = {}, .plan = journal->plan, .findings = {}}, format);
   }
@@ -171,10 +202,11 @@ StatusOr<ExitCode> DryRunDriver(const InstallOptions& options, OutputFormat form
 // What was half taken back comes first: what is planned then sees the host as it was.
 Status EndGoingBack(const Journal& journal, const InstallOptions& options, DriverHost& host) {
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
-  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.hands());
+  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.deps());
   host.progress().Clear();
   RETURN_IF_ERROR(outcome.status());
-  PrintNote(fmt::format("what an earlier run had begun is taken back: {}", journal.failure));
+  PrintNote(fmt::format("undid the unfinished earlier run{}{}", journal.failure.empty() ? "" : ": ",
+                        journal.failure));
   return OkStatus();
 }
 
@@ -183,7 +215,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   if (options.container.is_container) {
     if (options.only_resumes || options.restarts || options.keeps || options.trusts_key) {
       return InvalidArgument(
-          "--container: does not go with --resume, --reboot, --keep or --trust-key");
+          "--container: cannot be combined with --resume, --reboot, --keep or --trust-key");
     }
     if (!options.is_dry_run) {
       RETURN_IF_ERROR(Agree(options, "Install the driver from this container?"));
@@ -208,29 +240,37 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
     return ExitCode::kOk;  // taken back or finished meanwhile
   }
   if (!journal) {
-    return Begin(options, format, *host);
+    return BeginDriver(options, format, *host);
   }
   bool gives_way = false;
   if (journal->phase == Phase::kInstalled) {
     ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, *host));
   }
   if (gives_way && options.only_resumes) {
-    PrintNote("nothing of that was begun, and --resume only goes on: it stays as it is");
+    PrintNote(
+        "no unfinished installation matches the request, and --resume only continues one: nothing "
+        "was changed");
     return ExitCode::kOk;
   }
-  return gives_way ? Begin(options, format, *host) : GoOn(*journal, options, format, *host);
+  if (gives_way) {
+    return BeginDriver(options, format, *host);
+  }
+  return journal->phase == Phase::kInstalled && LacksKernel(options.driver, *host)
+             ? BeginKernel(*journal, options, format, *host)
+             : GoOn(*journal, options, format, *host);
 }
 
 // What there is to take back. Asked before the lock, so that nobody is asked in vain, and in it.
 StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root));
   if (!journal) {
-    return NotFound("{}: is not there: kgpu has installed no driver here, and takes none away",
+    return NotFound("{}: not found: kgpu has installed no driver here, so there is none to remove",
                     root.At(driver_install::kJournalFile));
   }
   if (only_last && journal->phase == Phase::kInstalled && journal->below.empty()) {
-    return FailedPrecondition("driver {} is installed to the end: kgpu driver remove takes it back",
-                              journal->plan.version);
+    return FailedPrecondition(
+        "the installation of driver {} is complete: run kgpu driver remove to remove it",
+        journal->plan.version);
   }
   return *std::move(journal);
 }
@@ -240,16 +280,22 @@ std::string WhatComesBack(const Journal& journal, bool only_last) {
   if (journal.below.empty()) {
     return "";
   }
+  if (only_last && !journal.takes_all && journal.adds_kernel) {
+    return fmt::format(" Driver {} stays as it was before.", journal.below.back().plan.version);
+  }
   if (only_last && !journal.takes_all) {
-    return fmt::format(" Driver {}, which it replaced, comes back.",
+    return fmt::format(" Driver {}, which it replaced, is restored.",
                        journal.below.back().plan.version);
   }
   std::vector<std::string> versions;
   for (auto one = journal.below.rbegin(); one != journal.below.rend(); ++one) {
     versions.push_back(one->plan.version);
   }
-  return fmt::format(" What it replaced comes back and is taken back as well: {}.",
-                     Join(versions, ", then "));
+  return journal.adds_kernel
+             ? fmt::format(" What was installed before it is undone as well: {}.",
+                           Join(versions, ", then "))
+             : fmt::format(" What it replaced is restored and then undone as well: {}.",
+                           Join(versions, ", then "));
 }
 
 StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
@@ -260,104 +306,107 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
   const std::string besides = WhatComesBack(asked, only_last);
   if (options.is_dry_run) {
     PrintNote(JournalText(asked));
-    PrintNote(fmt::format("these steps are taken back, the last one first:{}", besides));
+    PrintNote(fmt::format("these steps are undone, the last one first:{}", besides));
     return PrintDriverPlan({.facts = {}, .plan = asked.plan, .findings = {}}, format);
   }
-  RETURN_IF_ERROR(
-      Agree(options, fmt::format("Take driver {} back?{}", asked.plan.version, besides)));
-  const driver_install::Hands hands = host->hands();
+  RETURN_IF_ERROR(Agree(
+      options, fmt::format("Undo the installation of driver {}?{}", NameOf(asked).title, besides)));
+  const driver_install::Dependencies deps = host->deps();
   ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
   ASSIGN_OR_RETURN(const Journal journal, ToTakeBack(root, only_last));
   if (journal.began != asked.began || journal.plan != asked.plan) {
-    return Unavailable("another kgpu put driver {} in place of {} meanwhile: look, and call again",
-                       journal.plan.version, asked.plan.version);
+    return Unavailable(
+        "another kgpu replaced driver {} with {} in the meantime: check kgpu driver status and run "
+        "the command again",
+        journal.plan.version, asked.plan.version);
   }
   if (only_last && journal.phase == Phase::kInstalled && asked.phase != Phase::kInstalled) {
-    return FailedPrecondition("driver {} was installed to the end meanwhile: look, and call again",
-                              journal.plan.version);
+    return FailedPrecondition(
+        "another kgpu completed the installation of driver {} in the meantime: check kgpu driver "
+        "status and run the command again",
+        journal.plan.version);
   }
   ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, *host));
   work.takes_all = !only_last;
-  const StatusOr<Outcome> outcome = driver_install::TakeBack(work, hands);
-  return End(outcome, journal.plan.version, format, *host);
+  const StatusOr<Outcome> outcome = driver_install::TakeBack(work, deps);
+  return End(outcome, NameOf(journal), format, *host);
 }
 
 void AddRunFlags(CLI::App& verb, InstallOptions& options) {
-  verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps, change nothing");
-  verb.add_flag("-y,--yes", options.is_yes, "Do not ask");
+  verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps without running them");
+  verb.add_flag("-y,--yes", options.is_yes, "Do not ask for confirmation");
   AddOutputOption(verb, options.output);
 }
 
 void AddForceFlag(CLI::App& verb, InstallOptions& options) {
-  verb.add_flag("--force", options.forces,
-                "Go past a step that can not be undone; it is told, and no longer remembered");
+  verb.add_flag("--force", options.forces, "Skip steps that cannot be undone, and forget them");
 }
 
 void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<InstallOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "install", "Carry the plan out; goes on where an earlier run ended, however that was");
-  verb->footer(
-      "A step that fails takes all back, from the last to the first. What is done is kept in\n"
-      "/var/lib/kgpu/driver.json. Exits 8 when the host must be restarted, or a person must do\n"
-      "something, before it goes on; 7 when something speaks against the plan; 6 when a step\n"
-      "failed. Another driver's packages give way and are kept: when that fails, or by remove, "
-      "they\n"
-      "come back; those of a driver that kgpu installed come back by rollback.\n\n"
+  auto [verb, options] = verbs.Add<InstallOptions>(
+      group, "install", "Install the driver, or resume an interrupted installation",
+      [](const InstallOptions& given) { return ForRoot(RunInstall(given)); });
+  verb.footer(
+      "When a step fails, all steps are undone in reverse order. Completed steps are recorded in\n"
+      "/var/lib/kgpu/driver.json. Exits 8 when it waits for a reboot or for you; 7 when a finding\n"
+      "blocks the plan; 6 when a step failed. The packages of another driver are removed and "
+      "kept:\n"
+      "a failed installation or kgpu driver remove restores them; kgpu driver rollback restores a\n"
+      "driver that kgpu installed.\n"
+      "\n"
       "  kgpu driver install --dry-run\n"
-      "  kgpu driver install --yes --reboot               restart where a step needs it, go on "
-      "then\n"
+      "  kgpu driver install --yes --reboot               reboot if a step needs it, then resume\n"
       "  kgpu driver install --branch 580 --source nvidia\n"
+      "  kgpu driver install --kernel 6.1.0-57-amd64      the installed driver, for another "
+      "kernel\n"
       "  kgpu driver install --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere --yes\n"
       "  kgpu driver install --container --host-root /host --dry-run\n"
       "  kgpu driver install --container --host-root /host --yes   in an init container");
-  AddDriverHostFlags(*verb, options->driver);
-  AddDriverWishFlags(verbs, *verb, options->driver);
-  AddContainerFlags(*verb, options->container);
-  AddRunFlags(*verb, *options);
-  verb->add_flag("--keep", options->keeps, "Leave what was done when a step fails");
-  verb->add_flag("--reboot", options->restarts, "Restart the host by itself where a step needs it");
-  CLI::Option* resume =
-      verb->add_flag("--resume", options->only_resumes,
-                     "Only go on with what was begun; as the unit does that runs after a restart");
-  verb->add_flag("--trust-key", options->trusts_key,
-                 "Secure Boot: go on though the firmware's lists lack the modules' key, as the "
-                 "kernel trusts it otherwise; if not, loading them fails and all is taken back")
+  AddDriverHostFlags(verb, options.driver);
+  AddDriverRequestFlags(verbs, verb, options.driver);
+  AddContainerFlags(verb, options.container);
+  AddRunFlags(verb, options);
+  verb.add_flag("--keep", options.keeps, "Keep completed steps when one fails");
+  verb.add_flag("--reboot", options.restarts, "Reboot the host when a step needs it");
+  CLI::Option* resume = verb.add_flag(
+      "--resume", options.only_resumes,
+      "Only resume an unfinished installation (used by the unit that runs after a reboot)");
+  verb.add_flag("--trust-key", options.trusts_key,
+                "Secure Boot: continue even if the firmware does not list the modules' key, "
+                "because the kernel trusts it by other means")
       ->excludes(resume);
-  verbs.OnRun(*verb, [options] { return ForRoot(RunInstall(*options)); });
 }
 
 void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<InstallOptions>();
-  CLI::App* verb =
-      group.add_subcommand("remove", "Take back what install did: packages, files, units, modules");
-  verb->footer(
-      "Removes exactly the packages that came with it, and puts back the files that stood there\n"
-      "before. What somebody else changed since stays. Drivers by kgpu that this one replaced "
-      "come\n"
-      "back one after the other and go, too. Exits 3 when kgpu installed no driver.\n\n"
+  auto [verb, options] = verbs.Add<InstallOptions>(
+      group, "remove", "Undo the installation: packages, files, units, modules",
+      [](const InstallOptions& given) { return ForRoot(RunTakeBack(given, false)); });
+  verb.footer(
+      "Removes exactly the packages that the installation added, and restores the files that it\n"
+      "replaced. Later changes by others are kept. Drivers that kgpu installed earlier are "
+      "removed\n"
+      "as well. Exits 3 when kgpu installed no driver.\n"
+      "\n"
       "  kgpu driver remove --dry-run\n"
       "  kgpu driver remove --yes");
-  AddDriverRootFlag(*verb, options->driver);
-  AddRunFlags(*verb, *options);
-  AddForceFlag(*verb, *options);
-  verbs.OnRun(*verb, [options] { return ForRoot(RunTakeBack(*options, false)); });
+  AddDriverRootFlag(verb, options.driver);
+  AddRunFlags(verb, options);
+  AddForceFlag(verb, options);
 }
 
 void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<InstallOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "rollback",
-      "Take back an installation that is not finished, or go back to the driver before");
-  verb->footer(
-      "One that failed, was killed or waits is taken back. One that is finished gives way to the\n"
-      "driver by kgpu that it replaced. Exits 3 when there is none, 6 when it is finished and\n"
-      "replaced none (remove takes it back) or a step can not be undone now.\n\n"
+  auto [verb, options] = verbs.Add<InstallOptions>(
+      group, "rollback", "Undo an unfinished installation, or go back to the previous driver",
+      [](const InstallOptions& given) { return ForRoot(RunTakeBack(given, true)); });
+  verb.footer(
+      "Undoes an installation that failed, was killed or waits. Replaces a complete one with the\n"
+      "driver that kgpu had installed before. Exits 3 when there is none, 6 when a complete one\n"
+      "replaced no driver (use kgpu driver remove) or when a step cannot be undone now.\n"
+      "\n"
       "  kgpu driver rollback --yes");
-  AddDriverRootFlag(*verb, options->driver);
-  AddRunFlags(*verb, *options);
-  AddForceFlag(*verb, *options);
-  verbs.OnRun(*verb, [options] { return ForRoot(RunTakeBack(*options, true)); });
+  AddDriverRootFlag(verb, options.driver);
+  AddRunFlags(verb, options);
+  AddForceFlag(verb, options);
 }
 
 }  // namespace

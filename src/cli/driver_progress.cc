@@ -51,7 +51,7 @@ DriverProgress DriverProgress::OnStandardError() {
 void DriverProgress::OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) {
   number_ = number;
   count_ = count;
-  title_ = is_undone ? fmt::format("take back: {}", step.title) : step.title;
+  title_ = is_undone ? fmt::format("undo: {}", step.title) : step.title;
   if (width_ == 0) {
     write_(fmt::format("{}/{} {}\n", number_, count_, title_));
   } else {
@@ -63,6 +63,11 @@ void DriverProgress::OnLine(std::string_view line) {
   if (width_ != 0) {
     Draw(line);
   }
+}
+
+void DriverProgress::OnWait(std::string_view line) {
+  Clear();
+  write_(fmt::format("{}\n", line));
 }
 
 void DriverProgress::Draw(std::string_view line) {

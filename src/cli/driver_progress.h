@@ -24,6 +24,8 @@ class DriverProgress final : public driver_install::Progress {
 
   void OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) override;
   void OnLine(std::string_view line) override;
+  // A line of its own, on a terminal as well: the bar would cut it off.
+  void OnWait(std::string_view line) override;
   // Takes the bar away, for what is printed next.
   void Clear();
 

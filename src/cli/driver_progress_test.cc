@@ -35,7 +35,21 @@ TEST(DriverProgressTest, PrintsALineAStepWhereThereIsNoTerminal) {
   progress.OnStep(1, 2, Titled("one"), true);
   progress.Clear();
 
-  EXPECT_EQ(shown, "1/2 one\n1/2 take back: one\n");
+  EXPECT_EQ(shown,
+            "1/2 one\n"
+            "1/2 undo: one\n");
+}
+
+TEST(DriverProgressTest, PrintsWhatIsWaitedForWholeEverywhere) {
+  const std::string line(100, 'w');
+  for (const size_t width : {0U, 40U}) {
+    std::string shown;
+    DriverProgress progress(width, [&shown](std::string_view text) { shown += text; });
+
+    progress.OnWait(line);
+
+    EXPECT_EQ(shown, line + "\n");
+  }
 }
 
 TEST(DriverProgressTest, ShowsTheLastLineOnATerminal) {

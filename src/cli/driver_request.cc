@@ -1,98 +1,110 @@
 #include "src/cli/driver_request.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <iterator>
 #include <utility>
 
+#include "src/cli/options.h"
+#include "src/cli/progress.h"
 #include "src/host/packages/package_manager.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/report/print.h"
+#include "src/setup/driver/another_kernel.h"
+#include "src/setup/driver/other_request.h"
 #include "src/setup/driver/view.h"
-#include "src/setup/driver/wish.h"
 #include "src/setup/driver_install/journal.h"
 #include "src/setup/driver_install/replacing.h"
 
 namespace kgpu::cli {
 namespace {
 
-constexpr char kWanted[] = "What is wanted";
+constexpr char kWanted[] = "Requested driver";
 
 // Where kgpu has installed a driver, what is not asked for stays as it is, if that fits.
 StatusOr<driver::Plan> PlanBesideOurs(const driver::HostFacts& facts,
                                       const driver::Request& request) {
   if (facts.ours) {
-    auto kept = driver::PlanDriver(facts, driver::KeepWish(request, *facts.ours));
+    auto kept = driver::PlanDriver(facts, driver::KeepRequest(request, *facts.ours));
     if (kept.ok()) {
-      kept->why.push_back(fmt::format("what is not asked for stays as it is in driver {} by kgpu",
-                                      facts.ours->version));
+      kept->why.push_back(
+          fmt::format("options not given keep the values of driver {}, which kgpu installed",
+                      facts.ours->version));
       return kept;
     }
   }
   return driver::PlanDriver(facts, request);
 }
 
+// Asks the package manager, unless it is not to be asked.
+void AddPackageFindings(const DriverOptions& options, const host::DriverRoot& root,
+                        sys::ProgramRunner& runner, DriverPlan& made) {
+  if (!options.skips_packages) {
+    if (const auto manager = packages::FindPackageManager(root.host, runner); manager.ok()) {
+      std::ranges::move(driver_install::CompleteRemoval(made.plan, **manager, made.facts.packages),
+                        std::back_inserter(made.findings));
+    }
+    std::ranges::move(driver::CheckPackages(made.facts, made.plan, root.host, runner),
+                      std::back_inserter(made.findings));
+  }
+  report::SortWorstFirst(made.findings);
+}
+
 }  // namespace
 
 void AddDriverRootFlag(CLI::App& verb, DriverOptions& options) {
-  verb.add_option("--host-root", options.host_root,
-                  "Folder where the host's files are seen: / or an image that is being made")
-      ->envname("KGPU_HOST_ROOT")
-      ->type_name("DIR");
+  AddHostRootOption(verb, options.host_root,
+                    "Folder with the host's files: / or an image that is being built");
 }
 
 void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
   AddDriverRootFlag(verb, options);
-  verb.add_option("--kernel", options.kernel,
-                  "Release the module is for (default: the running one, or the newest installed)")
-      ->type_name("RELEASE");
+  AddValue(
+      verb, "--kernel", options.kernel, "RELEASE",
+      "Kernel release to build modules for (default: the running one, or the newest installed)");
 }
 
 void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
-  verb.add_option("--cuda", options.cuda, "The least CUDA that the driver must have, e.g. 12.4")
-      ->type_name("VERSION")
+  AddValue(verb, "--cuda", options.cuda, "VERSION",
+           "Minimum CUDA version the driver must support, e.g. 12.4")
       ->group(kWanted);
   CLI::Option* version =
-      verb.add_option("--version", options.version, "A whole version of the driver, e.g. 580.95.05")
-          ->type_name("VERSION")
+      AddValue(verb, "--version", options.version, "VERSION", "Full driver version, e.g. 580.95.05")
           ->group(kWanted);
-  verb.add_option("--branch", options.branch, "A branch of the driver, e.g. 580")
-      ->type_name("BRANCH")
+  AddValue(verb, "--branch", options.branch, "BRANCH", "Driver branch, e.g. 580")
       ->group(kWanted)
       ->excludes(version);
-  verb.add_option("--module", options.module_kind, "Kernel modules: open, proprietary or auto")
-      ->type_name("KIND")
-      ->group(kWanted)
-      ->capture_default_str();
+  AddValue(verb, "--module", options.module_kind, "KIND",
+           "Kernel modules: open, proprietary or auto")
+      ->group(kWanted);
   verbs.OfferWords(verb, {.flag = "--module", .words = {"open", "proprietary", "auto"}});
 }
 
-void AddDriverWishFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
+void AddDriverRequestFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
   AddDriverDemandFlags(verbs, verb, options);
-  verb.add_option("--source", options.source,
-                  "Where from: distribution, nvidia (its repository), precompiled, auto, or a file "
-                  "of the host: FILE.run, FILE.deb, FILE.rpm")
-      ->type_name("SOURCE")
-      ->group(kWanted)
-      ->capture_default_str();
-  verb.add_option("--gpu", options.gpu,
-                  fmt::format("Plan for GPUs that are not here yet: {}",
-                              Join(driver::GenerationNames(), ", ")))
-      ->type_name("GENERATION")
+  AddValue(verb, "--source", options.source, "SOURCE",
+           "Origin: distribution, nvidia (its repository), precompiled, auto, or a file on the "
+           "host: FILE.run, FILE.deb, FILE.rpm")
       ->group(kWanted);
-  verb.add_option("--driver-toolkit", options.toolkit_image,
-                  "RHCOS: the Driver Toolkit image of its release, in which FILE.run is built")
-      ->type_name("IMAGE")
+  AddValue(verb, "--gpu", options.gpu, "GENERATION",
+           fmt::format("Plan for GPUs that are not installed yet: {}",
+                       Join(driver::GenerationNames(), ", ")))
       ->group(kWanted);
-  verb.add_flag("--display", options.has_display,
-                "A display is to be drawn on: its packages, and a file for the X server")
+  AddValue(verb, "--driver-toolkit", options.toolkit_image, "IMAGE",
+           "RHCOS: Driver Toolkit image of the release, used to build FILE.run")
+      ->group(kWanted);
+  verb.add_flag("--display", options.has_display, "Also install display (X, Wayland) support")
       ->group(kWanted);
   verb.add_flag("--no-way-back", options.gives_up,
-                "Another driver gives way also where it could not be brought back")
+                "Replace an existing driver even if it cannot be restored")
       ->group(kWanted);
   verb.add_flag("--offline", options.skips_packages,
-                "Do not ask the package manager whether the packages can be had")
+                "Do not ask the package manager whether the packages are available")
       ->group(kWanted);
   verbs.OfferWords(
       verb, {.flag = "--source", .words = {"distribution", "nvidia", "precompiled", "auto"}});
@@ -122,15 +134,12 @@ StatusOr<driver::HostFacts> DriverFactsOf(const DriverOptions& options,
   driver::FactsOptions wanted;
   wanted.kernel = options.kernel;
   wanted.file = driver::IsFile(options.source) ? options.source : "";
-  return driver::GatherHostFacts(root, runner, RealClock(), wanted);
-}
-
-bool DriverPlan::IsBlocked() const {
-  return std::ranges::any_of(findings, &driver::Finding::is_blocker);
+  return driver::GatherHostFacts(root, runner, wanted);
 }
 
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner) {
+  const Progress progress("planning the driver");
   ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(options, root, runner));
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root.host));
   if (journal && journal->phase == driver_install::Phase::kInstalled) {
@@ -146,34 +155,40 @@ StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& optio
   made.facts = std::move(facts);
   ASSIGN_OR_RETURN(made.plan, PlanBesideOurs(made.facts, request));
   made.findings = driver::CheckFacts(made.facts, made.plan, request.gives_up);
-  if (!options.skips_packages) {
-    if (const auto manager = packages::FindPackageManager(root.host, runner); manager.ok()) {
-      for (driver::Finding& finding :
-           driver_install::CompleteRemoval(made.plan, **manager, made.facts.packages)) {
-        made.findings.push_back(std::move(finding));
-      }
-    }
-    for (driver::Finding& finding :
-         driver::CheckPackages(made.facts, made.plan, root.host, runner)) {
-      made.findings.push_back(std::move(finding));
-    }
-  }
-  std::ranges::stable_sort(made.findings, std::ranges::greater(), &driver::Finding::is_blocker);
+  AddPackageFindings(options, root, runner, made);
   return made;
+}
+
+StatusOr<DriverPlan> MakeKernelPlan(const DriverOptions& options, driver::Plan ours,
+                                    const host::DriverRoot& root, sys::ProgramRunner& runner) {
+  DriverPlan made;
+  ASSIGN_OR_RETURN(made.facts, DriverFactsOf(options, root, runner));
+  ASSIGN_OR_RETURN(made.plan, driver::PlanAnotherKernel(made.facts, ours));
+  made.facts.ours = std::move(ours);
+  made.findings = driver::CheckFacts(made.facts, made.plan);
+  // The driver's packages stay as they are, so they may be held; what is missing beside them the
+  // package manager says.
+  std::erase_if(made.findings, [](const report::Finding& one) { return one.id == "held"; });
+  AddPackageFindings(options, root, runner, made);
+  return made;
+}
+
+void NoteFindings(const driver::Findings& findings) {
+  if (!findings.empty()) {
+    PrintNote(Trim(report::FindingsText(findings, {.has_color = TakesColor(STDERR_FILENO)})));
+  }
 }
 
 StatusOr<ExitCode> PrintDriverPlan(const DriverPlan& made, OutputFormat format) {
   if (format == OutputFormat::kTable) {
     RETURN_IF_ERROR(PrintOut(driver::PlanText(made.plan)));
-    if (!made.findings.empty()) {
-      PrintNote(driver::FindingsText(made.findings));
-    }
+    NoteFindings(made.findings);
   } else {
     boost::json::object json = driver::PlanJson(made.plan);
-    json["findings"] = driver::FindingsJson(made.findings);
+    json["findings"] = report::FindingsJson(made.findings);
     RETURN_IF_ERROR(PrintOut(Render(json, format)));
   }
-  return made.IsBlocked() ? ExitCode::kUnhealthy : ExitCode::kOk;
+  return ExitCodeOf(report::WorstOf(made.findings));
 }
 
 }  // namespace kgpu::cli

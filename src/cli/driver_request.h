@@ -14,10 +14,6 @@
 #include "src/setup/driver/planner.h"
 #include "src/setup/driver/preflight.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
-class App;
-}
-
 namespace kgpu::cli {
 
 struct DriverOptions {
@@ -43,7 +39,7 @@ void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
 // What a driver that is here can be asked for, too: --cuda, --version, --branch, --module.
 void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
 // What is wanted: those, and --source, --gpu and so on.
-void AddDriverWishFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
+void AddDriverRequestFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
 
 // Errors: InvalidArgument, naming the flag.
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options);
@@ -54,21 +50,25 @@ StatusOr<driver::HostFacts> DriverFactsOf(const DriverOptions& options,
 struct DriverPlan {
   driver::HostFacts facts;
   driver::Plan plan;
-  std::vector<driver::Finding> findings;  // blockers first
-
-  bool IsBlocked() const;
+  driver::Findings findings{};  // errors first; one keeps the plan from being carried out
 };
 
 // Facts, choice, plan and the checks that come before it is carried out. Errors: as above and of
 // driver::PlanDriver.
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner);
-// The same for facts that the caller has gathered.
+// What brings the modules of the driver that kgpu has installed to the kernel of --kernel. Errors:
+// as above and of driver::PlanAnotherKernel.
+StatusOr<DriverPlan> MakeKernelPlan(const DriverOptions& options, driver::Plan ours,
+                                    const host::DriverRoot& root, sys::ProgramRunner& runner);
+// As MakeDriverPlan, for facts that the caller has gathered.
 StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& options,
                              const host::DriverRoot& root, sys::ProgramRunner& runner);
 
-// The plan on standard output, findings on standard error, or both as JSON. Gives kUnhealthy when
-// a finding blocks it.
+// What was found of a plan, on standard error.
+void NoteFindings(const driver::Findings& findings);
+// The plan on standard output, findings on standard error, or both as JSON. Gives the exit code of
+// the worst finding.
 StatusOr<ExitCode> PrintDriverPlan(const DriverPlan& made, OutputFormat format);
 
 }  // namespace kgpu::cli

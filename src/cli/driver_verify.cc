@@ -8,11 +8,13 @@
 #include <string>
 
 #include "src/cli/driver_view.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/host/inspect/installed_kernels.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/setup/driver/other_request.h"
 #include "src/setup/driver/verify.h"
-#include "src/setup/driver/wish.h"
 
 namespace kgpu::cli {
 namespace {
@@ -25,7 +27,7 @@ struct VerifyOptions {
 };
 
 struct Asked {
-  driver::Verify wish;
+  driver::Verify request;
   driver::Demands demands;
 };
 
@@ -36,33 +38,49 @@ StatusOr<Asked> AskedOf(const DriverOptions& options, const std::optional<Journa
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
   Asked asked;
   ASSIGN_OR_RETURN(asked.demands, driver::DemandsOf(request));
-  asked.wish = {.version = request.version, .kernel = options.kernel};
-  if (journal && asked.wish.version.empty()) {
-    asked.wish.version = journal->plan.version;
+  asked.request = {.version = request.version, .kernel = options.kernel};
+  if (journal && asked.request.version.empty()) {
+    asked.request.version = journal->plan.version;
   }
-  if (journal && asked.wish.kernel.empty() && !is_running_system) {
-    asked.wish.kernel = journal->plan.kernel;
+  if (journal && asked.request.kernel.empty() && !is_running_system) {
+    asked.request.kernel = journal->plan.kernel;
   }
   return asked;
 }
 
+std::optional<host::InstalledKernel> FindKernel(const sys::Root& root, const std::string& release) {
+  for (host::InstalledKernel& kernel : host::ReadInstalledKernels(root)) {
+    if (kernel.release == release) {
+      return std::move(kernel);
+    }
+  }
+  return std::nullopt;
+}
+
 // What to do about a driver by kgpu that is not well; empty: nothing more than was said.
-std::string MendOf(const Journal& journal, const Asked& asked, const DriverHost& host) {
+std::string FixOf(const Journal& journal, const Asked& asked, const DriverHost& host) {
   if (journal.phase != driver_install::Phase::kInstalled) {
     return "";
   }
-  constexpr std::string_view kAnew = "kgpu driver remove, then kgpu driver install";
-  std::string kernel = asked.wish.kernel;
+  constexpr std::string_view kReinstall = "kgpu driver remove, then kgpu driver install";
+  std::string kernel = asked.request.kernel;
   if (kernel.empty()) {
-    kernel = Trim(host.root().host.ReadFile("proc/sys/kernel/osrelease").value_or(""));
+    kernel = host::RunningKernel(host.root().host);
   }
   if (kernel.empty() || kernel == journal.plan.kernel) {
-    return fmt::format("what puts driver {} on anew: {}", journal.plan.version, kAnew);
+    return fmt::format("to reinstall driver {}: {}", journal.plan.version, kReinstall);
   }
-  return fmt::format(
-      "driver {} was installed for kernel {}, this one is {}: dkms autoinstall -k {} builds its "
-      "modules where DKMS has them; else {}",
-      journal.plan.version, journal.plan.kernel, kernel, kernel, kAnew);
+  const auto there = FindKernel(host.root().host, kernel);
+  std::string how = fmt::format("kgpu driver install --kernel {} installs its modules", kernel);
+  if (!there) {
+    how = fmt::format(
+        "that kernel is not installed: install it, then run kgpu driver install --kernel {}",
+        kernel);
+  } else if (!there->nvidia_file.empty()) {
+    how = fmt::format("dkms autoinstall -k {} builds its modules if DKMS manages them", kernel);
+  }
+  return fmt::format("driver {} was installed for kernel {}, this one is {}: {}; otherwise {}",
+                     journal.plan.version, journal.plan.kernel, kernel, how, kReinstall);
 }
 
 StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
@@ -71,24 +89,24 @@ StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
   ASSIGN_OR_RETURN(const Asked asked, AskedOf(options.driver, journal, host->IsRunningSystem()));
   const driver::Verified seen =
-      driver::VerifyDriver(asked.wish, asked.demands, host->root(), host->runner());
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? VerifiedText(seen)
-                                                          : Render(VerifiedJson(seen), format)));
+      driver::VerifyDriver(asked.request, asked.demands, host->root(), host->runner());
+  RETURN_IF_ERROR(PrintAs(format, VerifiedText(seen), VerifiedJson(seen)));
   if (seen.failed.empty()) {
     return ExitCode::kOk;
   }
   constexpr const char* kNotOurs =
-      "kgpu driver status tells what is here, kgpu driver plan which driver suits this host";
-  if (const std::string mend = journal ? MendOf(*journal, asked, *host) : kNotOurs; !mend.empty()) {
-    PrintNote(mend);
+      "kgpu driver status shows the installed driver, kgpu driver plan the driver that suits this "
+      "host";
+  if (const std::string fix = journal ? FixOf(*journal, asked, *host) : kNotOurs; !fix.empty()) {
+    PrintNote(fix);
   }
   return ExitCode::kUnhealthy;
 }
 
 }  // namespace
 
-StatusOr<std::string> OtherWish(const DriverOptions& options, const Journal& journal,
-                                DriverHost& host) {
+StatusOr<std::string> OtherRequest(const DriverOptions& options, const Journal& journal,
+                                   DriverHost& host) {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
   std::string file_version;
   if (driver::IsFile(options.source)) {
@@ -108,45 +126,51 @@ StatusOr<std::string> OtherWish(const DriverOptions& options, const Journal& jou
   return driver::OtherThanAsked(request, here, file_version);
 }
 
-Status CheckSameWish(const DriverOptions& options, const Journal& journal, DriverHost& host) {
-  ASSIGN_OR_RETURN(const std::string other, OtherWish(options, journal, host));
+bool LacksKernel(const DriverOptions& options, const DriverHost& host) {
+  const auto kernel = FindKernel(host.root().host, options.kernel);
+  return kernel && kernel->nvidia_file.empty();
+}
+
+Status CheckSameRequest(const DriverOptions& options, const Journal& journal, DriverHost& host) {
+  ASSIGN_OR_RETURN(const std::string other, OtherRequest(options, journal, host));
   if (other.empty()) {
     return OkStatus();
   }
   return FailedPrecondition(
-      "driver {} is here, {} by kgpu, and {}: take it back before another one comes: kgpu driver "
-      "rollback",
+      "the installation of driver {} by kgpu is {}, and {}: run kgpu driver rollback before you "
+      "install another driver",
       journal.plan.version, driver_install::ToString(journal.phase), other);
 }
 
 StatusOr<driver_install::Outcome> LookAgain(const DriverOptions& options, const Journal& journal,
                                             const driver_install::Options& work, DriverHost& host) {
   ASSIGN_OR_RETURN(const Asked asked, AskedOf(options, journal, host.IsRunningSystem()));
-  driver_install::Hands hands = host.hands();
-  hands.verify = [&](const driver::Verify&) {
-    return driver::VerifyDriver(asked.wish, asked.demands, host.root(), host.runner());
+  driver_install::Dependencies deps = host.deps();
+  deps.verify = [&](const driver::Verify&) {
+    return driver::VerifyDriver(asked.request, asked.demands, host.root(), host.runner());
   };
-  StatusOr<driver_install::Outcome> outcome = driver_install::Resume(work, hands);
+  StatusOr<driver_install::Outcome> outcome = driver_install::Resume(work, deps);
   if (outcome.ok()) {
     return outcome;
   }
-  return FailedPrecondition("{}\n{}", Message(outcome.status()), MendOf(journal, asked, host));
+  return FailedPrecondition("{}\n{}", Message(outcome.status()), FixOf(journal, asked, host));
 }
 
 void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto options = std::make_shared<VerifyOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "verify", "Look whether the driver is there whole: module, libraries, nodes, versions");
-  verb->footer(
-      "Without flags what kgpu installed, else any version; for the running kernel. Exits 7 when\n"
-      "something is wrong, or the driver is not what is asked for.\n\n"
+  auto [verb, options] = verbs.Add<VerifyOptions>(
+      group, "verify",
+      "Check that the driver is complete: modules, libraries, device nodes, versions", &RunVerify);
+  verb.footer(
+      "By default checks the driver that kgpu installed, or any other, for the running kernel. "
+      "Exits\n"
+      "7 when something is wrong or the driver is not the requested one.\n"
+      "\n"
       "  kgpu driver verify\n"
-      "  kgpu driver verify --cuda 12.4                   has it all of CUDA 12.4?\n"
+      "  kgpu driver verify --cuda 12.4                   does it fully support CUDA 12.4?\n"
       "  kgpu driver verify --branch 580 --kernel 6.1.0-56-amd64 --output json");
-  AddDriverHostFlags(*verb, options->driver);
-  AddDriverDemandFlags(verbs, *verb, options->driver);
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return RunVerify(*options); });
+  AddDriverHostFlags(verb, options.driver);
+  AddDriverDemandFlags(verbs, verb, options.driver);
+  AddOutputOption(verb, options.output);
 }
 
 }  // namespace kgpu::cli

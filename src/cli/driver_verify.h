@@ -13,15 +13,18 @@ namespace kgpu::cli {
 
 // What is asked for and the driver by kgpu does not have, for people; empty: it has all of it.
 // Errors: InvalidArgument (a flag).
-StatusOr<std::string> OtherWish(const DriverOptions& options,
-                                const driver_install::Journal& journal, DriverHost& host);
+StatusOr<std::string> OtherRequest(const DriverOptions& options,
+                                   const driver_install::Journal& journal, DriverHost& host);
 // Another driver than one that is not finished is not brought over it. Errors: FailedPrecondition
-// (what differs, with the mend), InvalidArgument (a flag).
-Status CheckSameWish(const DriverOptions& options, const driver_install::Journal& journal,
-                     DriverHost& host);
+// (what differs, with the fix), InvalidArgument (a flag).
+Status CheckSameRequest(const DriverOptions& options, const driver_install::Journal& journal,
+                        DriverHost& host);
+
+// Whether --kernel names a kernel of the host that has no module of the driver: it can be added.
+bool LacksKernel(const DriverOptions& options, const DriverHost& host);
 
 // Verifies what is installed as `kgpu driver verify` does. Errors: FailedPrecondition (what is
-// wrong, with the mend).
+// wrong, with the fix).
 StatusOr<driver_install::Outcome> LookAgain(const DriverOptions& options,
                                             const driver_install::Journal& journal,
                                             const driver_install::Options& work, DriverHost& host);

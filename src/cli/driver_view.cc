@@ -86,21 +86,29 @@ std::string OutcomeText(const Outcome& outcome, std::string_view version) {
       fmt::format_to(put, "driver {} is installed\n", version);
       break;
     case Result::kNeedsReboot:
-      fmt::format_to(
-          put, "not done yet: {}\n{}\n", outcome.text,
-          outcome.resumes_itself ? "It goes on by itself then." : "Then: kgpu driver install");
+      fmt::format_to(put,
+                     "not complete yet: {}\n"
+                     "{}\n",
+                     outcome.text,
+                     outcome.resumes_itself ? "kgpu resumes automatically after that."
+                                            : "Then run: kgpu driver install");
       break;
     case Result::kNeedsPerson:
-      fmt::format_to(put, "not done yet: {}\n{}\n", outcome.text,
+      fmt::format_to(put,
+                     "not complete yet: {}\n"
+                     "{}\n",
+                     outcome.text,
                      outcome.resumes_itself
-                         ? "It goes on by itself at the restart, once it is done."
-                         : "Then: kgpu driver install");
+                         ? "After that, kgpu resumes automatically when the host reboots."
+                         : "Then run: kgpu driver install");
       break;
     case Result::kTakenBack:
       fmt::format_to(
-          put, "driver {} is taken back: {}{}\n", version,
-          outcome.lacks ? "not all that was here before is here again" : "all is as it was before",
-          outcome.back_to.empty() ? "" : fmt::format(", with driver {} by kgpu", outcome.back_to));
+          put, "the installation of driver {} was undone: {}{}\n", version,
+          outcome.lacks ? "not everything could be restored" : "the host is as it was before",
+          outcome.back_to.empty()
+              ? ""
+              : fmt::format(", with driver {}, installed by kgpu", outcome.back_to));
       break;
   }
   return text;
@@ -120,36 +128,40 @@ json::object OutcomeJson(const Outcome& outcome, std::string_view version) {
 std::string JournalText(const Journal& journal) {
   switch (journal.phase) {
     case Phase::kInstalled:
-      return fmt::format(
-          "driver {} by kgpu{}{}; {}", journal.plan.version,
-          journal.failure.empty() ? "" : ", but ", journal.failure,
-          journal.below.empty()
-              ? "kgpu driver remove takes it back"
-              : fmt::format("kgpu driver rollback brings driver {} back, which it replaced, kgpu "
-                            "driver remove all",
-                            journal.below.back().plan.version));
+      return fmt::format("driver {}, installed by kgpu{}{}; {}", journal.plan.version,
+                         journal.failure.empty() ? "" : ", but ", journal.failure,
+                         journal.below.empty()
+                             ? "kgpu driver remove undoes it"
+                             : fmt::format("kgpu driver rollback restores driver {}, which it "
+                                           "replaced; kgpu driver remove removes both",
+                                           journal.below.back().plan.version));
     case Phase::kInstalling:
       return fmt::format(
-          "driver {} is unfinished: {}; kgpu driver install goes on with it, kgpu driver rollback "
-          "takes it back{}",
-          journal.plan.version, WhereItIs(journal), FailureText(journal));
+          "driver {} is unfinished: {}; kgpu driver install resumes it, kgpu driver rollback "
+          "undoes it{}",
+          driver_install::TitleOf(journal), WhereItIs(journal), FailureText(journal));
     case Phase::kGoingBack:
-      return fmt::format("driver {} is half taken back: {}; kgpu driver rollback goes on with it{}",
-                         journal.plan.version, WhereItIs(journal), FailureText(journal));
+      return fmt::format(
+          "the removal of driver {} is unfinished: {}; kgpu driver rollback resumes it{}",
+          driver_install::TitleOf(journal), WhereItIs(journal), FailureText(journal));
   }
   return "";
 }
 
 json::object JournalJson(const Journal& journal) {
   const size_t step = OpenStep(journal);
+  // What adds a kernel to a driver replaces none; that driver may have.
+  const size_t stays = journal.adds_kernel ? 1 : 0;
+  const bool has_replaced = journal.below.size() > stays;
   json::object object = {
       {"phase", View(driver_install::ToString(journal.phase))},
       {"version", View(journal.plan.version)},
       {"kernel", View(journal.plan.kernel)},
       {"began", journal.began},
       {"failure", View(journal.failure)},
-      {"replaced", journal.below.empty() ? json::value()
-                                         : json::value(View(journal.below.back().plan.version))},
+      {"replaced", has_replaced ? json::value(View(
+                                      journal.below[journal.below.size() - 1 - stays].plan.version))
+                                : json::value()},
       {"steps", journal.steps.size()},
       {"step", nullptr}};
   if (step < journal.steps.size()) {
@@ -162,7 +174,7 @@ std::string VerifiedText(const driver::Verified& seen) {
   std::string text;
   Lines(text, "ok", seen.passed);
   Lines(text, "warn", seen.warned);
-  Lines(text, "unseen", seen.unseen);
+  Lines(text, "skipped", seen.skipped);
   Lines(text, "FAILED", seen.failed);
   return text;
 }
@@ -170,7 +182,7 @@ std::string VerifiedText(const driver::Verified& seen) {
 json::object VerifiedJson(const driver::Verified& seen) {
   return {{"passed", Texts(seen.passed)},
           {"warned", Texts(seen.warned)},
-          {"unseen", Texts(seen.unseen)},
+          {"skipped", Texts(seen.skipped)},
           {"failed", Texts(seen.failed)}};
 }
 

@@ -36,9 +36,9 @@ TEST(DriverViewTest, TellsWhereAnUnfinishedInstallationIs) {
                                                    StepState::kDoing, StepState::kPending});
   journal.failure = "no space";
 
-  EXPECT_THAT(JournalText(journal), AllOf(HasSubstr("unfinished: step 3 of 4, step-3: doing"),
-                                          HasSubstr("it failed: no space"),
-                                          HasSubstr("kgpu driver rollback takes it back")));
+  EXPECT_THAT(JournalText(journal),
+              AllOf(HasSubstr("unfinished: step 3 of 4, step-3: doing"),
+                    HasSubstr("it failed: no space"), HasSubstr("kgpu driver rollback undoes it")));
   EXPECT_EQ(JournalJson(journal)["step"], "step-3");
 }
 
@@ -46,15 +46,14 @@ TEST(DriverViewTest, TellsWhatIsLeftToUndo) {
   const Journal journal =
       JournalOf(Phase::kGoingBack, {StepState::kDone, StepState::kUndoing, StepState::kUndone});
 
-  EXPECT_THAT(
-      JournalText(journal),
-      AllOf(HasSubstr("half taken back: step 2 of 3, step-2: undoing"), Not(HasSubstr("failed"))));
+  EXPECT_THAT(JournalText(journal), AllOf(HasSubstr("unfinished: step 2 of 3, step-2: undoing"),
+                                          Not(HasSubstr("failed"))));
 }
 
 TEST(DriverViewTest, TellsOfAnInstalledDriver) {
   const Journal journal = JournalOf(Phase::kInstalled, {StepState::kDone});
 
-  EXPECT_THAT(JournalText(journal), HasSubstr("driver 535 by kgpu"));
+  EXPECT_THAT(JournalText(journal), HasSubstr("driver 535, installed by kgpu"));
   EXPECT_TRUE(JournalJson(journal)["step"].is_null());
 }
 
@@ -63,10 +62,25 @@ TEST(DriverViewTest, TellsWhatAnInstalledDriverReplaced) {
   journal.below.push_back(journal);
   journal.plan.version = "580";
 
-  EXPECT_THAT(JournalText(journal), HasSubstr("kgpu driver rollback brings driver 535 back"));
+  EXPECT_THAT(JournalText(journal), HasSubstr("kgpu driver rollback restores driver 535"));
   EXPECT_EQ(JournalJson(journal)["replaced"], "535");
   journal.failure = "not all is here again";
-  EXPECT_THAT(JournalText(journal), HasSubstr("driver 580 by kgpu, but not all is here again; "));
+  EXPECT_THAT(JournalText(journal),
+              HasSubstr("driver 580, installed by kgpu, but not all is here again; "));
+}
+
+TEST(DriverViewTest, TellsForWhichKernelADriverIsUnfinished) {
+  Journal journal = JournalOf(Phase::kInstalling, {StepState::kDoing});
+  journal.adds_kernel = true;
+  journal.plan.kernel = "6.1.0-57-amd64";
+  journal.below.push_back(JournalOf(Phase::kInstalled, {StepState::kDone}));
+
+  EXPECT_THAT(JournalText(journal),
+              HasSubstr("driver 535 for kernel 6.1.0-57-amd64 is unfinished: "));
+  EXPECT_EQ(JournalJson(journal)["replaced"], nullptr);
+  journal.below.insert(journal.below.begin(), journal.below[0]);
+  journal.below[0].plan.version = "470";
+  EXPECT_EQ(JournalJson(journal)["replaced"], "470") << "by the driver that stays";
 }
 
 TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {
@@ -80,19 +94,26 @@ TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {
   person.text = "enrol the key";
 
   EXPECT_EQ(OutcomeText(restart, "535"),
-            "not done yet: restart the host: nouveau\nThen: kgpu driver install\n");
+            "not complete yet: restart the host: nouveau\n"
+            "Then run: kgpu driver install\n");
   EXPECT_EQ(OutcomeText(resumed, "535"),
-            "not done yet: restart the host: nouveau\nIt goes on by itself then.\n");
-  EXPECT_EQ(OutcomeText(person, "535"), "not done yet: enrol the key\nThen: kgpu driver install\n");
+            "not complete yet: restart the host: nouveau\n"
+            "kgpu resumes automatically after that.\n");
+  EXPECT_EQ(OutcomeText(person, "535"),
+            "not complete yet: enrol the key\n"
+            "Then run: kgpu driver install\n");
   EXPECT_EQ(OutcomeJson(person, "535")["result"], "needs-person");
 }
 
 TEST(DriverViewTest, SaysWhatWasSeen) {
   const driver::Verified seen{
-      .passed = {"module"}, .failed = {"library"}, .warned = {"next kernel"}, .unseen = {"nodes"}};
+      .passed = {"module"}, .failed = {"library"}, .warned = {"next kernel"}, .skipped = {"nodes"}};
 
   EXPECT_EQ(VerifiedText(seen),
-            "ok      module\nwarn    next kernel\nunseen  nodes\nFAILED  library\n");
+            "ok      module\n"
+            "warn    next kernel\n"
+            "skipped nodes\n"
+            "FAILED  library\n");
 }
 
 }  // namespace

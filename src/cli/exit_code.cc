@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <array>
+
 namespace kgpu::cli {
 
 ExitCode ExitCodeOf(const Status& status) {
@@ -24,6 +26,15 @@ ExitCode ExitCodeOf(const Status& status) {
     default:
       return ExitCode::kFailed;
   }
+}
+
+StatusOr<ExitCode> OkOr(const Status& status) {
+  return status.ok() ? StatusOr<ExitCode>(ExitCode::kOk) : status;
+}
+
+ExitCode ExitCodeOf(report::Severity worst) {
+  constexpr std::array kCodes = {ExitCode::kOk, ExitCode::kWarned, ExitCode::kUnhealthy};
+  return kCodes[static_cast<size_t>(worst)];
 }
 
 StatusOr<ExitCode> ForRoot(StatusOr<ExitCode> result) {

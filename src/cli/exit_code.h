@@ -1,7 +1,9 @@
-// The exit codes of every verb, so that scripts need not read texts. docs/cli.md lists them.
+// The exit codes of every verb, so that scripts need not read texts. docs/reference/cli.md lists
+// them.
 #pragma once
 
 #include "src/platform/base/status.h"
+#include "src/platform/report/finding.h"
 
 namespace kgpu::cli {
 
@@ -13,12 +15,19 @@ enum class ExitCode : int {
   kUnavailable = 4,   // not now: try again
   kPermission = 5,    // run as root, or grant the privilege named
   kPrecondition = 6,  // the host must be changed first; the text says how
-  kUnhealthy = 7,     // the answer itself is bad news: a sick GPU, a finding of a check
+  kUnhealthy = 7,     // the answer itself is a failure: an unhealthy GPU, a finding of a check
   kWaits = 8,   // begun, and goes on when the host is restarted or a person has done something
-  kWarned = 9,  // it works, and the answer has a warning: of doctor
+  kWarned = 9,  // it works, and the answer has a warning
 };
 
+// kOk where nothing went wrong, else the error.
+StatusOr<ExitCode> OkOr(const Status& status);
+
 ExitCode ExitCodeOf(const Status& status);
+
+// The one rule of all verbs that find something: an error ends with kUnhealthy, warnings alone with
+// kWarned, what is only good to know with kOk.
+ExitCode ExitCodeOf(report::Severity worst);
 
 // The same; an error of rights also says that root has them, where we are not root.
 StatusOr<ExitCode> ForRoot(StatusOr<ExitCode> result);

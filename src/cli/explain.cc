@@ -1,4 +1,6 @@
-#include "src/cli/explain.h"
+#include "src/cli/verbs.h"
+
+#include <unistd.h>
 
 #include <boost/json/value.hpp>
 
@@ -10,7 +12,9 @@
 #include "src/cli/config_file.h"
 #include "src/cli/find_pods.h"
 #include "src/cli/node_api.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/diagnose/explain/explain.h"
 #include "src/diagnose/explain/gather.h"
 #include "src/diagnose/explain/view.h"
@@ -64,11 +68,11 @@ void AddHeld(const ExplainOptions& options, const PodName& pod, explain::Dump& d
   const StatusOr<pods::PodMapPtr> map = root.ok() ? FindPods(*root, options.kubelet_dir, nullptr)
                                                   : StatusOr<pods::PodMapPtr>(root.status());
   if (!map.ok()) {
-    dump.unseen.push_back(fmt::format("devices of the pod: {}", Message(map.status())));
+    dump.unreadable.push_back(fmt::format("devices of the pod: {}", Message(map.status())));
     return;
   }
   if (!(*map)->problem.empty()) {
-    dump.unseen.push_back(fmt::format("devices of the pod: {}", (*map)->problem));
+    dump.unreadable.push_back(fmt::format("devices of the pod: {}", (*map)->problem));
   }
   for (const pods::DeviceUse& use : (*map)->devices) {
     if (use.user.pod_namespace == pod.space && use.user.pod == pod.name) {
@@ -79,6 +83,7 @@ void AddHeld(const ExplainOptions& options, const PodName& pod, explain::Dump& d
 }
 
 StatusOr<explain::Dump> ReadCluster(const ExplainOptions& options, PodName& pod) {
+  const Progress progress("asking the cluster");
   NodeOptions common = options.common;
   common.reads_much = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(common));
@@ -96,8 +101,7 @@ StatusOr<explain::Dump> ReadSaved(const ExplainOptions& options, PodName& pod) {
   ASSIGN_OR_RETURN(explain::Dump dump, explain::ReadDump(file.text, file.name));
   const std::string& name = options.pod.empty() ? dump.pod : options.pod;
   if (name.empty()) {
-    return InvalidArgument("{}: does not say which pod it is about: name it, NAMESPACE/NAME",
-                           file.name);
+    return InvalidArgument("{}: does not say which pod to explain: add NAMESPACE/NAME", file.name);
   }
   ASSIGN_OR_RETURN(pod, ParsePodName(name, options.space.empty() ? "default" : options.space));
   return dump;
@@ -107,7 +111,7 @@ StatusOr<ExitCode> RunPod(const ExplainOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   PodName pod;
   if (options.pod.empty() && options.from.empty()) {
-    return InvalidArgument("name the pod: kgpu explain pod NAMESPACE/NAME");
+    return InvalidArgument("POD is missing: kgpu explain pod NAMESPACE/NAME");
   }
   ASSIGN_OR_RETURN(explain::Dump dump,
                    options.from.empty() ? ReadCluster(options, pod) : ReadSaved(options, pod));
@@ -122,97 +126,92 @@ StatusOr<ExitCode> RunPod(const ExplainOptions& options) {
         0600));
   }
   RETURN_IF_ERROR(
-      PrintOut(format == OutputFormat::kTable
-                   ? explain::ReportText(report, options.shows_all_nodes ? SIZE_MAX : kNodesShown)
-                   : Render(explain::ReportJson(report), format)));
+      PrintAs(format,
+              explain::ReportText(report, options.shows_all_nodes ? SIZE_MAX : kNodesShown,
+                                  TakesColor(STDOUT_FILENO)),
+              explain::ReportJson(report)));
   if (report.state == explain::State::kAbsent) {
     return ExitCode::kNotFound;
   }
-  return explain::IsWell(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return explain::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 StatusOr<ExitCode> RunDump(const ExplainOptions& options) {
+  if (options.common.output == "table") {
+    return InvalidArgument("--output: \"table\" must be json or yaml");
+  }
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   PodName pod;
   ASSIGN_OR_RETURN(explain::Dump dump, ReadCluster(options, pod));
-  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
-  RETURN_IF_ERROR(PrintOut(Render(explain::DumpJson(std::move(dump)), format)));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(Render(explain::DumpJson(std::move(dump)), format)));
 }
 
 void AddLiveOptions(CLI::App& verb, ExplainOptions& options) {
-  verb.add_option("-n,--namespace", options.space,
-                  "Of a pod that is named without one (default: the context's)")
-      ->type_name("NAME");
+  AddValue(verb, "-n,--namespace", options.space, "NAME",
+           "Namespace of the pod (default: the context's)");
   AddClusterOptions(verb, options.common);
-  verb.add_option("--kubelet-dir", options.kubelet_dir,
-                  "The kubelet's folder: tells a pod's devices where it runs on this host")
-      ->type_name("DIR")
-      ->capture_default_str();
+  AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
+           "The kubelet's folder, to find the devices of a pod on this host");
 }
 
 void AddPod(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App* verb =
-      group.add_subcommand("pod", "Tell why a pod has, or has not, its GPU, and what mends it");
-  verb->footer(
-      "First the verdict in one line; then what is wrong with the pod itself; then each node that\n"
-      "has GPUs, nearest first, with what keeps the pod from it and the commands that mend it. "
-      "The\n"
-      "scheduler's filters are gone through as far as they concern GPUs; what was not judged is\n"
-      "listed. Changes nothing; never reads secrets.\n"
-      "Exits 0 when the pod has what it asks for, 7 when not, 3 when there is no such pod.\n\n"
+  auto [verb, options] = verbs.Add<ExplainOptions>(
+      group, "pod", "Explain why a pod did or did not get a GPU", &RunPod);
+  verb.footer(
+      "Prints the verdict in one line, then what is wrong with the pod itself, then the GPU "
+      "nodes,\n"
+      "best match first, with the reasons why the pod does not fit and the commands that fix "
+      "them.\n"
+      "Checks the scheduler's filters that concern GPUs, and lists what it did not check. Changes\n"
+      "nothing and never reads secrets.\n"
+      "Exits 0 when the pod has what it requests, 7 when it does not, 3 when there is no such "
+      "pod.\n"
+      "\n"
       "  kgpu explain pod team-a/train\n"
       "  kgpu explain pod train -n team-a --output json | jq -r .verdict\n"
-      "  kgpu explain pod team-a/train --save train.json    keep what was read, for somebody else\n"
+      "  kgpu explain pod team-a/train --save train.json    save the input for somebody else\n"
       "  kgpu explain pod --from train.json                 without a cluster\n"
       "  kubectl get pods,nodes,events -A -o json | kgpu explain pod team-a/train --from -");
-  verb->add_option("POD", options->pod, "NAMESPACE/NAME, or NAME with --namespace");
-  CLI::Option* from = verb->add_option(
-      "--from", options->from,
-      "A file of --save or `kgpu explain dump`, or a list that kubectl printed; - is standard "
-      "input");
+  verb.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace");
+  CLI::Option* from = verb.add_option("--from", options.from,
+                                      "Read a file written by --save or `kgpu explain dump`, or a "
+                                      "list printed by kubectl; - for standard input");
   from->type_name("FILE");
-  verb->add_option("--save", options->save, "Keep what was read, as JSON or (*.yaml) YAML")
-      ->type_name("FILE");
-  verb->add_flag("--all-nodes", options->shows_all_nodes, "Show every node, not the nearest ten");
-  AddLiveOptions(*verb, *options);
-  AddOutputOption(*verb, options->common.output);
-  verbs.OnRun(*verb, [options] { return RunPod(*options); });
+  AddValue(verb, "--save", options.save, "FILE", "Save the input as JSON or (*.yaml) YAML");
+  verb.add_flag("--all-nodes", options.shows_all_nodes, "Show all nodes, not only the best ten");
+  AddLiveOptions(verb, options);
+  AddOutputOption(verb, options.common.output);
 }
 
 void AddDump(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<ExplainOptions>();
-  options->common.output = "json";
-  CLI::App* verb = group.add_subcommand(
-      "dump", "Print what explaining a pod takes, for kgpu explain pod --from");
-  verb->footer(
-      "Holds pods, nodes, events, quotas and resource claims as far as they are judged: no "
-      "secrets,\nno commands, and of the environment what says which GPUs and which CUDA.\n\n"
+  auto [verb, options] = verbs.Add<ExplainOptions>(
+      group, "dump", "Print the input of an explanation, for kgpu explain pod --from", &RunDump);
+  options.common.output = "json";
+  verb.footer(
+      "Contains the relevant fields of pods, nodes, events, quotas and resource claims: no "
+      "secrets,\n"
+      "no commands, and only the environment variables that select GPUs and CUDA versions.\n"
+      "\n"
       "  kgpu explain dump team-a/train > train.json");
-  verb->add_option("POD", options->pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
-  AddLiveOptions(*verb, *options);
-  verb->add_option("-o,--output", options->common.output, "json or yaml")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"json", "yaml"}))
-      ->capture_default_str();
-  verbs.OnRun(*verb, [options] { return RunDump(*options); });
+  verb.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
+  AddLiveOptions(verb, options);
+  AddValue(verb, "-o,--output", options.common.output, "json|yaml", "Output format");
 }
 
 StatusOr<ExitCode> RunReasons() {
-  RETURN_IF_ERROR(PrintOut(explain::ReasonsMarkdown()));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(explain::ReasonsMarkdown()));
 }
 
 }  // namespace
 
 void AddExplainVerbs(VerbRegistrar& verbs) {
-  CLI::App* group = verbs.app().add_subcommand(
-      "explain", "Why has a pod, or has it not, its GPU (pod, dump, reasons)");
-  group->require_subcommand(1);
-  AddPod(verbs, *group);
-  AddDump(verbs, *group);
-  CLI::App* reasons = group->add_subcommand(
-      "reasons", "Print the table of all reasons that kgpu explain pod knows");
+  CLI::App& group = verbs.AddGroup("explain", "Explain why a pod did or did not get a GPU");
+  group.footer("  kgpu explain pod team-a/train");
+  AddPod(verbs, group);
+  AddDump(verbs, group);
+  CLI::App* reasons =
+      group.add_subcommand("reasons", "List all reasons that kgpu explain pod knows");
+  reasons->footer("  kgpu explain reasons | less");
   verbs.OnRun(*reasons, [] { return RunReasons(); });
 }
 

@@ -31,7 +31,7 @@ StatusOr<pods::PodMapPtr> FindPods(const sys::Root& host, const std::string& kub
   std::error_code error;
   if (!std::filesystem::exists(options.pod_resources_socket, error)) {
     return Nobody(
-        fmt::format("{} is not there: no kubelet runs here, or --kubelet-dir names another",
+        fmt::format("{}: not found: no kubelet runs here, or its folder differs: set --kubelet-dir",
                     options.pod_resources_socket));
   }
   for (const std::string_view socket : cri::kUsualSockets) {

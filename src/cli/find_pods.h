@@ -11,8 +11,8 @@
 namespace kgpu::cli {
 
 // What the kubelet of `kubelet_dir` (a path of this process) says of devices, and which container
-// each process of `samples` is in. What can not be had within some seconds is told in its problem.
-// Errors: an event loop can not be had.
+// each process of `samples` is in. What cannot be had within some seconds is reported in its
+// problem. Errors: an event loop cannot be had.
 StatusOr<pods::PodMapPtr> FindPods(const sys::Root& host, const std::string& kubelet_dir,
                                    const device::SampleSetPtr& samples);
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/gpu/health/book.h"
+#include "src/gpu/health/fault_tracker.h"
 #include "src/gpu/health/measures.h"
 #include "src/platform/base/clock.h"
 
@@ -11,9 +11,9 @@ namespace kgpu::cli {
 namespace {
 
 // A reason that is there already is the cause.
-void Show(const health::Book& book, device::Gpu& gpu) {
+void Show(const health::FaultTracker& tracker, device::Gpu& gpu) {
   device::Gpu judged = gpu;
-  book.Apply(judged);
+  tracker.Apply(judged);
   if (gpu.health.is_healthy) {
     gpu.health = judged.health;
   }
@@ -31,13 +31,13 @@ report::HealthReport ReportOf(const Observation& observation) {
   report::HealthReport report;
   if (observation.samples) {
     const RealClock clock;
-    health::Book book(clock, {}, {});
-    book.SetGpus(snapshot.gpus);
-    health::Measures().Judge(*observation.samples, book);
+    health::FaultTracker tracker(clock, {}, {});
+    tracker.SetGpus(snapshot.gpus);
+    health::Measures().Judge(*observation.samples, tracker);
     for (device::Gpu& gpu : snapshot.gpus) {
-      Show(book, gpu);
+      Show(tracker, gpu);
     }
-    report.overview.open = book.Open();
+    report.overview.open = tracker.Open();
   }
   report.snapshot = std::make_shared<const device::Snapshot>(std::move(snapshot));
   return report;

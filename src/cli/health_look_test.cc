@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "src/gpu/health/test_happening.h"
+#include "src/gpu/health/test_health_event.h"
 
 namespace kgpu::cli {
 namespace {
@@ -37,7 +37,7 @@ class HealthLookTest : public ::testing::Test {
   device::SampleSet samples_;
 };
 
-TEST_F(HealthLookTest, WhatIsWellIsWell) {
+TEST_F(HealthLookTest, WhatIsHealthyIsReportedSo) {
   EXPECT_TRUE(report::IsHealthy(Look()));
   EXPECT_TRUE(Look().overview.open.empty());
 }

@@ -8,37 +8,46 @@
 #include <climits>
 #include <filesystem>
 
+#include "src/cli/options.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
 
-void AddHostOptions(CLI::App& app, HostOptions& options) {
-  const std::string group = "Where the host is";
-  app.add_option("--host-root", options.host_root,
-                 "Folder where the host's /proc, /sys and /dev are seen (default /)")
-      ->envname("KGPU_HOST_ROOT")
-      ->type_name("DIR")
-      ->group(group);
-  app.add_option("--driver-root", options.driver_root,
-                 "Folder where the driver's files are seen, e.g. /run/nvidia/driver "
-                 "(default: the host root)")
+namespace {
+
+constexpr char kHostGroup[] = "Host location";
+
+}  // namespace
+
+void AddRootOptions(CLI::App& app, HostOptions& options) {
+  AddHostRootOption(app, options.host_root,
+                    "Folder with the host's /proc, /sys and /dev (default: /)")
+      ->group(kHostGroup);
+  AsPath(AddValue(app, "--driver-root", options.driver_root, "DIR",
+                  "Folder with the driver's files, e.g. /run/nvidia/driver (default: the host "
+                  "root)"))
       ->envname("KGPU_DRIVER_ROOT")
-      ->type_name("DIR")
-      ->group(group);
-  app.add_option("--engine-root", options.engine_root,
-                 "What the container engine calls /, as seen from here (default: the host root)")
+      ->group(kHostGroup);
+  AsPath(AddValue(app, "--engine-root", options.engine_root, "DIR",
+                  "Path of the container engine's / as seen from here (default: the host root)"))
       ->envname("KGPU_ENGINE_ROOT")
-      ->type_name("DIR")
-      ->group(group);
-  app.add_option("--nvml-library", options.nvml_library,
-                 "Any library with NVML's ABI (default: libnvidia-ml.so.1 of the driver root)")
+      ->group(kHostGroup);
+}
+
+void AddHostOptions(CLI::App& app, HostOptions& options) {
+  AddRootOptions(app, options);
+  AsPath(AddValue(app, "--nvml-library", options.nvml_library, "FILE",
+                  "NVML library (default: libnvidia-ml.so.1 in the driver root)"))
       ->envname("KGPU_NVML_LIBRARY")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--probe", options.probe, "The kgpu-probe program (default: the one beside kgpu)")
+      ->group(kHostGroup);
+  AsPath(AddValue(app, "--probe", options.probe, "FILE",
+                  "kgpu-probe program (default: the one beside kgpu)"))
       ->envname("KGPU_PROBE")
-      ->type_name("FILE")
-      ->group(group);
+      ->group(kHostGroup);
+}
+
+bool IsAgentsHost(const HostOptions& options) {
+  return options.driver_root.empty() && options.nvml_library.empty();
 }
 
 StatusOr<host::DriverRoot> OpenRoots(const HostOptions& options) {
@@ -56,17 +65,22 @@ StatusOr<std::string> ProgramFolder() {
       .string();
 }
 
-StatusOr<std::string> FindProbe(const HostOptions& options) {
-  std::string path = options.probe;
+StatusOr<std::string> FindCompanion(std::string_view name, std::string_view flag,
+                                    const std::string& named) {
+  std::string path = named;
   if (path.empty()) {
     ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-    path = (std::filesystem::path(folder) / "kgpu-probe").string();
+    path = (std::filesystem::path(folder) / name).string();
   }
   if (access(path.c_str(), X_OK) != 0) {
-    return NotFound("{}: no such program: install kgpu-probe beside kgpu, or name it with --probe",
-                    path);
+    return NotFound("{}: not found: install {} beside kgpu, or set its path with {}", path, name,
+                    flag);
   }
   return path;
+}
+
+StatusOr<std::string> FindProbe(const HostOptions& options) {
+  return FindCompanion("kgpu-probe", "--probe", options.probe);
 }
 
 }  // namespace kgpu::cli

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "src/cli/options.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/node/inventory/inventory.h"
 #include "src/platform/base/status.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
-class App;
-}
 
 namespace kgpu::cli {
 
@@ -21,14 +19,24 @@ struct HostOptions {
   std::string probe;         // empty: kgpu-probe beside this program
 };
 
-// Adds the flags to `app`; `options` outlives the parse.
+// Adds the flags of the three roots to `app`; `options` outlives the parse.
+void AddRootOptions(CLI::App& app, HostOptions& options);
+// The same, and those that find the driver's library and the probe.
 void AddHostOptions(CLI::App& app, HostOptions& options);
+
+// Whether the agent below the host root can be asked: no other driver is named.
+bool IsAgentsHost(const HostOptions& options);
 
 // Errors: those of host::OpenDriverRoot.
 StatusOr<host::DriverRoot> OpenRoots(const HostOptions& options);
 
 // Where the probe is. Errors: NotFound (no kgpu-probe beside this program).
 StatusOr<std::string> FindProbe(const HostOptions& options);
+
+// `named`, which is the value of `flag`; where it is empty, the program `name` beside this one.
+// Errors: NotFound.
+StatusOr<std::string> FindCompanion(std::string_view name, std::string_view flag,
+                                    const std::string& named);
 
 // The folder of the running program. Source: /proc/self/exe.
 StatusOr<std::string> ProgramFolder();

@@ -1,8 +1,9 @@
-#include "src/cli/labels.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "src/cli/node_api.h"
 #include "src/cli/node_name.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/host/inspect/pci.h"
 #include "src/node/labels/feature_files.h"
@@ -25,7 +27,7 @@
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/sys/unix_socket.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
 namespace {
@@ -76,10 +78,17 @@ StatusOr<config::NodeConfig> ConfigOf(const LabelsOptions& options) {
   } else if (!options.only.empty()) {
     return InvalidArgument("--only: \"{}\" must be features or gpus", Printable(options.only, 40));
   }
-  if (!options.rules.empty()) {
-    config.labels.rules = options.rules;
-  }
   return config;
+}
+
+// The paths of --rules are this process's own, whatever the host root is.
+StatusOr<std::vector<std::string>> NamedRules(const std::vector<std::string>& given) {
+  std::vector<std::string> paths;
+  for (const std::string& path : given) {
+    RETURN_IF_ERROR(Annotate(CheckNamedPath(path), "--rules"));
+    paths.push_back(std::filesystem::absolute(path).lexically_normal().string());
+  }
+  return paths;
 }
 
 struct Gpus {
@@ -103,12 +112,6 @@ StatusOr<Gpus> ReadGpus(const LabelsOptions& options, const host::DriverRoot& ro
               is_silent};
 }
 
-void PrintProblems(const labels::LabelLook& look) {
-  for (const std::string& problem : look.labels.problems) {
-    PrintNote(fmt::format("kgpu labels: {}", problem));
-  }
-}
-
 Status ShowLabels(const LabelsOptions& options, const Form& form, const labels::LabelLook& look) {
   if (options.explains_rules) {
     return PrintOut(labels::PrintVerdicts(look.verdicts));
@@ -130,23 +133,26 @@ StatusOr<ExitCode> WriteFile(const sys::Root& host, const std::string& path,
   const auto [folder, name] = labels::SplitFilePath(path);
   ASSIGN_OR_RETURN(const bool is_new,
                    labels::WriteFeatureFile(host, folder, look.labels.own_labels, name));
-  PrintNote(fmt::format("{}: {}", host.At(path), is_new ? "written" : "is so already"));
+  PrintNote(fmt::format("{}: {}", host.At(path), is_new ? "written" : "no changes"));
   return ExitCode::kOk;
 }
 
 // A set that is not whole would take the rest off the node.
 Status CheckWhole(const LabelsOptions& options, bool is_driver_silent) {
   if (!options.only.empty()) {
-    return InvalidArgument("--apply brings all labels onto the node: leave --only {} out",
-                           options.only);
+    return InvalidArgument("--apply writes all labels to the node: remove --only {}", options.only);
   }
   if (is_driver_silent) {
     return FailedPrecondition(
-        "the driver does not answer, so the labels of the GPUs are not known: see kgpu devices");
+        "the driver does not answer, so the GPU labels are unknown: run kgpu devices to see why");
   }
-  if (!options.node.is_dry_run && sys::ConnectUnix(options.run_dir + "/agent.sock").ok()) {
+  if (options.node.is_dry_run) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const bool has_agent, IsAgentRunning(options.run_dir));
+  if (has_agent) {
     return FailedPrecondition(
-        "an agent runs here and keeps the labels of the node: --dry-run shows what would change");
+        "an agent is running here and maintains the node's labels: preview changes with --dry-run");
   }
   return OkStatus();
 }
@@ -158,18 +164,18 @@ StatusOr<ExitCode> Apply(const LabelsOptions& options, labels::LabelSource& sour
   ASSIGN_OR_RETURN(labels::ClusterLabels cluster, ReadClusterLabels(*api, name));
   look_options.cluster = std::make_shared<const labels::ClusterLabels>(std::move(cluster));
   const labels::LabelLook look = source.Look(look_options);
-  PrintProblems(look);
+  PrintNotes(look.labels.problems, "kgpu labels: ");
   return ApplyClaims(options.node, *api, name, look.labels.claims);
 }
 
 StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(const Form form, ParseForm(options.output));
   ASSIGN_OR_RETURN(const config::NodeConfig config, ConfigOf(options));
+  ASSIGN_OR_RETURN(const std::vector<std::string> rules, NamedRules(options.rules));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   if (options.removes_file) {
     const auto [folder, name] = labels::SplitFilePath(config.labels.file);
-    RETURN_IF_ERROR(labels::RemoveFeatureFile(root.host, folder, name));
-    return ExitCode::kOk;
+    return OkOr(labels::RemoveFeatureFile(root.host, folder, name));
   }
   ASSIGN_OR_RETURN(Gpus gpus, ReadGpus(options, root, config));
   if (options.applies) {
@@ -180,25 +186,28 @@ StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
   look_options.now = RealClock().WallNow();
   look_options.wants_verdicts = options.explains_rules;
   look_options.wants_all_features = options.shows_raw;
+  ASSIGN_OR_RETURN(const sys::Root own_root, sys::Root::Open("/"));
   labels::LabelSource source(root.host, config.labels, NodeName(options.node.node));
+  if (!rules.empty()) {
+    source.UseRules(own_root, rules);
+  }
   if (options.applies) {
     return Apply(options, source, std::move(look_options));
   }
   const labels::LabelLook look = source.Look(look_options);
-  PrintProblems(look);
+  PrintNotes(look.labels.problems, "kgpu labels: ");
   if (options.writes_file) {
     return WriteFile(root.host, config.labels.file, look);
   }
-  RETURN_IF_ERROR(ShowLabels(options, form, look));
-  return ExitCode::kOk;
+  return OkOr(ShowLabels(options, form, look));
 }
 
 StatusOr<ExitCode> RunRulesCheck(const RulesCheckOptions& options) {
-  bool is_well = true;
+  bool is_healthy = true;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
     const auto sets = labels::ParseRuleFile(text.text, text.name);
-    is_well &= sets.ok();
+    is_healthy &= sets.ok();
     size_t rules = 0;
     for (size_t i = 0; sets.ok() && i < sets->size(); ++i) {
       rules += (*sets)[i].rules.size();
@@ -207,67 +216,60 @@ StatusOr<ExitCode> RunRulesCheck(const RulesCheckOptions& options) {
         sets.ok() ? fmt::format("{}: OK: {} rule{}\n", text.name, rules, rules == 1 ? "" : "s")
                   : fmt::format("{}\n", Message(sets.status()))));
   }
-  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 void AddRulesCheck(VerbRegistrar& verbs, CLI::App& parent) {
-  auto options = std::make_shared<RulesCheckOptions>();
-  CLI::App* verb = parent.add_subcommand(
-      "check", "Say what is wrong with rule files (NodeFeatureRule objects, lists of rules)");
-  verb->footer("Exits 0 when all are well, 7 when one is not.");
-  verb->add_option("FILE", options->files, "Rule files; - is standard input")->required();
-  verbs.OnRun(*verb, [options] { return RunRulesCheck(*options); });
+  auto [verb, options] = verbs.Add<RulesCheckOptions>(
+      parent, "check", "Check rule files (NodeFeatureRule objects, lists of rules)",
+      &RunRulesCheck);
+  verb.footer(
+      "Exits 0 when all are valid, 7 when one is not.\n\n"
+      "  kgpu labels check rules.yaml");
+  verb.add_option("FILE", options.files, "Rule files; - for standard input")->required();
 }
 
 void AddFlags(CLI::App& verb, LabelsOptions& options) {
-  verb.add_option("-o,--output", options.output, "labels (key=value lines), table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  verb.add_option("--only", options.only, "Only \"features\" of the host, or \"gpus\"")
-      ->type_name("WHAT");
-  verb.add_option("--config", options.config,
-                  "Configuration of the node (default: /etc/kgpu/config.yaml where it is there)")
-      ->envname("KGPU_CONFIG")
-      ->type_name("FILE");
-  verb.add_option("--rules", options.rules,
-                  "Folders of rule files, in place of the configuration's")
-      ->type_name("DIR");
+  AddOutputOption(verb, options.output, "labels|table|json|yaml",
+                  "Output format; labels: key=value lines");
+  AddValue(verb, "--only", options.only, "features|gpus",
+           "Only the labels of the host's features, or of its GPUs");
+  AddConfigOption(verb, options.config);
+  AddValue(verb, "--rules", options.rules, "PATH",
+           "Folders with rule files, instead of the configured ones");
   AddNodeOptions(verb, options.node);
   verb.add_flag("--features", options.shows_raw,
-                "Print the raw features that rules match on, as a NodeFeature object has them");
+                "Print the raw features that rules match, as in a NodeFeature object");
   verb.add_flag("--explain-rules", options.explains_rules,
-                "Print what became of each rule: what it does, or the first thing that fails");
+                "Print what each rule does, or its first term that fails");
   verb.add_flag("--apply", options.applies,
-                "Bring labels, annotations, taints and extended resources onto the Node object, "
-                "once; what others own stays theirs");
+                "Write labels, annotations, taints and extended resources to the Node object once, "
+                "except those that others own");
   AddRunDirOption(verb, options.run_dir);
   verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change");
   verb.add_flag("--write-file", options.writes_file,
-                "Write the feature file of the configuration (labels.file), for an NFD that runs "
-                "on this node");
-  verb.add_flag("--remove-file", options.removes_file, "Remove that file");
+                "Write the configured feature file (labels.file) for an NFD on this node");
+  verb.add_flag("--remove-file", options.removes_file, "Remove the feature file");
 }
 
 }  // namespace
 
 void AddLabelsVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<LabelsOptions>();
-  CLI::App* verb = verbs.app().add_subcommand(
-      "labels", "Tell what this node is: the labels of its features and its GPUs");
-  verb->footer(
-      "The labels are those of Node Feature Discovery and of GPU feature discovery. Nothing is\n"
-      "written but by --apply and --write-file; `kgpu agent` keeps the Node object so.\n\n"
+  auto [verb, options] = verbs.Add<LabelsOptions>(
+      verbs.app(), "labels", "Show the node's feature and GPU labels", &RunLabels);
+  verb.footer(
+      "The labels are those of Node Feature Discovery and GPU Feature Discovery. Only --apply and\n"
+      "--write-file write anything; `kgpu agent` keeps the Node object up to date.\n"
+      "\n"
       "  kgpu labels                                sorted key=value lines\n"
       "  kgpu labels --only gpus --output json      with annotations\n"
-      "  kgpu labels --features --output yaml       what rules can match on\n"
+      "  kgpu labels --features --output yaml       what rules can match\n"
       "  kgpu labels --rules ./rules --explain-rules\n"
       "  kgpu labels check rules.yaml\n"
       "  kgpu labels --apply --dry-run              what an agent would change");
-  AddFlags(*verb, *options);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return RunLabels(*options); });
-  AddRulesCheck(verbs, *verb);
+  AddFlags(verb, options);
+  AddHostOptions(verb, options.host);
+  AddRulesCheck(verbs, verb);
 }
 
 }  // namespace kgpu::cli

@@ -65,8 +65,8 @@ StatusOr<ExitCode> ApplyClaims(const NodeOptions& options, NodeApi& api, const s
     node::EditPlan step;
     step.changes = std::move(plan.changes);
     for (const node::Skipped& skipped : plan.skipped) {
-      step.notes.push_back(
-          fmt::format("{} {} is left to {}", skipped.kind, skipped.key, skipped.owner));
+      step.notes.push_back(fmt::format("{} {} left unchanged: owned by {}", skipped.kind,
+                                       skipped.key, skipped.owner));
     }
     if (!plan.writes.empty()) {
       step.request = std::move(plan.writes.front().request);

@@ -2,36 +2,17 @@
 
 #include <boost/json.hpp>
 
-#include <map>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "src/node/labels/node_feature.h"
 #include "src/node/report/table.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::cli {
-namespace {
 
 namespace json = boost::json;
-
-json::object PairsJson(const std::map<std::string, std::string>& pairs) {
-  json::object object;
-  for (const auto& [key, value] : pairs) {
-    object[key] = value;
-  }
-  return object;
-}
-
-json::array TextsJson(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) {
-    array.emplace_back(text);
-  }
-  return array;
-}
-
-}  // namespace
 
 std::string LabelLines(const labels::NodeClaims& claims) {
   std::string lines;
@@ -47,12 +28,12 @@ json::value LabelsJson(const labels::LabelLook& look) {
   for (const labels::Taint& taint : claims.taints) {
     taints.push_back({{"key", taint.key}, {"value", taint.value}, {"effect", taint.effect}});
   }
-  return json::object{{"labels", PairsJson(claims.labels)},
-                      {"annotations", PairsJson(claims.annotations)},
-                      {"extendedResources", PairsJson(claims.extended_resources)},
+  return json::object{{"labels", doc::TextMap(claims.labels)},
+                      {"annotations", doc::TextMap(claims.annotations)},
+                      {"extendedResources", doc::TextMap(claims.extended_resources)},
                       {"taints", std::move(taints)},
-                      {"problems", TextsJson(look.labels.problems)},
-                      {"leftOut", TextsJson(look.labels.left_out)}};
+                      {"problems", doc::Texts(look.labels.problems)},
+                      {"leftOut", doc::Texts(look.labels.left_out)}};
 }
 
 json::value FeaturesJson(const features::FeatureSet& features) {

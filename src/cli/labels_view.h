@@ -14,7 +14,7 @@ namespace kgpu::cli {
 // Sorted lines "key=value" of the labels alone.
 std::string LabelLines(const labels::NodeClaims& claims);
 // Everything the node should carry, and what stands in the way. Field names are part of the
-// interface: docs/node-labels.md.
+// interface: docs/reference/node-labels.md.
 boost::json::value LabelsJson(const labels::LabelLook& look);
 // Raw features as a NodeFeature object has them: flags, attributes, instances.
 boost::json::value FeaturesJson(const features::FeatureSet& features);

@@ -1,4 +1,4 @@
-#include "src/cli/metrics.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
@@ -13,6 +13,7 @@
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/node/telemetry/reference.h"
 #include "src/node/telemetry/render.h"
@@ -54,17 +55,17 @@ StatusOr<ExitCode> PrintAgentsPage(const MetricsOptions& options) {
   if (options.is_open_metrics) {
     request.headers.Add("Accept", "application/openmetrics-text; version=1.0.0");
   }
-  const auto response = http::Fetch(options.run_dir + "/agent.sock", request);
+  const auto response =
+      FetchFromAgent(BelowHostRoot(options.run_dir, kRunDir, options.host.host_root), request);
   if (!response.ok()) {
-    return Annotate(response.status(),
-                    "no agent answers (--once looks at the GPUs without one, --run-dir names its "
-                    "folder)");
+    return MakeStatus(response.status().code(),
+                      fmt::format("{}; kgpu metrics --once reads the GPUs without an agent",
+                                  Message(response.status())));
   }
   if (response->code != 200) {
-    return Unavailable("the agent answers {}: {}", response->code, Printable(response->body, 200));
+    return Unavailable("the agent answered {}: {}", response->code, Printable(response->body, 200));
   }
-  RETURN_IF_ERROR(PrintOut(response->body));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(response->body));
 }
 
 StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
@@ -83,7 +84,7 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   }
   ASSIGN_OR_RETURN(pods::PodMapPtr pods, FindPods(root.host, options.kubelet_dir, seen.samples));
   if (!pods->problem.empty()) {
-    PrintNote(fmt::format("kgpu metrics: no pods are named: {}", pods->problem));
+    PrintNote(fmt::format("kgpu metrics: pods are unknown: {}", pods->problem));
   }
   telemetry::PageInput input;
   input.snapshot = seen.snapshot;
@@ -99,77 +100,54 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   if (options.is_open_metrics) {
     page += Exposition::kEnd;
   }
-  RETURN_IF_ERROR(PrintOut(page));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(page));
+}
+
+StatusOr<ExitCode> RunMetrics(const MetricsOptions& options) {
+  return options.is_once ? PrintOwnLook(options) : PrintAgentsPage(options);
 }
 
 StatusOr<ExitCode> RunMetricsList(const ListOptions& options) {
   ASSIGN_OR_RETURN(const NameSets names, telemetry::ParseNames("--names", options.names));
-  if (options.output == "markdown") {
-    RETURN_IF_ERROR(PrintOut(telemetry::ReferenceMarkdown(names)));
-    return ExitCode::kOk;
-  }
-  const auto format = ParseOutputFormat(options.output);
-  if (!format.ok()) {
-    return InvalidArgument("--output: \"{}\" must be table, json, yaml or markdown",
-                           Printable(options.output, 40));
-  }
-  RETURN_IF_ERROR(PrintOut(*format == OutputFormat::kTable
-                               ? telemetry::ReferenceTable(names)
-                               : Render(telemetry::ReferenceJson(names), *format)));
-  return ExitCode::kOk;
+  return PrintReference(options.output, telemetry::ReferenceMarkdown(names),
+                        telemetry::ReferenceTable(names), telemetry::ReferenceJson(names));
 }
 
 void AddList(VerbRegistrar& verbs, CLI::App& parent) {
-  auto options = std::make_shared<ListOptions>();
-  CLI::App* verb = parent.add_subcommand("list", "Say what every series is");
-  verb->footer(
-      "The names that metrics.exclude takes, and the labels of each.\n\n"
+  auto [verb, options] =
+      verbs.Add<ListOptions>(parent, "list", "List all series with their meaning", &RunMetricsList);
+  verb.footer(
+      "Lists the names for metrics.exclude and the labels of each series.\n"
+      "\n"
       "  kgpu metrics list --names dcgm\n"
       "  kgpu metrics list --output json | jq -r '.series[].name'");
-  verb->add_option("--names", options->names, "Name sets: some of kgpu, dcgm, gke")
-      ->type_name("SETS")
-      ->capture_default_str();
-  verb->add_option("-o,--output", options->output, "table, json, yaml or markdown")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  verbs.OnRun(*verb, [options] { return RunMetricsList(*options); });
+  AddValue(verb, "--names", options.names, "SETS", "Name sets: kgpu, dcgm, gke");
+  AddOutputOption(verb, options.output, "table|json|yaml|markdown");
 }
 
 }  // namespace
 
 void AddMetricsVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<MetricsOptions>();
-  CLI::App* verb =
-      verbs.app().add_subcommand("metrics", "Print the page of series that Prometheus reads");
-  verb->footer(
-      "Without --once it is the agent's page: with faults, usage, and the agent's own series.\n\n"
+  auto [verb, options] = verbs.Add<MetricsOptions>(
+      verbs.app(), "metrics", "Print the metrics page that Prometheus scrapes", &RunMetrics);
+  verb.footer(
+      "Without --once, prints the agent's page, which includes faults, usage and its own series.\n"
+      "\n"
       "  kgpu metrics\n"
       "  kgpu metrics --once --names kgpu,dcgm,gke   without an agent\n"
-      "  kgpu metrics list                           what every series is");
-  verb->add_flag("--once", options->is_once, "Look at the GPUs now, without an agent");
-  verb->add_option("--names", options->names,
-                   "Name sets: some of kgpu, dcgm, gke (default: the configuration's)")
-      ->type_name("SETS");
-  verb->add_flag("--openmetrics", options->is_open_metrics,
-                 "OpenMetrics 1.0 in place of Prometheus text");
-  verb->add_option("--config", options->config,
-                   "With --once: configuration of the node (default: /etc/kgpu/config.yaml where "
-                   "it is there)")
-      ->envname("KGPU_CONFIG")
-      ->type_name("FILE");
-  verb->add_option("--kubelet-dir", options->kubelet_dir,
-                   "With --once: the kubelet's folder, for who uses which GPU")
-      ->type_name("DIR")
-      ->capture_default_str();
-  AddNodeNameOption(*verb, options->node);
-  AddRunDirOption(*verb, options->run_dir);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] {
-    return options->is_once ? PrintOwnLook(*options) : PrintAgentsPage(*options);
-  });
-  AddList(verbs, *verb);
+      "  kgpu metrics list                           what each series means");
+  verb.add_flag("--once", options.is_once, "Read the GPUs now, without an agent");
+  AddValue(verb, "--names", options.names, "SETS",
+           "Name sets: kgpu, dcgm, gke (default: the configured ones)");
+  verb.add_flag("--openmetrics", options.is_open_metrics,
+                "Print OpenMetrics 1.0 instead of Prometheus text");
+  AddConfigOption(verb, options.config, "With --once: ");
+  AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
+           "With --once: the kubelet's folder, to find which pod uses which GPU");
+  AddNodeNameOption(verb, options.node);
+  AddRunDirOption(verb, options.run_dir);
+  AddHostOptions(verb, options.host);
+  AddList(verbs, verb);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/node.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
@@ -11,7 +11,7 @@
 #include "src/cli/ask_agent.h"
 #include "src/cli/node_api.h"
 #include "src/cli/node_change.h"
-#include "src/cli/node_up.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/node/object/edits.h"
 #include "src/node/object/node_view.h"
@@ -23,6 +23,7 @@ namespace {
 struct StatusOptions {
   NodeOptions common;
   std::string run_dir = kRunDir;
+  std::string host_root;
 };
 
 struct EditOptions {
@@ -50,25 +51,35 @@ StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat for
     report.owners = node::FindOwners(evidence);
     report.seen = *std::move(seen);
     report.writer.is_settled = true;
+  } else if (seen.status().code() == StatusCode::kNotFound && !options.common.node.empty()) {
+    return seen.status();
   } else {
     report.api_problem = std::string(Message(seen.status()));
   }
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? node::NodeTable(report)
-                               : Render(node::NodeJson(report), format)));
-  return node::IsWell(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
+  RETURN_IF_ERROR(PrintAs(format, node::NodeTable(report), node::NodeJson(report)));
+  return node::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 StatusOr<ExitCode> RunNodeStatus(const StatusOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
-  if (!options.common.node.empty() || !options.common.kubeconfig.empty()) {
-    return ShowNodeObject(options, format, "not asked: another node or server was named");
+  ASSIGN_OR_RETURN(const std::string own, NodeNameOf({}));
+  const std::string run_dir = BelowHostRoot(options.run_dir, kRunDir, options.host_root);
+  if (!options.common.node.empty() && options.common.node != own &&
+      options.common.node != NodeOfAgent(run_dir)) {
+    return ShowNodeObject(options, format,
+                          fmt::format("not asked: this host is node {}: run kgpu node status on {}",
+                                      own, options.common.node));
   }
-  const StatusOr<ExitCode> told = PrintFromAgent(options.run_dir, "/v1/node", format);
-  if (told.ok()) {
-    return told;
+  if (!options.common.kubeconfig.empty()) {
+    return ShowNodeObject(options, format,
+                          "not asked: --kubeconfig asks the API server; leave it out to ask the "
+                          "agent of this node");
   }
-  return ShowNodeObject(options, format, std::string(Message(told.status())));
+  const StatusOr<ExitCode> reported = PrintFromAgent(run_dir, "/v1/node", format);
+  if (reported.ok()) {
+    return reported;
+  }
+  return ShowNodeObject(options, format, std::string(Message(reported.status())));
 }
 
 StatusOr<ExitCode> RunLabel(const EditOptions& options) {
@@ -95,18 +106,19 @@ StatusOr<ExitCode> RunTaint(const EditOptions& options,
 }
 
 void AddNodeStatus(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<StatusOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "status", "Show whether the node can give GPUs to pods, and the first thing that is wrong");
-  verb->footer(
-      "Exits 0 when the node is ready, or has no GPU and nobody expects one, else 7.\n\n"
+  auto [verb, options] = verbs.Add<StatusOptions>(
+      group, "status", "Show whether pods can get GPUs on the node, and the first problem if not",
+      &RunNodeStatus);
+  verb.footer(
+      "Exits 0 when the node is ready, or has and needs no GPU, else 7.\n"
+      "\n"
       "  kgpu node status\n"
       "  kgpu node status --output json | jq -r .obstacle\n"
       "  kgpu node status --node gpu-7 --kubeconfig ~/.kube/config");
-  AddNodeOptions(*verb, options->common);
-  AddOutputOption(*verb, options->common.output);
-  AddRunDirOption(*verb, options->run_dir);
-  verbs.OnRun(*verb, [options] { return RunNodeStatus(*options); });
+  AddNodeOptions(verb, options.common);
+  AddOutputOption(verb, options.common.output);
+  AddRunDirOption(verb, options.run_dir);
+  AddHostRootOption(verb, options.host_root);
 }
 
 void AddWords(CLI::App& verb, EditOptions& options, const char* name, const char* help) {
@@ -116,102 +128,103 @@ void AddWords(CLI::App& verb, EditOptions& options, const char* name, const char
 }
 
 void AddLabel(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<EditOptions>();
-  CLI::App* verb = group.add_subcommand("label", "Set and remove labels of the node");
-  verb->footer(
+  auto [verb, options] =
+      verbs.Add<EditOptions>(group, "label", "Add and remove labels of the node", &RunLabel);
+  verb.footer(
       "  kgpu node label gpu=true\n"
       "  kgpu node label example.com/pool=training old-label- --node gpu-7 --dry-run");
-  AddWords(*verb, *options, "LABEL", "KEY=VALUE sets, KEY- removes");
-  verb->add_flag("--overwrite", options->overwrite, "Replace a value that is another");
-  verbs.OnRun(*verb, [options] { return RunLabel(*options); });
+  AddWords(verb, options, "LABEL", "KEY=VALUE adds a label, KEY- removes it");
+  verb.add_flag("--overwrite", options.overwrite, "Overwrite existing values");
 }
 
 void AddTaint(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<EditOptions>();
-  CLI::App* verb = group.add_subcommand("taint", "Set and remove taints; others stay as they are");
-  verb->footer(
+  auto [verb, options] = verbs.Add<EditOptions>(
+      group, "taint", "Add and remove taints of the node",
+      [](const EditOptions& given) { return RunTaint(given, &node::ParseTaintEdit); });
+  verb.footer(
       "EFFECT is NoSchedule, PreferNoSchedule or NoExecute.\n\n"
       "  kgpu node taint nvidia.com/gpu=present:NoSchedule\n"
       "  kgpu node taint nvidia.com/gpu-");
-  AddWords(*verb, *options, "TAINT", "KEY[=VALUE]:EFFECT sets, KEY- or KEY:EFFECT- removes");
-  verb->add_flag("--overwrite", options->overwrite, "Replace a value that is another");
-  verbs.OnRun(*verb, [options] { return RunTaint(*options, &node::ParseTaintEdit); });
+  AddWords(verb, options, "TAINT",
+           "KEY[=VALUE]:EFFECT adds a taint, KEY- or KEY:EFFECT- removes it");
+  verb.add_flag("--overwrite", options.overwrite, "Overwrite existing values");
 }
 
 void AddUntaint(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<EditOptions>();
-  CLI::App* verb = group.add_subcommand("untaint", "Remove taints of the node");
-  verb->footer("  kgpu node untaint node-role.kubernetes.io/control-plane");
-  AddWords(*verb, *options, "KEY", "KEY or KEY:EFFECT");
-  verbs.OnRun(*verb, [options] { return RunTaint(*options, &node::ParseUntaint); });
+  auto [verb, options] = verbs.Add<EditOptions>(
+      group, "untaint", "Remove taints of the node",
+      [](const EditOptions& given) { return RunTaint(given, &node::ParseUntaint); });
+  verb.footer("  kgpu node untaint node-role.kubernetes.io/control-plane");
+  AddWords(verb, options, "KEY", "KEY or KEY:EFFECT");
 }
 
 void AddFrom(CLI::App& verb, DecideOptions& options) {
-  verb.add_option("--from", options.from,
-                  "nfd (feature.node.kubernetes.io labels), gfd (nvidia.com labels), plugin "
-                  "(nvidia.com resources) or all")
-      ->type_name("OWNER")
-      ->capture_default_str();
+  AddValue(verb, "--from", options.from, "nfd|gfd|plugin|all",
+           "Whose: nfd (feature.node.kubernetes.io labels), gfd (nvidia.com labels), plugin "
+           "(nvidia.com resources) or all");
   AddNodeOptions(verb, options.common);
   AddChangeOptions(verb, options.common);
 }
 
 void AddAdopt(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<DecideOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "adopt", "Take over what Node Feature Discovery, GFD or NVIDIA's plugin own on the node");
-  verb->footer(
-      "Records the decision on the node; its agent acts on it within a second. Prints the command\n"
-      "that removes the other owner: run it soon.\n\n"
+  auto [verb, options] = verbs.Add<DecideOptions>(
+      group, "adopt",
+      "Take ownership of what Node Feature Discovery, GFD or NVIDIA's plugin set on the node",
+      &RunAdopt);
+  verb.footer(
+      "Records the decision on the node; the agent applies it within a second. Prints the command\n"
+      "that removes the other owner: run it soon.\n"
+      "\n"
       "  kgpu node adopt --dry-run\n"
       "  kgpu node adopt --from nfd");
-  AddFrom(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunAdopt(*options); });
+  AddFrom(verb, options);
 }
 
 void AddRelease(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<DecideOptions>();
-  CLI::App* verb = group.add_subcommand("release", "Leave labels or resources to others again");
-  verb->footer("  kgpu node release --from gfd\n  kgpu node release --forget");
-  AddFrom(*verb, *options);
-  verb->add_flag("--forget", options->forget,
-                 "Forget what adopt and release said: who came first stays");
-  verbs.OnRun(*verb, [options] { return RunRelease(*options); });
+  auto [verb, options] = verbs.Add<DecideOptions>(
+      group, "release", "Give labels or resources back to their other owners", &RunRelease);
+  verb.footer("  kgpu node release --from gfd\n  kgpu node release --forget");
+  AddFrom(verb, options);
+  verb.add_flag("--forget", options.forget,
+                "Forget previous adopt and release commands: the first owner keeps them");
 }
 
 void AddClear(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<ClearOptions>();
-  options->run_dir = kRunDir;
-  CLI::App* verb = group.add_subcommand(
-      "clear", "Take everything of kgpu's off the node: for when it is uninstalled");
-  verb->footer(
-      "Labels, annotations, taints, condition, extended resources, NodeFeature and feature file.\n"
-      "What was set by kgpu node label or taint stays.\n\n"
+  auto [verb, options] = verbs.Add<ClearOptions>(
+      group, "clear", "Remove everything that kgpu set on the node, before you uninstall it",
+      &RunClear);
+  options.run_dir = kRunDir;
+  verb.footer(
+      "Removes labels, annotations, taints, the condition, extended resources, the NodeFeature "
+      "and\n"
+      "the feature file. Keeps what kgpu node label and kgpu node taint set.\n"
+      "\n"
       "  kgpu node clear --dry-run");
-  AddNodeOptions(*verb, options->common);
-  AddChangeOptions(*verb, options->common);
-  AddRunDirOption(*verb, options->run_dir);
-  verb->add_option("--host-root", options->host_root, "Folder where the host's files are seen")
-      ->envname("KGPU_HOST_ROOT")
-      ->type_name("DIR");
-  verb->add_flag("--force", options->force, "Though an agent runs here, which writes it again");
-  verbs.OnRun(*verb, [options] { return RunClear(*options); });
+  AddNodeOptions(verb, options.common);
+  AddChangeOptions(verb, options.common);
+  AddRunDirOption(verb, options.run_dir);
+  AddHostRootOption(verb, options.host_root);
+  verb.add_flag("--force", options.force,
+                "Continue even though a running agent will write it again");
 }
 
 }  // namespace
 
 void AddNodeVerbs(VerbRegistrar& verbs) {
-  CLI::App* group = verbs.app().add_subcommand(
-      "node", "This host as a GPU node: up, down; its Node object: status, label, taint and so on");
-  group->require_subcommand(1);
-  AddNodeUpVerbs(verbs, *group);
-  AddNodeStatus(verbs, *group);
-  AddLabel(verbs, *group);
-  AddTaint(verbs, *group);
-  AddUntaint(verbs, *group);
-  AddAdopt(verbs, *group);
-  AddRelease(verbs, *group);
-  AddClear(verbs, *group);
+  CLI::App& group =
+      verbs.AddGroup("node", "Set up this host as a GPU node, or change its Node object");
+  group.footer(
+      "  kgpu node up --dry-run\n"
+      "  kgpu node status\n"
+      "  kgpu node down");
+  AddNodeUpVerbs(verbs, group);
+  AddNodeStatus(verbs, group);
+  AddLabel(verbs, group);
+  AddTaint(verbs, group);
+  AddUntaint(verbs, group);
+  AddAdopt(verbs, group);
+  AddRelease(verbs, group);
+  AddClear(verbs, group);
 }
 
 }  // namespace kgpu::cli

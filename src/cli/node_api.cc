@@ -13,6 +13,7 @@
 
 #include "src/cli/environment.h"
 #include "src/cli/node_name.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/version.h"
 #include "src/kube/api/cluster.h"
@@ -82,23 +83,22 @@ class ClusterApi final : public NodeApi {
 
 void AddNodeOptions(CLI::App& verb, NodeOptions& options) {
   // Not by envname: a verb has to tell another node that was asked for from this one.
-  verb.add_option("--node", options.node, "The node's name (default: $NODE_NAME, else this host's)")
-      ->type_name("NAME");
+  AddValue(verb, "--node", options.node, "NAME",
+           "Name of the node (default: $NODE_NAME, else this host's name)");
   AddClusterOptions(verb, options);
 }
 
 void AddClusterOptions(CLI::App& verb, NodeOptions& options) {
-  verb.add_option("--kubeconfig", options.kubeconfig,
-                  "How to reach the API server (default: $KUBECONFIG, ~/.kube/config, the pod's "
-                  "own account)")
-      ->type_name("FILE");
-  verb.add_option("--context", options.context, "Of the kubeconfig (default: its current one)")
-      ->type_name("NAME");
+  AddValue(verb, "--kubeconfig", options.kubeconfig, "FILE",
+           "Kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, the pod's service "
+           "account)");
+  AddValue(verb, "--context", options.context, "NAME",
+           "Context in the kubeconfig (default: the current one)");
 }
 
 void AddChangeOptions(CLI::App& verb, NodeOptions& options) {
   verb.add_flag("-n,--dry-run", options.is_dry_run,
-                "Show what would change; the server checks it, nothing is written");
+                "Show what would change; the server validates it but writes nothing");
   AddOutputOption(verb, options.output);
 }
 
@@ -112,7 +112,7 @@ StatusOr<std::string> NodeNameOf(const NodeOptions& options) {
   }
   std::string name = NodeName(given);
   if (name.empty()) {
-    return InvalidArgument("this host has no name: name the node with --node");
+    return InvalidArgument("cannot determine this host's name: set --node");
   }
   return name;
 }
@@ -124,8 +124,7 @@ StatusOr<std::unique_ptr<NodeApi>> NodeApi::Open(const NodeOptions& options) {
 StatusOr<node::SeenNode> NodeApi::ReadNode(const std::string& name) {
   const StatusOr<json::value> answer = Send({.path = kube::kNodes.Object("", name)});
   if (answer.status().code() == StatusCode::kNotFound) {
-    return NotFound("there is no node {}: name one with --node (`kubectl get nodes` lists them)",
-                    name);
+    return NotFound("node {}: not found: set --node (`kubectl get nodes` lists the names)", name);
   }
   RETURN_IF_ERROR(answer.status());
   return node::ReadNode(*answer);

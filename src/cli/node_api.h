@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/options.h"
 #include "src/kube/api/client.h"
 #include "src/node/object/owners.h"
 #include "src/node/object/seen_node.h"
 #include "src/platform/base/status.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
-class App;
-}
 
 namespace kgpu::cli {
 
@@ -49,7 +46,7 @@ class NodeApi {
   // The namespace of the context.
   virtual std::string Space() const { return "default"; }
 
-  // Errors: NotFound with the mend, and those of Send.
+  // Errors: NotFound with the fix, and those of Send.
   StatusOr<node::SeenNode> ReadNode(const std::string& name);
   // The pods of the node that are other owners'. Errors: those of Send.
   StatusOr<std::vector<node::SeenPod>> ReadPods(const std::string& name);

@@ -8,6 +8,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::cli {
 namespace {
@@ -18,20 +19,12 @@ namespace json = boost::json;
 // is not waited for.
 constexpr int kMaxSteps = 30;
 
-json::array CarriedTextsJson(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& text : texts) {
-    array.emplace_back(text);
-  }
-  return array;
-}
-
 Status PrintChange(const NodeOptions& options, OutputFormat format, const NodeChange& change) {
   if (format != OutputFormat::kTable) {
     const json::object object{{"node", change.node},
                               {"dryRun", options.is_dry_run},
-                              {"changes", CarriedTextsJson(change.changes)},
-                              {"notes", CarriedTextsJson(change.notes)}};
+                              {"changes", doc::Texts(change.changes)},
+                              {"notes", doc::Texts(change.notes)}};
     return PrintOut(Render(object, format));
   }
   std::string text;
@@ -39,12 +32,10 @@ Status PrintChange(const NodeOptions& options, OutputFormat format, const NodeCh
     text += fmt::format("{}: {}{}\n", change.node, line, options.is_dry_run ? " (dry run)" : "");
   }
   if (change.changes.empty()) {
-    text += fmt::format("{}: nothing to do\n", change.node);
+    text += fmt::format("{}: no changes\n", change.node);
   }
   RETURN_IF_ERROR(PrintOut(text));
-  for (const std::string& note : change.notes) {
-    PrintNote(note);
-  }
+  PrintNotes(change.notes);
   return OkStatus();
 }
 
@@ -79,9 +70,8 @@ class Carrier {
       }
     }
     if (step_.request) {
-      return MakeStatus(
-          StatusCode::kUnavailable,
-          fmt::format("node {}: somebody else changes it all the time: try again", change_.node));
+      return MakeStatus(StatusCode::kUnavailable,
+                        fmt::format("node {}: changed concurrently: try again", change_.node));
     }
     return OkStatus();
   }
@@ -139,13 +129,12 @@ Status Carry(NodeApi& api, const NodeOptions& options, const PlanEdit& plan, Nod
   return Carrier(api, options, plan, change).Run();
 }
 
-StatusOr<ExitCode> Tell(const NodeOptions& options, OutputFormat format, const NodeChange& change,
-                        const Status& status) {
+StatusOr<ExitCode> Report(const NodeOptions& options, OutputFormat format, const NodeChange& change,
+                          const Status& status) {
   if (status.ok() || !change.changes.empty()) {
     RETURN_IF_ERROR(PrintChange(options, format, change));
   }
-  RETURN_IF_ERROR(status);
-  return ExitCode::kOk;
+  return OkOr(status);
 }
 
 }  // namespace kgpu::cli

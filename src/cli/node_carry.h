@@ -28,7 +28,7 @@ struct NodeChange {
 Status Carry(NodeApi& api, const NodeOptions& options, const PlanEdit& plan, NodeChange& change);
 
 // Prints what was done, if anything was, and gives `status` back when it is an error.
-StatusOr<ExitCode> Tell(const NodeOptions& options, OutputFormat format, const NodeChange& change,
-                        const Status& status);
+StatusOr<ExitCode> Report(const NodeOptions& options, OutputFormat format, const NodeChange& change,
+                          const Status& status);
 
 }  // namespace kgpu::cli

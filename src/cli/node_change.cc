@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/cli/ask_agent.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/resource.h"
@@ -14,7 +15,6 @@
 #include "src/node/object/object_writer.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
@@ -46,7 +46,7 @@ StatusOr<std::set<node::Owner>> FoundOf(NodeApi& api, const std::string& name,
   if (pods.ok()) {
     evidence.pods = *std::move(pods);
   } else {
-    notes.push_back(fmt::format("pods are not known: {}", Message(pods.status())));
+    notes.push_back(fmt::format("cannot list pods: {}", Message(pods.status())));
   }
   const node::Owners owners = node::FindOwners(evidence);
   for (const node::OwnerFound& found : owners.found) {
@@ -60,7 +60,7 @@ StatusOr<std::set<node::Owner>> FoundOf(NodeApi& api, const std::string& name,
     std::erase_if(*subjects,
                   [&owners](node::Owner owner) { return owners.Find(owner) == nullptr; });
     if (subjects->empty()) {
-      notes.emplace_back("no other owner is known here; --from names one nevertheless");
+      notes.emplace_back("no other owner found; set one with --from");
     }
   }
   return subjects;
@@ -78,18 +78,21 @@ StatusOr<ExitCode> Decide(const DecideOptions& options, node::Decision decision,
       },
       change);
   change.notes = std::move(notes);
-  return Tell(options.common, format, change, status);
+  return Report(options.common, format, change, status);
 }
 
 Status CheckNoAgent(const ClearOptions& options) {
-  if (options.force || options.common.is_dry_run || !options.common.node.empty()) {
+  if (options.force || options.common.is_dry_run) {
     return OkStatus();
   }
-  http::Request request;
-  request.target = "/healthz";
-  if (http::Fetch(options.run_dir + "/agent.sock", request).ok()) {
+  const std::string run_dir = BelowHostRoot(options.run_dir, kRunDir, options.host_root);
+  ASSIGN_OR_RETURN(bool has_agent, IsAgentRunning(run_dir));
+  if (has_agent && !options.common.node.empty()) {
+    has_agent = NodeOfAgent(run_dir) == options.common.node;
+  }
+  if (has_agent) {
     return FailedPrecondition(
-        "an agent runs here and would write it all again: stop it first, or say --force");
+        "an agent is running here and would write it again: stop it first, or use --force");
   }
   return OkStatus();
 }
@@ -163,7 +166,7 @@ StatusOr<ExitCode> ChangeNode(const NodeOptions& options, const PlanEdit& plan) 
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options));
   NodeChange change{.node = name};
   const Status status = Carry(*api, options, plan, change);
-  return Tell(options, format, change, status);
+  return Report(options, format, change, status);
 }
 
 StatusOr<ExitCode> RunAdopt(const DecideOptions& options) {
@@ -184,7 +187,7 @@ StatusOr<ExitCode> RunRelease(const DecideOptions& options) {
   std::vector<std::string> notes;
   if (!options.forget && subjects->contains(node::Owner::kNfd)) {
     notes.emplace_back(
-        "NFD sets labels again when it looks next; at once after: kubectl -n "
+        "NFD adds its labels again on its next run; to trigger it: kubectl -n "
         "node-feature-discovery rollout restart deployment nfd-master");
   }
   return Decide(options, options.forget ? node::Decision::kForget : node::Decision::kRelease,
@@ -211,7 +214,7 @@ StatusOr<ExitCode> RunClear(const ClearOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.common));
   NodeChange change{.node = name};
   const Status status = ClearNode(*api, options, change);
-  return Tell(options.common, format, change, status);
+  return Report(options.common, format, change, status);
 }
 
 }  // namespace kgpu::cli

@@ -134,7 +134,9 @@ TEST_F(NodeChangeTest, ADryRunTellsWhatWouldBeWritten) {
 class NodeClearTest : public NodeChangeTest {
  protected:
   NodeClearTest() {
-    dir_.WriteFile(kFile, "# Written by kgpu, which replaces it whole: edits are lost.\na=b\n");
+    dir_.WriteFile(kFile,
+                   "# Written by kgpu, which overwrites this file.\n"
+                   "a=b\n");
   }
 
   Status Clear() {

@@ -16,14 +16,13 @@ StatusOr<bringup::Levels> DriverLevels(const sys::Root& host, const std::string&
     levels.names.push_back(fmt::format("{}", one.began));
   }
   levels.names.push_back(fmt::format("{}", journal->began));
-  levels.top = fmt::format("driver {}, with the {} modules", Printable(journal->plan.version, 40),
+  levels.top = fmt::format("driver {} with the {} modules", Printable(journal->plan.version, 40),
                            driver::ToString(journal->plan.kind));
   levels.is_whole = journal->phase == driver_install::Phase::kInstalled;
   levels.by_hand = fmt::format(
-      "{}, called by hand, puts what is asked for in its place or tells what mends it; then kgpu "
-      "node up",
+      "run {} to install the requested driver or to see how to fix it, then run kgpu node up",
       Printable(install));
-  levels.take_off = "kgpu driver rollback brings that back";
+  levels.take_off = "kgpu driver rollback";
   return levels;
 }
 

@@ -45,9 +45,10 @@ TEST_F(NodeLevelsTest, TheDriverThatIsHereIsOnTop) {
   const auto levels = DriverLevels(host_, "kgpu driver install --branch 535");
   ASSERT_OK(levels);
   EXPECT_THAT(levels->names, ElementsAre("1700000001", "1700000002"));
-  EXPECT_THAT(levels->top, HasSubstr("driver 580, with the"));
+  EXPECT_THAT(levels->top, HasSubstr("driver 580 with the"));
   EXPECT_TRUE(levels->is_whole);
-  EXPECT_THAT(levels->by_hand, HasSubstr("kgpu driver install --branch 535, called by hand"));
+  EXPECT_THAT(levels->by_hand,
+              HasSubstr("kgpu driver install --branch 535 to install the requested driver"));
 }
 
 TEST_F(NodeLevelsTest, OneThatWaitsIsNotWhole) {

@@ -2,17 +2,10 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 
 namespace kgpu::cli {
-
-void AddNodeNameOption(CLI::App& app, std::string& name) {
-  app.add_option("--node", name, "Name of this node in the cluster (default: the host's name)")
-      ->envname("NODE_NAME")
-      ->type_name("NAME");
-}
 
 std::string NodeName(const std::string& given) {
   if (!given.empty()) {

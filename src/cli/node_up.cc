@@ -1,4 +1,4 @@
-#include "src/cli/node_up.h"
+#include "src/cli/verbs.h"
 
 #include <unistd.h>
 
@@ -19,21 +19,22 @@
 #include "src/cli/host_options.h"
 #include "src/cli/lasting_program.h"
 #include "src/cli/node_levels.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/runtime_configure.h"
-#include "src/container/engine/disk.h"
-#include "src/container/engine/find.h"
 #include "src/container/engine/state.h"
+#include "src/host/change/disk.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/run.h"
+#include "src/platform/sys/systemctl.h"
 #include "src/setup/bringup/agent_stage.h"
 #include "src/setup/bringup/bringup.h"
 #include "src/setup/bringup/record.h"
 #include "src/setup/bringup/verb_stage.h"
 #include "src/setup/bringup/view.h"
-#include "src/setup/driver/wish.h"
+#include "src/setup/driver/other_request.h"
 #include "src/setup/driver_install/journal.h"
 
 namespace kgpu::cli {
@@ -43,7 +44,7 @@ using bringup::Words;
 
 constexpr std::array<std::string_view, 5> kStages = {"host", "driver", "engine", "agent",
                                                      "validate"};
-// What no stage mends. That no GPU is here is one more, but for a host that gets them later.
+// What no stage fixes. That no GPU is here is one more, but for a host that gets them later.
 constexpr char kHostChecks[] =
     "pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused";
 
@@ -51,17 +52,13 @@ struct UpOptions {
   DriverOptions driver;
   std::vector<std::string> skip;
   std::string accept_env;  // "yes", "no"; empty: what is set already stays, else no
+  bool adopt = false;
   std::string output = "table";
   bool is_dry_run = false;
   bool yes = false;
   bool only_resumes = false;  // --resume, of the unit that goes on after a restart
   bool trusts_key = false;    // --trust-key
 };
-
-Words Joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 // Those that were given: "auto" is not.
 Words Given(const std::vector<std::pair<const char*, std::string>>& flags) {
@@ -84,7 +81,7 @@ Words DemandWords(const DriverOptions& options) {
                 {"--module", options.module_kind}});
 }
 Words DriverWords(const DriverOptions& options) {
-  Words words = Joined(DemandWords(options), Given({{"--source", options.source},
+  Words words = Concat(DemandWords(options), Given({{"--source", options.source},
                                                     {"--gpu", options.gpu},
                                                     {"--driver-toolkit", options.toolkit_image}}));
   if (options.has_display) {
@@ -99,8 +96,10 @@ Words DriverWords(const DriverOptions& options) {
   return words;
 }
 
-Words AcceptWords(const UpOptions& options) {
-  return Given({{"--accept-env", options.accept_env}});
+// The flags of `kgpu runtime configure`.
+Words EngineWords(const UpOptions& options) {
+  return Concat(Given({{"--accept-env", options.accept_env}}),
+                options.adopt ? Words{"--adopt"} : Words{});
 }
 
 std::string HostChecks(const UpOptions& options) {
@@ -121,8 +120,8 @@ Words RootWords(const UpOptions& options) {
 
 // What a person calls for the driver that is asked for.
 std::string ByHand(const UpOptions& options) {
-  const Words wish = Joined(DriverWords(options.driver), RootWords(options));
-  return Join(Joined({"kgpu", "driver", "install"}, wish), " ");
+  const Words settings = Concat(DriverWords(options.driver), RootWords(options));
+  return Join(Concat({"kgpu", "driver", "install"}, settings), " ");
 }
 
 // `options` must live as long as what it gives.
@@ -130,54 +129,54 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
                            const bringup::AgentInput& agent) {
   const Words root = RootWords(options);
   const Words demands = DemandWords(options.driver);
-  const Words wish = Joined(DriverWords(options.driver), root);
-  Words install = Joined({"driver", "install", "--yes"}, wish);
+  const Words settings = Concat(DriverWords(options.driver), root);
+  Words install = Concat({"driver", "install", "--yes"}, settings);
   if (options.only_resumes) {
     install.emplace_back("--resume");
   }
   if (options.trusts_key) {
     install.emplace_back("--trust-key");
   }
-  const Words configure = Joined(Joined({"runtime", "configure"}, AcceptWords(options)), root);
+  const Words configure = Concat(Concat({"runtime", "configure"}, EngineWords(options)), root);
   bringup::Stages stages;
   stages.push_back(
       bringup::MakeStage({.id = "host",
-                          .title = "the GPUs, the kernel and the engines that are here",
-                          .look = Joined({"doctor", "--only", HostChecks(options)}, root),
+                          .title = "the GPUs, kernel and container engines of this host",
+                          .look = Concat({"doctor", "--only", HostChecks(options)}, root),
                           .is_look_final = true,
                           // The doctor only remarks it where nothing of a driver is there.
                           .obstacle = "pci-no-gpu:",
-                          .way_past = "for GPUs that come later name them: --gpu GENERATION"},
+                          .way_past = "to set up GPUs that are added later, set --gpu GENERATION"},
                          verbs));
   stages.push_back(bringup::MakeStage(
       {.id = "driver",
        .title = "NVIDIA's driver",
-       .look = Joined(Joined({"driver", "verify"}, demands), root),
+       .look = Concat(Concat({"driver", "verify"}, demands), root),
        .reason = "FAILED",
        .is_proven = true,
        .act = install,
-       .preview = Joined({"driver", "plan"}, wish),
-       .undo = Joined({"driver", "remove", "--yes"}, root),
+       .preview = Concat({"driver", "plan"}, settings),
+       .undo = Concat({"driver", "remove", "--yes"}, root),
        .has_traces = WhetherThere(agent.host, driver_install::kJournalFile),
        .levels = [&options, &host = agent.host] { return DriverLevels(host, ByHand(options)); },
-       .preview_undo = Joined({"driver", "remove", "--dry-run"}, root),
+       .preview_undo = Concat({"driver", "remove", "--dry-run"}, root),
        .waits = static_cast<int>(ExitCode::kWaits),
        .nothing = static_cast<int>(ExitCode::kNotFound)},
       verbs));
   stages.push_back(
       bringup::MakeStage({.id = "engine",
                           .title = "the container engines",
-                          .look = Joined({"runtime", "check"}, root),
-                          .act = Joined(configure, {"--restart"}),
-                          .preview = Joined(configure, {"--dry-run"}),
-                          .undo = Joined({"runtime", "revert", "--restart"}, root),
+                          .look = Concat({"runtime", "check"}, root),
+                          .act = Concat(configure, {"--restart"}),
+                          .preview = Concat(configure, {"--dry-run"}),
+                          .undo = Concat({"runtime", "revert", "--restart"}, root),
                           .has_traces = WhetherThere(agent.host, engine::kStateFile),
-                          .preview_undo = Joined({"runtime", "revert", "--dry-run"}, root)},
+                          .preview_undo = Concat({"runtime", "revert", "--dry-run"}, root)},
                          verbs));
   stages.push_back(bringup::MakeAgentStage(agent));
   stages.push_back(bringup::MakeStage({.id = "validate",
-                                       .title = "the proof that the GPUs compute",
-                                       .act = Joined({"validate", "--all-gpus"}, root)},
+                                       .title = "a CUDA test on the GPUs",
+                                       .act = Concat({"validate", "--all-gpus"}, root)},
                                       verbs));
   return stages;
 }
@@ -192,14 +191,15 @@ bool IsInstalled(const std::string& folder, const std::string& host_root) {
 Status CheckSkipped(const std::vector<std::string>& skip) {
   for (const std::string& id : skip) {
     if (std::ranges::find(kStages, id) == kStages.end()) {
-      return InvalidArgument("--skip: \"{}\" is no stage: host, driver, engine, agent, validate",
-                             Printable(id, 40));
+      return InvalidArgument(
+          "--skip: \"{}\" must be a stage: host, driver, engine, agent or validate",
+          Printable(id, 40));
     }
   }
   return OkStatus();
 }
 
-// What a stage would find wrong once it is reached, told before anything is asked or begun.
+// What a stage would find wrong once it is reached, reported before anything is asked or begun.
 Status CheckUpFlags(const UpOptions& options) {
   RETURN_IF_ERROR(CheckSkipped(options.skip));
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options.driver));
@@ -210,10 +210,10 @@ Status CheckUpFlags(const UpOptions& options) {
 
 // Empty where no unit can go on: it would run what somebody else may have put there, or nothing.
 Words ResumeCommand(const UpOptions& options, const sys::Root& root, const std::string& program) {
-  if (root.path() != "/" || !engine::HasSystemd(root) || !IsLastingProgram(program)) {
+  if (root.path() != "/" || !sys::HasSystemd(root) || !IsLastingProgram(program)) {
     return {};
   }
-  Words words = Joined(Joined({program, "node", "up", "--resume", "--yes"}, AcceptWords(options)),
+  Words words = Concat(Concat({program, "node", "up", "--resume", "--yes"}, EngineWords(options)),
                        DriverWords(options.driver));
   if (!options.skip.empty()) {
     words.insert(words.end(), {"--skip", Join(options.skip, ",")});
@@ -236,31 +236,31 @@ std::vector<std::string> StageEnvironment() {
   return environment;
 }
 
-using UpDeed = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
-                                             const bringup::Options&);
+using UpAction = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
+                                               const bringup::Options&);
 
 // Whether there is nothing to take back, so that nobody need be asked.
-StatusOr<bool> IsInVain(UpDeed deed, const sys::Root& root) {
-  if (deed != &bringup::Down) {
+StatusOr<bool> IsInVain(UpAction action, const sys::Root& root) {
+  if (action != &bringup::Down) {
     return false;
   }
   ASSIGN_OR_RETURN(const bringup::Record record, bringup::ReadRecord(root));
   return record.stages.empty();
 }
 
-StatusOr<ExitCode> Run(const UpOptions& options, UpDeed deed, std::string_view question) {
+StatusOr<ExitCode> Run(const UpOptions& options, UpAction action, std::string_view question) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   RETURN_IF_ERROR(CheckUpFlags(options));
   const std::string& host_root = options.driver.host_root;
   ASSIGN_OR_RETURN(const host::DriverRoot roots, host::OpenDriverRoot(host_root, "", ""));
   const sys::Root& root = roots.host;
   ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-  ASSIGN_OR_RETURN(const bool is_in_vain, IsInVain(deed, root));
+  ASSIGN_OR_RETURN(const bool is_in_vain, IsInVain(action, root));
   if (!options.is_dry_run && !options.yes && !is_in_vain) {
     RETURN_IF_ERROR(Confirm(question));
   }
   sys::RealRunner runner;
-  engine::HostDisk disk(root);
+  change::HostDisk disk(root);
   const bringup::Verbs verbs{folder + "/kgpu", runner,
                              [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },
                              StageEnvironment()};
@@ -274,80 +274,82 @@ StatusOr<ExitCode> Run(const UpOptions& options, UpDeed deed, std::string_view q
   how.on_stage = [](const bringup::Stage& stage) {
     PrintNote(fmt::format("{}: {}", stage.id(), stage.title()));
   };
-  ASSIGN_OR_RETURN(const bringup::Report report, deed(stages, {root, disk}, how));
+  ASSIGN_OR_RETURN(const bringup::Report report, action(stages, {root, disk}, how));
   if (format == OutputFormat::kTable) {
     RETURN_IF_ERROR(PrintOut(bringup::ReportText(report)));
     return UpCodeOf(report);
   }
-  for (const std::string& note : report.notes) {  // the list has no place for them
-    PrintNote(fmt::format("note: {}", note));
-  }
+  PrintNotes(report.notes, "note: ");  // the list has no place for them
   RETURN_IF_ERROR(PrintOut(Render(bringup::ReportJson(report), format)));
   return UpCodeOf(report);
 }
 
+StatusOr<ExitCode> RunUp(const UpOptions& options) {
+  return ForRoot(Run(options, &bringup::Up, "Set up this host as a GPU node?"));
+}
+
+StatusOr<ExitCode> RunDown(const UpOptions& options) {
+  return ForRoot(Run(options, &bringup::Down, "Undo what kgpu node up did here?"));
+}
+
 void AddUpFlags(VerbRegistrar& verbs, CLI::App& verb, UpOptions& options) {
-  verb.add_option("--skip", options.skip,
-                  "Stages that are left alone: host, driver, engine, agent, validate; A,B")
-      ->delimiter(',')
-      ->type_name("STAGE");
-  verb.add_flag("-n,--dry-run", options.is_dry_run, "Say what would be done, change nothing");
-  verb.add_flag("-y,--yes", options.yes, "Do not ask");
+  AddValue(verb, "--skip", options.skip, "STAGE",
+           "Stages to skip: host, driver, engine, agent, validate; A,B")
+      ->delimiter(',');
+  verb.add_flag("-n,--dry-run", options.is_dry_run,
+                "Show what would be done without changing anything");
+  verb.add_flag("-y,--yes", options.yes, "Do not ask for confirmation");
   AddOutputOption(verb, options.output);
   verbs.OfferWords(verb, {.flag = "--skip", .words = {kStages.begin(), kStages.end()}});
 }
 
 void AddUp(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<UpOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "up", "Make this host a GPU node: driver, engines, agent, and the proof that GPUs compute");
-  verb->footer(
-      "Looks at each stage and does what is missing; run it again after an error, a kill or a\n"
-      "reboot (a unit does that by itself). Each stage is a verb that also works by hand: kgpu\n"
-      "doctor, driver install, runtime configure, agent, validate. Engines are restarted where\n"
-      "their configuration changes.\n\n"
-      "Exits 0 when all is done, 8 when a reboot or a person is waited for, 1 when a stage fails,\n"
-      "4 when another call is at work.\n\n"
+  auto [verb, options] = verbs.Add<UpOptions>(group, "up",
+                                              "Make this host a GPU node: install the driver, "
+                                              "configure engines, start the agent, test the GPUs",
+                                              &RunUp);
+  verb.footer(
+      "Checks each stage and does what is missing. Run it again after an error, a kill or a "
+      "reboot\n"
+      "(a unit resumes it after a reboot). Each stage also has its own command: kgpu doctor, "
+      "driver\n"
+      "install, runtime configure, agent, validate. Restarts an engine when its configuration\n"
+      "changes.\n"
+      "\n"
+      "Exits 0 when all is done, 8 when it waits for a reboot or for you, 1 when a stage fails,\n"
+      "4 when another kgpu node up is running.\n"
+      "\n"
       "  kgpu node up --dry-run\n"
       "  kgpu node up --cuda 12.4 --yes\n"
-      "  kgpu node up --skip driver             the driver is somebody else's");
-  AddDriverHostFlags(*verb, options->driver);
-  AddDriverWishFlags(verbs, *verb, options->driver);
-  verb->add_option("--accept-env", options->accept_env,
-                   "yes or no: whether NVIDIA_VISIBLE_DEVICES, which an image can set too, gets a "
-                   "container GPUs; without this flag what is set already stays, else no")
-      ->type_name("yes|no");
-  CLI::Option* resume =
-      verb->add_flag("--resume", options->only_resumes,
-                     "Only go on with a driver that was begun; as the unit does after a restart");
-  verb->add_flag("--trust-key", options->trusts_key,
-                 "Secure Boot: the driver goes on though the firmware's lists lack the modules' "
-                 "key, as the kernel trusts it otherwise; if not, loading them fails")
+      "  kgpu node up --skip driver             keep a driver installed by other means");
+  AddDriverHostFlags(verb, options.driver);
+  AddDriverRequestFlags(verbs, verb, options.driver);
+  AddValue(verb, "--accept-env", options.accept_env, "yes|no",
+           "yes or no: whether NVIDIA_VISIBLE_DEVICES, which images can also set, gives a "
+           "container GPUs (default: the current setting, else no)");
+  verb.add_flag("--adopt", options.adopt, "Engines: replace NVIDIA's runtime with kgpu-runtime");
+  CLI::Option* resume = verb.add_flag(
+      "--resume", options.only_resumes,
+      "Only resume an unfinished driver installation (used by the unit that runs after a reboot)");
+  verb.add_flag("--trust-key", options.trusts_key,
+                "Secure Boot: continue even if the firmware does not list the modules' key, "
+                "because the kernel trusts it by other means")
       ->excludes(resume);
-  verbs.OfferWords(*verb, {.flag = "--accept-env", .words = {"yes", "no"}});
-  AddUpFlags(verbs, *verb, *options);
-  verbs.OnRun(*verb, [options] {
-    return ForRoot(Run(*options, &bringup::Up, "Bring this host up as a GPU node?"));
-  });
+  verbs.OfferWords(verb, {.flag = "--accept-env", .words = {"yes", "no"}});
+  AddUpFlags(verbs, verb, options);
 }
 
 void AddDown(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<UpOptions>();
-  CLI::App* verb =
-      group.add_subcommand("down", "Take back what kgpu node up did, and nothing else");
-  verb->footer(
-      "The last stage first: the agent's service and programs, the engines' configuration, the\n"
-      "driver where node up installed it.\n\n"
+  auto [verb, options] =
+      verbs.Add<UpOptions>(group, "down", "Undo what kgpu node up did, and nothing else", &RunDown);
+  verb.footer(
+      "Undoes the last stage first: the agent's service and programs, the engines' configuration,\n"
+      "and the driver if node up installed it.\n"
+      "\n"
       "  kgpu node down --dry-run\n"
       "  kgpu node down --skip driver --yes");
-  verb->add_option("--host-root", options->driver.host_root,
-                   "Folder where the host's files are seen: / or an image")
-      ->envname("KGPU_HOST_ROOT")
-      ->type_name("DIR");
-  AddUpFlags(verbs, *verb, *options);
-  verbs.OnRun(*verb, [options] {
-    return ForRoot(Run(*options, &bringup::Down, "Take back what kgpu node up did here?"));
-  });
+  AddHostRootOption(verb, options.driver.host_root, "Folder with the host's files: / or an image");
+  AddUpFlags(verbs, verb, options);
 }
 
 }  // namespace

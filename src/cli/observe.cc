@@ -2,9 +2,13 @@
 
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/cli/signals.h"
+#include "src/node/inventory/driver_status.h"
 #include "src/node/inventory/inventory.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status_macros.h"
@@ -13,10 +17,12 @@
 namespace kgpu::cli {
 namespace {
 
+// How long the driver may be silent before a note says so.
+constexpr std::chrono::milliseconds kSilence{2500};
 // Rates need two rounds; GPM metrics are of no use over less than 100 ms.
 constexpr std::chrono::milliseconds kBetweenRounds{250};
 
-// Hands snapshots on, and the newest again when nothing came for a while.
+// Dependencies snapshots on, and the newest again when nothing came for a while.
 class Repeater {
  public:
   using Listener = std::function<bool(const device::SnapshotPtr&)>;
@@ -40,11 +46,31 @@ class Repeater {
   TimerId timer_ = TimerId::kNone;
 };
 
-StatusOr<inventory::InventoryOptions> InventoryOptionsOf(const HostOptions& options) {
+using Starter = std::function<void(EpollLoop& loop, inventory::Inventory& inventory)>;
+
+// Runs an inventory, which `start` starts, until the loop is quit, by a signal say.
+Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
+                    const WatchOptions& watch, const Starter& start) {
   inventory::InventoryOptions inventory_options;
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
-  return inventory_options;
+  inventory_options.health.hold_down = watch.hold_down;
+  inventory_options.is_live = watch.is_live;
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const WatchId stop_watch,
+                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  inventory::Inventory inventory(*loop, root, std::move(inventory_options));
+  const WallTime begun = loop->clock().WallNow();
+  loop->After(kSilence, [&inventory, begun] {
+    if (inventory.current()->version == 0) {
+      PrintNote(fmt::format("kgpu: {} Ctrl-C stops waiting.", inventory::ExplainSilence(begun)));
+    }
+  });
+  start(*loop, inventory);
+  loop->Run();
+  loop->Unwatch(stop_watch);
+  return OkStatus();
 }
 
 }  // namespace
@@ -52,23 +78,16 @@ StatusOr<inventory::InventoryOptions> InventoryOptionsOf(const HostOptions& opti
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
-  ASSIGN_OR_RETURN(inventory::InventoryOptions inventory_options, InventoryOptionsOf(options));
-  inventory_options.health.hold_down = watch.hold_down;
-  inventory_options.is_live = watch.is_live;
-  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
-  ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
-  ASSIGN_OR_RETURN(const WatchId stop_watch,
-                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
-  Repeater repeater(*loop, watch.repeat, on_snapshot);
-  inventory::Inventory inventory(*loop, root, std::move(inventory_options));
-  inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater.Deliver(snapshot); });
-  loop->Run();
-  loop->Unwatch(stop_watch);
-  return OkStatus();
+  std::optional<Repeater> repeater;
+  return RunInventory(options, root, watch, [&](EpollLoop& loop, inventory::Inventory& inventory) {
+    repeater.emplace(loop, watch.repeat, on_snapshot);
+    inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater->Deliver(snapshot); });
+  });
 }
 
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root) {
+  const Progress progress("asking the driver");
   device::SnapshotPtr first;
   const WatchOptions once{.is_live = false};
   RETURN_IF_ERROR(WatchSnapshots(options, root, once, [&](const device::SnapshotPtr& snapshot) {
@@ -76,40 +95,64 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
     return false;
   }));
   if (!first) {
-    return Unavailable("stopped by a signal before the GPUs were read");
+    return Unavailable("interrupted by a signal before the GPUs were read");
   }
   return first;
 }
 
 StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root) {
-  ASSIGN_OR_RETURN(inventory::InventoryOptions inventory_options, InventoryOptionsOf(options));
-  inventory_options.is_live = false;
-  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
-  ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
-  ASSIGN_OR_RETURN(const WatchId stop_watch,
-                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  const Progress progress("asking the driver");
   Observation observation;
-  inventory::Inventory inventory(*loop, root, std::move(inventory_options));
-  inventory.SetSampling(kBetweenRounds);
-  inventory.OnSample([&](const device::SampleSetPtr& samples) {
-    const bool is_second = observation.samples != nullptr;
-    observation.samples = samples;
-    if (samples->is_complete || is_second) {
-      loop->Quit();
-    }
-  });
-  inventory.Start([&](const device::SnapshotPtr& snapshot) {
-    observation.snapshot = snapshot;
-    if (snapshot->driver.state != device::DriverState::kReady) {
-      loop->Quit();
-    }
-  });
-  loop->Run();
-  loop->Unwatch(stop_watch);
+  const auto start = [&](EpollLoop& loop, inventory::Inventory& inventory) {
+    inventory.SetSampling(kBetweenRounds);
+    inventory.OnSample([&](const device::SampleSetPtr& samples) {
+      const bool is_second = observation.samples != nullptr;
+      observation.samples = samples;
+      if (samples->is_complete || is_second) {
+        loop.Quit();
+      }
+    });
+    inventory.Start([&](const device::SnapshotPtr& snapshot) {
+      observation.snapshot = snapshot;
+      if (snapshot->driver.state != device::DriverState::kReady) {
+        loop.Quit();
+      }
+    });
+  };
+  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, start));
   if (!observation.snapshot) {
-    return Unavailable("stopped by a signal before the GPUs were read");
+    return Unavailable("interrupted by a signal before the GPUs were read");
   }
   return observation;
+}
+
+StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
+                                                 const host::DriverRoot& root,
+                                                 std::chrono::milliseconds deadline) {
+  TimedObservation timed;
+  device::SnapshotPtr& snapshot = timed.observation.snapshot;
+  const auto start = [&](EpollLoop& loop, inventory::Inventory& inventory) {
+    loop.After(deadline, [&timed, &loop] {
+      timed.is_late = true;
+      loop.Quit();
+    });
+    inventory.SetSampling(kBetweenRounds);
+    inventory.OnSample([&](const device::SampleSetPtr& samples) {
+      timed.observation.samples = samples;
+      loop.Quit();
+    });
+    inventory.Start([&](const device::SnapshotPtr& now) {
+      snapshot = now;
+      if (snapshot->driver.state != device::DriverState::kReady || snapshot->gpus.empty()) {
+        loop.Quit();
+      }
+    });
+  };
+  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, start));
+  if (!snapshot && !timed.is_late) {
+    return Unavailable("stopped by a signal before the GPUs were read");
+  }
+  return timed;
 }
 
 }  // namespace kgpu::cli

@@ -25,6 +25,16 @@ struct Observation {
 // rounds, the second is waited for (250 ms). Errors: as TakeSnapshot.
 StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root);
 
+struct TimedObservation {
+  Observation observation;  // what came before the deadline; a rate between two rounds is absent
+  bool is_late = false;     // the driver's answer was not complete by then
+};
+
+// As TakeObservation, with at most `deadline` for the driver. Errors: as TakeSnapshot.
+StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
+                                                 const host::DriverRoot& root,
+                                                 std::chrono::milliseconds deadline);
+
 struct WatchOptions {
   std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions
   // Calls again with the newest snapshot when it has not changed for so long; 0: never.

@@ -4,26 +4,65 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/report/print.h"
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
-
-void AddOutputOption(CLI::App& verb, std::string& output) {
-  verb.add_option("-o,--output", output, "table, json or yaml")
-      ->envname("KGPU_OUTPUT")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-}
 
 Status PrintOut(std::string_view text) {
   return Annotate(sys::WriteAll(STDOUT_FILENO, text), "standard output");
 }
 
+Status PrintAs(OutputFormat format, std::string_view table, const boost::json::value& json) {
+  return format == OutputFormat::kTable ? PrintOut(table) : PrintOut(Render(json, format));
+}
+
+StatusOr<ExitCode> PrintReference(const std::string& output, std::string_view markdown,
+                                  std::string_view table, const boost::json::value& json) {
+  const auto format = ParseOutputFormat(output);
+  if (output != "markdown" && !format.ok()) {
+    return InvalidArgument("--output: \"{}\" must be table, json, yaml or markdown",
+                           Printable(output, 40));
+  }
+  return OkOr(format.ok() ? PrintAs(*format, table, json) : PrintOut(markdown));
+}
+
+std::string NamedFindingsText(const NamedFindings& checked, std::string_view well, bool has_color) {
+  std::string text;
+  for (const auto& [name, findings] : checked) {
+    text += findings.empty() ? fmt::format("{}: {}\n", name, well)
+                             : report::FindingsText(findings, {.has_color = has_color});
+  }
+  return text;
+}
+
+StatusOr<ExitCode> PrintNamedFindings(const NamedFindings& checked, std::string_view well,
+                                      OutputFormat format) {
+  std::vector<report::Finding> all;
+  for (const auto& [name, findings] : checked) {
+    all.insert(all.end(), findings.begin(), findings.end());
+  }
+  const boost::json::object json = {{"findings", report::FindingsJson(all)}};
+  RETURN_IF_ERROR(
+      PrintAs(format, NamedFindingsText(checked, well, TakesColor(STDOUT_FILENO)), json));
+  return ExitCodeOf(report::WorstOf(all));
+}
+
 void PrintNote(std::string_view text) {
   // Nobody is left to tell when standard error is closed.
   (void)sys::WriteAll(STDERR_FILENO, fmt::format("{}\n", text));
+}
+
+void PrintNotes(const std::vector<std::string>& notes, std::string_view before) {
+  for (const std::string& note : notes) {
+    PrintNote(fmt::format("{}{}", before, note));
+  }
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/require.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json.hpp>
 
@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/container/inject/book_facts.h"
-#include "src/container/inject/book_file.h"
+#include "src/container/inject/index_facts.h"
+#include "src/container/inject/index_file.h"
 #include "src/gpu/cuda/requirement.h"
 #include "src/gpu/cuda/version.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/doc/json_texts.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
@@ -38,19 +40,19 @@ Status CheckVersion(std::string_view flag, const std::string& text) {
 // Of this host, as kgpu-runtime knows it.
 StatusOr<cuda::HostFacts> FactsOfHost(const RequireOptions& options) {
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(options.host_root));
-  const StatusOr<inject::Book> book = inject::ReadBook(root);
-  if (book.status().code() == StatusCode::kNotFound) {
+  const StatusOr<inject::InjectionIndex> index = inject::ReadIndex(root);
+  if (index.status().code() == StatusCode::kNotFound) {
     return NotFound(
-        "nothing is known of this host: run kgpu cdi generate or the agent, which write {}, or say "
-        "what the host has by --driver, --cuda, --arch and --brand",
-        root.At(inject::kInjectionBookPath));
+        "{}: not found, so this host's driver is unknown: run kgpu cdi generate or the agent, or "
+        "set --driver, --cuda, --arch and --brand",
+        root.At(inject::kInjectionIndexPath));
   }
-  RETURN_IF_ERROR(book.status());
-  std::vector<const inject::BookDevice*> devices;
-  for (const inject::BookDevice& device : book->devices) {
+  RETURN_IF_ERROR(index.status());
+  std::vector<const inject::IndexDevice*> devices;
+  for (const inject::IndexDevice& device : index->devices) {
     devices.push_back(&device);
   }
-  return inject::FactsFor(*book, devices);
+  return inject::FactsFor(*index, devices);
 }
 
 // Flags make up a host of their own: none of them is mixed with what this one has.
@@ -77,14 +79,9 @@ json::value VerdictJson(const cuda::Verdict& verdict, const cuda::HostFacts& fac
     gpus.push_back(
         {{"name", gpu.name}, {"computeCapability", gpu.compute_capability}, {"brand", gpu.brand}});
   }
-  json::array notes;
-  for (const std::string& note : verdict.notes) {
-    notes.push_back(json::value(note));
-  }
-  const std::string_view outcome = cuda::ToString(verdict.outcome);
-  return {{"outcome", json::string_view(outcome.data(), outcome.size())},
+  return {{"outcome", doc::View(cuda::ToString(verdict.outcome))},
           {"reason", verdict.reason},
-          {"notes", std::move(notes)},
+          {"notes", doc::Texts(verdict.notes)},
           {"host",
            {{"driver", facts.driver_version},
             {"cuda", facts.cuda_version},
@@ -98,9 +95,7 @@ Status PrintVerdict(const cuda::Verdict& verdict, const cuda::HostFacts& facts,
   }
   RETURN_IF_ERROR(PrintOut(fmt::format("{}\n{}{}", cuda::ToString(verdict.outcome), verdict.reason,
                                        verdict.reason.empty() ? "" : "\n")));
-  for (const std::string& note : verdict.notes) {
-    PrintNote(note);
-  }
+  PrintNotes(verdict.notes);
   return OkStatus();
 }
 
@@ -123,41 +118,32 @@ StatusOr<ExitCode> Run(const RequireOptions& options) {
 }  // namespace
 
 void AddRequireVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<RequireOptions>();
-  CLI::App* verb = verbs.app().add_subcommand(
-      "require", "Tell whether a host has what an image requires (NVIDIA_REQUIRE_*), and why not");
-  verb->footer(
-      "A blank means or, a comma and; cuda, driver, arch and brand are compared by = != < <= > "
-      ">=.\n"
-      "Without a flag that says what the host has, this one is meant. Exits 7 when it is not\n"
-      "enough, 2 when the expression is malformed.\n\n"
+  auto [verb, options] = verbs.Add<RequireOptions>(
+      verbs.app(), "require",
+      "Check whether a host meets the requirements of an image (NVIDIA_REQUIRE_*)", &Run);
+  verb.footer(
+      "A space means \"or\", a comma \"and\"; cuda, driver, arch and brand are compared with = != "
+      "< <=\n"
+      "> >=. Checks this host unless a flag describes another one. Exits 7 when the requirements\n"
+      "are not met, 2 when the expression is malformed.\n"
+      "\n"
       "  kgpu require 'cuda>=12.4'\n"
-      "  kgpu require 'cuda>=12.4 brand=tesla,driver>=535,driver<536' --driver 535.104.05 "
-      "--brand tesla");
-  verb->add_option("EXPR", options->expression, "The value of a NVIDIA_REQUIRE_* variable")
-      ->required();
-  const std::string group = "What the host has";
-  verb->add_option("--driver", options->driver, "Version of the driver: 535.104.05")
-      ->type_name("V")
+      "  kgpu require 'cuda>=12.4 brand=tesla,driver>=535,driver<536' --driver 535.104.05 --brand "
+      "tesla");
+  verb.add_option("EXPR", options.expression, "Value of an NVIDIA_REQUIRE_* variable")->required();
+  const std::string group = "Target host";
+  AddValue(verb, "--driver", options.driver, "V", "Driver version: 535.104.05")->group(group);
+  AddValue(verb, "--cuda", options.cuda, "V",
+           "Highest CUDA version of the driver: 12.2 (default: derived from --driver)")
       ->group(group);
-  verb->add_option("--cuda", options->cuda,
-                   "Highest CUDA of the driver: 12.2 (default: by --driver)")
-      ->type_name("V")
+  AddValue(verb, "--arch", options.arch, "V", "Compute capability of the GPU: 8.0")->group(group);
+  AddValue(verb, "--brand", options.brand, "B",
+           "Brand of the GPU: tesla, nvidia, geforce, quadro, …")
       ->group(group);
-  verb->add_option("--arch", options->arch, "Compute capability of the GPU: 8.0")
-      ->type_name("V")
+  AddHostRootOption(verb, options.host_root,
+                    "Folder with the host's /run, if no target host is described")
       ->group(group);
-  verb->add_option("--brand", options->brand, "Brand of the GPU: tesla, nvidia, geforce, quadro, …")
-      ->type_name("B")
-      ->group(group);
-  verb->add_option("--host-root", options->host_root,
-                   "Folder where the host's /run is seen, without any of these")
-      ->envname("KGPU_HOST_ROOT")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->group(group);
-  AddOutputOption(*verb, options->output);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
+  AddOutputOption(verb, options.output);
 }
 
 }  // namespace kgpu::cli

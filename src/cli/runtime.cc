@@ -1,4 +1,4 @@
-#include "src/cli/runtime.h"
+#include "src/cli/verbs.h"
 
 #include <boost/json/value.hpp>
 
@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/cli/runtime_configure.h"
 #include "src/cli/runtime_host.h"
 #include "src/cli/runtime_view.h"
+#include "src/container/engine/check.h"
 #include "src/container/engine/find.h"
 #include "src/container/engine/packages.h"
 #include "src/container/engine/plan.h"
@@ -28,6 +31,7 @@ struct RuntimeInstallOptions {
 };
 
 StatusOr<std::vector<EngineStatus>> LookAtAll(RuntimeHost& host) {
+  const Progress progress("asking the container engines");
   ASSIGN_OR_RETURN(const std::vector<engine::Engine> engines, host.FindEngines());
   ASSIGN_OR_RETURN(const engine::State state, engine::ReadState(host.root()));
   std::vector<EngineStatus> all;
@@ -47,21 +51,25 @@ StatusOr<ExitCode> RunRuntimeStatus(const RuntimeOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options));
   ASSIGN_OR_RETURN(const std::vector<EngineStatus> all, LookAtAll(*host));
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable ? EnginesTable(all)
-                                                          : Render(EnginesJson(all), format)));
-  return ExitCode::kOk;
+  return OkOr(PrintAs(format, EnginesTable(all), EnginesJson(all)));
 }
 
 // What keeps kgpu-runtime from starting containers, whatever the engine.
-std::vector<engine::Finding> CheckShimConfig(const sys::Root& root) {
+std::vector<report::Finding> CheckShimConfig(const sys::Root& root) {
   const StatusOr<shim::Config> config = shim::ReadConfig(root);
   if (!config.ok()) {
-    return {{fmt::format("{}: no container with it starts", Message(config.status())),
-             "mend the file, or remove it and run kgpu runtime configure"}};
+    return {{.id = "config-broken",
+             .subject = std::string(engine::kShimId),
+             .message =
+                 fmt::format("{}: containers that use it do not start", Message(config.status())),
+             .fix = {.commands = {"# fix the file, or remove it and run kgpu runtime configure"}}}};
   }
   if (!config->cuda_compat.empty() && !root.Exists(config->cuda_compat)) {
-    return {{fmt::format("{}: cudaCompat: {} is not there", shim::kConfigPath, config->cuda_compat),
-             "install a cuda-compat package there, or make it \"\""}};
+    return {{.id = "cuda-compat-missing",
+             .subject = std::string(engine::kShimId),
+             .message = fmt::format("{}: cudaCompat: {}: not found", shim::kConfigPath,
+                                    config->cuda_compat),
+             .fix = {.commands = {"# install a cuda-compat package there, or set it to \"\""}}}};
   }
   return {};
 }
@@ -70,209 +78,187 @@ StatusOr<ExitCode> RunRuntimeCheck(const RuntimeOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options));
   ASSIGN_OR_RETURN(const std::vector<EngineStatus> all, LookAtAll(*host));
-  EngineFindings findings;
+  NamedFindings checked;
   for (const EngineStatus& status : all) {
     engine::CheckInput input;
     input.engine = &status.engine;
     input.record = status.record ? &*status.record : nullptr;
     input.live = status.live;
-    findings.emplace_back(status.engine.Name(),
-                          engine::CheckEngine(host->root(), host->runner(), input));
+    checked.emplace_back(status.engine.Name(),
+                         engine::CheckEngine(host->root(), host->runner(), input));
   }
-  if (std::vector<engine::Finding> of_shim = CheckShimConfig(host->root()); !of_shim.empty()) {
-    findings.emplace_back(engine::kShimId, std::move(of_shim));
+  if (std::vector<report::Finding> of_shim = CheckShimConfig(host->root()); !of_shim.empty()) {
+    checked.emplace_back(engine::kShimId, std::move(of_shim));
   }
-  RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                               ? EngineFindingsText(findings)
-                               : Render(EngineFindingsJson(findings), format)));
-  const bool is_well =
-      std::ranges::all_of(findings, [](const auto& of_engine) { return of_engine.second.empty(); });
-  return is_well ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return PrintNamedFindings(checked, "everything is ok", format);
 }
 
 StatusOr<ExitCode> RunRuntimeInstall(const RuntimeInstallOptions& options) {
   if (options.common.engine == "auto") {
-    return InvalidArgument(
-        "--engine: which one is to be installed: docker, containerd, crio or "
-        "podman?");
+    return InvalidArgument("--engine: missing: set it to docker, containerd, crio or podman");
   }
   ASSIGN_OR_RETURN(const engine::Kind kind, engine::ParseKind(options.common.engine));
+  if (!engine::DistributionOf(options.common.engine).empty()) {
+    return InvalidArgument("--engine: {} includes its own containerd: use its installer",
+                           options.common.engine);
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options.common));
   if (const auto found = host->FindEngines(); found.ok()) {
-    RETURN_IF_ERROR(
-        PrintOut(fmt::format("nothing to do: {} {} is here: {}\n", found->front().Name(),
+    return OkOr(
+        PrintOut(fmt::format("nothing to do: {} {} is installed: {}\n", found->front().Name(),
                              found->front().version_text, found->front().program)));
-    return ExitCode::kOk;
   }
   ASSIGN_OR_RETURN(const engine::InstallPlan plan, engine::PlanInstall(host->root(), kind));
-  RETURN_IF_ERROR(PrintOut(fmt::format("# {}, by the packages of {}\n{}", engine::ToString(kind),
-                                       plan.distribution, engine::Print(plan))));
+  RETURN_IF_ERROR(
+      PrintOut(fmt::format("# install {} from the packages of {}\n"
+                           "{}",
+                           engine::ToString(kind), plan.distribution, engine::Print(plan))));
   if (options.is_dry_run) {
     return ExitCode::kOk;
   }
   RETURN_IF_ERROR(engine::Install(plan, host->root(), host->runner()));
-  RETURN_IF_ERROR(PrintOut(
-      fmt::format("installed; now: kgpu runtime configure --engine {}\n", engine::ToString(kind))));
-  return ExitCode::kOk;
+  return OkOr(PrintOut(fmt::format("installed; next run: kgpu runtime configure --engine {}\n",
+                                   engine::ToString(kind))));
 }
 
 void AddRuntimeFlags(CLI::App& verb, RuntimeOptions& options) {
-  verb.add_option("-e,--engine", options.engine,
-                  "docker, containerd, crio, podman; auto is every one that is here")
-      ->type_name("ENGINE")
-      ->capture_default_str();
-  verb.add_option("--host-root", options.host_root, "Folder where the host's files are seen")
-      ->envname("KGPU_HOST_ROOT")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb.add_option("--config", options.config,
-                  "The engine's file, as the host calls it (default: the one it reads)")
-      ->type_name("FILE");
-}
-
-void AddOutput(CLI::App& verb, RuntimeOptions& options) {
-  AddOutputOption(verb, options.output);
+  AddValue(verb, "-e,--engine", options.engine, "auto|docker|containerd|crio|podman|k3s|rke2|k0s",
+           "Container engine; auto selects all that are installed");
+  AddHostRootOption(verb, options.host_root);
+  AddValue(verb, "--config", options.config, "FILE",
+           "The engine's configuration file on the host (default: the one it reads)");
 }
 
 void AddRestart(CLI::App& verb, RuntimeOptions& options, bool& restart) {
   CLI::Option* flag = verb.add_flag(
       "--restart", restart,
-      "Bring it into force: SIGHUP where that is enough, else a restart; what fails is undone");
-  verb.add_option("--restart-with", options.restart_with,
-                  "The command that restarts the engine (default: systemctl, service)")
-      ->type_name("COMMAND")
+      "Apply the change: SIGHUP if that is enough, else a restart; a failure is undone");
+  AddValue(verb, "--restart-with", options.restart_with, "COMMAND",
+           "Command that restarts the engine (default: systemctl, service)")
       ->needs(flag);
 }
 
 void AddRuntimeStatus(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<RuntimeOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "status", "Show the container engines of this host and how they get GPUs");
-  AddRuntimeFlags(*verb, *options);
-  AddOutput(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunRuntimeStatus(*options); });
+  auto [verb, options] = verbs.Add<RuntimeOptions>(
+      group, "status", "Show the container engines of this host and how they provide GPUs",
+      &RunRuntimeStatus);
+  verb.footer(
+      "  kgpu runtime status\n"
+      "  kgpu runtime status --engine containerd --output json");
+  AddRuntimeFlags(verb, options);
+  AddOutputOption(verb, options.output);
 }
 
 void AddRuntimeCheck(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<RuntimeOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "check", "Tell why containers of an engine would get no GPU, and what mends it");
-  verb->footer("Exits 7 when there is a finding.\n\n  kgpu runtime check --engine docker");
-  AddRuntimeFlags(*verb, *options);
-  AddOutput(*verb, *options);
-  verbs.OnRun(*verb, [options] { return RunRuntimeCheck(*options); });
+  auto [verb, options] = verbs.Add<RuntimeOptions>(
+      group, "check", "Find out why containers of an engine would get no GPU, and how to fix it",
+      &RunRuntimeCheck);
+  verb.footer("Exits 7 when there is an error.\n\n  kgpu runtime check --engine docker");
+  AddRuntimeFlags(verb, options);
+  AddOutputOption(verb, options.output);
 }
 
 void AddRegistryFlags(CLI::App& verb, ConfigureOptions& options) {
-  const std::string group = "How it pulls images";
-  verb.add_option("--insecure-registry", options.insecure_registries,
-                  "A registry without TLS that can be trusted, HOST[:PORT]; may be given again")
-      ->type_name("HOST")
+  const std::string group = "Image pulls";
+  AddValue(verb, "--insecure-registry", options.insecure_registries, "HOST",
+           "A registry without trusted TLS, HOST[:PORT]; repeatable")
       ->allow_extra_args(false)
       ->group(group);
-  verb.add_option("--registry-mirror", options.registry_mirrors,
-                  "A mirror of docker.io, a URL; may be given again")
-      ->type_name("URL")
+  AddValue(verb, "--registry-mirror", options.registry_mirrors, "URL",
+           "A mirror of docker.io, a URL; repeatable")
       ->allow_extra_args(false)
       ->group(group);
-  verb.add_option("--http-proxy", options.http_proxy, "For the engine's unit of systemd")
-      ->type_name("URL")
+  AddValue(verb, "--http-proxy", options.http_proxy, "URL", "Proxy for the engine's systemd unit")
       ->group(group);
-  verb.add_option("--https-proxy", options.https_proxy, "For the engine's unit of systemd")
-      ->type_name("URL")
+  AddValue(verb, "--https-proxy", options.https_proxy, "URL", "Proxy for the engine's systemd unit")
       ->group(group);
-  verb.add_option("--no-proxy", options.no_proxy, "Hosts and networks that need no proxy")
-      ->type_name("LIST")
+  AddValue(verb, "--no-proxy", options.no_proxy, "LIST", "Hosts and networks that need no proxy")
       ->group(group);
 }
 
 void AddWayFlags(CLI::App& verb, ConfigureOptions& options) {
   verb.add_flag("--cdi{yes}", options.cdi,
-                "Let the engine read CDI, or with =no not (default: wherever it can)")
+                "Enable CDI in the engine, or disable it with =no (default: enabled if supported)")
       ->type_name("yes|no");
   verb.add_flag("--runtime{yes}", options.runtime,
-                "Name kgpu-runtime to it (default: only where it can not read CDI)")
+                "Register kgpu-runtime with the engine (default: only if it cannot use CDI)")
       ->type_name("yes|no");
   verb.add_flag("--set-default", options.set_default,
-                "Make it the runtime of all containers, as docker run --gpus needs");
-  verb.add_option("--runtime-name", options.runtime_name, "What the runtime is called")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb.add_option("--runtime-path", options.runtime_path,
-                  "Where kgpu-runtime is, or is to be copied to, on the host "
-                  "(default: /usr/local/bin/kgpu-runtime)")
-      ->type_name("FILE");
-  verb.add_option("--accept-env", options.accept_env,
-                  "yes or no: whether NVIDIA_VISIBLE_DEVICES, which an image can set too, gets a "
-                  "container GPUs (default: asked on a terminal, else no)")
-      ->type_name("yes|no");
+                "Make it the default runtime of all containers, which docker run --gpus needs");
+  verb.add_flag("--adopt", options.adopt,
+                "Replace NVIDIA's or another runtime of that name with kgpu-runtime");
+  AddValue(verb, "--runtime-name", options.runtime_name, "NAME", "Name of the runtime");
+  AddValue(verb, "--runtime-path", options.runtime_path, "FILE",
+           "Path of kgpu-runtime on the host; copied there if missing (default: "
+           "/usr/local/bin/kgpu-runtime)");
+  AddValue(verb, "--accept-env", options.accept_env, "yes|no",
+           "yes or no: whether NVIDIA_VISIBLE_DEVICES, which images can also set, gives a "
+           "container GPUs (default: the setting of an adopted NVIDIA runtime, else asked on a "
+           "terminal, else no)");
 }
 
 void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<ConfigureOptions>();
-  CLI::App* verb = group.add_subcommand(
-      "configure", "Let an engine's containers have GPUs; every other byte of its files stays");
-  verb->footer(
-      "The least invasive way is taken: CDI where the engine reads it (often nothing changes), "
-      "else\n"
-      "a runtime \"nvidia\" beside the others. What was done is recorded; revert takes it back.\n\n"
-      "  kgpu runtime configure --dry-run                     what would be done, as a diff\n"
-      "  kgpu runtime configure --restart                     every engine here, and bring it into "
-      "force\n"
+  auto [verb, options] = verbs.Add<ConfigureOptions>(
+      group, "configure", "Configure engines to give containers GPUs", &RunConfigure);
+  verb.footer(
+      "Makes the smallest change: CDI if the engine supports it (often nothing changes), else an\n"
+      "additional runtime \"nvidia\". Keeps every other byte of the engine's files. Changes are\n"
+      "recorded; kgpu runtime revert undoes them.\n"
+      "\n"
+      "  kgpu runtime configure --dry-run                     show the changes as a diff\n"
+      "  kgpu runtime configure --restart                     all engines, and restart them\n"
       "  kgpu runtime configure -e docker --set-default --restart      for docker run --gpus all\n"
       "  kgpu runtime configure -e containerd --insecure-registry reg.example:5000\n"
-      "  kgpu runtime configure --print kubespray             for nodes that it sets up");
-  AddRuntimeFlags(*verb, options->common);
-  AddOutput(*verb, options->common);
-  CLI::Option* dry_run =
-      verb->add_flag("-n,--dry-run", options->is_dry_run, "Print diffs and steps, change nothing");
-  AddRestart(*verb, options->common, options->restart);
-  AddWayFlags(*verb, *options);
-  AddRegistryFlags(*verb, *options);
-  verb->add_option("--print", options->print,
-                   "minikube or kubespray: print what to give it instead, change nothing")
-      ->type_name("TOOL")
+      "  kgpu runtime configure --print kubespray             for nodes set up by kubespray");
+  AddRuntimeFlags(verb, options.common);
+  AddOutputOption(verb, options.common.output);
+  CLI::Option* dry_run = verb.add_flag("-n,--dry-run", options.is_dry_run,
+                                       "Print diffs and steps without changing anything");
+  AddRestart(verb, options.common, options.restart);
+  AddWayFlags(verb, options);
+  AddRegistryFlags(verb, options);
+  AddValue(verb, "--print", options.print, "minikube|kubespray",
+           "Print the settings for this tool and change nothing")
       ->excludes(dry_run);
-  verbs.OnRun(*verb, [options] { return RunConfigure(*options); });
 }
 
 void AddRevert(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<RevertOptions>();
-  CLI::App* verb = group.add_subcommand("revert", "Take back what configure did, and nothing else");
-  verb->footer(
-      "Files that nobody edited since get their first bytes again; of others only our keys go.\n\n"
+  auto [verb, options] = verbs.Add<RevertOptions>(
+      group, "revert", "Undo what kgpu runtime configure did, and nothing else", &RunRevert);
+  verb.footer(
+      "Restores files that nobody has edited since; removes only kgpu's keys from the others.\n"
+      "\n"
       "  kgpu runtime revert --dry-run\n"
       "  kgpu runtime revert --engine docker --restart");
-  AddRuntimeFlags(*verb, options->common);
-  AddOutput(*verb, options->common);
-  verb->add_flag("-n,--dry-run", options->is_dry_run, "Print diffs and steps, change nothing");
-  AddRestart(*verb, options->common, options->restart);
-  verbs.OnRun(*verb, [options] { return RunRevert(*options); });
+  AddRuntimeFlags(verb, options.common);
+  AddOutputOption(verb, options.common.output);
+  verb.add_flag("-n,--dry-run", options.is_dry_run,
+                "Print diffs and steps without changing anything");
+  AddRestart(verb, options.common, options.restart);
 }
 
 void AddInstall(VerbRegistrar& verbs, CLI::App& group) {
-  auto options = std::make_shared<RuntimeInstallOptions>();
-  CLI::App* verb =
-      group.add_subcommand("install", "Get an engine from the packages of the distribution");
-  verb->footer("  kgpu runtime install --engine podman --dry-run");
-  AddRuntimeFlags(*verb, options->common);
-  verb->add_flag("-n,--dry-run", options->is_dry_run, "Print the commands, run none");
-  verbs.OnRun(*verb, [options] { return RunRuntimeInstall(*options); });
+  auto [verb, options] = verbs.Add<RuntimeInstallOptions>(
+      group, "install", "Install an engine from the distribution's packages", &RunRuntimeInstall);
+  verb.footer("  kgpu runtime install --engine podman --dry-run");
+  AddRuntimeFlags(verb, options.common);
+  verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the commands without running them");
 }
 
 }  // namespace
 
 void AddRuntimeVerbs(VerbRegistrar& verbs) {
-  CLI::App* group = verbs.app().add_subcommand(
-      "runtime",
-      "Container engines (docker, containerd, CRI-O, podman): status, configure, check, revert, "
-      "install");
-  group->require_subcommand(1);
-  AddRuntimeStatus(verbs, *group);
-  AddConfigure(verbs, *group);
-  AddRuntimeCheck(verbs, *group);
-  AddRevert(verbs, *group);
-  AddInstall(verbs, *group);
+  CLI::App& group = verbs.AddGroup(
+      "runtime", "Configure container engines (docker, containerd, CRI-O, podman) for GPUs");
+  group.footer(
+      "  kgpu runtime status\n"
+      "  kgpu runtime configure --dry-run\n"
+      "  kgpu runtime check");
+  AddRuntimeStatus(verbs, group);
+  AddConfigure(verbs, group);
+  AddRuntimeCheck(verbs, group);
+  AddRevert(verbs, group);
+  AddInstall(verbs, group);
 }
 
 }  // namespace kgpu::cli

@@ -26,6 +26,7 @@ StatusOr<engine::Request> RequestOf(const ConfigureOptions& options) {
   ASSIGN_OR_RETURN(request.cdi, YesOrNo("--cdi", options.cdi));
   ASSIGN_OR_RETURN(request.runtime, YesOrNo("--runtime", options.runtime));
   request.set_default = options.set_default;
+  request.adopt = options.adopt;
   request.named.name = options.runtime_name;
   request.registries = {options.insecure_registries, options.registry_mirrors};
   request.proxies = {options.http_proxy, options.https_proxy, options.no_proxy};
@@ -45,7 +46,7 @@ StatusOr<Program> FindRuntime(const ConfigureOptions& options) {
   const std::string source = access(beside.c_str(), X_OK) == 0 ? beside : "";
   if (!options.runtime_path.empty()) {
     if (!options.runtime_path.starts_with('/')) {
-      return InvalidArgument("--runtime-path: \"{}\" must be an absolute path of the host",
+      return InvalidArgument("--runtime-path: \"{}\" must be an absolute path on the host",
                              Printable(options.runtime_path, 80));
     }
     return Program{options.runtime_path, source};
@@ -64,25 +65,44 @@ StatusOr<Program> FindRuntime(const ConfigureOptions& options) {
 bool AskAcceptEnv() {
   if (!HasTerminal()) {
     PrintNote(
-        "containers may not ask for GPUs by NVIDIA_VISIBLE_DEVICES, which an image can set "
-        "by itself; --accept-env=yes allows it");
+        "containers cannot request GPUs with NVIDIA_VISIBLE_DEVICES, which images can also set; "
+        "allow it with --accept-env=yes");
     return false;
   }
   return AskYesNo(
-      "May containers ask for GPUs by the variable NVIDIA_VISIBLE_DEVICES? An image can set it,\n"
-      "too, and then gets GPUs that nobody gave it. docker run --gpus works without.");
+      "May containers request GPUs with the variable NVIDIA_VISIBLE_DEVICES? An image can set it\n"
+      "too, and would then get GPUs that nobody gave it. docker run --gpus works without it.");
+}
+
+// What containers may do by the runtimes that are adopted: they keep it. Empty where none is.
+std::optional<bool> AcceptedSoFar(const std::vector<engine::Plan>& plans) {
+  std::optional<bool> accepted;
+  for (const engine::Plan& plan : plans) {
+    if (plan.accepts_env) {
+      accepted = accepted.value_or(false) || *plan.accepts_env;
+    }
+  }
+  return accepted;
 }
 
 // The text of /etc/kgpu/runtime.json; empty: what is there stays.
-StatusOr<std::string> ShimConfig(const ConfigureOptions& options, const sys::Root& root) {
+StatusOr<std::string> ShimConfig(const ConfigureOptions& options, const sys::Root& root,
+                                 const std::vector<engine::Plan>& plans) {
   ASSIGN_OR_RETURN(const std::optional<bool> given, YesOrNo("--accept-env", options.accept_env));
   const bool is_there = root.Exists(shim::kConfigPath);
   // Read in any case: with one that is broken no container would start.
   ASSIGN_OR_RETURN(shim::Config config, shim::ReadConfig(root));
+  const std::optional<bool> so_far = AcceptedSoFar(plans);
   if (is_there && !given) {
+    if (so_far == true && !config.accept_env) {
+      PrintNote(
+          fmt::format("{}: acceptEnv is false: containers of the adopted runtime that only set "
+                      "NVIDIA_VISIBLE_DEVICES no longer get GPUs; allow it with --accept-env=yes",
+                      shim::kConfigPath));
+    }
     return std::string();
   }
-  const bool accepts = given ? *given : (!options.is_dry_run && AskAcceptEnv());
+  const bool accepts = given ? *given : so_far ? *so_far : (!options.is_dry_run && AskAcceptEnv());
   if (is_there && config.accept_env == accepts) {
     return std::string();
   }
@@ -116,11 +136,11 @@ StatusOr<std::vector<engine::Plan>> PlanAll(const ConfigureOptions& options, Run
     engine::ShimInput input;
     input.program = program.source;
     input.path = program.path;
-    ASSIGN_OR_RETURN(input.config, ShimConfig(options, host.root()));
+    ASSIGN_OR_RETURN(input.config, ShimConfig(options, host.root(), plans));
     ASSIGN_OR_RETURN(engine::Plan shim, engine::PlanShim(host.root(), input));
     plans.insert(plans.begin(), std::move(shim));  // an engine looks for the program at once
   } else if (!options.accept_env.empty()) {
-    PrintNote("--accept-env: no engine here uses kgpu-runtime: nothing to accept it for");
+    PrintNote("--accept-env: no engine on this host uses kgpu-runtime: remove the flag");
   }
   return plans;
 }
@@ -135,27 +155,28 @@ Status PrintPlans(const std::vector<engine::Plan>& plans, OutputFormat format) {
   }
   std::string text;
   for (const engine::Plan& plan : plans) {
+    text +=
+        plan.adopts.empty() ? "" : fmt::format("# {}: adopts {}\n", NameOfPlan(plan), plan.adopts);
+  }
+  for (const engine::Plan& plan : plans) {
     text += engine::Print(plan);
   }
-  return PrintOut(text);
+  return PrintOut(DiffForOutput(std::move(text)));
 }
 
 Status PrintDone(const std::vector<Done>& done, OutputFormat format) {
-  RETURN_IF_ERROR(
-      PrintOut(format == OutputFormat::kTable ? DoneText(done) : Render(DoneJson(done), format)));
+  RETURN_IF_ERROR(PrintAs(format, DoneText(done), DoneJson(done)));
   if (format == OutputFormat::kTable) {
     for (const Done& one : done) {
-      for (const std::string& note : one.outcome.notes) {
-        PrintNote(fmt::format("{}: {}", one.name, note));
-      }
+      PrintNotes(one.outcome.notes, one.name + ": ");
     }
   }
   return OkStatus();
 }
 
-using ConfigureDeed = StatusOr<engine::Outcome> (*)(const engine::Plan&,
-                                                    const engine::ApplyOptions&,
-                                                    const engine::Hands&);
+using ConfigureAction = StatusOr<engine::Outcome> (*)(const engine::Plan&,
+                                                      const engine::ApplyOptions&,
+                                                      const engine::Dependencies&);
 
 // Whether an engine goes on with what is taken back, kgpu-runtime among it, until it is restarted.
 bool IsStillUsed(const std::vector<engine::Plan>& plans) {
@@ -164,18 +185,21 @@ bool IsStillUsed(const std::vector<engine::Plan>& plans) {
   });
 }
 
-// One after the other; what was done before one that fails is told, and stays.
-Status DoAll(const std::vector<engine::Plan>& plans, bool restart, ConfigureDeed deed,
+// One after the other; what was done before one that fails is reported, and stays.
+Status DoAll(const std::vector<engine::Plan>& plans, bool restart, ConfigureAction action,
              OutputFormat format, RuntimeHost& host) {
   engine::ApplyOptions options;
   options.restart = restart;
   std::vector<Done> done;
   Status status;
   for (const engine::Plan& plan : plans) {
-    auto outcome = deed(plan, options, host.hands());
+    auto outcome = action(plan, options, host.deps());
     if (!outcome.ok()) {
       status = Annotate(outcome.status(), "{}", NameOfPlan(plan));
       break;
+    }
+    if (!plan.adopts.empty()) {
+      outcome->notes.insert(outcome->notes.begin(), "adopted " + plan.adopts);
     }
     done.push_back({NameOfPlan(plan), plan.way, *std::move(outcome)});
   }
@@ -185,19 +209,18 @@ Status DoAll(const std::vector<engine::Plan>& plans, bool restart, ConfigureDeed
   return status;
 }
 
-// Why kgpu-runtime can not go yet; empty when it can.
+// Why kgpu-runtime cannot go yet; empty when it can.
 std::string WhyRuntimeStays(const RuntimeHost& host, const engine::Record& shim,
                             const std::vector<engine::Plan>& plans, bool restart) {
   if (!restart && IsStillUsed(plans)) {
-    return "the engine goes on with it until it is restarted: restart it";
+    return "the engine uses it until it restarts: restart the engine";
   }
   for (const engine::FileRecord& file : shim.files) {
     const auto users =
         file.kind ? std::vector<std::string>() : engine::RuntimeUsers(host.root(), file.path);
     if (!users.empty()) {
-      return fmt::format("{} container{} it started need it to be stopped ({}): stop them",
-                         users.size(), users.size() == 1 ? " that" : "s that",
-                         Printable(users.front(), 16));
+      return fmt::format("{} container{} started by it must be stopped first ({}): stop them",
+                         users.size(), users.size() == 1 ? "" : "s", Printable(users.front(), 16));
     }
   }
   return "";
@@ -232,7 +255,7 @@ StatusOr<std::vector<engine::Plan>> PlanReverts(RuntimeHost& host, bool restart)
   }
   const std::string why = WhyRuntimeStays(host, shim->second, plans, restart);
   if (!why.empty()) {
-    PrintNote(fmt::format("kgpu-runtime stays: {}, then kgpu runtime revert once more", why));
+    PrintNote(fmt::format("kgpu-runtime is kept: {}, then run kgpu runtime revert again", why));
     return plans;
   }
   ASSIGN_OR_RETURN(engine::Plan plan, PlanRevertOf(host, shim->first, shim->second, found));
@@ -256,28 +279,25 @@ StatusOr<ExitCode> RunConfigure(const ConfigureOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   if (!options.print.empty()) {
     ASSIGN_OR_RETURN(const engine::Request request, RequestOf(options));
-    engine::Wish wish;
+    engine::Settings settings;
     if (request.runtime.value_or(request.set_default)) {
-      wish.runtime = request.named;
+      settings.runtime = request.named;
     }
-    wish.set_default = request.set_default;
-    wish.cdi = request.cdi;
-    wish.insecure_registries = request.registries.insecure;
-    wish.registry_mirrors = request.registries.mirrors;
-    ASSIGN_OR_RETURN(const std::string text, engine::Recipe(options.print, wish));
-    RETURN_IF_ERROR(PrintOut(text));
-    return ExitCode::kOk;
+    settings.set_default = request.set_default;
+    settings.cdi = request.cdi;
+    settings.insecure_registries = request.registries.insecure;
+    settings.registry_mirrors = request.registries.mirrors;
+    ASSIGN_OR_RETURN(const std::string text, engine::Recipe(options.print, settings));
+    return OkOr(PrintOut(text));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options.common));
   if (options.is_dry_run) {
     ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanAll(options, *host));
-    RETURN_IF_ERROR(PrintPlans(plans, format));
-    return ExitCode::kOk;
+    return OkOr(PrintPlans(plans, format));
   }
-  ASSIGN_OR_RETURN(const UniqueFd lock, engine::LockEngines(host->hands()));
+  ASSIGN_OR_RETURN(const UniqueFd lock, engine::LockEngines(host->deps()));
   ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanAll(options, *host));
-  RETURN_IF_ERROR(DoAll(plans, options.restart, &engine::Apply, format, *host));
-  return ExitCode::kOk;
+  return OkOr(DoAll(plans, options.restart, &engine::Apply, format, *host));
 }
 
 StatusOr<ExitCode> RunRevert(const RevertOptions& options) {
@@ -285,19 +305,14 @@ StatusOr<ExitCode> RunRevert(const RevertOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options.common));
   if (options.is_dry_run) {
     ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanReverts(*host, options.restart));
-    RETURN_IF_ERROR(PrintPlans(plans, format));
-    return ExitCode::kOk;
+    return OkOr(PrintPlans(plans, format));
   }
-  ASSIGN_OR_RETURN(const UniqueFd lock, engine::LockEngines(host->hands()));
+  ASSIGN_OR_RETURN(const UniqueFd lock, engine::LockEngines(host->deps()));
   ASSIGN_OR_RETURN(const std::vector<engine::Plan> plans, PlanReverts(*host, options.restart));
   if (plans.empty()) {
-    RETURN_IF_ERROR(PrintOut(format == OutputFormat::kTable
-                                 ? "nothing to revert here now\n"
-                                 : Render(boost::json::array(), format)));
-    return ExitCode::kOk;
+    return OkOr(PrintAs(format, "nothing to revert\n", boost::json::array()));
   }
-  RETURN_IF_ERROR(DoAll(plans, options.restart, &engine::Revert, format, *host));
-  return ExitCode::kOk;
+  return OkOr(DoAll(plans, options.restart, &engine::Revert, format, *host));
 }
 
 }  // namespace kgpu::cli

@@ -17,6 +17,7 @@ struct ConfigureOptions {
   bool is_dry_run = false;
   bool restart = false;
   bool set_default = false;
+  bool adopt = false;
   std::string cdi;         // "yes", "no"; empty: by the engine's version
   std::string runtime;     // as cdi
   std::string accept_env;  // "yes", "no"; empty: asked

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<std::string> WordsOf(const std::string& command) {
   std::vector<std::string> words;
-  for (const std::string_view word : Words(command)) {
+  for (const std::string_view word : kgpu::Words(command)) {
     words.emplace_back(word);
   }
   return words;
@@ -35,10 +35,10 @@ StatusOr<std::unique_ptr<RuntimeHost>> RuntimeHost::Open(const RuntimeOptions& o
     ASSIGN_OR_RETURN(kind, engine::ParseKind(options.engine));
   }
   if (!options.config.empty() && !kind) {
-    return InvalidArgument("--config: say whose file it is with --engine");
+    return InvalidArgument("--config: set --engine to say which engine's file it is");
   }
   if (!options.config.empty() && !options.config.starts_with('/')) {
-    return InvalidArgument("--config: \"{}\" must be an absolute path of the host",
+    return InvalidArgument("--config: \"{}\" must be an absolute path on the host",
                            Printable(options.config, 80));
   }
   ASSIGN_OR_RETURN(sys::Root root,
@@ -49,11 +49,15 @@ StatusOr<std::unique_ptr<RuntimeHost>> RuntimeHost::Open(const RuntimeOptions& o
 StatusOr<std::vector<engine::Engine>> RuntimeHost::FindEngines() {
   engine::FindOptions find;
   find.only = kind_;
+  find.distribution = engine::DistributionOf(options_.engine);
   find.config_file = options_.config;
   std::vector<engine::Engine> engines = engine::FindEngines(root_, runner_, find);
+  if (engines.empty() && !find.distribution.empty()) {
+    return NotFound("{}: {} is not installed: install it first", root_.path(), find.distribution);
+  }
   if (engines.empty()) {
     return NotFound(
-        "{}: no {} here: kgpu runtime install --engine {} gets one from the "
+        "{}: {} is not installed: run kgpu runtime install --engine {} to install it from the "
         "distribution",
         root_.path(), is_auto() ? "container engine" : options_.engine,
         is_auto() ? "podman" : options_.engine);
@@ -63,7 +67,9 @@ StatusOr<std::vector<engine::Engine>> RuntimeHost::FindEngines() {
 
 bool RuntimeHost::IsAskedFor(const std::string& id) const {
   const std::string_view kind = std::string_view(id).substr(0, id.find('-'));
-  return id != engine::kShimId && (!kind_ || kind == engine::ToString(*kind_));
+  const std::string_view distribution = engine::DistributionOf(options_.engine);
+  return id != engine::kShimId && (!kind_ || kind == engine::ToString(*kind_)) &&
+         (distribution.empty() || id.ends_with(fmt::format("-{}", distribution)));
 }
 
 std::optional<StatusOr<engine::LiveFacts>> AskEngine(RuntimeHost& host,

@@ -8,9 +8,9 @@
 
 #include "src/container/engine/apply.h"
 #include "src/container/engine/control.h"
-#include "src/container/engine/disk.h"
 #include "src/container/engine/engine.h"
 #include "src/container/engine/engine_api.h"
+#include "src/host/change/disk.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
@@ -38,7 +38,7 @@ class RuntimeHost {
   const sys::Root& root() const { return root_; }
   sys::ProgramRunner& runner() { return runner_; }
   engine::EngineApi& api() { return api_; }
-  engine::Hands hands() { return {root_, disk_, runner_, control_, api_, clock_}; }
+  engine::Dependencies deps() { return {root_, disk_, runner_, control_, api_, clock_}; }
   bool is_auto() const { return !kind_.has_value(); }
 
   // The engines asked for. Errors: NotFound where there is none; the text says how to get one.
@@ -53,7 +53,7 @@ class RuntimeHost {
   RuntimeOptions options_;
   std::optional<engine::Kind> kind_;
   sys::RealRunner runner_;
-  engine::HostDisk disk_;
+  change::HostDisk disk_;
   engine::SystemControl control_;
   engine::SocketApi api_;
   RealClock clock_;

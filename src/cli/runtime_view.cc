@@ -70,7 +70,7 @@ std::string ConfiguredText(const EngineStatus& status) {
     return "no";
   }
   if (status.record->phase != engine::Phase::kApplied) {
-    return "cut off half-way";
+    return "interrupted";
   }
   const engine::Reach pending = engine::PendingReach(*status.record, status.engine);
   return pending == engine::Reach::kNothing ? "yes"
@@ -129,39 +129,14 @@ json::value EnginesJson(const std::vector<EngineStatus>& engines) {
   return list;
 }
 
-std::string EngineFindingsText(const EngineFindings& findings) {
-  std::string out;
-  for (const auto& [name, of_engine] : findings) {
-    if (of_engine.empty()) {
-      fmt::format_to(std::back_inserter(out), "{}: all is well\n", name);
-    }
-    for (const engine::Finding& finding : of_engine) {
-      fmt::format_to(std::back_inserter(out), "{}: {}\n  mend: {}\n", name, finding.text,
-                     finding.mend);
-    }
-  }
-  return out;
-}
-
-json::value EngineFindingsJson(const EngineFindings& findings) {
-  json::array list;
-  for (const auto& [name, of_engine] : findings) {
-    for (const engine::Finding& finding : of_engine) {
-      list.push_back(
-          {{"engine", Text(name)}, {"finding", Text(finding.text)}, {"mend", Text(finding.mend)}});
-    }
-  }
-  return list;
-}
-
 std::string DoneText(const std::vector<Done>& done) {
   std::string out;
   for (const Done& one : done) {
     if (one.outcome.done.empty()) {
       fmt::format_to(std::back_inserter(out), "{}: nothing to change: {}\n", one.name, one.way);
     }
-    for (const std::string& deed : one.outcome.done) {
-      fmt::format_to(std::back_inserter(out), "{}: {}\n", one.name, deed);
+    for (const std::string& action : one.outcome.done) {
+      fmt::format_to(std::back_inserter(out), "{}: {}\n", one.name, action);
     }
   }
   return out;
@@ -186,12 +161,13 @@ json::value PlansJson(const std::vector<engine::Plan>& plans) {
       files.push_back({{"path", Text(file.path)}, {"diff", Text(engine::DiffOf(file))}});
     }
     json::array links;
-    for (const engine::LinkStep& link : plan.links) {
+    for (const change::LinkStep& link : plan.links) {
       links.push_back({{"path", Text(link.path)},
                        {"target", link.is_removal ? json::value() : Text(link.target)}});
     }
     list.push_back({{"engine", Text(plan.engine ? plan.engine->Name() : plan.id)},
                     {"way", Text(plan.way)},
+                    {"adopts", Text(plan.adopts)},
                     {"files", std::move(files)},
                     {"links", std::move(links)},
                     {"reach", Text(engine::ToString(plan.reach))},

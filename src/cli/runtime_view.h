@@ -1,4 +1,4 @@
-// How engines, findings and what was done to them are shown.
+// How engines and what was done to them are shown.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "src/container/engine/apply.h"
-#include "src/container/engine/check.h"
 #include "src/container/engine/engine.h"
 #include "src/container/engine/engine_api.h"
 #include "src/container/engine/plan.h"
@@ -25,10 +24,6 @@ struct EngineStatus {
 
 std::string EnginesTable(const std::vector<EngineStatus>& engines);
 boost::json::value EnginesJson(const std::vector<EngineStatus>& engines);
-
-using EngineFindings = std::vector<std::pair<std::string, std::vector<engine::Finding>>>;
-std::string EngineFindingsText(const EngineFindings& findings);
-boost::json::value EngineFindingsJson(const EngineFindings& findings);
 
 struct Done {
   std::string name;  // of the engine

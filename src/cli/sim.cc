@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "src/cli/host_options.h"
+#include "src/cli/verbs.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -23,8 +24,8 @@ Status RunSim(const std::vector<std::string>& arguments) {
   execv(program.c_str(), argv.data());
   if (errno == ENOENT) {
     return NotFound(
-        "{}: not installed: simulated hosts need kgpu-sim beside kgpu (it is part of "
-        "the build, never of a production image)",
+        "{}: not found: install kgpu-sim beside kgpu to simulate hosts (it is part of the build, "
+        "never of a production image)",
         program);
   }
   return ErrnoStatus(errno, fmt::format("start {}", program));
@@ -32,7 +33,11 @@ Status RunSim(const std::vector<std::string>& arguments) {
 
 void AddSimVerb(VerbRegistrar& verbs) {
   CLI::App* verb = verbs.app().add_subcommand(
-      "sim", "Create simulated GPU hosts and inject faults (kgpu sim --help)");
+      "sim", "Create simulated GPU hosts and inject faults (see kgpu sim --help)");
+  verb->footer(
+      "  kgpu sim create /tmp/host --profile 8xA100-SXM4-80GB\n"
+      "  kgpu sim xid /tmp/host 3 79\n"
+      "  kgpu sim delete /tmp/host");
   // Every word after "sim" is kgpu-sim's, --help too.
   verb->prefix_command();
   verb->set_help_flag();

@@ -1,4 +1,4 @@
-#include "src/cli/validate.h"
+#include "src/cli/verbs.h"
 
 #include <unistd.h>
 
@@ -15,13 +15,17 @@
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
 #include "src/cli/observe.h"
+#include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/validate_targets.h"
 #include "src/cli/version.h"
 #include "src/diagnose/validate/run.h"
 #include "src/diagnose/validate/view.h"
+#include "src/gpu/device/find_device.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/host/inspect/driver_files.h"
+#include "src/node/inventory/driver_status.h"
+#include "src/platform/base/clock.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status_macros.h"
 
@@ -40,21 +44,6 @@ struct ValidateOptions {
   std::string output = "table";
 };
 
-StatusOr<std::string> FindHelper(const ValidateOptions& options) {
-  std::string path = options.helper;
-  if (path.empty()) {
-    ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-    path = (std::filesystem::path(folder) / "kgpu-cuda").string();
-  }
-  if (access(path.c_str(), X_OK) != 0) {
-    return NotFound(
-        "{}: no such program: install kgpu-cuda beside kgpu, or name it with "
-        "--cuda-helper",
-        path);
-  }
-  return path;
-}
-
 // libcuda and the compiler that it loads by its bare name, both of the driver root: the loader's
 // folders may hold others, or none.
 Status FindLibraries(const ValidateOptions& options, const host::DriverRoot& root,
@@ -67,8 +56,8 @@ Status FindLibraries(const ValidateOptions& options, const host::DriverRoot& roo
       host::FindDriverFiles(root.driver, host::ReadDriverFacts(root).module_version);
   if (!found.ok()) {
     return NotFound(
-        "{}. A container has them when it is given a GPU, as by --device "
-        "kgpu.dev/gpu=0 or by a pod's limit of nvidia.com/gpu",
+        "{}. Start the container with a GPU, e.g. by --device kgpu.dev/gpu=0 or a pod limit of "
+        "nvidia.com/gpu",
         Message(found.status()));
   }
   const host::DriverFiles& files = *found;
@@ -84,9 +73,8 @@ Status FindLibraries(const ValidateOptions& options, const host::DriverRoot& roo
   }
   return run.library.empty()
              ? NotFound(
-                   "no libcuda.so.1 of driver {} below {}: install the driver's compute "
-                   "libraries (libcuda1, nvidia-driver-cuda-libs, …), or name the file by "
-                   "--cuda-library",
+                   "libcuda.so.1 of driver {}: not found below {}: install the driver's compute "
+                   "libraries (libcuda1, nvidia-driver-cuda-libs, …), or set --cuda-library",
                    files.version, root.driver.path())
              : OkStatus();
 }
@@ -142,6 +130,11 @@ StatusOr<validate::Report> RunTarget(const ValidateTarget& target, validate::Run
   }
   run.environment = EnvironmentFor(target);
   const validate::PhaseListener progress = ProgressOn(format, target);
+  run.on_silence = [progress, begun = RealClock().WallNow()] {
+    progress("");
+    PrintNote(
+        fmt::format("kgpu validate: {} Ctrl-C stops waiting.", inventory::ExplainSilence(begun)));
+  };
   StatusOr<validate::Report> report = validate::Run(run, progress);
   progress("");
   if (report.ok()) {
@@ -180,7 +173,7 @@ Status TakeDeadline(const ValidateOptions& options, validate::RunOptions& run) {
   }
   ASSIGN_OR_RETURN(run.deadline, ParseDuration("--deadline", options.deadline));
   if (run.deadline.count() == 0) {
-    return InvalidArgument("--deadline: \"{}\" gives no phase any time: 60s is the default",
+    return InvalidArgument("--deadline: \"{}\" must be more than zero; the default is 60s",
                            options.deadline);
   }
   run.start_deadline = run.deadline;
@@ -192,7 +185,7 @@ StatusOr<ExitCode> Run(const ValidateOptions& options) {
   validate::RunOptions run;
   ASSIGN_OR_RETURN(run.burn, ParseDuration("--burn", options.burn));
   RETURN_IF_ERROR(TakeDeadline(options, run));
-  ASSIGN_OR_RETURN(run.program, FindHelper(options));
+  ASSIGN_OR_RETURN(run.program, FindCompanion("kgpu-cuda", "--cuda-helper", options.helper));
   run.version = VersionNumber();
   run.copy_bytes = options.has_no_bandwidth ? 0 : run.copy_bytes;
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
@@ -211,37 +204,32 @@ StatusOr<ExitCode> Run(const ValidateOptions& options) {
 }  // namespace
 
 void AddValidateVerb(VerbRegistrar& verbs) {
-  auto options = std::make_shared<ValidateOptions>();
-  CLI::App* verb = verbs.app().add_subcommand(
-      "validate", "Let GPUs compute and check the results: the proof that CUDA works here");
-  verb->footer(
-      "Adds 50,000 numbers by a kernel that the driver compiles, and measures copies. Needs the\n"
-      "driver alone, no CUDA toolkit. Exits 7 when a GPU fails, and says why.\n\n"
-      "  kgpu validate                      the first GPU that CUDA shows\n"
+  auto [verb, options] =
+      verbs.Add<ValidateOptions>(verbs.app(), "validate", "Run a CUDA test on the GPUs", &Run);
+  verb.footer(
+      "Adds 50,000 numbers with a kernel that the driver compiles, and measures copies. Needs "
+      "only\n"
+      "the driver, no CUDA toolkit. Exits 7 when a GPU fails, and says why.\n"
+      "\n"
+      "  kgpu validate                      the first GPU that CUDA reports\n"
       "  kgpu validate --all-gpus --burn 60s\n"
       "  kgpu validate --gpu 3 --output json");
-  verb->add_option("--gpu", options->gpu, "Index or UUID; a GPU in MIG mode means its devices")
-      ->type_name("GPU");
-  verb->add_flag("--all-gpus", options->is_all, "Every GPU and MIG device, one after another")
+  AddValue(verb, "--gpu", options.gpu, "GPU",
+           fmt::format("{}; a GPU in MIG mode means its devices", device::kDeviceNames));
+  verb.add_flag("--all-gpus", options.is_all, "Test all GPUs and MIG devices, one after another")
       ->excludes("--gpu");
-  verb->add_option("--burn", options->burn,
-                   "Then compute without pause for so long, each result checked")
-      ->type_name("DURATION")
-      ->capture_default_str();
-  verb->add_flag("--no-bandwidth", options->has_no_bandwidth, "Measure no copies");
-  verb->add_option("--deadline", options->deadline,
-                   "How long one phase may take (default: 60s, and 180s for the driver's start)")
-      ->type_name("DURATION");
-  verb->add_option("--cuda-library", options->library,
-                   "Any library with CUDA's driver API (default: libcuda.so.1 of the driver root)")
-      ->type_name("FILE");
-  verb->add_option("--cuda-helper", options->helper,
-                   "The kgpu-cuda program (default: the one beside kgpu)")
-      ->envname("KGPU_CUDA_HELPER")
-      ->type_name("FILE");
-  AddOutputOption(*verb, options->output);
-  AddHostOptions(*verb, options->host);
-  verbs.OnRun(*verb, [options] { return Run(*options); });
+  AddValue(verb, "--burn", options.burn, "DURATION",
+           "Then compute for this long and check each result");
+  verb.add_flag("--no-bandwidth", options.has_no_bandwidth, "Skip the copy measurements");
+  AddValue(verb, "--deadline", options.deadline, "DURATION",
+           "Limit for one phase (default: 60s, and 180s for the driver's start)");
+  AddValue(verb, "--cuda-library", options.library, "FILE",
+           "CUDA driver library (default: libcuda.so.1 in the driver root)");
+  AddValue(verb, "--cuda-helper", options.helper, "FILE",
+           "kgpu-cuda program (default: the one beside kgpu)")
+      ->envname("KGPU_CUDA_HELPER");
+  AddOutputOption(verb, options.output);
+  AddHostOptions(verb, options.host);
 }
 
 }  // namespace kgpu::cli

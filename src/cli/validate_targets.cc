@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
+#include "src/gpu/device/find_device.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {
@@ -29,15 +27,6 @@ bool AddTargets(const Gpu& gpu, std::vector<ValidateTarget>& targets) {
   return !has_mig || !gpu.mig_devices.empty();
 }
 
-bool HasMig(const Gpu& gpu, std::string_view uuid) {
-  for (const MigDevice& mig : gpu.mig_devices) {
-    if (mig.uuid.str() == uuid) {
-      return true;
-    }
-  }
-  return false;
-}
-
 Status CheckAnswers(const device::Snapshot& snapshot) {
   return snapshot.driver.state == device::DriverState::kReady
              ? OkStatus()
@@ -53,8 +42,8 @@ StatusOr<std::vector<ValidateTarget>> AllTargets(const device::Snapshot& snapsho
     if (!AddTargets(gpu, targets)) {
       targets.push_back({.uuid = "",
                          .name = gpu.uuid.str(),
-                         .why_absent = "in MIG mode without a MIG device: make some (nvidia-smi "
-                                       "mig -cgi PROFILE -C), or end the mode"});
+                         .why_absent = "MIG mode is enabled but there is no MIG device: create one "
+                                       "(nvidia-smi mig -cgi PROFILE -C), or disable MIG mode"});
     }
   }
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
@@ -63,40 +52,31 @@ StatusOr<std::vector<ValidateTarget>> AllTargets(const device::Snapshot& snapsho
     }
   }
   if (targets.empty()) {
-    return NotFound("--all-gpus: the driver shows no GPU: kgpu devices says what there is and why");
+    return NotFound("--all-gpus: the driver reports no GPU: run kgpu devices to see why");
   }
   return targets;
 }
 
 StatusOr<std::vector<ValidateTarget>> TargetsOf(const device::Snapshot& snapshot,
                                                 std::string_view wanted) {
-  const bool is_uuid = wanted.starts_with("GPU-") || wanted.starts_with("MIG-");
-  const std::optional<uint64_t> index = ParseUint(wanted);
-  if (!is_uuid && !index) {
-    return InvalidArgument("--gpu: \"{}\" is neither an index nor a UUID: see kgpu devices",
-                           wanted);
+  const StatusOr<device::NamedDevice> found = device::FindDevice(snapshot, wanted);
+  if (found.status().code() == StatusCode::kInvalidArgument) {
+    return Annotate(found.status(), "--gpu");
   }
+  const bool is_uuid = wanted.starts_with("GPU-") || wanted.starts_with("MIG-");
   if (is_uuid && snapshot.driver.state != device::DriverState::kReady) {
     return std::vector<ValidateTarget>{Device(std::string(wanted))};
   }
   RETURN_IF_ERROR(CheckAnswers(snapshot));
-  std::vector<ValidateTarget> targets;
-  for (const Gpu& gpu : snapshot.gpus) {
-    if (HasMig(gpu, wanted)) {
-      return std::vector<ValidateTarget>{Device(std::string(wanted))};
-    }
-    const bool is_wanted = is_uuid ? gpu.uuid.str() == wanted : gpu.index == *index;
-    if (is_wanted && !AddTargets(gpu, targets)) {
-      return FailedPrecondition(
-          "--gpu {}: in MIG mode without a MIG device: make some (nvidia-smi mig -cgi PROFILE -C), "
-          "or end the mode",
-          wanted);
-    }
+  RETURN_IF_ERROR(Annotate(found.status(), "--gpu"));
+  if (found->mig != nullptr) {
+    return std::vector<ValidateTarget>{Device(found->mig->uuid.str())};
   }
-  if (targets.empty()) {
-    return NotFound(
-        "--gpu {}: the driver shows no such GPU: kgpu devices says what there is and "
-        "why",
+  std::vector<ValidateTarget> targets;
+  if (!AddTargets(*found->gpu, targets)) {
+    return FailedPrecondition(
+        "--gpu {}: MIG mode is enabled but there is no MIG device: create one (nvidia-smi mig -cgi "
+        "PROFILE -C), or disable MIG mode",
         wanted);
   }
   return targets;

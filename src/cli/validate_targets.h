@@ -13,7 +13,7 @@ namespace kgpu::cli {
 struct ValidateTarget {
   std::string uuid;        // what CUDA is to show; empty: what it shows by itself
   std::string name;        // of what is absent
-  std::string why_absent;  // the host has this GPU and CUDA will not show it; with the mend
+  std::string why_absent;  // the host has this GPU and CUDA will not show it; with the fix
   bool operator==(const ValidateTarget&) const = default;
 };
 
@@ -22,9 +22,10 @@ struct ValidateTarget {
 // answer), NotFound (no GPU).
 StatusOr<std::vector<ValidateTarget>> AllTargets(const device::Snapshot& snapshot);
 
-// The GPU or MIG device that `wanted` names: an index, or a UUID. A GPU in MIG mode means its MIG
-// devices. A UUID is taken as it is where the driver's library does not answer: CUDA may be there
-// without it. Errors: InvalidArgument, NotFound, FailedPrecondition (in MIG mode without devices).
+// The GPU or MIG device that `wanted` names (see device::FindDevice). A GPU in MIG mode means its
+// MIG devices. A UUID is taken as it is where the driver's library does not answer: CUDA may be
+// there without it. Errors: InvalidArgument, NotFound, FailedPrecondition (in MIG mode without
+// devices).
 StatusOr<std::vector<ValidateTarget>> TargetsOf(const device::Snapshot& snapshot,
                                                 std::string_view wanted);
 

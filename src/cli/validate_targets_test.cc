@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/gpu/health/test_happening.h"
+#include "src/gpu/health/test_health_event.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::cli {
@@ -66,7 +66,7 @@ TEST_F(ValidateTargetsTest, AGpuOfAVirtualMachineIsNotOurs) {
   EXPECT_THAT(AllTargets(snapshot_).value(), ElementsAre(Runs(TestGpu(0).str()), Runs(kMig)));
 }
 
-TEST_F(ValidateTargetsTest, AGpuInMigModeWithoutDevicesCanNotCompute) {
+TEST_F(ValidateTargetsTest, AGpuInMigModeWithoutDevicesCannotCompute) {
   snapshot_.gpus[1].mig_devices.clear();
   EXPECT_THAT(AllTargets(snapshot_).value(),
               ElementsAre(Runs(TestGpu(0).str()), IsAbsent(TestGpu(1).str(), "-cgi")));
@@ -77,6 +77,8 @@ TEST_F(ValidateTargetsTest, OneIsNamedByIndexOrUuid) {
   EXPECT_THAT(TargetsOf(snapshot_, "0").value(), ElementsAre(Runs(TestGpu(0).str())));
   EXPECT_THAT(TargetsOf(snapshot_, TestGpu(0).str()).value(), ElementsAre(Runs(TestGpu(0).str())));
   EXPECT_THAT(TargetsOf(snapshot_, kMig).value(), ElementsAre(Runs(kMig)));
+  EXPECT_THAT(TargetsOf(snapshot_, "1:0").value(), ElementsAre(Runs(kMig)));
+  EXPECT_THAT(TargetsOf(snapshot_, "1:1").status(), StatusIs(StatusCode::kNotFound));
 }
 
 TEST_F(ValidateTargetsTest, AGpuInMigModeMeansItsDevices) {

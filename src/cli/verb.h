@@ -1,14 +1,14 @@
-// How a verb joins the program: one function AddXVerb(VerbRegistrar&) per group, listed in main.cc.
+// How a verb joins the program: one function AddXVerb(VerbRegistrar&) per group, listed in
+// program.cc. Each has a footer with an example of its own (src/platform/commands/examples.h).
 #pragma once
 
 #include <functional>
-#include <map>
+#include <memory>
 #include <utility>
-#include <vector>
 
-#include "src/cli/completion.h"
 #include "src/cli/exit_code.h"
 #include "src/platform/base/status.h"
+#include "src/platform/commands/command_tree.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
@@ -26,18 +26,38 @@ class VerbRegistrar {
   CLI::App& app() { return app_; }
   // Remembers `action` as the one to run when `verb` was the verb given.
   void OnRun(CLI::App& verb, Action action);
-  // What completion offers behind a flag of `verb`: ids of checks, say.
-  void OfferWords(const CLI::App& verb, FlagWords words) {
-    words_[&verb].push_back(std::move(words));
+
+  // Adds a verb that stands before others.
+  CLI::App& AddGroup(const char* name, const char* help);
+
+  template <typename Options>
+  struct Added {
+    CLI::App& verb;
+    Options& options;  // live as long as this
+  };
+  // Adds a verb below `parent` that calls `run` with its options once they are parsed.
+  template <typename Options>
+  Added<Options> Add(CLI::App& parent, const char* name, const char* help,
+                     StatusOr<ExitCode> (*run)(const Options& options)) {
+    auto options = std::make_shared<Options>();
+    CLI::App& verb = AddBelow(parent, name, help);
+    OnRun(verb, [options, run] { return run(*options); });
+    return {verb, *options};
   }
-  const std::map<const CLI::App*, std::vector<FlagWords>>& words() const { return words_; }
+  // What completion offers behind a flag of `verb`: ids of checks, say.
+  void OfferWords(const CLI::App& verb, commands::FlagWords words) {
+    offers_[&verb].push_back(std::move(words));
+  }
+  const commands::Offers& offers() const { return offers_; }
   // The action of the verb given, or an empty function when there was none.
   const Action& chosen() const { return chosen_; }
 
  private:
+  static CLI::App& AddBelow(CLI::App& parent, const char* name, const char* help);
+
   CLI::App& app_;
   Action chosen_;
-  std::map<const CLI::App*, std::vector<FlagWords>> words_;
+  commands::Offers offers_;
 };
 
 }  // namespace kgpu::cli

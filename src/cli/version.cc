@@ -1,8 +1,14 @@
 #include "src/cli/version.h"
 
-#include <CLI/CLI.hpp>
+#include <boost/json/value.hpp>
 
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/verbs.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -17,9 +23,12 @@ std::string VersionText() {
 
 void AddVersionVerb(VerbRegistrar& verbs) {
   CLI::App* verb = verbs.app().add_subcommand("version", "Print the version");
-  verbs.OnRun(*verb, []() -> StatusOr<ExitCode> {
-    RETURN_IF_ERROR(PrintOut(VersionText() + "\n"));
-    return ExitCode::kOk;
+  verb->footer("  kgpu version\n  kgpu version --output json");
+  auto output = std::make_shared<std::string>("table");
+  AddOutputOption(*verb, *output);
+  verbs.OnRun(*verb, [output]() -> StatusOr<ExitCode> {
+    ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(*output));
+    return OkOr(PrintAs(format, VersionText() + "\n", {{"version", VersionNumber()}}));
   });
 }
 

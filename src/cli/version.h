@@ -1,9 +1,7 @@
-// The verb `kgpu version` and the text of --version.
+// Which version this program is.
 #pragma once
 
 #include <string>
-
-#include "src/cli/verb.h"
 
 namespace kgpu::cli {
 
@@ -11,7 +9,5 @@ namespace kgpu::cli {
 std::string VersionNumber();
 // "kgpu 0.1.0"
 std::string VersionText();
-
-void AddVersionVerb(VerbRegistrar& verbs);
 
 }  // namespace kgpu::cli

@@ -125,7 +125,7 @@ http::Response FailureResponse(const Status& status) {
 class Api::Impl {
  public:
   Impl(EventLoop& loop, const ApiOptions& options) : state_(loop, options) {
-    state_.store.SetListener([this](const Change& change) { state_.hub.Tell(change); });
+    state_.store.SetListener([this](const Change& change) { state_.hub.Notify(change); });
     state_.faults.OnAway([this](bool is_away) {
       if (is_away) {
         state_.hub.CutAll();

@@ -1,5 +1,5 @@
-// A Kubernetes API server without sockets: requests in, answers into sinks. docs/stub-apiserver.md
-// says what it does as a real one does, and what it does not.
+// A Kubernetes API server without sockets: requests in, answers into sinks.
+// docs/how-it-works/stub-apiserver.md says what it does as a real one does, and what it does not.
 #pragma once
 
 #include <boost/json/fwd.hpp>

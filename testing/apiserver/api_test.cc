@@ -252,7 +252,7 @@ TEST_F(ApiTest, ListItemsHaveNoKind) {
   EXPECT_FALSE(ListAt(list, {"items"})->front().as_object().contains("kind"));
 }
 
-TEST_F(ApiTest, UnknownFieldsAreToldOrRefused) {
+TEST_F(ApiTest, UnknownFieldsAreReportedOrRefused) {
   const char* node = R"({"metadata":{"name":"n1"},"spec":{"colour":"red"}})";
   EXPECT_EQ(Post("/api/v1/nodes?fieldValidation=Strict", node)->code, 400);
   const auto seen = Post("/api/v1/nodes", node);

@@ -169,7 +169,7 @@ TEST_F(ApplyTest, ServersOwnFieldsAreNobodys) {
   EXPECT_THAT(Get("/api/v1/nodes/n1")->body, Not(HasSubstr("f:uid")));
 }
 
-TEST_F(ApplyTest, BadRequestsAreTold) {
+TEST_F(ApplyTest, BadRequestsAreReported) {
   AddNode("n1");
   EXPECT_EQ(Patch("/api/v1/nodes/n1", "apply-patch+yaml", NodeWith("{}"))->code, 422);
   EXPECT_EQ(Apply("/api/v1/nodes/n1", "kgpu", R"({"metadata":{"name":"n1"}})")->code, 400);

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "src/platform/base/base64.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/tls/context.h"
-#include "testing/apiserver/base64.h"
 #include "testing/apiserver/http_service.h"
 #include "testing/simhost/daemon.h"
 #include "testing/tls/certificates.h"
@@ -28,7 +28,7 @@ constexpr const char* kFooter =
     "\"seconds\": 60}' \\\n"
     "    http://127.0.0.1:8001/stub/faults\n"
     "  curl http://127.0.0.1:8001/stub/counters\n"
-    "docs/stub-apiserver.md tells what it does and what it does not.";
+    "docs/how-it-works/stub-apiserver.md describes what it supports.";
 
 struct ServeFlags {
   std::string listen = "127.0.0.1:0";
@@ -41,7 +41,7 @@ struct ServeFlags {
   bool is_tls = false;
 };
 
-// What clients are told of the server.
+// What clients learn about the server.
 struct Endpoint {
   std::string url;
   std::string ca_pem;  // "": no TLS
@@ -53,7 +53,7 @@ std::string Kubeconfig(const Endpoint& endpoint, const std::vector<std::string>&
   const std::string authority =
       endpoint.ca_pem.empty()
           ? ""
-          : fmt::format(", certificate-authority-data: {}", Base64(endpoint.ca_pem));
+          : fmt::format(", certificate-authority-data: {}", EncodeBase64(endpoint.ca_pem));
   return fmt::format(
       "apiVersion: v1\n"
       "kind: Config\n"
@@ -78,7 +78,8 @@ StatusOr<Endpoint> Listen(EventLoop& loop, const ServeFlags& flags, HttpService&
     return Endpoint{.url = fmt::format("http://{}", address), .ca_pem = ""};
   }
   if (flags.kubeconfig.empty()) {
-    return InvalidArgument("--tls needs --kubeconfig-out: clients must learn whom to trust");
+    return InvalidArgument(
+        "--tls needs --kubeconfig-out, which tells clients which authority to trust");
   }
   const std::string socket = fmt::format("{}.sock", flags.kubeconfig);
   RETURN_IF_ERROR(service.Listen(socket).status());
@@ -122,7 +123,7 @@ Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
                    loop->WatchReadable(signals.get(), [&loop] { loop->Quit(); }));
   context.print(fmt::format("serving on {}", endpoint.url));
   if (std::fflush(stdout) != 0) {  // somebody may wait for the line on a pipe
-    return Unavailable("standard output can not be written");
+    return Unavailable("cannot write to standard output");
   }
   loop->Run();
   loop->Unwatch(watch);
@@ -133,27 +134,27 @@ Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
 
 void AddApiserverVerb(CLI::App& app, simhost::CliContext& context) {
   auto flags = std::make_shared<ServeFlags>();
-  CLI::App* verb = app.add_subcommand(
-      "apiserver", "play a Kubernetes API server, in the foreground: 1.36 without a cluster");
+  CLI::App* verb =
+      app.add_subcommand("apiserver", "Simulate a Kubernetes API server 1.36 in the foreground");
   verb->footer(kFooter);
-  verb->add_option("--listen", flags->listen, "address; port 0 takes a free one")
+  verb->add_option("--listen", flags->listen, "address; port 0 selects a free port")
       ->capture_default_str();
-  verb->add_option("--kubeconfig-out", flags->kubeconfig, "file to write for clients");
+  verb->add_option("--kubeconfig-out", flags->kubeconfig, "kubeconfig file to write for clients");
   verb->add_flag("--tls", flags->is_tls,
-                 "serve TLS, by an authority made for this run that the kubeconfig names");
+                 "serve TLS with a new authority, which the kubeconfig contains");
   verb->add_option("--control", flags->control,
                    "unix socket for /stub/ requests that stays while the server is \"away\"");
   verb->add_option("--token", flags->tokens,
-                   "bearer token of an admin, may be repeated; with one, requests need one")
+                   "admin bearer token (repeatable); if set, requests need one")
       ->allow_extra_args(false);
-  verb->add_option("--bookmarks", flags->bookmark_seconds, "seconds between a watch's bookmarks")
+  verb->add_option("--bookmarks", flags->bookmark_seconds, "seconds between watch bookmarks")
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str();
   verb->add_option("--pod-stop", flags->pod_stop_seconds,
-                   "seconds from a pod's deletion until it is gone")
+                   "seconds from a pod's deletion until it is removed")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  verb->add_option("--history", flags->history, "changes that watches can begin after")
+  verb->add_option("--history", flags->history, "number of changes that watches can start from")
       ->capture_default_str();
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return Serve(*flags, context); }; });

@@ -168,7 +168,7 @@ StatusOr<Written> Registry::Evict(const ObjectKey& pod, const DeleteOptions& opt
   }
   if (budgets.size() > 1) {
     return Failure(500, "InternalError",
-                   "several PodDisruptionBudgets cover the pod: it can not be evicted");
+                   "several PodDisruptionBudgets cover the pod: it cannot be evicted");
   }
   json::object budget = budgets.front()->object();
   const std::string name(TextAt(budget, {"metadata", "name"}));

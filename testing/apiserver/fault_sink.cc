@@ -86,7 +86,7 @@ class FaultSink final : public Sink, public std::enable_shared_from_this<FaultSi
       }
     }
     if (waiting_.empty()) {
-      if (is_ended_ && !std::exchange(has_told_end_, true)) {
+      if (is_ended_ && !std::exchange(has_reported_end_, true)) {
         sink_->End();
       }
       return;
@@ -108,7 +108,7 @@ class FaultSink final : public Sink, public std::enable_shared_from_this<FaultSi
   bool has_begun_ = false;
   bool is_pausing_ = false;
   bool is_ended_ = false;
-  bool has_told_end_ = false;
+  bool has_reported_end_ = false;
   bool is_cut_ = false;
 };
 

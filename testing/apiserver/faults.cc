@@ -78,14 +78,14 @@ uint64_t Faults::Add(Fault fault) {
   if (entry.fault.lasts_for.count() >= 0) {
     entry.timer = loop_.After(entry.fault.lasts_for, [this, id] { Remove(id); });
   }
-  TellAway(was_away);
+  LogAway(was_away);
   return id;
 }
 
 void Faults::Remove(uint64_t id) {
   const bool was_away = is_away();
   Forget(id);
-  TellAway(was_away);
+  LogAway(was_away);
 }
 
 void Faults::Forget(uint64_t id) {
@@ -100,7 +100,7 @@ void Faults::Clear() {
   while (!faults_.empty()) {
     Forget(faults_.begin()->first);
   }
-  TellAway(was_away);
+  LogAway(was_away);
 }
 
 bool Faults::is_away() const {
@@ -108,7 +108,7 @@ bool Faults::is_away() const {
       faults_, [](const auto& entry) { return entry.second.fault.kind == FaultKind::kAway; });
 }
 
-void Faults::TellAway(bool was_away) {
+void Faults::LogAway(bool was_away) {
   if (was_away == is_away()) {
     return;
   }

@@ -80,7 +80,7 @@ class Faults {
     TimerId timer = TimerId::kNone;
   };
   void Forget(uint64_t id);
-  void TellAway(bool was_away);
+  void LogAway(bool was_away);
 
   EventLoop& loop_;
   uint64_t last_id_ = 0;

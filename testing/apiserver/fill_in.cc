@@ -1,6 +1,6 @@
 #include <boost/json.hpp>
 
-#include "testing/apiserver/base64.h"
+#include "src/platform/base/base64.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/quantity.h"
 #include "testing/apiserver/registry.h"
@@ -46,7 +46,7 @@ void FillSecret(json::object& secret) {
     const json::object copy = *texts;
     json::object& data = MakeObject(secret, "data");
     for (const auto& [name, value] : copy) {
-      data[name] = Base64(PlainText(&value));
+      data[name] = EncodeBase64(PlainText(&value));
     }
     secret.erase("stringData");
   }

@@ -106,7 +106,7 @@ void HttpService::Go(bool is_away) {
   server_ = NewServer();
   for (const std::string& address : addresses_) {
     if (const auto bound = server_->Listen(address); !bound.ok()) {
-      KGPU_LOG(kError, "can not come back", {"address", address},
+      KGPU_LOG(kError, "cannot come back", {"address", address},
                {"reason", Message(bound.status())});
     }
   }

@@ -1,30 +1,35 @@
 #include "testing/apiserver/json_fields.h"
 
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::apiserver {
-namespace {
 
 namespace json = boost::json;
 
-// Boost's string_view is not std's.
-json::string_view Boost(std::string_view text) {
-  return {text.data(), text.size()};
+namespace {
+
+template <typename Names>
+const json::value* Follow(const json::object& object, const Names& names) {
+  const json::object* current = &object;
+  const json::value* found = nullptr;
+  for (const std::string_view name : names) {
+    if (name.empty()) {
+      continue;  // a dotted path may begin with a dot
+    }
+    if (current == nullptr) {
+      return nullptr;
+    }
+    found = current->if_contains(doc::View(name));
+    current = found == nullptr ? nullptr : found->if_object();
+  }
+  return found;
 }
 
 }  // namespace
 
 const json::value* FieldAt(const json::object& object, Path path) {
-  const json::object* current = &object;
-  const json::value* found = nullptr;
-  for (const std::string_view name : path) {
-    if (current == nullptr) {
-      return nullptr;
-    }
-    found = current->if_contains(Boost(name));
-    current = found == nullptr ? nullptr : found->if_object();
-  }
-  return found;
+  return Follow(object, path);
 }
 
 std::string_view TextAt(const json::object& object, Path path) {
@@ -63,7 +68,7 @@ const json::array& ItemsAt(const json::object& object, Path path) {
 }
 
 json::object& MakeObject(json::object& object, std::string_view name) {
-  json::value& value = object[Boost(name)];
+  json::value& value = object[doc::View(name)];
   return value.is_object() ? value.get_object() : value.emplace_object();
 }
 
@@ -78,19 +83,7 @@ std::string PlainText(const json::value* value) {
 }
 
 const json::value* FieldAtDots(const json::object& object, std::string_view path) {
-  const json::object* current = &object;
-  const json::value* found = nullptr;
-  for (const std::string_view name : Split(path, '.')) {
-    if (name.empty()) {
-      continue;  // a path may begin with a dot
-    }
-    if (current == nullptr) {
-      return nullptr;
-    }
-    found = current->if_contains(Boost(name));
-    current = found == nullptr ? nullptr : found->if_object();
-  }
-  return found;
+  return Follow(object, Split(path, '.'));
 }
 
 }  // namespace kgpu::apiserver

@@ -4,6 +4,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
 
@@ -58,13 +59,9 @@ StatusOr<size_t> Index(std::string_view token, size_t size, bool may_append) {
   return static_cast<size_t>(*index);
 }
 
-json::string_view BoostView(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
 StatusOr<json::value*> Child(json::value& parent, const std::string& token) {
   if (json::object* object = parent.if_object(); object != nullptr) {
-    json::value* found = object->if_contains(BoostView(token));
+    json::value* found = object->if_contains(doc::View(token));
     if (found != nullptr) {
       return found;
     }
@@ -90,7 +87,7 @@ Status Add(json::value& root, const Tokens& path, json::value value) {
   }
   ASSIGN_OR_RETURN(json::value * parent, Resolve(root, path, path.size() - 1));
   if (json::object* object = parent->if_object(); object != nullptr) {
-    (*object)[BoostView(path.back())] = std::move(value);
+    (*object)[doc::View(path.back())] = std::move(value);
     return OkStatus();
   }
   if (json::array* list = parent->if_array(); list != nullptr) {
@@ -103,11 +100,11 @@ Status Add(json::value& root, const Tokens& path, json::value value) {
 
 Status Remove(json::value& root, const Tokens& path) {
   if (path.empty()) {
-    return Unprocessable("the whole object can not be removed");
+    return Unprocessable("the whole object cannot be removed");
   }
   ASSIGN_OR_RETURN(json::value * parent, Resolve(root, path, path.size() - 1));
   if (json::object* object = parent->if_object(); object != nullptr) {
-    if (object->erase(BoostView(path.back())) == 0) {
+    if (object->erase(doc::View(path.back())) == 0) {
       return Unprocessable(fmt::format("there is no \"{}\" to remove", path.back()));
     }
     return OkStatus();

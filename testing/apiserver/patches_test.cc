@@ -59,7 +59,7 @@ TEST(JsonPatchTest, AppliesOperationsInOrder) {
   }
 }
 
-TEST(JsonPatchTest, RefusesWhatCanNotBeDoneAndChangesNothing) {
+TEST(JsonPatchTest, RefusesWhatCannotBeDoneAndChangesNothing) {
   const std::pair<const char*, int> cases[] = {
       {R"([{"op":"add","path":"/b","value":2},{"op":"test","path":"/a","value":2}])", 422},
       {R"([{"op":"remove","path":"/none"}])", 422},
@@ -132,7 +132,7 @@ TEST_F(StrategicPatchTest, DeletesItemsAndMaps) {
             json::parse(R"({"metadata":{"labels":{"c":"3"}}})"));
 }
 
-TEST_F(StrategicPatchTest, ReplacesAWholeListWhenToldTo) {
+TEST_F(StrategicPatchTest, ReplacesAWholeListWhenAskedTo) {
   EXPECT_EQ(Patched("Pod", R"({"spec":{"containers":[{"name":"a"}]}})",
                     R"({"spec":{"containers":[{"$patch":"replace"},{"name":"b"}]}})"),
             json::parse(R"({"spec":{"containers":[{"name":"b"}]}})"));

@@ -93,7 +93,7 @@ Decimal ReadDecimal(std::string_view text) {
       break;
     }
     read.has_digit = true;
-    // Past that, digits are not told apart.
+    // Past that, digits are not distinguished.
     if (read.mantissa <= INT64_MAX / 10 && read.decimals < 9) {
       read.mantissa = read.mantissa * 10 + (c - '0');
       read.decimals += has_point ? 1 : 0;

@@ -3,9 +3,9 @@
 
 #include <boost/json.hpp>
 
+#include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "testing/apiserver/base64.h"
 #include "testing/apiserver/event_form.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
@@ -30,16 +30,16 @@ struct ContinueToken {
 };
 
 std::string PrintToken(const ContinueToken& token) {
-  return Base64(json::serialize(json::object{
+  return EncodeBase64(json::serialize(json::object{
       {"rv", token.revision}, {"namespace", token.after.name_space}, {"name", token.after.name}}));
 }
 
 StatusOr<ContinueToken> ParseToken(std::string_view text) {
-  const auto plain = FromBase64(text);
+  const auto plain = DecodeBase64(text);
   json::error_code error;
   const json::value parsed = json::parse(plain.value_or(""), error);
   const json::object* object = parsed.if_object();
-  if (!plain || error || object == nullptr) {
+  if (!plain.ok() || error || object == nullptr) {
     return BadRequest("continue key is not valid");
   }
   return ContinueToken{.revision = static_cast<uint64_t>(NumberAt(*object, {"rv"}, 0)),
@@ -181,7 +181,7 @@ StatusOr<Reply> Read(const ServerState& state, const Route& route, const http::R
     return List(state, route, view);
   }
   if (!route.subresource.empty() && route.subresource != "status") {
-    return Failure(405, "MethodNotAllowed", "the subresource can not be read");
+    return Failure(405, "MethodNotAllowed", "the subresource cannot be read");
   }
   ASSIGN_OR_RETURN(const StoredPtr object, state.registry.Get(*route.resource, route.Key()));
   return Reply{.response = http::JsonResponse(200, ShowObject(*route.resource, *object, view))};

@@ -43,7 +43,7 @@ class LabelSelector {
 // "metadata.name=a,spec.nodeName!=b"
 class FieldSelector {
  public:
-  // Errors: a Failure of code 400: bad text, a field that can not be selected by.
+  // Errors: a Failure of code 400: bad text, a field that cannot be selected by.
   static StatusOr<FieldSelector> Parse(std::string_view text, const Resource& resource);
 
   bool Matches(const boost::json::object& object) const;

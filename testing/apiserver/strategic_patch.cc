@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/doc/json_texts.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
 
@@ -17,10 +18,6 @@ constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList/";
 constexpr std::string_view kSetOrder = "$setElementOrder/";
 
 std::string_view ToStd(json::string_view text) {
-  return {text.data(), text.size()};
-}
-
-json::string_view ToBoost(std::string_view text) {
   return {text.data(), text.size()};
 }
 
@@ -147,16 +144,16 @@ void Reorder(json::array& target, const json::array& order, const Schema& list) 
 Status MergeField(json::object& target, std::string_view name, const json::value& patch,
                   const Schema* schema) {
   if (patch.is_null()) {
-    target.erase(ToBoost(name));
+    target.erase(doc::View(name));
     return OkStatus();
   }
-  json::value* current = target.if_contains(ToBoost(name));
+  json::value* current = target.if_contains(doc::View(name));
   if (patch.is_object()) {
     if (current != nullptr && current->is_object()) {
       return StrategicPatch(current->get_object(), patch.get_object(), schema);
     }
   } else if (patch.is_array() && schema != nullptr && schema->merges) {
-    json::value& value = target[ToBoost(name)];
+    json::value& value = target[doc::View(name)];
     json::array& list = value.is_array() ? value.get_array() : value.emplace_array();
     if (schema->merge_key.empty()) {
       MergePlainList(list, patch.get_array());
@@ -166,7 +163,7 @@ Status MergeField(json::object& target, std::string_view name, const json::value
   }
   json::value fresh = patch;
   StripDirectives(fresh);
-  target[ToBoost(name)] = std::move(fresh);
+  target[doc::View(name)] = std::move(fresh);
   return OkStatus();
 }
 
@@ -190,7 +187,7 @@ Status ApplyDirective(json::object& target, std::string_view name, const json::v
     return BadRequest(fmt::format("unknown directive {}", name));
   }
   const std::string_view field = name.substr(deletes ? kDeleteFromList.size() : kSetOrder.size());
-  json::value* current = target.if_contains(ToBoost(field));
+  json::value* current = target.if_contains(doc::View(field));
   json::array* items = current == nullptr ? nullptr : current->if_array();
   const Schema* its = ChildSchema(schema, field);
   if (items == nullptr) {

@@ -23,7 +23,7 @@ FieldSet FieldsOf(const boost::json::value& value, const Schema* schema);
 // Failure of code 400.
 Status CheckItems(const boost::json::value& value, const Schema* schema);
 
-// `applied`, which CheckItems has found well, laid over `live`.
+// `applied`, which CheckItems has found healthy, laid over `live`.
 void MergeTyped(boost::json::value& live, const boost::json::value& applied, const Schema* schema);
 
 struct Differences {

@@ -3,7 +3,6 @@
 
 #include <boost/json.hpp>
 
-#include "testing/apiserver/base64.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/field_set.h"
 #include "testing/apiserver/names.h"
@@ -75,16 +74,6 @@ TEST(TimeTextTest, AgesAreRound) {
   EXPECT_EQ(AgeText(3 * 3600 + 720), "3h12m");
   EXPECT_EQ(AgeText(4 * 86400), "4d");
   EXPECT_EQ(AgeText(400 * 86400), "400d");
-}
-
-TEST(Base64Test, GoesBothWays) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}};
-  for (const auto& [bytes, text] : cases) {
-    EXPECT_EQ(Base64(bytes), text);
-    EXPECT_EQ(FromBase64(text), bytes);
-  }
-  EXPECT_EQ(FromBase64("a b"), std::nullopt);
 }
 
 TEST(LabelSelectorTest, Matches) {

@@ -125,7 +125,7 @@ bool WatchHub::SendChange(Watch& watch, const Change& change) {
   return Send(watch, type, ShowObject(*watch.request.resource, *change.object, watch.request.view));
 }
 
-void WatchHub::Tell(const Change& change) {
+void WatchHub::Notify(const Change& change) {
   std::vector<uint64_t> ids;
   for (const std::string& name : {std::string(), change.key.name}) {
     if (const auto found = interest_.find({change.storage, name}); found != interest_.end()) {

@@ -1,4 +1,4 @@
-// Every watch that is open: who is told of which change, bookmarks, ends. One timer serves all.
+// Every watch that is open: who hears of which change, bookmarks, ends. One timer serves all.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ class WatchHub {
 
   // Begins the answer on `sink`. Past the limit of watches it is a refusal with code 429.
   void Start(WatchRequest request, std::shared_ptr<Sink> sink);
-  void Tell(const Change& change);
+  void Notify(const Change& change);
   // Connections break, all or those of one resource ("": all).
   void CutAll(std::string_view qualified = "");
   // Streams end as when the server closes them: whole.

@@ -161,7 +161,7 @@ Result Start(const ptx::Function* kernel, const uint32_t (&grid)[3], const uint3
   for (uint32_t i = 0; i < kernel->parameter_count; ++i) {
     memcpy(parameters + kernel->parameter_offsets[i], arguments[i], kernel->parameter_sizes[i]);
   }
-  // A launch that goes wrong is told by the calls after it, as from a GPU that runs meanwhile.
+  // The calls after a launch report that it went wrong, as from a GPU that runs meanwhile.
   context->failure = ResultOf(ptx::Run({.module = &module->code,
                                         .function = kernel,
                                         .parameters = parameters,

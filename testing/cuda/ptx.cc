@@ -56,7 +56,7 @@ bool Parser::ReadVersion() {
                          ParseCount({.text = token_.text, .size = 1, .line = 0}, 9, &major) &&
                          ParseCount({.text = token_.text + 2, .size = 1, .line = 0}, 9, &minor);
   if (!is_number) {
-    return Fail(".version takes a number such as 6.0", token_);
+    return Fail(".version needs a number such as 6.0", token_);
   }
   module_->version = major * 10 + minor;
   Advance();
@@ -67,7 +67,7 @@ bool Parser::ReadTarget() {
   const bool is_known = token_.size > 3 && memcmp(token_.text, "sm_", 3) == 0;
   const Token number{.text = token_.text + 3, .size = is_known ? token_.size - 3 : 0, .line = 0};
   if (!is_known || !ParseCount(number, 999, &module_->target)) {
-    return Fail(".target takes a name such as sm_30", token_);
+    return Fail(".target needs a name such as sm_30", token_);
   }
   Advance();
   return true;
@@ -76,7 +76,7 @@ bool Parser::ReadTarget() {
 bool Parser::ReadParameter() {
   Function& function = *function_;
   if (function.parameter_count == kMaxParameters) {
-    return Fail("a kernel has 12 parameters at most", token_);
+    return Fail("a kernel can have at most 12 parameters", token_);
   }
   if (!Expect(".param")) {
     return false;
@@ -113,7 +113,7 @@ bool Parser::ReadParameters() {
 
 bool Parser::AddRegisters(Type type) {
   if (token_.size < 2 || *token_.text != '%') {
-    return Fail("a register's name begins with %", token_);
+    return Fail("a register's name must begin with %", token_);
   }
   RegisterRange range{.name = token_,
                       .type = type,
@@ -132,7 +132,7 @@ bool Parser::AddRegisters(Type type) {
     }
   }
   if (range.count > kMaxRegisters - function_->register_count || range_count_ == kMaxRegisters) {
-    return Fail("a kernel has 256 registers at most", range.name);
+    return Fail("a kernel can have at most 256 registers", range.name);
   }
   function_->register_count += range.count;
   registers_[range_count_++] = range;
@@ -159,7 +159,7 @@ bool Parser::PlaceLabel(const Token& name) {
   for (uint32_t i = 0; i < label_count_; ++i) {
     if (IsSame(labels_[i].name, name)) {
       if (labels_[i].is_placed) {
-        return Fail("the label stands twice", name);
+        return Fail("duplicate label", name);
       }
       labels_[i].is_placed = true;
       labels_[i].instruction = module_->instruction_count;
@@ -167,7 +167,7 @@ bool Parser::PlaceLabel(const Token& name) {
     }
   }
   if (label_count_ == kMaxLabels) {
-    return Fail("a kernel has 64 labels at most", name);
+    return Fail("a kernel can have at most 64 labels", name);
   }
   labels_[label_count_++] = {.name = name,
                              .is_placed = true,
@@ -179,7 +179,7 @@ bool Parser::PlaceLabel(const Token& name) {
 bool Parser::ResolveLabels() {
   for (uint32_t i = 0; i < label_count_; ++i) {
     if (!labels_[i].is_placed) {
-      return Fail("there is no such label", labels_[i].name);
+      return Fail("unknown label", labels_[i].name);
     }
   }
   for (uint32_t i = function_->first; i < function_->end; ++i) {
@@ -200,7 +200,7 @@ bool Parser::ReadStatement() {
   }
   const Token name = token_;
   if (name.IsEnd()) {
-    return Fail("the kernel has no end", name);
+    return Fail("the kernel is not closed", name);
   }
   Advance();
   if (Take(":")) {
@@ -226,7 +226,7 @@ bool Parser::ReadBody() {
 
 bool Parser::ReadKernel() {
   if (module_->function_count == kMaxFunctions) {
-    return Fail("a module has 8 kernels at most", token_);
+    return Fail("a module can have at most 8 kernels", token_);
   }
   function_ = &module_->functions[module_->function_count];
   range_count_ = 0;
@@ -251,7 +251,7 @@ bool Parser::ReadDirective() {
   if (Take(".visible")) {
     return Expect(".entry") && ReadKernel();
   }
-  return Take(".entry") ? ReadKernel() : Fail("this is no directive of the subset", token_);
+  return Take(".entry") ? ReadKernel() : Fail("unknown directive", token_);
 }
 
 bool Parser::Run() {

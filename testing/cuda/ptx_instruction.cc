@@ -66,10 +66,10 @@ bool Parser::ReadRegister(Type type, Operand* operand) {
   const Token name = token_;
   const RegisterRange* range = FindRegister(name, &operand->index);
   if (range == nullptr) {
-    return Fail("there is no such register", name);
+    return Fail("unknown register", name);
   }
   if (!Fits(type, range->type)) {
-    return Fail("the register is of another type", name);
+    return Fail("the register has another type", name);
   }
   operand->kind = OperandKind::kRegister;
   Advance();
@@ -92,7 +92,7 @@ bool Parser::ReadSpecial(Type type, Operand* operand) {
     Advance();
     return true;
   }
-  return Fail("there is no such register", token_);
+  return Fail("unknown register", token_);
 }
 
 bool Parser::ReadSource(Type type, bool may_be_special, Operand* operand) {
@@ -103,7 +103,7 @@ bool Parser::ReadSource(Type type, bool may_be_special, Operand* operand) {
   }
   const bool is_negative = Take("-");
   if (!ParseNumber(token_, is_negative, type, &operand->immediate)) {
-    return Fail("this is no number of the type (floats are written 0f and 8 hex digits)", token_);
+    return Fail("not a number of the type (write floats as 0f and 8 hex digits)", token_);
   }
   operand->kind = OperandKind::kImmediate;
   Advance();
@@ -117,7 +117,7 @@ bool Parser::ReadAddress(Operand* operand) {
   if (Take("+")) {
     const bool is_negative = Take("-");
     if (!ParseNumber(token_, is_negative, Type::kS64, &operand->immediate)) {
-      return Fail("an address takes a register and a number", token_);
+      return Fail("an address needs a register and a number", token_);
     }
     Advance();
   }
@@ -133,14 +133,14 @@ bool Parser::ReadParameterName(Type type, Operand* operand) {
       continue;
     }
     if (function_->parameter_sizes[i] != SizeOf(type)) {
-      return Fail("the parameter is of another size", token_);
+      return Fail("the parameter has another size", token_);
     }
     operand->kind = OperandKind::kImmediate;
     operand->index = function_->parameter_offsets[i];
     Advance();
     return Expect("]");
   }
-  return Fail("there is no such parameter", token_);
+  return Fail("unknown parameter", token_);
 }
 
 bool Parser::ReadLabel(Instruction* instruction) {
@@ -156,7 +156,7 @@ bool Parser::ReadLabel(Instruction* instruction) {
     }
   }
   if (label_count_ == kMaxLabels) {
-    return Fail("a kernel has 64 labels at most", name);
+    return Fail("a kernel can have at most 64 labels", name);
   }
   instruction->target = label_count_;
   labels_[label_count_++] = {.name = name, .is_placed = false, .instruction = 0, .line = name.line};
@@ -190,10 +190,10 @@ bool Parser::ReadInstruction(const Token& name, const Instruction& guard) {
   Type type = Type::kNone;
   const Opcode* opcode = FindOpcode(name, &type);
   if (opcode == nullptr) {
-    return Fail("this is no instruction of the subset", name);
+    return Fail("unknown instruction", name);
   }
   if (module_->instruction_count == kMaxInstructions) {
-    return Fail("a module has 1024 instructions at most", name);
+    return Fail("a module can have at most 1024 instructions", name);
   }
   Instruction instruction = guard;
   instruction.op = opcode->op;
@@ -220,7 +220,7 @@ bool Parser::ReadGuarded() {
   guard.guard = operand.index;
   const Token name = token_;
   if (name.IsEnd()) {
-    return Fail("the kernel has no end", name);
+    return Fail("the kernel is not closed", name);
   }
   Advance();
   return ReadInstruction(name, guard);

@@ -32,23 +32,23 @@ struct BadText {
 
 TEST(PtxTest, SaysWhereAnInstructionIsWrong) {
   constexpr BadText kTexts[] = {
-      {"div.u32 %r1, %r1, %r1;", "line 10: this is no instruction of the subset, at 'div.u32'"},
-      {"add.f16 %r1, %r1, %r1;", "no instruction of the subset"},
-      {"add.u32 %r9, %r1, %r1;", "there is no such register, at '%r9'"},
-      {"add.u32 %f1, %r1, %r1;", "the register is of another type, at '%f1'"},
-      {"add.u64 %rd1, %rd1, %r1;", "the register is of another type, at '%r1'"},
-      {"mov.u32 %r1, %tid.w;", "there is no such register, at '%tid.w'"},
-      {"mov.f32 %f1, 1;", "this is no number of the type"},
-      {"mov.u32 %r1, 4294967296;", "this is no number of the type"},
+      {"div.u32 %r1, %r1, %r1;", "line 10: unknown instruction, at 'div.u32'"},
+      {"add.f16 %r1, %r1, %r1;", "unknown instruction"},
+      {"add.u32 %r9, %r1, %r1;", "unknown register, at '%r9'"},
+      {"add.u32 %f1, %r1, %r1;", "the register has another type, at '%f1'"},
+      {"add.u64 %rd1, %rd1, %r1;", "the register has another type, at '%r1'"},
+      {"mov.u32 %r1, %tid.w;", "unknown register, at '%tid.w'"},
+      {"mov.f32 %f1, 1;", "not a number of the type"},
+      {"mov.u32 %r1, 4294967296;", "not a number of the type"},
       {"add.u32 %r1, %r1;", "',' is missing"},
       {"add.u32 %r1, %r1, %r1", "';' is missing"},
-      {"ld.param.u64 %rd1, [in];", "there is no such parameter"},
-      {"ld.param.u32 %r1, [out];", "the parameter is of another size"},
-      {"st.global.u32 [%r1], %r1;", "the register is of another type"},
-      {"bra NOWHERE;", "there is no such label, at 'NOWHERE'"},
-      {"A: ret; A: ret;", "the label stands twice"},
+      {"ld.param.u64 %rd1, [in];", "unknown parameter"},
+      {"ld.param.u32 %r1, [out];", "the parameter has another size"},
+      {"st.global.u32 [%r1], %r1;", "the register has another type"},
+      {"bra NOWHERE;", "unknown label, at 'NOWHERE'"},
+      {"A: ret; A: ret;", "duplicate label"},
       {".reg .u32 %x<999>;", "the number of registers must be 256 or less"},
-      {"@%r1 ret;", "the register is of another type"},
+      {"@%r1 ret;", "the register has another type"},
   };
   for (const BadText& text : kTexts) {
     const Parsed parsed = ParseBody(text.body);
@@ -61,12 +61,12 @@ TEST(PtxTest, SaysWhatIsMissingOfAModule) {
   constexpr BadText kTexts[] = {
       {"", ".version or .target is missing"},
       {".version 6.0", ".version or .target is missing"},
-      {".version six", ".version takes a number such as 6.0"},
-      {".target compute_30", ".target takes a name such as sm_30"},
+      {".version six", ".version needs a number such as 6.0"},
+      {".target compute_30", ".target needs a name such as sm_30"},
       {".address_size 32", "'64' is missing"},
       {".visible .entry k(", "'.param' is missing"},
-      {".visible .entry k() {", "the kernel has no end"},
-      {".func f() {}", "this is no directive of the subset, at '.func'"},
+      {".visible .entry k() {", "the kernel is not closed"},
+      {".func f() {}", "unknown directive, at '.func'"},
   };
   for (const BadText& text : kTexts) {
     const Parsed parsed = ParseText(text.body);
@@ -80,7 +80,7 @@ TEST(PtxTest, RefusesMoreThanItHasRoomFor) {
   for (uint32_t i = 0; i < kMaxInstructions; ++i) {
     body += "ret;";
   }
-  EXPECT_THAT(ParseBody(body).error, HasSubstr("1024 instructions at most"));
+  EXPECT_THAT(ParseBody(body).error, HasSubstr("1024 instructions"));
   EXPECT_THAT(ParseText(std::string(kMaxText + 1, ' ')).error, HasSubstr("larger than 64 KiB"));
 }
 

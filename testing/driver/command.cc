@@ -44,8 +44,7 @@ class Arguments {
     ASSIGN_OR_RETURN(const std::string_view word, Word(name));
     const auto value = word.starts_with("0x") ? ParseUint(word, 16) : ParseUint(word);
     if (!value.has_value()) {
-      return InvalidArgument("{}: {}: \"{}\" must be a whole number", verb(), name,
-                             Printable(word));
+      return InvalidArgument("{}: {}: \"{}\" must be an integer", verb(), name, Printable(word));
     }
     return *value;
   }
@@ -84,7 +83,7 @@ class Arguments {
   }
   Status End() const {
     if (has_more()) {
-      return InvalidArgument("{}: \"{}\" is one word too many", verb(), Printable(Peek()));
+      return InvalidArgument("{}: unexpected argument \"{}\"", verb(), Printable(Peek()));
     }
     return OkStatus();
   }
@@ -123,7 +122,7 @@ StatusOr<uint64_t> NamedOrNumber(const NamedNumber (&table)[N], Arguments& args,
     names.push_back(entry.name);
   }
   if (const auto nearest = Nearest(args.Peek(), names)) {
-    return InvalidArgument("{}: {}: \"{}\" is not known; did you mean {}?", args.verb(), name,
+    return InvalidArgument("{}: {}: unknown \"{}\"; did you mean {}?", args.verb(), name,
                            Printable(args.Peek()), *nearest);
   }
   return args.BigNumber(name);
@@ -262,7 +261,8 @@ Answer RunMigMode(SimState& state, Arguments& args) {
   RETURN_IF_ERROR(args.End());
   RETURN_IF_ERROR(SetMigMode(state, slot, is_on));
   const SimMig& mig = state.gpus[slot].mig;
-  return std::string(mig.mode == mig.pending_mode ? "" : "pending until the GPU is reset: heal it");
+  return std::string(mig.mode == mig.pending_mode ? ""
+                                                  : "pending until the GPU is reset: run heal");
 }
 
 Answer RunMigCreate(SimState& state, Arguments& args) {
@@ -344,7 +344,7 @@ Answer RunProcess(SimState& state, Arguments& args) {
       args.NumberOr("compute instance", process.gpu_instance == kUnsupported ? kUnsupported : 0));
   RETURN_IF_ERROR(args.End());
   if (process.sm_util > 100) {
-    return InvalidArgument("process: utilisation: {} must be 0 to 100 percent", process.sm_util);
+    return InvalidArgument("process: utilization: {} must be 0 to 100 percent", process.sm_util);
   }
   return Done(AddProcess(state, slot, process));
 }
@@ -443,11 +443,11 @@ constexpr Verb kVerbs[] = {
 
 StatusOr<std::string> ApplyCommand(SimState& state, std::string_view line) {
   if (line.size() > kMaxCommand) {
-    return InvalidArgument("a command has {} bytes at most, not {}", kMaxCommand, line.size());
+    return InvalidArgument("a command can have at most {} bytes, not {}", kMaxCommand, line.size());
   }
   std::vector<std::string_view> words = Words(Trim(line));
   if (words.empty()) {
-    return InvalidArgument("the command is empty: xid, lose, heal, …");
+    return InvalidArgument("the command is empty: use xid, lose, heal, …");
   }
   std::vector<std::string_view> names;
   for (const Verb& verb : kVerbs) {
@@ -458,7 +458,7 @@ StatusOr<std::string> ApplyCommand(SimState& state, std::string_view line) {
     names.push_back(verb.name);
   }
   const auto nearest = Nearest(words.front(), names);
-  return InvalidArgument("verb \"{}\" is not known{}", Printable(words.front()),
+  return InvalidArgument("unknown command \"{}\"{}", Printable(words.front()),
                          nearest ? fmt::format("; did you mean {}?", *nearest) : "");
 }
 

@@ -73,7 +73,7 @@ struct BadLine {
 
 class BadCommandTest : public ::testing::TestWithParam<BadLine> {};
 
-TEST_P(BadCommandTest, SaysWhatIsWrongAndHowToMendIt) {
+TEST_P(BadCommandTest, SaysWhatIsWrongAndHowToFixIt) {
   const auto state = SampleState(1);
   const auto result = ApplyCommand(*state, GetParam().line);
   EXPECT_FALSE(result.ok());
@@ -84,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
     Lines, BadCommandTest,
     ::testing::Values(BadLine{"", "empty"}, BadLine{"throtle 0 off", "did you mean throttle?"},
                       BadLine{"xid", "GPU is missing"}, BadLine{"xid 0", "XID is missing"},
-                      BadLine{"xid 0 x", "\"x\" must be a whole number"},
-                      BadLine{"xid 0 79 1 1 1", "one word too many"},
+                      BadLine{"xid 0 x", "\"x\" must be an integer"},
+                      BadLine{"xid 0 79 1 1 1", "unexpected argument"},
                       BadLine{"xid 5 79", "there are 1 GPUs"},
                       BadLine{"ecc 0 wrong 1", "corrected or uncorrected"},
                       BadLine{"ecc 0 corrected 1 registr", "did you mean register?"},

@@ -19,7 +19,7 @@ namespace {
 StatusOr<std::string> TextOfReply(std::string_view payload) {
   uint32_t code = 0;
   if (payload.size() < sizeof(code)) {
-    return Unavailable("the state server's reply is cut");
+    return Unavailable("the state server's reply is truncated");
   }
   std::memcpy(&code, payload.data(), sizeof(code));
   const std::string_view text = payload.substr(sizeof(code));
@@ -35,7 +35,7 @@ StatusOr<ControlClient> ControlClient::Connect(const std::string& root,
                                                std::chrono::milliseconds limit) {
   auto fd = sys::ConnectUnix(fmt::format("{}/{}", root, kSocketPath));
   if (!fd.ok()) {
-    return Unavailable("no simulated driver answers below {}: start `kgpu-sim serve {}` ({})", root,
+    return Unavailable("no simulated driver answers below {}: run `kgpu-sim serve {}` ({})", root,
                        root, Message(fd.status()));
   }
   // From here on calls wait, up to their limit.
@@ -53,7 +53,7 @@ StatusOr<ControlClient> ControlClient::Connect(const std::string& root,
 
 StatusOr<std::string> ControlClient::Run(std::string_view command_line) {
   if (command_line.size() > kMaxPayload) {
-    return InvalidArgument("a command has {} bytes at most", kMaxPayload);
+    return InvalidArgument("a command can have at most {} bytes", kMaxPayload);
   }
   const FrameHeader header = {kCommand, static_cast<uint32_t>(command_line.size())};
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
@@ -67,7 +67,7 @@ StatusOr<std::string> ControlClient::Run(std::string_view command_line) {
     size_t used = 0;
     const Decoded decoded = DecodeFrame(input_, frame, used);
     if (decoded == Decoded::kMalformed) {
-      return Unavailable("what answers there is no state server of this version");
+      return Unavailable("not a state server of this version");
     }
     if (decoded == Decoded::kFrame) {
       const uint32_t type = frame.type;

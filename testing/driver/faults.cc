@@ -35,8 +35,8 @@ Status SetKnob(SimKnob (&knobs)[kMaxKnobs], std::string_view function, uint32_t 
   const bool is_cuda = function.starts_with("cu");
   if (!function.empty() && !is_cuda && !function.starts_with("nvml")) {
     return InvalidArgument(
-        "function: \"{}\" must be a name of NVML or CUDA such as nvmlDeviceGetTemperature or "
-        "cuLaunchKernel",
+        "function: \"{}\" must be the name of an NVML or CUDA function, e.g. "
+        "nvmlDeviceGetTemperature or cuLaunchKernel",
         Printable(function));
   }
   SimKnob* chosen = nullptr;
@@ -50,7 +50,7 @@ Status SetKnob(SimKnob (&knobs)[kMaxKnobs], std::string_view function, uint32_t 
     }
   }
   if (chosen == nullptr) {
-    return ResourceExhausted("{} functions are slow or hang already: heal first", kMaxKnobs);
+    return ResourceExhausted("{} functions are already slow or hanging: run heal first", kMaxKnobs);
   }
   SimKnob next = {};
   RETURN_IF_ERROR(SetText(next.function, sizeof(next.function), "function", function));
@@ -132,7 +132,7 @@ Status SetEcc(SimState& state, uint32_t slot, EccKind kind, uint32_t location, u
                            kEccLocations - 1);
   }
   if (gpu.ecc.is_capable == 0 || gpu.ecc.mode == 0) {
-    return FailedPrecondition("ECC of GPU {} is off: no errors can be counted", gpu.uuid);
+    return FailedPrecondition("ECC of GPU {} is disabled: no errors can be counted", gpu.uuid);
   }
   const bool is_corrected = kind == EccKind::kCorrected;
   (is_corrected ? gpu.ecc.volatile_corrected : gpu.ecc.volatile_uncorrected)[location] += count;
@@ -164,7 +164,7 @@ Status Hang(SimState& state, std::optional<uint32_t> slot, std::string_view func
 Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
             std::string_view function) {
   if (nanoseconds > kHourNs) {
-    return InvalidArgument("delay: {} ns must be an hour at most", nanoseconds);
+    return InvalidArgument("delay: {} ns must be at most an hour", nanoseconds);
   }
   ASSIGN_OR_RETURN(auto* knobs, KnobsOf(state, slot));
   return SetKnob(*knobs, function, 0, nanoseconds);
@@ -172,7 +172,7 @@ Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
 
 Status Unload(SimState& state) {
   if (state.driver.is_loaded == 0) {
-    return FailedPrecondition("the driver is unloaded already");
+    return FailedPrecondition("the driver is already unloaded");
   }
   state.driver.is_loaded = 0;
   for (const uint32_t slot : PresentGpus(state)) {
@@ -209,10 +209,10 @@ Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process) {
   RETURN_IF_ERROR(CheckSlot(state, slot));
   SimGpu& gpu = state.gpus[slot];
   if (process.pid == 0) {
-    return InvalidArgument("pid: 0 is no process");
+    return InvalidArgument("pid: must not be 0");
   }
   if (!HasComputeInstance(gpu, process)) {
-    return NotFound("GPU instance {} with compute instance {} is not on GPU {}",
+    return NotFound("GPU {2} has no GPU instance {0} with compute instance {1}",
                     process.gpu_instance, process.compute_instance, gpu.uuid);
   }
   SimProcess* place = nullptr;
@@ -225,10 +225,10 @@ Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process) {
     used += is_same ? 0 : other.used_bytes;
   }
   if (place == nullptr) {
-    return ResourceExhausted("{} processes on one GPU are the most", kMaxProcesses);
+    return ResourceExhausted("a GPU can have at most {} processes", kMaxProcesses);
   }
   if (used > gpu.memory_total || process.used_bytes > gpu.memory_total - used) {
-    return ResourceExhausted("memory: {} MiB are more than the {} MiB that GPU {} has left",
+    return ResourceExhausted("memory: {} MiB exceed the {} MiB left on GPU {}",
                              process.used_bytes >> 20, (gpu.memory_total - used) >> 20, gpu.uuid);
   }
   *place = process;
@@ -239,7 +239,7 @@ Status SetProcessUtil(SimState& state, uint32_t slot, const SimProcess& load) {
   RETURN_IF_ERROR(CheckSlot(state, slot));
   const uint32_t most = std::max({load.sm_util, load.mem_util, load.enc_util, load.dec_util});
   if (most > 100) {
-    return InvalidArgument("utilisation: {} must be 0 to 100 percent", most);
+    return InvalidArgument("utilization: {} must be 0 to 100 percent", most);
   }
   bool is_found = false;
   for (SimProcess& process : state.gpus[slot].processes) {
@@ -271,7 +271,7 @@ Status RemoveProcess(SimState& state, uint32_t slot, uint32_t pid) {
 Status SetUtil(SimState& state, uint32_t slot, uint32_t gpu, uint32_t memory) {
   RETURN_IF_ERROR(CheckSlot(state, slot));
   if (gpu > 100 || memory > 100) {
-    return InvalidArgument("utilisation: {} and {} must be 0 to 100 percent", gpu, memory);
+    return InvalidArgument("utilization: {} and {} must be 0 to 100 percent", gpu, memory);
   }
   state.gpus[slot].utilization.gpu = gpu;
   state.gpus[slot].utilization.memory = memory;
@@ -331,15 +331,15 @@ Status SetField(SimState& state, uint32_t slot, std::string_view field, uint64_t
       continue;
     }
     if (value > known.limit) {
-      return InvalidArgument("{}: {} must be {} at most", field, value, known.limit);
+      return InvalidArgument("{}: {} must be at most {}", field, value, known.limit);
     }
     known.set(state.gpus[slot], value);
     return OkStatus();
   }
   const auto nearest = Nearest(field, FieldNames());
-  return InvalidArgument("field \"{}\" is not known{}", Printable(field),
+  return InvalidArgument("unknown field \"{}\"{}", Printable(field),
                          nearest ? fmt::format("; did you mean {}?", *nearest)
-                                 : ": one of " + std::string(kFields[0].name) + ", …");
+                                 : ": must be one of " + std::string(kFields[0].name) + ", …");
 }
 
 std::vector<std::string_view> FieldNames() {

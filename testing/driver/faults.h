@@ -59,7 +59,7 @@ Status SetUtil(SimState& state, uint32_t slot, uint32_t gpu, uint32_t memory);
 // Degrees Celsius, 0…150; at or above the slowdown threshold the GPU throttles, at the shutdown
 // threshold it is lost.
 Status SetTemp(SimState& state, uint32_t slot, uint32_t celsius);
-// nvmlClocksEventReason* bits; 0 ends it. Clocks are told by an event.
+// nvmlClocksEventReason* bits; 0 ends it. An event reports changes of clocks.
 Status Throttle(SimState& state, uint32_t slot, uint64_t reasons);
 // Takes the link down at both ends and counts a recovery error. Errors: NotFound.
 Status NvLinkDown(SimState& state, uint32_t slot, uint32_t link);
@@ -68,7 +68,7 @@ Status NvLinkDown(SimState& state, uint32_t slot, uint32_t link);
 Status SetField(SimState& state, uint32_t slot, std::string_view field, uint64_t value);
 std::vector<std::string_view> FieldNames();
 
-// A GPU reset with everything mended: lost, knobs, XID, volatile counters, pending modes, remaps,
+// A GPU reset with everything fixed: lost, knobs, XID, volatile counters, pending modes, remaps,
 // throttling, links. Without a slot: all GPUs and the global knobs.
 Status Heal(SimState& state, std::optional<uint32_t> slot);
 

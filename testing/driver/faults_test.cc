@@ -219,7 +219,7 @@ TEST(FieldTest, SetsByNameWithinBounds) {
   ASSERT_OK(SetField(*state, 0, "power-usage", 123456));
   EXPECT_EQ(state->gpus[0].power.usage, 123456U);
   EXPECT_THAT(SetField(*state, 0, "fan", 101),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("100 at most")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be at most 100")));
   EXPECT_THAT(SetField(*state, 0, "power-usge", 1),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("did you mean power-usage")));
 }

@@ -26,7 +26,7 @@ std::string PciText(const SimPci& pci) {
 
 Status CheckSlot(const SimState& state, uint32_t slot) {
   if (slot >= state.gpu_count || state.gpus[slot].is_present == 0) {
-    return NotFound("slot {}: no GPU there; `kgpu-sim devices` lists them", slot);
+    return NotFound("slot {}: no GPU there; list the GPUs with `kgpu-sim devices`", slot);
   }
   return OkStatus();
 }
@@ -106,7 +106,8 @@ StatusOr<uint32_t> AddGpu(SimState& state, const SimGpu& gpu) {
     const SimGpu& other = state.gpus[slot];
     if (std::string_view(other.uuid) == gpu.uuid || other.minor == gpu.minor ||
         IsSamePlace(other.pci, gpu.pci)) {
-      return AlreadyExists("GPU {} has the UUID, minor or PCI address of the new one", other.uuid);
+      return AlreadyExists("GPU {} already has the UUID, minor or PCI address of the new one",
+                           other.uuid);
     }
   }
   uint32_t slot = 0;
@@ -114,7 +115,7 @@ StatusOr<uint32_t> AddGpu(SimState& state, const SimGpu& gpu) {
     ++slot;
   }
   if (slot == kMaxGpus) {
-    return ResourceExhausted("{} GPUs are all a simulated host can hold", kMaxGpus);
+    return ResourceExhausted("a simulated host can have at most {} GPUs", kMaxGpus);
   }
   const uint32_t incarnation = state.gpus[slot].incarnation + 1;
   state.gpus[slot] = gpu;
@@ -138,7 +139,7 @@ StatusOr<uint32_t> CloneGpu(SimState& state, uint32_t slot) {
   }
   ++gpu.minor;
   if (bus >= 0xff) {
-    return ResourceExhausted("PCI bus ff is taken: no bus is left for another GPU");
+    return ResourceExhausted("all PCI buses up to ff are in use: no bus is left for another GPU");
   }
   gpu.pci.bus = bus + 1;
   ForgetVolatile(gpu);

@@ -27,7 +27,7 @@ class LibraryOnServerTest : public ::testing::Test {
   }
   void SetUp() override {
     if (!library_.has_nodes()) {
-      GTEST_SKIP() << "device nodes can not be made here";
+      GTEST_SKIP() << "cannot create device nodes here";
     }
     ASSERT_EQ(library_.Init(), nvml::kSuccess);
   }

@@ -20,7 +20,7 @@ Status CheckMig(const SimState& state, uint32_t slot) {
   }
   const SimGpu& gpu = state.gpus[slot];
   if (gpu.mig.is_capable == 0) {
-    return Unimplemented("GPU {} ({}) has no MIG", gpu.uuid, gpu.name);
+    return Unimplemented("GPU {} ({}) does not support MIG", gpu.uuid, gpu.name);
   }
   return OkStatus();
 }
@@ -28,10 +28,10 @@ Status CheckMig(const SimState& state, uint32_t slot) {
 Status CheckMigEnabled(const SimState& state, uint32_t slot) {
   RETURN_IF_ERROR(CheckMig(state, slot));
   if (state.gpus[slot].mig.mode == 0) {
-    return FailedPrecondition("MIG mode of GPU {} is off{}", state.gpus[slot].uuid,
+    return FailedPrecondition("MIG mode of GPU {} is disabled{}", state.gpus[slot].uuid,
                               state.gpus[slot].mig.pending_mode != 0
-                                  ? " until the GPU is reset: heal it"
-                                  : ": turn it on with mig-mode");
+                                  ? " until the GPU is reset: run heal"
+                                  : ": enable it with mig-mode");
   }
   return OkStatus();
 }
@@ -61,7 +61,7 @@ uint32_t InstanceId(const SimMig& mig, uint32_t start, uint32_t size) {
   return mig.memory_slice_count / size - 1 + start / size;
 }
 
-void TellConfigChange(SimState& state, uint32_t slot) {
+void NotifyConfigChange(SimState& state, uint32_t slot) {
   SimEvent event = {};
   event.type = nvml::kEventMigConfig;
   event.gpu = slot;
@@ -96,10 +96,10 @@ StatusOr<uint32_t> ChoosePlacement(const SimMig& mig, const SimMigProfile& profi
   if (start.has_value()) {
     const auto* end = profile.placements + profile.placement_count;
     if (std::find(profile.placements, end, *start) == end) {
-      return InvalidArgument("start: {} is no placement of {}", *start, profile.name);
+      return InvalidArgument("start: {} is not a placement of {}", *start, profile.name);
     }
     if (!std::ranges::binary_search(free, *start)) {
-      return ResourceExhausted("{} does not fit at memory slice {}: it is taken", profile.name,
+      return ResourceExhausted("{} does not fit at memory slice {}: it is in use", profile.name,
                                *start);
     }
     return *start;
@@ -200,13 +200,13 @@ Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled) {
   RETURN_IF_ERROR(CheckMig(state, slot));
   SimGpu& gpu = state.gpus[slot];
   if (HasProcesses(gpu, kUnsupported, kUnsupported)) {
-    return FailedPrecondition("GPU {} is in use by processes: end them first", gpu.uuid);
+    return FailedPrecondition("GPU {} is in use by processes: stop them first", gpu.uuid);
   }
   gpu.mig.pending_mode = is_enabled ? 1 : 0;
   if (gpu.mig.needs_reset == 0) {
     ApplyPendingMigMode(state, slot);
   }
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
   return OkStatus();
 }
 
@@ -221,7 +221,7 @@ void ApplyPendingMigMode(SimState& state, uint32_t slot) {
     }
   }
   gpu.mig.mode = gpu.mig.pending_mode;
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
 }
 
 StatusOr<uint32_t> CreateGpuInstance(SimState& state, uint32_t slot, uint32_t profile_id,
@@ -230,7 +230,7 @@ StatusOr<uint32_t> CreateGpuInstance(SimState& state, uint32_t slot, uint32_t pr
   SimGpu& gpu = state.gpus[slot];
   const SimMigProfile* profile = FindMigProfileById(gpu.mig, profile_id);
   if (profile == nullptr || profile->memory_slices == 0) {
-    return NotFound("GPU instance profile {}: {} has none such", profile_id, gpu.name);
+    return NotFound("GPU instance profile {}: not supported by {}", profile_id, gpu.name);
   }
   ASSIGN_OR_RETURN(const uint32_t place, ChoosePlacement(gpu.mig, *profile, start));
   const uint32_t id = InstanceId(gpu.mig, place, profile->memory_slices);
@@ -245,7 +245,7 @@ StatusOr<uint32_t> CreateGpuInstance(SimState& state, uint32_t slot, uint32_t pr
   instance.placement_size = profile->memory_slices;
   instance.cap_minor = GpuInstanceCapMinor(gpu.minor, id);
   gpu.mig.instances[id] = instance;
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
   return id;
 }
 
@@ -256,7 +256,7 @@ Status DestroyGpuInstance(SimState& state, uint32_t slot, uint32_t gi) {
     return FailedPrecondition("GPU instance {} has compute instances: destroy them first", gi);
   }
   *instance = SimGpuInstance{};
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
   return OkStatus();
 }
 
@@ -288,7 +288,7 @@ StatusOr<uint32_t> CreateComputeInstance(SimState& state, uint32_t slot, uint32_
   ++gpu.mig.creations;
   RETURN_IF_ERROR(SetText(made.uuid, sizeof(made.uuid), "uuid", FreshUuid(gpu, gi, id)));
   *free_place = made;
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
   return id;
 }
 
@@ -299,12 +299,10 @@ Status DestroyComputeInstance(SimState& state, uint32_t slot, uint32_t gi, uint3
   }
   if (HasProcesses(state.gpus[slot], gi, ci)) {
     return FailedPrecondition(
-        "compute instance {} of GPU instance {} is in use by processes: end "
-        "them first",
-        ci, gi);
+        "compute instance {} of GPU instance {} is in use by processes: stop them first", ci, gi);
   }
   instance->compute_instances[ci] = SimComputeInstance{};
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
   return OkStatus();
 }
 
@@ -320,7 +318,8 @@ StatusOr<uint32_t> MigCreate(SimState& state, uint32_t slot, std::string_view pr
       names.emplace_back(mig.profiles[i].name);
     }
     const auto nearest = Nearest(profile, names);
-    return NotFound("profile \"{}\": {} has none such{}", Printable(profile), state.gpus[slot].name,
+    return NotFound("profile \"{}\": not supported by {}{}", Printable(profile),
+                    state.gpus[slot].name,
                     nearest ? fmt::format("; did you mean {}?", *nearest) : "");
   }
   const auto compute_profile = ComputeProfileOfSlices(wanted->compute_slices);
@@ -329,7 +328,7 @@ StatusOr<uint32_t> MigCreate(SimState& state, uint32_t slot, std::string_view pr
                     wanted->compute_slices);
   }
   ASSIGN_OR_RETURN(const uint32_t gi, CreateGpuInstance(state, slot, wanted->id, start));
-  // The whole of a new GPU instance is free: this can not be refused.
+  // The whole of a new GPU instance is free: this cannot be refused.
   RETURN_IF_ERROR(CreateComputeInstance(state, slot, gi, *compute_profile).status());
   return gi;
 }
@@ -342,7 +341,7 @@ Status MigDestroy(SimState& state, uint32_t slot, std::optional<uint32_t> gi) {
   }
   SimGpu& gpu = state.gpus[slot];
   if (HasProcesses(gpu, gi.value_or(kUnsupported), kUnsupported)) {
-    return FailedPrecondition("instances of GPU {} are in use by processes: end them first",
+    return FailedPrecondition("instances of GPU {} are in use by processes: stop them first",
                               gpu.uuid);
   }
   for (SimGpuInstance& instance : gpu.mig.instances) {
@@ -350,7 +349,7 @@ Status MigDestroy(SimState& state, uint32_t slot, std::optional<uint32_t> gi) {
       instance = SimGpuInstance{};
     }
   }
-  TellConfigChange(state, slot);
+  NotifyConfigChange(state, slot);
   return OkStatus();
 }
 

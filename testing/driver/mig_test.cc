@@ -127,7 +127,7 @@ TEST_F(MigTest, BusyInstanceStays) {
   EXPECT_THAT(DestroyComputeInstance(*state_, 0, 1, 0), StatusIs(StatusCode::kFailedPrecondition));
 }
 
-TEST_F(MigTest, ChangesAreTold) {
+TEST_F(MigTest, ChangesAreReported) {
   const uint64_t before = state_->event_count;
   ASSERT_OK(Create("1g.10gb"));
   EXPECT_GT(state_->event_count, before);

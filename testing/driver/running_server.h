@@ -12,7 +12,7 @@
 
 namespace kgpu::sim {
 
-// Serves from construction to destruction; a server that can not start fails the test.
+// Serves from construction to destruction; a server that cannot start fails the test.
 class RunningServer {
  public:
   // The state that lies in `root` already.

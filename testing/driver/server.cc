@@ -106,7 +106,7 @@ void StateServer::Accept() {
     return;
   }
   if (clients_.size() >= kMaxClients) {
-    KGPU_LOG(kWarning, "client refused", {"pid", peer.pid}, {"clients", clients_.size()});
+    KGPU_LOG(kWarning, "client rejected", {"pid", peer.pid}, {"clients", clients_.size()});
     return;
   }
   auto client = std::make_unique<Client>();
@@ -250,10 +250,10 @@ Status StateServer::Publish(std::unique_ptr<SimState> next) {
   DeliverEvents(before->event_count);
   if (options_.on_change) {
     if (const Status status = options_.on_change(*before, *state_); !status.ok()) {
-      return Annotate(status, "the driver has changed, its host tree has not");
+      return Annotate(status, "driver changed, host tree not updated");
     }
   }
-  return Annotate(SaveState(options_.root, *state_), "the driver has changed, its file has not");
+  return Annotate(SaveState(options_.root, *state_), "driver changed, file not updated");
 }
 
 void StateServer::DeliverEvents(uint64_t since) {

@@ -22,7 +22,7 @@ class SharedState;
 struct ServerOptions {
   std::string root;  // folder of the simulated host
   // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
-  // follow. Its error is told to whoever sent the command.
+  // follow. Its error goes to whoever sent the command.
   std::function<Status(const SimState& before, const SimState& now)> on_change = {};
   // Energy, traffic and the like count on from the start of the server, instead of standing still.
   bool counts_on = false;

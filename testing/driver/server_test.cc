@@ -251,7 +251,7 @@ TEST_F(ServerTest, DoesNotReplaceAFile) {
   server_.reset();
   dir_.WriteFile("run/nvidia-persistenced/socket", "mine");
   EXPECT_THAT(StateServer::Create(loop_, {.root = dir_.path()}),
-              StatusIs(StatusCode::kAlreadyExists, HasSubstr("no socket")));
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("not a socket")));
 }
 
 TEST_F(ServerTest, DropsPeersThatDoNotSpeakTheProtocol) {
@@ -301,7 +301,7 @@ TEST_F(ServerTest, HostTreeFollowsEachChange) {
   ASSERT_OK(server_->Execute("lose 0"));
   EXPECT_THAT(lost, ElementsAre(1U));
   EXPECT_THAT(server_->Execute("heal 0"),
-              StatusIs(StatusCode::kUnavailable, HasSubstr("host tree has not: mknod")));
+              StatusIs(StatusCode::kUnavailable, HasSubstr("host tree not updated: mknod")));
 }
 
 TEST_F(ServerTest, NeedsAState) {

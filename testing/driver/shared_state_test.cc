@@ -13,7 +13,7 @@
 namespace kgpu::sim {
 namespace {
 
-// Reads two values that are always written together, until told to stop.
+// Reads two values that are always written together, until asked to stop.
 void ReadPairs(const SimState& state, const std::stop_token& stop, std::atomic<uint64_t>& reads,
                std::atomic<uint64_t>& torn) {
   // Loads only: the mapping is read-only.

@@ -89,18 +89,16 @@ Status ValidateState(const SimState& state) {
   }
   if (state.layout != kStateLayout || state.size != sizeof(SimState)) {
     return InvalidArgument(
-        "state of layout {} ({} bytes): this program has layout {} ({} bytes); "
-        "create the host again",
+        "state of layout {} ({} bytes): this program has layout {} ({} bytes); recreate the host",
         state.layout, state.size, kStateLayout, sizeof(SimState));
   }
   if (state.gpu_count > kMaxGpus) {
-    return InvalidArgument("gpu_count: {} must be {} at most", state.gpu_count, kMaxGpus);
+    return InvalidArgument("gpu_count: {} must be at most {}", state.gpu_count, kMaxGpus);
   }
   if (!Ends(state.driver.version) || !Ends(state.driver.library_version) || !Ends(state.profile) ||
       !KnobsEnd(state.knobs)) {
     return InvalidArgument(
-        "driver.version, driver.library_version, profile or knobs: a text does "
-        "not end");
+        "driver.version, driver.library_version, profile or knobs: unterminated text");
   }
   for (uint32_t slot = 0; slot < state.gpu_count; ++slot) {
     if (const std::string_view field = WrongGpuField(state.gpus[slot]); !field.empty()) {
@@ -119,7 +117,7 @@ StatusOr<std::unique_ptr<SimState>> ParseState(std::string_view bytes) {
   std::memcpy(state.get(), bytes.data(), bytes.size());
   RETURN_IF_ERROR(ValidateState(*state));
   if (bytes.size() != kHeaderSize + state->gpu_count * sizeof(SimGpu)) {
-    return InvalidArgument("{} bytes do not hold {} GPUs: the file is cut or too long",
+    return InvalidArgument("{} bytes cannot hold {} GPUs: the file is truncated or too long",
                            bytes.size(), state->gpu_count);
   }
   state->sequence = 0;

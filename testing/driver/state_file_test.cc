@@ -39,7 +39,7 @@ TEST(StateFileTest, RefusesWhatIsNoState) {
   const std::string bytes(StateBytes(*state));
   EXPECT_THAT(ParseState(""), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(ParseState(bytes.substr(0, bytes.size() - 1)),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cut")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("truncated")));
   EXPECT_THAT(ParseState(bytes + "x"), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(ParseState(std::string(bytes.size(), '\0')),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("not a state")));
@@ -49,7 +49,7 @@ TEST(StateFileTest, RefusesOtherLayouts) {
   const auto state = SampleState(1);
   state->layout = kStateLayout + 1;
   EXPECT_THAT(ValidateState(*state),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("create the host again")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("recreate the host")));
 }
 
 TEST(StateFileTest, RefusesWhatClientsWouldReadBeyond) {

@@ -134,7 +134,7 @@ struct SimTemperature {  // degrees Celsius
   uint32_t slowdown;
   uint32_t memory_max;
   uint32_t gpu_max;
-  uint32_t has_no_thresholds;  // 1: limits are told as T.Limit only, as newer drivers may do
+  uint32_t has_no_thresholds;  // 1: limits are reported as T.Limit only, as newer drivers may do
   uint32_t padding;
 };
 
@@ -252,7 +252,7 @@ struct SimGpu {
   uint32_t fabric_status;    // a Return, of a registration that is completed
   uint32_t last_xid;         // 0: none since the driver was loaded or healed
   uint32_t reset_required;   // 1: only a GPU reset (Heal) brings it back
-  uint32_t fabric_health;    // nvml::FabricHealth; older libraries do not tell it
+  uint32_t fabric_health;    // nvml::FabricHealth; older libraries do not report it
   uint32_t more_padding;
 };
 

@@ -55,7 +55,7 @@ TEST_F(AdmissionTest, APodGetsExactlyWhatThePluginAnswered) {
 TEST_F(AdmissionTest, TooManyDevicesAreAnError) {
   const auto plugin = Registered(2);
   Run(SimplePod("first", kWidget, 1));
-  Reject(SimplePod("second", kWidget, 2), "2 more devices of example.com/widget are needed, 1");
+  Reject(SimplePod("second", kWidget, 2), "2 more devices of example.com/widget needed, 1");
 }
 
 TEST_F(AdmissionTest, DevicesOfAnEndedPodAreFree) {
@@ -233,7 +233,7 @@ TEST_F(AdmissionTest, ARestartOfTheKubeletKeepsPodsAndAssignments) {
   EXPECT_EQ(after.status.containers[0].id, before.status.containers[0].id);
   EXPECT_EQ(after.status.containers[0].devices, before.status.containers[0].devices);
   EXPECT_EQ(kubelet_.CallCount("Allocate"), 1);
-  Reject(SimplePod("q", kWidget, 2), "1 are free");
+  Reject(SimplePod("q", kWidget, 2), "needed, 1 free");
 }
 
 TEST_F(AdmissionTest, AfterARebootPodsFailWhenThePluginIsNotThereYet) {

@@ -20,7 +20,7 @@ namespace kgpu::kubelet {
 class Allocator {
  public:
   // FailedPrecondition for a pod that the topology policy turns away, any other error for one that
-  // can not have its devices.
+  // cannot have its devices.
   using Done = std::function<void(const Status&)>;
 
   struct Options {

@@ -16,7 +16,7 @@ StatusOr<json::value> Ask(const std::string& folder, const json::object& request
   const StatusOr<std::string> line = AskControl(path, doc::PrintLine(request), limit);
   if (line.status().code() == StatusCode::kNotFound ||
       line.status().code() == StatusCode::kUnavailable) {
-    return Unavailable("{}: no stub kubelet runs there; run: kgpu sim kubelet start {}", folder,
+    return Unavailable("{}: no stub kubelet is running: run kgpu sim kubelet start {}", folder,
                        folder);
   }
   RETURN_IF_ERROR(line.status());

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/doc/doc.h"
-#include "testing/kubelet/base64.h"
 #include "testing/kubelet/json_fields.h"
 #include "testing/kubelet/options_bytes.h"
 
@@ -48,7 +48,7 @@ json::value EntriesJson(const std::vector<Assignment>& entries) {
                                  {"ContainerName", entry.container},
                                  {"ResourceName", entry.resource},
                                  {"DeviceIDs", std::move(ids)},
-                                 {"AllocResp", ToBase64(ToBytes(entry.options))}});
+                                 {"AllocResp", EncodeBase64(ToBytes(entry.options))}});
   }
   return array;
 }
@@ -75,7 +75,7 @@ StatusOr<Assignment> ParseEntry(const JsonFields& fields) {
       }));
   std::string encoded;
   RETURN_IF_ERROR(fields.Require("AllocResp", encoded));
-  const StatusOr<std::string> bytes = FromBase64(encoded);
+  const StatusOr<std::string> bytes = DecodeBase64(encoded);
   if (!bytes.ok()) {
     return Annotate(bytes.status(), "{}", fields.PathOf("AllocResp"));
   }
@@ -94,7 +94,7 @@ Status CheckSum(const JsonFields& data, const JsonFields& checksum) {
       (value.is_uint64() && value.get_uint64() == uint64_t{expected})) {
     return OkStatus();
   }
-  return InvalidArgument("{}: is not {}: somebody else wrote to this file; remove it",
+  return InvalidArgument("{}: is not {}: another program wrote this file; remove it",
                          checksum.where(), expected);
 }
 

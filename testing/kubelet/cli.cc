@@ -11,7 +11,7 @@ namespace kgpu::kubelet {
 namespace {
 
 constexpr const char* kFooter =
-    "DIR is the kubelet's root folder: plugins find DIR/device-plugins/kubelet.sock and\n"
+    "DIR is the kubelet's root folder: plugins use DIR/device-plugins/kubelet.sock and\n"
     "DIR/plugins_registry, monitoring agents DIR/pod-resources/kubelet.sock.\n"
     "Example:\n"
     "  kgpu sim kubelet start /tmp/kubelet\n"
@@ -20,10 +20,10 @@ constexpr const char* kFooter =
     "  kgpu sim kubelet pod /tmp/kubelet train --resource nvidia.com/gpu=2\n"
     "  kgpu sim kubelet status /tmp/kubelet\n"
     "  kgpu sim kubelet calls /tmp/kubelet\n"
-    "  kgpu sim kubelet restart /tmp/kubelet      (does the plugin come back?)\n"
+    "  kgpu sim kubelet restart /tmp/kubelet      (check that the plugin registers again)\n"
     "  kgpu sim kubelet stop /tmp/kubelet\n"
     "POD is a name, or namespace/name. Times are in seconds, 0.5 or 30.\n"
-    "Exit codes: 0 done, 1 it could not be done, 2 wrong use.";
+    "Exit codes: 0 ok, 1 failed, 2 usage error.";
 
 }  // namespace
 
@@ -32,7 +32,7 @@ CLI::App* AddFolderVerb(CLI::App& parent, simhost::CliContext& context, const ch
                         std::function<Status(const std::string& folder)> run) {
   auto folder = std::make_shared<std::string>();
   CLI::App* verb = parent.add_subcommand(name, description);
-  verb->add_option("DIR", *folder, "the kubelet's root folder")->required();
+  verb->add_option("DIR", *folder, "kubelet root folder")->required();
   verb->callback([folder, run = std::move(run), &context] {
     context.action = [folder, run]() -> Status {
       ASSIGN_OR_RETURN(const std::string path, simhost::AbsoluteFolder(*folder));
@@ -44,7 +44,7 @@ CLI::App* AddFolderVerb(CLI::App& parent, simhost::CliContext& context, const ch
 
 void AddKubeletVerbs(CLI::App& app, simhost::CliContext& context) {
   CLI::App* kubelet = app.add_subcommand(
-      "kubelet", "play a node's kubelet to device plugins: kubelet 1.36 without Kubernetes");
+      "kubelet", "Simulate a node's kubelet 1.36 for device plugins, without Kubernetes");
   kubelet->footer(kFooter);
   kubelet->require_subcommand(1);
   AddServeVerbs(*kubelet, context);

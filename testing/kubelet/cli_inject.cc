@@ -12,9 +12,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr const char* kInjectFooter =
-    "Points and what can go wrong there:\n"
-    "  register      a plugin's Register: error, hang, delay, skip (answered, nothing done)\n"
-    "  watcher       plugins_registry: skip (nobody looks)\n"
+    "Points and their faults:\n"
+    "  register      a plugin's Register: error, hang, delay, skip (answered, but ignored)\n"
+    "  watcher       plugins_registry: skip (not scanned)\n"
     "  podresources  the pod resources API: error, hang, delay, skip (an empty answer)\n"
     "Example:\n"
     "  kgpu sim kubelet inject fault /tmp/kubelet register error --text \"not today\" --times 3\n"
@@ -31,7 +31,7 @@ struct FaultFlags {
 void AddFault(CLI::App& inject, simhost::CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb =
-      AddFolderVerb(inject, context, "fault", "let calls at a point go wrong",
+      AddFolderVerb(inject, context, "fault", "Make calls at a point fail",
                     [flags, &context](const std::string& folder) -> Status {
                       RETURN_IF_ERROR(Ask(folder, {{"command", "inject"},
                                                    {"point", flags->point},
@@ -49,20 +49,21 @@ void AddFault(CLI::App& inject, simhost::CliContext& context) {
   verb->add_option("KIND", flags->kind, "error, hang, delay, skip")
       ->required()
       ->check(CLI::IsMember({"error", "hang", "delay", "skip"}));
-  verb->add_option("--text", flags->text, "of the error")->capture_default_str();
+  verb->add_option("--text", flags->text, "error text")->capture_default_str();
   verb->add_option("--delay", flags->delay, "seconds")->capture_default_str();
-  verb->add_option("--times", flags->times, "how often; 0: until clear")->capture_default_str();
+  verb->add_option("--times", flags->times, "number of times; 0: until clear")
+      ->capture_default_str();
 }
 
 // A verb that sends a command without arguments, or with a resource.
 void AddCommand(CLI::App& inject, simhost::CliContext& context, const char* name,
-                const char* description, const char* told, bool has_resource) {
+                const char* description, const char* reported, bool has_resource) {
   auto resource = std::make_shared<std::string>();
   CLI::App* verb = AddFolderVerb(
       inject, context, name, description,
-      [resource, name, told, &context](const std::string& folder) -> Status {
+      [resource, name, reported, &context](const std::string& folder) -> Status {
         RETURN_IF_ERROR(Ask(folder, {{"command", name}, {"resource", *resource}}).status());
-        context.print(fmt::format("{}: {}", folder, told));
+        context.print(fmt::format("{}: {}", folder, reported));
         return OkStatus();
       });
   if (has_resource) {
@@ -73,18 +74,19 @@ void AddCommand(CLI::App& inject, simhost::CliContext& context, const char* name
 }  // namespace
 
 void AddInjectVerbs(CLI::App& kubelet, simhost::CliContext& context) {
-  CLI::App* inject = kubelet.add_subcommand("inject", "let something go wrong");
+  CLI::App* inject = kubelet.add_subcommand("inject", "Inject faults");
   inject->footer(kInjectFooter);
   inject->require_subcommand(1);
   AddFault(*inject, context);
-  AddCommand(*inject, context, "clear", "take all injected faults back", "no faults", false);
-  AddCommand(*inject, context, "drop-stream", "end plugins' ListAndWatch streams",
-             "the streams have ended", true);
-  AddCommand(*inject, context, "cut", "cut connections without a word, sockets stay",
-             "the connections are cut", true);
-  AddCommand(*inject, context, "stop-kubelet", "stop the kubelet; containers and sockets stay",
-             "the kubelet is stopped", false);
-  AddCommand(*inject, context, "start-kubelet", "start it again", "the kubelet runs", false);
+  AddCommand(*inject, context, "clear", "Remove all injected faults", "faults cleared", false);
+  AddCommand(*inject, context, "drop-stream", "End the plugins' ListAndWatch streams",
+             "streams ended", true);
+  AddCommand(*inject, context, "cut", "Cut the connections without notice; the sockets stay",
+             "connections cut", true);
+  AddCommand(*inject, context, "stop-kubelet", "Stop the kubelet; containers and sockets stay",
+             "kubelet stopped", false);
+  AddCommand(*inject, context, "start-kubelet", "Start the kubelet again", "kubelet started",
+             false);
 }
 
 }  // namespace kgpu::kubelet

@@ -57,7 +57,7 @@ Status Wait(const WaitFlags& flags, const std::string& folder) {
     request["capacity"] = flags.capacity ? json::value(*flags.capacity) : json::value();
   } else {
     return InvalidArgument(
-        "wait: say for what: --resource R --allocatable N, or --pod POD --phase Succeeded");
+        "wait: set --resource R --allocatable N, or --pod POD --phase Succeeded");
   }
   const auto limit = std::chrono::milliseconds(static_cast<int64_t>((flags.timeout + 20) * 1000));
   return Ask(folder, request, limit).status();
@@ -66,23 +66,23 @@ Status Wait(const WaitFlags& flags, const std::string& folder) {
 void AddWait(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<WaitFlags>();
   CLI::App* verb = AddFolderVerb(
-      kubelet, context, "wait", "wait until the node offers devices, or a pod is in a phase",
+      kubelet, context, "wait", "Wait until the node offers devices, or a pod reaches a phase",
       [flags](const std::string& folder) { return Wait(*flags, folder); });
-  verb->add_option("--resource", flags->resource, "a resource, nvidia.com/gpu");
-  verb->add_option("--allocatable", flags->allocatable, "its number of healthy devices");
-  verb->add_option("--capacity", flags->capacity, "its number of devices");
-  verb->add_option("--pod", flags->pod, "a pod");
+  verb->add_option("--resource", flags->resource, "resource, e.g. nvidia.com/gpu");
+  verb->add_option("--allocatable", flags->allocatable, "number of healthy devices");
+  verb->add_option("--capacity", flags->capacity, "number of devices");
+  verb->add_option("--pod", flags->pod, "pod name");
   verb->add_option("--phase", flags->phase, "Pending, Running, Succeeded, Failed");
-  verb->add_option("--timeout", flags->timeout, "seconds; then it is an error")
-      ->capture_default_str();
+  verb->add_option("--timeout", flags->timeout, "timeout in seconds")->capture_default_str();
 }
 
 }  // namespace
 
 void AddLookVerbs(CLI::App& kubelet, simhost::CliContext& context) {
-  AddLook(kubelet, context, "status", "resources of the node, plugins, pods and their devices",
+  AddLook(kubelet, context, "status", "Show the node's resources, plugins, pods and their devices",
           StatusText);
-  AddLook(kubelet, context, "calls", "the calls between kubelet and plugins, in order", CallsText);
+  AddLook(kubelet, context, "calls", "Show the calls between kubelet and plugins, in order",
+          CallsText);
   AddWait(kubelet, context);
 }
 

@@ -49,7 +49,7 @@ Status AddLimits(const std::string& flag, const std::string& text,
     const auto count =
         equals == std::string_view::npos ? std::nullopt : ParseUint(part.substr(equals + 1));
     if (!count || *count > INT32_MAX) {
-      return InvalidArgument("{}: \"{}\" must be RESOURCE=COUNT, such as nvidia.com/gpu=1", flag,
+      return InvalidArgument("{}: \"{}\" must be RESOURCE=COUNT, e.g. nvidia.com/gpu=1", flag,
                              Printable(part));
     }
     limits[std::string(part.substr(0, equals))] = static_cast<int64_t>(*count);
@@ -124,32 +124,33 @@ Status AddPod(const PodFlags& flags, const std::string& folder,
 void AddPodVerb(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<PodFlags>();
   CLI::App* verb = AddFolderVerb(
-      kubelet, context, "pod", "add a pod and print what it was given",
+      kubelet, context, "pod", "Add a pod and print its devices",
       [flags, &context](const std::string& folder) { return AddPod(*flags, folder, context); });
-  verb->add_option("POD", flags->name, "a name, or namespace/name")->required();
+  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
   verb->add_option("--resource", flags->resources,
-                   "what the main container asks for: nvidia.com/gpu=2 (may be repeated)")
+                   "resource requests of the main container: nvidia.com/gpu=2 (repeatable)")
       ->allow_extra_args(false);
   verb->add_option("--init", flags->init,
-                   "an init container before it that asks for RESOURCE=COUNT (may be repeated)")
+                   "init container with the requests RESOURCE=COUNT (repeatable)")
       ->allow_extra_args(false);
   verb->add_option("--sidecar", flags->sidecars,
-                   "a restartable init container, the same way (may be repeated)")
+                   "restartable init container, likewise (repeatable)")
       ->allow_extra_args(false);
-  verb->add_option("--command", flags->command, "what the main container's shell runs");
-  verb->add_option("--env", flags->env, "NAME=value of the pod's own (may be repeated)")
+  verb->add_option("--command", flags->command, "shell command of the main container");
+  verb->add_option("--env", flags->env, "environment variable NAME=value of the pod (repeatable)")
       ->allow_extra_args(false);
   verb->add_option("--restart", flags->restart, "Always, OnFailure, Never")
       ->check(CLI::IsMember({"Always", "OnFailure", "Never"}))
       ->capture_default_str();
   verb->add_option("--exits-with", flags->exits_with,
-                   "the main container ends at once with this code (without real containers)");
+                   "the main container exits immediately with this code (without real containers)");
   verb->add_flag(
       "--bind", flags->is_bound,
-      "bind the pod to the node at once, whether it fits or not, as without a scheduler");
-  verb->add_flag("--image-missing", flags->is_image_missing, "the image can not be pulled");
+      "bind the pod to the node immediately even if it does not fit, as without a scheduler");
+  verb->add_flag("--image-missing", flags->is_image_missing,
+                 "simulate that the image cannot be pulled");
   verb->add_option("--timeout", flags->timeout,
-                   "seconds to wait until the pod runs or has failed; 0: do not wait")
+                   "seconds to wait until the pod runs or fails; 0: do not wait")
       ->capture_default_str();
   verb->add_option("--output", flags->output, "table, json")
       ->check(CLI::IsMember({"table", "json"}));
@@ -163,21 +164,23 @@ struct DeleteFlags {
 
 void AddDelete(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<DeleteFlags>();
-  CLI::App* verb = AddFolderVerb(kubelet, context, "delete", "end a pod's containers and remove it",
-                                 [flags, &context](const std::string& folder) -> Status {
-                                   RETURN_IF_ERROR(Ask(folder,
-                                                       {{"command", "delete"},
-                                                        {"pod", flags->name},
-                                                        {"force", flags->is_forced},
-                                                        {"timeout", flags->timeout}},
-                                                       LimitOf(flags->timeout))
-                                                       .status());
-                                   context.print(fmt::format("pod {}: deleted", flags->name));
-                                   return OkStatus();
-                                 });
-  verb->add_option("POD", flags->name, "a name, or namespace/name")->required();
-  verb->add_flag("--force", flags->is_forced, "remove it at once, its containers later");
-  verb->add_option("--timeout", flags->timeout, "seconds to wait until it is gone; 0: do not wait")
+  CLI::App* verb =
+      AddFolderVerb(kubelet, context, "delete", "Stop a pod's containers and remove the pod",
+                    [flags, &context](const std::string& folder) -> Status {
+                      RETURN_IF_ERROR(Ask(folder,
+                                          {{"command", "delete"},
+                                           {"pod", flags->name},
+                                           {"force", flags->is_forced},
+                                           {"timeout", flags->timeout}},
+                                          LimitOf(flags->timeout))
+                                          .status());
+                      context.print(fmt::format("pod {}: deleted", flags->name));
+                      return OkStatus();
+                    });
+  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
+  verb->add_flag("--force", flags->is_forced, "remove it immediately, its containers later");
+  verb->add_option("--timeout", flags->timeout,
+                   "seconds to wait until it is removed; 0: do not wait")
       ->capture_default_str();
 }
 
@@ -190,18 +193,18 @@ struct ExitFlags {
 void AddExit(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<ExitFlags>();
   CLI::App* verb = AddFolderVerb(
-      kubelet, context, "exit", "let a container end (without real containers)",
+      kubelet, context, "exit", "Stop a container (without real containers)",
       [flags, &context](const std::string& folder) -> Status {
         RETURN_IF_ERROR(Ask(folder, {{"command", "exit"},
                                      {"pod", flags->name},
                                      {"container", flags->container},
                                      {"exitCode", flags->code}})
                             .status());
-        context.print(fmt::format("pod {}: container {} has ended", flags->name, flags->container));
+        context.print(fmt::format("pod {}: container {} stopped", flags->name, flags->container));
         return OkStatus();
       });
-  verb->add_option("POD", flags->name, "a name, or namespace/name")->required();
-  verb->add_option("--container", flags->container, "its name")->capture_default_str();
+  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
+  verb->add_option("--container", flags->container, "container name")->capture_default_str();
   verb->add_option("--code", flags->code, "exit code")->capture_default_str();
 }
 
@@ -229,8 +232,8 @@ Status PrintLog(const LogsFlags& flags, const std::string& folder,
   const StatusOr<std::string> log =
       ContainerLog(fmt::format("{}/{}", folder, simhost::kOwnFolder), id);
   if (id.empty() || !log.ok()) {
-    return NotFound("pod {}: container {} has written nothing (only real containers do)",
-                    flags.name, flags.container);
+    return NotFound("pod {}: container {} has no output (only real containers do)", flags.name,
+                    flags.container);
   }
   context.print(std::string(Trim(*log)));
   return OkStatus();
@@ -239,10 +242,10 @@ Status PrintLog(const LogsFlags& flags, const std::string& folder,
 void AddLogs(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<LogsFlags>();
   CLI::App* verb = AddFolderVerb(
-      kubelet, context, "logs", "what a real container has written, its last run",
+      kubelet, context, "logs", "Print the output of a real container's last run",
       [flags, &context](const std::string& folder) { return PrintLog(*flags, folder, context); });
-  verb->add_option("POD", flags->name, "a name, or namespace/name")->required();
-  verb->add_option("--container", flags->container, "its name")->capture_default_str();
+  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
+  verb->add_option("--container", flags->container, "container name")->capture_default_str();
 }
 
 }  // namespace

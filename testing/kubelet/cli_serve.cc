@@ -40,25 +40,25 @@ const std::map<std::string, TopologyPolicy>& Policies() {
 
 void AddServeFlags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--scale", flags.scale,
-                  "multiplies the kubelet's time limits; 0.0167 makes a minute a second")
+                  "factor for the kubelet's time limits; 0.0167 turns a minute into a second")
       ->check(CLI::Range(1e-4, 100.0))
       ->capture_default_str();
   verb.add_option("--topology", flags.topology,
-                  "policy of the topology manager: none, best-effort, restricted, single-numa-node")
+                  "topology manager policy: none, best-effort, restricted, single-numa-node")
       ->check(CLI::IsMember(Policies()))
       ->capture_default_str();
   verb.add_option("--runtime", flags.runtime,
-                  "none: containers on paper; runc: real ones, needs root and --rootfs")
+                  "none: simulated containers; runc: real ones, needs root and --rootfs")
       ->check(CLI::IsMember({"none", "runc"}))
       ->capture_default_str();
   verb.add_option("--rootfs", flags.rootfs,
-                  "folder with the file system of every container (runc)");
+                  "folder with the root file system of all containers (runc)");
   verb.add_option("--cdi-dir", flags.cdi_folders,
-                  "folder of CDI specs, may be repeated, a later one wins (default: /etc/cdi and "
+                  "CDI spec folder (repeatable; later ones take precedence; default: /etc/cdi and "
                   "/var/run/cdi)")
       ->allow_extra_args(false);
   verb.add_option("--host", flags.host,
-                  "simulated host whose var/log/pods gets the folders of the pods");
+                  "simulated host that gets the pods' log folders in var/log/pods");
 }
 
 StatusOr<ServeOptions> OptionsOf(const ServeFlags& flags, const std::string& folder) {
@@ -104,14 +104,14 @@ std::vector<std::string> Argv(const ServeFlags& flags, const ServeOptions& optio
 Status Start(const ServeFlags& flags, const std::string& folder,
              const simhost::CliContext& context) {
   if (const auto pid = simhost::LockHolder(folder); pid) {
-    return AlreadyExists("{}: process {} plays the kubelet there already", folder, *pid);
+    return AlreadyExists("{}: kubelet already running as process {}", folder, *pid);
   }
   ASSIGN_OR_RETURN(const ServeOptions options, OptionsOf(flags, folder));
   // The folder must be there before the log in it.
   RETURN_IF_ERROR(ClaimKubeletFolder(folder));
   ASSIGN_OR_RETURN(const int pid,
                    simhost::StartServer(Argv(flags, options, context.program), folder));
-  context.print(fmt::format("{}: process {} plays the kubelet", folder, pid));
+  context.print(fmt::format("{}: kubelet running as process {}", folder, pid));
   context.print(fmt::format("  plugins register at {}/device-plugins/kubelet.sock", folder));
   return OkStatus();
 }
@@ -119,7 +119,7 @@ Status Start(const ServeFlags& flags, const std::string& folder,
 void AddServe(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* verb =
-      AddFolderVerb(kubelet, context, "serve", "play the kubelet in the foreground",
+      AddFolderVerb(kubelet, context, "serve", "Run the kubelet in the foreground",
                     [flags](const std::string& folder) -> Status {
                       ASSIGN_OR_RETURN(const ServeOptions options, OptionsOf(*flags, folder));
                       return ServeKubelet(options);
@@ -132,7 +132,8 @@ void AddServe(CLI::App& kubelet, simhost::CliContext& context) {
 void AddStart(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* verb = AddFolderVerb(
-      kubelet, context, "start", "play the kubelet in the background; pods of an earlier one go on",
+      kubelet, context, "start",
+      "Run the kubelet in the background; pods of an earlier one continue",
       [flags, &context](const std::string& folder) { return Start(*flags, folder, context); });
   AddServeFlags(*verb, *flags);
 }
@@ -156,18 +157,18 @@ Status DeletePods(const std::string& folder) {
 
 void AddStop(CLI::App& kubelet, simhost::CliContext& context) {
   auto is_all = std::make_shared<bool>(false);
-  CLI::App* verb =
-      AddFolderVerb(kubelet, context, "stop",
-                    "end the process; pods are kept for the next start, real containers run on",
-                    [is_all, &context](const std::string& folder) -> Status {
-                      if (*is_all) {
-                        RETURN_IF_ERROR(DeletePods(folder));
-                      }
-                      ASSIGN_OR_RETURN(const int pid, simhost::StopServer(folder));
-                      context.print(fmt::format("{}: stopped process {}", folder, pid));
-                      return OkStatus();
-                    });
-  verb->add_flag("--pods", *is_all, "delete every pod first, with its containers");
+  CLI::App* verb = AddFolderVerb(
+      kubelet, context, "stop",
+      "Stop the process; pods are kept for the next start, real containers keep running",
+      [is_all, &context](const std::string& folder) -> Status {
+        if (*is_all) {
+          RETURN_IF_ERROR(DeletePods(folder));
+        }
+        ASSIGN_OR_RETURN(const int pid, simhost::StopServer(folder));
+        context.print(fmt::format("{}: stopped process {}", folder, pid));
+        return OkStatus();
+      });
+  verb->add_flag("--pods", *is_all, "first delete all pods with their containers");
 }
 
 struct RestartFlags {
@@ -180,7 +181,7 @@ void AddRestart(CLI::App& kubelet, simhost::CliContext& context) {
   auto flags = std::make_shared<RestartFlags>();
   CLI::App* verb = AddFolderVerb(
       kubelet, context, "restart",
-      "stop the kubelet and start it again, containers go on: plugins must register again",
+      "Stop the kubelet and start it again; containers keep running, plugins must register again",
       [flags, &context](const std::string& folder) -> Status {
         const auto limit =
             std::chrono::milliseconds(static_cast<int64_t>((flags->down + 20) * 1000));
@@ -191,13 +192,13 @@ void AddRestart(CLI::App& kubelet, simhost::CliContext& context) {
                              {"reboot", flags->is_reboot}},
                             limit)
                             .status());
-        context.print(fmt::format("{}: the kubelet has started again", folder));
+        context.print(fmt::format("{}: kubelet restarted", folder));
         return OkStatus();
       });
   verb->add_option("--down", flags->down, "seconds between stop and start");
   verb->add_option("--listen-delay", flags->listen_delay,
-                   "seconds for which kubelet.sock is there and refuses connections");
-  verb->add_flag("--reboot", flags->is_reboot, "every container ends too, as when a node reboots");
+                   "seconds during which kubelet.sock exists but refuses connections");
+  verb->add_flag("--reboot", flags->is_reboot, "also stop all containers, as in a reboot");
 }
 
 }  // namespace

@@ -36,12 +36,12 @@ class ContainerRuntime {
 
   virtual ~ContainerRuntime() = default;
 
-  // Who is told when a container ends, always from the loop; null for nobody. An end that nobody
-  // was told of is seen with Find.
+  // Who is notified when a container ends, always from the loop; null for nobody. An end that
+  // nobody was notified of is seen with Find.
   virtual void SetExitHandler(ExitHandler handler) = 0;
   // `started` runs on the loop, once.
   virtual void Start(const ContainerConfig& config, std::function<void(const Status&)> started) = 0;
-  // SIGTERM, and SIGKILL after `grace`. The end is told as any other.
+  // SIGTERM, and SIGKILL after `grace`. The end is reported as any other.
   virtual void Stop(const std::string& id, std::chrono::nanoseconds grace) = 0;
   // Nothing for a container the runtime does not know (any more).
   virtual std::optional<RunState> Find(const std::string& id) const = 0;

@@ -139,7 +139,7 @@ StatusOr<std::string> AskControl(const std::string& path, const std::string& lin
   // The server reads at once, and a request fits into the socket's buffer.
   if (send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
-    return Unavailable("{}: the request could not be sent", path);
+    return Unavailable("{}: cannot send the request", path);
   }
   const auto end = std::chrono::steady_clock::now() + limit;
   std::string answer;
@@ -151,7 +151,7 @@ StatusOr<std::string> AskControl(const std::string& path, const std::string& lin
       return DeadlineExceeded("{}: no answer within {} ms", path, limit.count());
     }
     if (!Receive(fd.get(), answer) || answer.size() > kReplyLimit) {
-      return Unavailable("{}: the kubelet's process has ended", path);
+      return Unavailable("{}: the kubelet's process has exited", path);
     }
   }
   answer.resize(answer.find('\n'));

@@ -42,7 +42,7 @@ void DeviceManager::OnConnected(const std::string& resource, std::shared_ptr<Plu
 
 void DeviceManager::OnDisconnected(const std::string& resource) {
   table_.Disconnect(resource);
-  KGPU_LOG(kInfo, "plugin gone", {"resource", resource});
+  KGPU_LOG(kInfo, "plugin removed", {"resource", resource});
   hooks_.on_change();
 }
 

@@ -130,12 +130,12 @@ Status FakeKubelet::ExitContainer(const std::string& key, const std::string& con
   return state_->Run([&]() -> Status {
     const Pod* pod = state_->node->world().pods.FindKey(key);
     if (pod == nullptr) {
-      return NotFound("pod {}: there is none of this name", key);
+      return NotFound("pod {}: not found", key);
     }
     const auto status =
         std::ranges::find(pod->status.containers, container, &ContainerStatus::name);
     if (status == pod->status.containers.end() || status->state != ContainerState::kRunning) {
-      return FailedPrecondition("pod {}: container {} does not run", key, container);
+      return FailedPrecondition("pod {}: container {} is not running", key, container);
     }
     state_->runtime.Exit(status->id, exit_code);
     return OkStatus();
@@ -195,7 +195,7 @@ void FakeKubelet::ClearCalls() {
 
 Status FakeKubelet::ScriptPodResources(const std::string& list_reply) {
   if (!IsListReply(list_reply)) {
-    return InvalidArgument("{} bytes that are no ListPodResourcesResponse", list_reply.size());
+    return InvalidArgument("invalid ListPodResourcesResponse of {} bytes", list_reply.size());
   }
   state_->Run([&] { state_->node->world().pod_resources_script = list_reply; });
   return OkStatus();

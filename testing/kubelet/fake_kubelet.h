@@ -8,7 +8,7 @@
 //   ASSERT_TRUE(kubelet.WaitForPhase("p", PodPhase::kRunning));
 //   EXPECT_EQ(kubelet.FindPod("p")->status.containers[0].devices["nvidia.com/gpu"].size(), 2);
 //
-// docs/stub-kubelet.md says how it behaves.
+// docs/how-it-works/stub-kubelet.md says how it behaves.
 #pragma once
 
 #include <chrono>
@@ -56,7 +56,7 @@ class FakeKubelet {
   // As a killed process: connections end, pods go on, kubelet.sock stays as a dead file.
   void Stop();
   Status Restart();
-  // Stops, and every container ends unseen, as when the machine is switched off.
+  // Stops, and every container ends unnoticed, as when the machine is switched off.
   void Reboot();
 
   // Pods. `key` is the name, or "namespace/name".

@@ -5,15 +5,16 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/inotify.h"
 
 namespace kgpu::kubelet {
 
 // Lives on the loop's thread. Names that begin with a dot are not seen; a socket that is renamed
-// away is not missed. Source: inotify(7).
+// away is not missed.
 class FolderWatch {
  public:
   struct Handlers {
@@ -25,21 +26,17 @@ class FolderWatch {
   // ErrnoStatus.
   static StatusOr<std::unique_ptr<FolderWatch>> Create(EventLoop& loop, const std::string& folder,
                                                        Handlers handlers);
-  ~FolderWatch();
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
  private:
-  FolderWatch(EventLoop& loop, UniqueFd inotify, Handlers handlers)
-      : loop_(loop), inotify_(std::move(inotify)), handlers_(std::move(handlers)) {}
+  explicit FolderWatch(Handlers handlers) : handlers_(std::move(handlers)) {}
   Status Add(const std::string& folder);
   void Look(const std::string& path);
-  void OnReadable();
+  void OnEvent(const sys::Inotify::Event& event);
 
-  EventLoop& loop_;
-  UniqueFd inotify_;
   Handlers handlers_;
-  WatchId watch_ = WatchId::kNone;
+  std::unique_ptr<sys::Inotify> inotify_;
   std::map<int, std::string> folders_;  // by watch descriptor
 };
 

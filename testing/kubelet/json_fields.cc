@@ -12,7 +12,7 @@ const boost::json::value* JsonFields::Find(std::string_view name) const {
 StatusOr<JsonFields> JsonFields::Field(std::string_view name) const {
   const boost::json::value* field = Find(name);
   if (field == nullptr) {
-    return InvalidArgument("{}: has no field {}", where_, name);
+    return InvalidArgument("{}: missing field {}", where_, name);
   }
   return JsonFields(*field, PathOf(name));
 }
@@ -38,7 +38,7 @@ Status JsonFields::Get(bool& out) const {
 Status JsonFields::Get(int64_t& out) const {
   const int64_t* number = value_.if_int64();
   if (number == nullptr) {
-    return InvalidArgument("{}: must be a whole number", where_);
+    return InvalidArgument("{}: must be an integer", where_);
   }
   out = *number;
   return OkStatus();

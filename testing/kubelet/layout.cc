@@ -18,7 +18,7 @@ Status MakeFolders(const Layout& layout) {
   for (const std::string& folder : {layout.root, layout.device_plugins(), layout.plugins_registry(),
                                     layout.plugins(), layout.pod_resources()}) {
     if (mkdir(folder.c_str(), kMode) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, fmt::format("make folder {}", folder));
+      return ErrnoStatus(errno, fmt::format("create folder {}", folder));
     }
   }
   return OkStatus();

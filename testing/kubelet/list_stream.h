@@ -17,7 +17,7 @@
 namespace kgpu::kubelet {
 
 // Owns itself from Start to the stream's end. A message is only read when the loop has taken the
-// one before, so that a plugin can not fill the memory.
+// one before, so that a plugin cannot fill the memory.
 class ListStream final : public grpc::ClientReadReactor<v1beta1::ListAndWatchResponse> {
  public:
   struct Handlers {

@@ -19,7 +19,7 @@ Node::~Node() {
 
 Status Node::StartKubelet() {
   if (kubelet_ != nullptr) {
-    return FailedPrecondition("{}: the kubelet runs already", world_.layout.root);
+    return FailedPrecondition("{}: the kubelet is already running", world_.layout.root);
   }
   ASSIGN_OR_RETURN(kubelet_, Kubelet::Start(world_));
   world_.Changed();
@@ -37,7 +37,7 @@ StatusOr<std::string> Node::AddPod(const PodSpec& spec) {
 Status Node::DeletePod(const std::string& key, bool is_forced) {
   Pod* pod = world_.pods.FindKey(key);
   if (pod == nullptr) {
-    return NotFound("pod {}: there is none of this name", key);
+    return NotFound("pod {}: not found", key);
   }
   const std::string uid = pod->spec.uid;
   if (is_forced || !pod->status.is_bound) {

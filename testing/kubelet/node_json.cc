@@ -112,15 +112,15 @@ std::string WhyPending(Node& node, const Pod& pod) {
     for (const auto& [resource, count] : RequestsOf(pod.spec)) {
       const auto amount = node.world().resources.find(resource);
       fmt::format_to(
-          std::back_inserter(text), "; wants {} {}, allocatable {}", count, resource,
+          std::back_inserter(text), "; requests {} {}, allocatable {}", count, resource,
           amount == node.world().resources.end()
               ? "none: no plugin has registered it"
-              : fmt::format("{} (less what other pods have)", amount->second.allocatable));
+              : fmt::format("{} (minus those of other pods)", amount->second.allocatable));
     }
     return text;
   }
   if (!pod.status.is_admitted) {
-    return text + ": its admission has not ended: does the plugin answer Allocate?";
+    return text + ": its admission is not complete: check that the plugin answers Allocate";
   }
   return text + ": its containers have not started yet";
 }

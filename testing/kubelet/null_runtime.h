@@ -9,7 +9,7 @@
 
 namespace kgpu::kubelet {
 
-// A container runs until it is stopped or told to Exit; with `exits_with` it ends at once.
+// A container runs until it is stopped or asked to Exit; with `exits_with` it ends at once.
 class NullRuntime final : public ContainerRuntime {
  public:
   // `loop` outlives the runtime.
@@ -24,7 +24,7 @@ class NullRuntime final : public ContainerRuntime {
 
   // The process in the container ends. An unknown or ended one is ignored.
   void Exit(const std::string& id, int exit_code);
-  // The machine stops: nobody is told, and nothing is known any more.
+  // The machine stops: nobody is notified, and nothing is known any more.
   void Reboot() { runs_.clear(); }
   // A container that ran before this runtime was made.
   void Adopt(const std::string& id) { runs_[id] = RunState{.is_running = true, .exit_code = 0}; }

@@ -131,7 +131,7 @@ class Builder {
       return FailedPrecondition("device {}: {}", node.path, Message(file.status()));
     }
     if (!S_ISCHR(file->st_mode) && !S_ISBLK(file->st_mode)) {
-      return FailedPrecondition("device {}: {} is no device node", node.path, host_.At(path));
+      return FailedPrecondition("device {}: {} is not a device node", node.path, host_.At(path));
     }
     const char* type = S_ISCHR(file->st_mode) ? "c" : "b";
     const int64_t major = node.major.value_or(major(file->st_rdev));

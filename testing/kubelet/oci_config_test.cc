@@ -67,7 +67,7 @@ TEST_F(OciConfigTest, AHostPathThatIsNoDeviceIsAnError) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/dev/not-there")));
   request_.options.devices = {{"/dev/widget", "/etc/passwd", "rw"}};
   EXPECT_THAT(OciConfigText(request_, host_),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no device node")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not a device node")));
 }
 
 TEST_F(OciConfigTest, FoldersAreMountedBeforeWhatLiesInThem) {

@@ -72,7 +72,7 @@ StatusOr<Picker> Picker::Begin(PickRequest request, std::mt19937& random) {
   const DeviceIds available = Minus(wanted.healthy, Union(wanted.in_use, picker.chosen_));
   const size_t needed = picker.Needed();
   if (available.size() < needed) {
-    return Internal("{} more devices of {} are needed, {} are free", needed, wanted.resource,
+    return Internal("{} more devices of {} needed, {} free", needed, wanted.resource,
                     available.size());
   }
   ByAffinity sorted = Sort(wanted, available);
@@ -104,8 +104,8 @@ Status Picker::Finish(const std::vector<std::string>& preferred, std::mt19937& r
     Take(fallback, random);
   }
   if (!is_complete()) {
-    return Internal("{} devices of {} were chosen, {} are needed", chosen_.size(),
-                    request_.resource, request_.required);
+    return Internal("{} devices of {} selected, {} needed", chosen_.size(), request_.resource,
+                    request_.required);
   }
   return OkStatus();
 }

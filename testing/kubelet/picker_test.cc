@@ -48,7 +48,7 @@ TEST_F(PickerTest, ReusableDevicesComeFirstAndMayBeEnough) {
 TEST_F(PickerTest, TooFewFreeDevicesAreAnError) {
   PickRequest request = Request(3);
   request.in_use = {"a0", "a1", "b0"};
-  EXPECT_THAT(Begin(request), StatusIs(StatusCode::kInternal, HasSubstr("2 are free")));
+  EXPECT_THAT(Begin(request), StatusIs(StatusCode::kInternal, HasSubstr("needed, 2 free")));
 }
 
 TEST_F(PickerTest, WithoutAffinityThePluginChoosesAmongAllFreeDevices) {

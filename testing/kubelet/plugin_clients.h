@@ -16,7 +16,7 @@
 
 namespace kgpu::kubelet {
 
-// Who is told about plugins.
+// Who is notified about plugins.
 class PluginEvents {
  public:
   virtual ~PluginEvents() = default;
@@ -37,7 +37,7 @@ class PluginClients {
 
   // All arguments outlive this.
   PluginClients(const ClientSetting& setting, const Constants& constants, PluginEvents& events);
-  // Closes every connection; nobody is told.
+  // Closes every connection; nobody is notified.
   ~PluginClients();
   PluginClients(const PluginClients&) = delete;
   PluginClients& operator=(const PluginClients&) = delete;

@@ -9,7 +9,8 @@
 namespace kgpu::kubelet {
 namespace {
 
-constexpr std::string_view kPods = "kubepods/besteffort";
+// Not "/kubepods": a real kubelet of the same machine deletes the pods there that it does not know.
+constexpr std::string_view kPods = "kgpu-stub/kubepods/besteffort";
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 
 // FNV-1a.

@@ -11,7 +11,7 @@ namespace kgpu::kubelet {
 // `id` of ours.
 std::string RuntimeId(std::string_view id);
 
-// "/kubepods/besteffort/pod<uid>/<RuntimeId>".
+// "/kgpu-stub/kubepods/besteffort/pod<uid>/<RuntimeId>".
 std::string CgroupOf(std::string_view pod_uid, std::string_view id);
 
 // The pod's own cgroup goes once its last container has: runc only removes those of containers.

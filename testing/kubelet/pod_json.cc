@@ -112,7 +112,7 @@ Status ReadEnum(const JsonFields& fields, std::string_view name, Enum last, Enum
     }
   }
   return word.empty() ? OkStatus()
-                      : InvalidArgument("{}: \"{}\" is not known", fields.PathOf(name), word);
+                      : InvalidArgument("{}: unknown \"{}\"", fields.PathOf(name), word);
 }
 
 Status ReadClaims(const JsonFields& fields, std::vector<ClaimedDevice>& claims) {

@@ -22,7 +22,7 @@ Status ShowPodLogs(const std::string& folder, const std::vector<Pod*>& pods) {
     }
   }
   if (error) {
-    return ErrnoStatus(error.value(), fmt::format("make folders in {}", folder));
+    return ErrnoStatus(error.value(), fmt::format("create folders in {}", folder));
   }
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {

@@ -15,12 +15,13 @@ namespace {
 
 using ::testing::MatchesRegex;
 
+// A real kubelet of the same machine deletes what it does not know below /kubepods.
 TEST(PodCgroupTest, ContainersHaveLastingIdsAsRuntimesGiveThem) {
   EXPECT_THAT(RuntimeId("uid_main_0"), MatchesRegex("[0-9a-f]{64}"));
   EXPECT_EQ(RuntimeId("uid_main_0"), RuntimeId("uid_main_0"));
   EXPECT_NE(RuntimeId("uid_main_0"), RuntimeId("uid_main_1"));
   EXPECT_EQ(CgroupOf("uid", "uid_main_0"),
-            "/kubepods/besteffort/poduid/" + RuntimeId("uid_main_0"));
+            "/kgpu-stub/kubepods/besteffort/poduid/" + RuntimeId("uid_main_0"));
 }
 
 TEST(PodLogsTest, FoldersComeAndGoWithPods) {

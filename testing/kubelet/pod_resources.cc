@@ -25,7 +25,7 @@ ListedContainer ListedOf(const std::string& pod_uid, const ContainerSpec& contai
 
 ListedPod Listed(const PodSpec& pod, const PodDevices& devices) {
   ListedPod listed{.name = pod.name, .name_space = pod.name_space, .containers = {}};
-  // Ordinary init containers are never told, although they hold devices while they run.
+  // Ordinary init containers are never listed, although they hold devices while they run.
   for (const ContainerKind kind : {ContainerKind::kSidecar, ContainerKind::kApp}) {
     for (const ContainerSpec& container : pod.containers) {
       if (container.kind == kind) {

@@ -26,7 +26,7 @@ Status CheckContainer(const ContainerSpec& container, std::set<std::string>& nam
         container.name);
   }
   if (!names.insert(container.name).second) {
-    return InvalidArgument("container name \"{}\": is given twice", container.name);
+    return InvalidArgument("duplicate container name \"{}\"", container.name);
   }
   for (const auto& [resource, count] : container.limits) {
     if (!IsExtendedResourceName(resource)) {
@@ -53,7 +53,7 @@ Status Check(const PodSpec& spec) {
   if (std::ranges::none_of(spec.containers, [](const ContainerSpec& container) {
         return container.kind == ContainerKind::kApp;
       })) {
-    return InvalidArgument("pod {}: needs a container that is no init container", spec.name);
+    return InvalidArgument("pod {}: needs a container that is not an init container", spec.name);
   }
   return OkStatus();
 }
@@ -68,7 +68,7 @@ StatusOr<std::string> PodStore::Add(PodSpec spec) {
   RETURN_IF_ERROR(Check(spec));
   const std::string key = PodKey(spec.name_space, spec.name);
   if (FindKey(key) != nullptr) {
-    return AlreadyExists("pod {}: exists already; delete it first or take another name", key);
+    return AlreadyExists("pod {}: already exists; delete it first or use another name", key);
   }
   if (spec.uid.empty()) {
     spec.uid = NewUid();

@@ -55,7 +55,7 @@ void PodWorker::Sync() {
   if (spec_.is_image_missing) {
     for (Run& run : runs_) {
       run.reason = "ImagePullBackOff";
-      run.message = "the image can not be pulled";
+      run.message = "the image cannot be pulled";
     }
   } else if (StartInits()) {
     for (Run& run : runs_) {
@@ -258,7 +258,7 @@ void PodWorker::CheckTerminated() {
       setting_.runtime.Remove(run.id);
     }
   }
-  // On the loop, since whoever is told may destroy this.
+  // On the loop, since whoever is notified may destroy this.
   setting_.loop.Post(lifeline_.Guard([done = std::exchange(terminated_, nullptr)] { done(); }));
   is_over_ = true;
 }

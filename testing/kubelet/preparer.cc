@@ -62,7 +62,7 @@ void Preparer::Next(const WorkPtr& work) {
 StatusOr<bool> Preparer::PreStart(const WorkPtr& work, const std::string& resource) {
   const Resource* entry = manager_.table().Find(resource);
   if (entry == nullptr || !entry->endpoint) {
-    return Internal("the plugin of {} is gone for too long", resource);
+    return Internal("the plugin of {} has been gone for too long", resource);
   }
   const Endpoint& endpoint = *entry->endpoint;
   // After a kubelet restart the options are unknown until the plugin has registered again.
@@ -71,7 +71,7 @@ StatusOr<bool> Preparer::PreStart(const WorkPtr& work, const std::string& resour
   }
   const Assignment* held = manager_.pods().Find(work->pod.uid, work->container.name, resource);
   if (held == nullptr) {
-    return Internal("container {} holds no device of {}", work->container.name, resource);
+    return Internal("container {} has no device of {}", work->container.name, resource);
   }
   if (endpoint.stopped_at) {
     return Internal("PreStartContainer of {}: the plugin is stopped", resource);

@@ -2,16 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "src/platform/base/strings.h"
 #include "testing/kubelet/sample_plugin.h"
+#include "testing/shell.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -21,23 +19,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Outcome {
-  int code = -1;
-  std::string text;  // both streams
-};
-
-Outcome Shell(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1").c_str(), "re");
-  Outcome outcome;
-  std::array<char, 4096> buffer{};
-  while (pipe != nullptr && fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
-    outcome.text += buffer.data();
-  }
-  const int status = pipe == nullptr ? -1 : pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
 
 class KubeletProgramTest : public ::testing::Test {
  protected:
@@ -96,7 +77,7 @@ TEST_F(KubeletProgramTest, APodThatDoesNotFitWaitsOrFails) {
   EXPECT_EQ(Run("wait --resource example.com/widget --allocatable 1").code, 0);
   const Outcome waits = Run("pod p --resource example.com/widget=2 --timeout 0.05");
   EXPECT_EQ(waits.code, 1);
-  EXPECT_THAT(waits.text, HasSubstr("wants 2 example.com/widget, allocatable 1"));
+  EXPECT_THAT(waits.text, HasSubstr("requests 2 example.com/widget, allocatable 1"));
   const Outcome fails = Run("pod q --resource example.com/widget=2 --bind");
   EXPECT_EQ(fails.code, 1);
   EXPECT_THAT(fails.text, HasSubstr("q: Failed (UnexpectedAdmissionError)"));
@@ -151,9 +132,9 @@ TEST_F(KubeletProgramTest, FaultsShowUntilTheyAreCleared) {
 TEST_F(KubeletProgramTest, SaysWhatIsMissing) {
   const Outcome alone = Run("status");
   EXPECT_EQ(alone.code, 1);
-  EXPECT_THAT(alone.text, HasSubstr("run: kgpu sim kubelet start " + folder_));
+  EXPECT_THAT(alone.text, HasSubstr("run kgpu sim kubelet start " + folder_));
   dir_.WriteFile("kubelet/precious", "stays");
-  EXPECT_THAT(Run("start").text, HasSubstr("holds other files"));
+  EXPECT_THAT(Run("start").text, HasSubstr("contains other files"));
   EXPECT_EQ(dir_.ReadFile("kubelet/precious"), "stays");
 }
 

@@ -76,7 +76,7 @@ std::string ToBytes(const ContainerOptions& options) {
 StatusOr<ContainerOptions> OptionsFromBytes(const std::string& bytes) {
   v1beta1::ContainerAllocateResponse message;
   if (!message.ParseFromString(bytes)) {
-    return InvalidArgument("{} bytes that are no ContainerAllocateResponse", bytes.size());
+    return InvalidArgument("invalid ContainerAllocateResponse of {} bytes", bytes.size());
   }
   return FromProto(message);
 }

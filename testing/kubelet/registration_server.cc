@@ -91,7 +91,7 @@ StatusOr<std::unique_ptr<RegistrationServer>> RegistrationServer::Start(
   } else {
     state->listen_timer = loop.After(listen_delay, [socket = state->socket.get()] {
       if (const Status status = socket->Listen(); !status.ok()) {
-        KGPU_LOG(kError, "kubelet.sock does not listen", {"reason", Message(status)});
+        KGPU_LOG(kError, "kubelet.sock not listening", {"reason", Message(status)});
       }
     });
   }

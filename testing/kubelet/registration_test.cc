@@ -150,7 +150,7 @@ TEST_F(RegistrationTest, AStoppedKubeletLeavesItsSocketBehind) {
   const auto plugin = Registered(1);
   kubelet_.Stop();
   EXPECT_THAT(plugin->Register(socket()), StatusIs(StatusCode::kUnavailable));
-  EXPECT_EQ(kubelet_.Capacity(kWidget), 1);  // what the API server has been told last
+  EXPECT_EQ(kubelet_.Capacity(kWidget), 1);  // what the API server has got last
 }
 
 TEST_F(RegistrationTest, TheSocketMayBeThereBeforeAnyoneListens) {

@@ -20,7 +20,7 @@ class PluginClient;
 // The plugin behind a resource. It stays after the plugin went, stopped, for the grace period.
 struct Endpoint {
   std::shared_ptr<PluginClient> client;  // null after a kubelet restart
-  std::optional<PluginOptions> options;  // as told at registration
+  std::optional<PluginOptions> options;  // as given at registration
   std::optional<SteadyTime> stopped_at;
 };
 

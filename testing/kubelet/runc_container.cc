@@ -26,7 +26,7 @@ constexpr size_t kTextLimit = size_t{1} << 20;
 
 // $1 the container's folder, $2 the root file system, $3 runc, $4 its state, $5 the id. Its own
 // mount namespace: the layer above the root file system goes with the process. File systems that
-// can not carry an overlay (an overlay itself) get a copy.
+// cannot carry an overlay (an overlay itself) get a copy.
 constexpr const char* kWrapper = R"(
 echo $$ >"$1/wrapper.new" && mv "$1/wrapper.new" "$1/wrapper"
 mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" "$1/rootfs" 2>/dev/null ||
@@ -140,7 +140,7 @@ void RuncContainer::Look() {
     return;
   }
   is_running_ = true;
-  // Posted, since whoever is told may destroy this; in this order.
+  // Posted, since whoever is notified may destroy this; in this order.
   setting_.loop.Post([begun = std::exchange(started_, nullptr)] { begun(OkStatus()); });
   if (!FindWrapper()) {
     setting_.loop.Post(lifeline_.Guard([this] { OnWrapperEnd(); }));
@@ -179,7 +179,7 @@ void RuncContainer::OnWrapperEnd() {
   setting_.loop.CancelTimer(std::exchange(kill_timer_, TimerId::kNone));
   is_running_ = false;
   exit_code_ = static_cast<int>(ParseUint(Trim(FileText("exit"))).value_or(kUnknownExit));
-  // A copy: whoever is told may destroy this.
+  // A copy: whoever is notified may destroy this.
   const auto on_exit = setting_.on_exit;
   on_exit(*exit_code_);
 }
@@ -187,7 +187,7 @@ void RuncContainer::OnWrapperEnd() {
 std::string RuncContainer::WhyNotStarted() const {
   const std::string log = FileText("runc.log");
   const std::string text = MessageOf(LastLine(log.empty() ? FileText("log") : log));
-  return text.empty() ? "runc ended without a word" : text;
+  return text.empty() ? "runc exited without an error message" : text;
 }
 
 void RuncContainer::Signal(int signal) const {

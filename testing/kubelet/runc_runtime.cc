@@ -29,7 +29,7 @@ std::string ContainersFolder(const std::string& folder) {
   return folder + "/containers";
 }
 
-// Ends by itself when it is told to, although process 1 ignores signals by default.
+// Ends by itself when it is asked to, although process 1 ignores signals by default.
 std::vector<std::string> ArgsOf(const ContainerConfig& config) {
   if (!config.command.empty()) {
     return config.command;
@@ -42,17 +42,17 @@ std::vector<std::string> ArgsOf(const ContainerConfig& config) {
 
 Status Check(const RuncRuntime::Options& options) {
   if (geteuid() != 0) {
-    return FailedPrecondition("real containers need root; without: --runtime none");
+    return FailedPrecondition("real containers need root: run as root, or use --runtime none");
   }
   if (options.rootfs.empty() || access((options.rootfs + "/bin/sh").c_str(), X_OK) != 0) {
     return FailedPrecondition(
-        "--rootfs: \"{}\" must be a folder with the file system of the containers (bin/sh is "
+        "--rootfs: \"{}\" must be a folder with the containers' root file system (bin/sh is "
         "missing)",
         options.rootfs);
   }
   for (const std::string& path : {options.rootfs, options.folder}) {
     if (path.find_first_of(",:\\") != std::string::npos) {
-      return FailedPrecondition("{}: commas, colons and backslashes are not possible here", path);
+      return FailedPrecondition("{}: must not contain commas, colons or backslashes", path);
     }
   }
   return OkStatus();
@@ -109,7 +109,7 @@ Status RuncRuntime::State::MakeBundle(const ContainerConfig& config) const {
   for (const char* name : {"rootfs", "upper", "work"}) {
     fs::create_directories(fmt::format("{}/{}", folder, name), error);
     if (error) {
-      return ErrnoStatus(error.value(), fmt::format("make folder {}/{}", folder, name));
+      return ErrnoStatus(error.value(), fmt::format("create folder {}/{}", folder, name));
     }
   }
   return sys::WriteFileAtomically(folder + "/config.json", text);
@@ -134,7 +134,7 @@ void RuncRuntime::State::Forget(const std::string& id) {
   // An id begins with the pod's UID.
   RemovePodCgroup(std::string_view(id).substr(0, id.find('_')));
   if (error) {
-    KGPU_LOG(kWarning, "container's folder stays", {"folder", FolderOf(id)},
+    KGPU_LOG(kWarning, "container folder not removed", {"folder", FolderOf(id)},
              {"reason", error.message()});
   }
 }
@@ -157,7 +157,7 @@ StatusOr<std::unique_ptr<RuncRuntime>> RuncRuntime::Open(EventLoop& loop, const 
   std::error_code error;
   fs::create_directories(ContainersFolder(options.folder), error);
   if (error) {
-    return ErrnoStatus(error.value(), fmt::format("make folder {}", options.folder));
+    return ErrnoStatus(error.value(), fmt::format("create folder {}", options.folder));
   }
   state->TakeUpAll();
   return std::unique_ptr<RuncRuntime>(new RuncRuntime(std::move(state)));

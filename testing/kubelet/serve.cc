@@ -17,7 +17,7 @@
 #include "testing/kubelet/runc_runtime.h"
 #include "testing/kubelet/service.h"
 #include "testing/kubelet/state_file.h"
-#include "testing/kubelet/state_keeper.h"
+#include "testing/kubelet/state_store.h"
 #include "testing/simhost/daemon.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/settings.h"
@@ -86,7 +86,7 @@ void ShowLogs(const ServeOptions& options, World& world) {
   }
   if (const Status shown = ShowPodLogs(options.host + "/var/log/pods", world.pods.All());
       !shown.ok()) {
-    KGPU_LOG(kWarning, "folders of logs are not kept", {"reason", Message(shown)});
+    KGPU_LOG(kWarning, "log folders not created", {"reason", Message(shown)});
   }
 }
 
@@ -99,11 +99,10 @@ Status ClaimKubeletFolder(const std::string& folder) {
     return OkStatus();
   }
   if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
-    return FailedPrecondition(
-        "{}: holds other files; name an empty folder, or one that is not there yet", folder);
+    return FailedPrecondition("{}: contains other files: name an empty or new folder", folder);
   }
   fs::create_directories(fs::path(state).parent_path(), error);
-  return error ? ErrnoStatus(error.value(), fmt::format("make folder {}", folder))
+  return error ? ErrnoStatus(error.value(), fmt::format("create folder {}", folder))
                : sys::WriteFileAtomically(state, PrintNodeState({}), 0600);
 }
 
@@ -117,14 +116,14 @@ Status ServeKubelet(const ServeOptions& options) {
   Node node(*loop, *runtime.any, options.folder);
   node.world().constants = Scaled(options.scale);
   node.world().topology = options.topology;
-  StateKeeper keeper(node, fmt::format("{}/{}", options.folder, kStateFile));
-  RETURN_IF_ERROR(keeper.Load());
+  StateStore store(node, fmt::format("{}/{}", options.folder, kStateFile));
+  RETURN_IF_ERROR(store.Load());
   if (runtime.null != nullptr) {
     Adopt(node.world(), *runtime.null);
   }
   Service service(node, runtime.null);
   node.OnChange([&] {
-    keeper.Changed();
+    store.Changed();
     service.Changed();
     ShowLogs(options, node.world());
   });
@@ -145,7 +144,7 @@ Status ServeKubelet(const ServeOptions& options) {
   loop->Unwatch(watch);
   node.OnChange(nullptr);
   KGPU_LOG(kInfo, "stopped", {"root", options.folder});
-  return keeper.Save();
+  return store.Save();
 }
 
 }  // namespace kgpu::kubelet

@@ -25,7 +25,7 @@ struct ServeOptions {
 Status ClaimKubeletFolder(const std::string& folder);
 
 // Runs until SIGTERM or SIGINT. Pods outlive the process in a file; real containers outlive it as
-// well. Errors: FailedPrecondition (a folder with other files, a server runs already, runc can not
+// well. Errors: FailedPrecondition (a folder with other files, a server runs already, runc cannot
 // be used), as ErrnoStatus.
 Status ServeKubelet(const ServeOptions& options);
 

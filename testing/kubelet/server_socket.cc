@@ -51,7 +51,7 @@ StatusOr<std::unique_ptr<ServerSocket>> ServerSocket::Bind(EventLoop& loop, cons
                                                            Handler handler) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_valid()) {
-    return ErrnoStatus(errno, "make a socket");
+    return ErrnoStatus(errno, "create a socket");
   }
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, fmt::format("remove {}", path));

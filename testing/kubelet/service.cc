@@ -165,15 +165,15 @@ StatusOr<json::value> Service::State::Exit(const JsonFields& request) {
   RETURN_IF_ERROR(request.Require("container", name));
   RETURN_IF_ERROR(request.Read("exitCode", code));
   if (null_runtime == nullptr) {
-    return FailedPrecondition("containers are real here: end the process instead");
+    return FailedPrecondition("containers are real here: stop the process instead");
   }
   const Pod* pod = world().pods.FindKey(key);
   if (pod == nullptr) {
-    return NotFound("pod {}: there is none of this name", key);
+    return NotFound("pod {}: not found", key);
   }
   const auto container = std::ranges::find(pod->status.containers, name, &ContainerStatus::name);
   if (container == pod->status.containers.end() || container->state != ContainerState::kRunning) {
-    return FailedPrecondition("pod {}: container {} does not run", key, name);
+    return FailedPrecondition("pod {}: container {} is not running", key, name);
   }
   null_runtime->Exit(container->id, code);
   return json::value(nullptr);
@@ -200,7 +200,7 @@ Status Service::State::AddPod(const JsonFields& request, const AnswerJson& answe
       [this, uid, answer, limit] {
         const Pod* pod = world().pods.FindUid(uid);
         if (pod == nullptr) {
-          answer(NotFound("the pod was deleted meanwhile"));
+          answer(NotFound("the pod was deleted in the meantime"));
           return true;
         }
         if (limit.count() > 0 && !IsSettled(*pod)) {
@@ -213,7 +213,7 @@ Status Service::State::AddPod(const JsonFields& request, const AnswerJson& answe
       [this, uid, answer] {
         const Pod* pod = world().pods.FindUid(uid);
         answer(DeadlineExceeded(
-            "{}", pod == nullptr ? "the pod was deleted meanwhile" : WhyPending(node, *pod)));
+            "{}", pod == nullptr ? "the pod was deleted in the meantime" : WhyPending(node, *pod)));
       });
   return OkStatus();
 }
@@ -236,7 +236,8 @@ Status Service::State::DeletePod(const JsonFields& request, const AnswerJson& an
         answer(json::value(nullptr));
         return true;
       },
-      limit, [key, answer] { answer(DeadlineExceeded("pod {}: its containers still run", key)); });
+      limit,
+      [key, answer] { answer(DeadlineExceeded("pod {}: its containers are still running", key)); });
   return OkStatus();
 }
 
@@ -257,7 +258,7 @@ Status Service::State::WaitForPod(const JsonFields& request, const std::string& 
   RETURN_IF_ERROR(request.Require("phase", phase));
   const auto now = [this, key]() -> std::string {
     const Pod* pod = world().pods.FindKey(key);
-    return pod == nullptr ? "not there" : NameOf(pod->status.phase);
+    return pod == nullptr ? "not found" : NameOf(pod->status.phase);
   };
   waits.Add(
       [now, phase, answer] {
@@ -357,7 +358,7 @@ void Service::Handle(const std::string& line, const ControlServer::Reply& reply)
   } else if (std::ranges::find(later, command) != later.end()) {
     state_->RunLater(command, request, answer);
   } else {
-    answer(InvalidArgument("command: \"{}\" is not known", command));
+    answer(InvalidArgument("unknown command \"{}\"", command));
   }
 }
 

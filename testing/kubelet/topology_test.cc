@@ -49,7 +49,7 @@ TEST(HintsTest, ReusableDevicesMustBeInside) {
               UnorderedElementsAre(Hint{NodeMask{0b10}, true}, Hint{NodeMask{0b11}, false}));
 }
 
-TEST(HintsTest, ARequestThatCanNotBeMetHasNoHint) {
+TEST(HintsTest, ARequestThatCannotBeMetHasNoHint) {
   EXPECT_THAT(*HintsOf(TwoNodes(5, 2)), IsEmpty());
 }
 

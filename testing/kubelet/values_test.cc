@@ -1,9 +1,8 @@
-// The kubelet's values: checkpoint, assignments, names, merged replies, base64, requests.
+// The kubelet's values: checkpoint, assignments, names, merged replies, requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "testing/fake_clock.h"
-#include "testing/kubelet/base64.h"
 #include "testing/kubelet/call_log.h"
 #include "testing/kubelet/checkpoint.h"
 #include "testing/kubelet/merge.h"
@@ -130,18 +129,6 @@ TEST(ResourceNameTest, TakesVendorsNamesOnly) {
                                 "nvidia..com/gpu", "a/-b", "a/b c", long_name.c_str()}) {
     EXPECT_FALSE(IsExtendedResourceName(bad)) << bad;
   }
-}
-
-TEST(Base64Test, RoundTripsEveryLength) {
-  std::string bytes;
-  for (int i = 0; i < 70; ++i) {
-    EXPECT_THAT(FromBase64(ToBase64(bytes)), IsOkAndHolds(bytes)) << i;
-    bytes += static_cast<char>(i * 37);
-  }
-  EXPECT_EQ(ToBase64("ab"), "YWI=");
-  EXPECT_THAT(FromBase64("YWI"), StatusIs(StatusCode::kInvalidArgument));
-  EXPECT_THAT(FromBase64("Y*I="), StatusIs(StatusCode::kInvalidArgument));
-  EXPECT_THAT(FromBase64("====").status(), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(RequestsTest, CountInitContainersBesideTheSidecarsBeforeThem) {

@@ -36,7 +36,7 @@ class WatcherTest : public KubeletFixture {
   }
 };
 
-TEST_F(WatcherTest, ASocketIsFoundAskedAndTold) {
+TEST_F(WatcherTest, ASocketIsFoundAskedAndReported) {
   const SamplePlugin plugin(Registrar());
   EXPECT_TRUE(WaitForWidgets(2, 2));
   EXPECT_TRUE(kubelet_.WaitForCalls("NotifyRegistrationStatus", 1));
@@ -129,7 +129,7 @@ TEST_F(WatcherTest, ARefusedNotificationDeregistersAndIsTriedAgain) {
   EXPECT_EQ(kubelet_.CallCount("ListAndWatch"), 2);
 }
 
-TEST_F(WatcherTest, WhatIsNotValidIsToldToThePlugin) {
+TEST_F(WatcherTest, WhatIsNotValidIsReportedToThePlugin) {
   SamplePlugin::Options old = Registrar("old.sock");
   old.versions = {"v1alpha"};
   SamplePlugin::Options odd = Registrar("odd.sock");
@@ -147,7 +147,7 @@ TEST_F(WatcherTest, WhatIsNotValidIsToldToThePlugin) {
   EXPECT_THAT(kubelet_.WatchedPlugins(), IsEmpty());
 }
 
-TEST_F(WatcherTest, FailingOptionsAreToldToThePlugin) {
+TEST_F(WatcherTest, FailingOptionsAreReportedToThePlugin) {
   const SamplePlugin plugin(Registrar(), {.get_options = [] { return Internal("out of order"); }});
   EXPECT_TRUE(kubelet_.WaitFor([&] {
     return HasCallWith("NotifyRegistrationStatus", "failed to get device plugin options");

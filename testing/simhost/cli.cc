@@ -5,11 +5,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <system_error>
 
+#include "src/gpu/device/mig.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/commands/candidates.h"
+#include "src/platform/commands/command_tree.h"
+#include "src/platform/commands/usage_error.h"
 #include "testing/driver/control.h"
 #include "testing/simhost/host_lock.h"
+#include "testing/simhost/profile.h"
 
 namespace kgpu::simhost {
 namespace {
@@ -25,7 +33,7 @@ constexpr const char* kFooter =
     "  kgpu devices $(kgpu-sim env /tmp/host)\n"
     "  kgpu-sim xid /tmp/host 3 79\n"
     "  kgpu-sim delete /tmp/host\n"
-    "Exit codes: 0 done, 1 it could not be done, 2 wrong use.";
+    "Exit codes: 0 ok, 1 failed, 2 usage error.";
 
 int Report(const Status& status) {
   if (status.ok()) {
@@ -35,6 +43,47 @@ int Report(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ? kWrongUse : kFailed;
 }
 
+// Of A100, A30, H100, H200 and B200.
+std::set<std::string> MigProfileNames() {
+  std::set<std::string> names;
+  for (const uint16_t model : {uint16_t{0x20b0}, uint16_t{0x20b2}, uint16_t{0x20b7},
+                               uint16_t{0x2330}, uint16_t{0x2335}, uint16_t{0x2901}}) {
+    for (const device::MigProfile& profile : device::MigProfiles(model)) {
+      names.insert(profile.name);
+    }
+  }
+  return names;
+}
+
+std::vector<commands::Candidate> ValuesOfKind(std::string_view kind) {
+  std::vector<commands::Candidate> values;
+  const auto add = [&values](const std::map<std::string_view, std::string_view>& named) {
+    for (const auto& [name, text] : named) {
+      values.push_back({.word = std::string(name)});
+    }
+  };
+  if (kind == "PROFILE") {
+    add(BuiltinProfiles());
+  } else if (kind == "MODEL") {
+    add(BuiltinModels());
+  } else if (kind == "MIG_PROFILE") {
+    for (const std::string& name : MigProfileNames()) {
+      values.push_back({.word = name});
+    }
+  } else if (kind == "GPU") {
+    for (int i = 0; i < 8; ++i) {
+      values.push_back({.word = fmt::format("{}", i)});
+    }
+  }
+  return values;
+}
+
+// What a shell offers for a line: `kgpu sim` hands its words over.
+std::string Complete(const CLI::App& app, std::vector<std::string> words) {
+  return std::string(Trim(commands::CandidatesText(commands::CandidatesFor(
+      commands::TreeOf(app), commands::TypedLineOf(std::move(words)), &ValuesOfKind))));
+}
+
 }  // namespace
 
 StatusOr<std::string> RunCommands(const std::string& folder,
@@ -42,7 +91,7 @@ StatusOr<std::string> RunCommands(const std::string& folder,
   StatusOr<sim::ControlClient> client = sim::ControlClient::Connect(folder);
   if (!client.ok()) {
     if (!LockHolder(folder)) {
-      return Unavailable("{}: no state server runs there; run: kgpu-sim start {}", folder, folder);
+      return Unavailable("{}: no state server is running: run kgpu-sim start {}", folder, folder);
     }
     return Annotate(client.status(), "{}", folder);
   }
@@ -65,7 +114,7 @@ StatusOr<std::string> AbsoluteFolder(const std::string& folder) {
 
 int RunSim(const std::vector<std::string>& arguments, CliContext& context,
            const std::vector<AddVerbs>& more) {
-  CLI::App app{"Simulated GPU hosts: a driver and its files in a folder, with faults on demand",
+  CLI::App app{"Simulate GPU hosts: a driver and its files in a folder, with faults on demand",
                "kgpu-sim"};
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -76,12 +125,23 @@ int RunSim(const std::vector<std::string>& arguments, CliContext& context,
   for (const AddVerbs add : more) {
     add(app, context);
   }
+  if (!arguments.empty() && arguments.front() == "__complete") {
+    const std::string offered = Complete(app, {arguments.begin() + 1, arguments.end()});
+    if (!offered.empty()) {
+      context.print(offered);
+    }
+    return kDone;
+  }
   try {
     // CLI11 takes the words from the back.
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kWrongUse;
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);
+    }
+    fmt::print(stderr, "{}\n", commands::UsageError(app, error.what()));
+    return kWrongUse;
   }
   return context.action ? Report(context.action()) : kWrongUse;
 }

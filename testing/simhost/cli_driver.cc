@@ -38,17 +38,17 @@ CLI::App* AddDriverVerb(CLI::App& app, CliContext& context, const char* name,
   return verb;
 }
 
-void Tell(const DriverFlags& flags, const CliContext& context, std::string_view told) {
-  context.print(fmt::format("{}: {}", flags.folder, told));
+void Notify(const DriverFlags& flags, const CliContext& context, std::string_view reported) {
+  context.print(fmt::format("{}: {}", flags.folder, reported));
 }
 
 Status Unload(const DriverFlags& flags, const CliContext& context) {
   RETURN_IF_ERROR(RunCommands(flags.folder, {"unload"}).status());
-  Tell(flags, context, "the kernel module is unloaded");
+  Notify(flags, context, "kernel module unloaded");
   return OkStatus();
 }
 
-// The server reads host.json anew with each change, so nouveau's flag goes there first.
+// The server reads host.json again with each change, so nouveau's flag goes there first.
 Status SetNouveau(const std::string& folder, bool is_nouveau) {
   ASSIGN_OR_RETURN(HostFolder host, HostFolder::Open(folder));
   return host.settings().is_nouveau == is_nouveau ? OkStatus() : host.SetNouveau(is_nouveau);
@@ -56,14 +56,14 @@ Status SetNouveau(const std::string& folder, bool is_nouveau) {
 
 Status Load(const DriverFlags& flags, const CliContext& context) {
   if (!flags.version.empty() && !IsDriverVersion(flags.version)) {
-    return InvalidArgument("--driver: \"{}\" must be a driver version such as 550.54.15",
+    return InvalidArgument("--driver: \"{}\" must be a driver version, e.g. 550.54.15",
                            flags.version);
   }
   if (!flags.cuda.empty() && flags.version.empty()) {
-    return InvalidArgument("--cuda: name the driver that brings it with --driver VERSION");
+    return InvalidArgument("--cuda: also set the driver version with --driver VERSION");
   }
   if (flags.is_module_only && flags.version.empty()) {
-    return InvalidArgument("--module-only: name the module's version with --driver VERSION");
+    return InvalidArgument("--module-only: set the module's version with --driver VERSION");
   }
   RETURN_IF_ERROR(SetNouveau(flags.folder, false));
   std::vector<std::string> commands;
@@ -72,9 +72,9 @@ Status Load(const DriverFlags& flags, const CliContext& context) {
   }
   commands.push_back(fmt::format("load {} {}", flags.version, flags.cuda));
   RETURN_IF_ERROR(RunCommands(flags.folder, commands).status());
-  Tell(flags, context,
-       fmt::format("the kernel module is loaded{}{}", flags.version.empty() ? "" : ", version ",
-                   flags.version));
+  Notify(flags, context,
+         fmt::format("kernel module loaded{}{}", flags.version.empty() ? "" : ", version ",
+                     flags.version));
   return OkStatus();
 }
 
@@ -82,11 +82,11 @@ Status Nouveau(const DriverFlags& flags, const CliContext& context) {
   // A server that is not there must be noticed before anything changes.
   RETURN_IF_ERROR(RunCommands(flags.folder, {"clients"}).status());
   RETURN_IF_ERROR(SetNouveau(flags.folder, true));
-  // `heal` makes the server show the host anew where no module was loaded.
+  // `heal` makes the server show the host again where no module was loaded.
   if (const auto unloaded = RunCommands(flags.folder, {"unload"}); !unloaded.ok()) {
     RETURN_IF_ERROR(RunCommands(flags.folder, {"heal all"}).status());
   }
-  Tell(flags, context, "nouveau holds the GPUs, no NVIDIA driver is installed");
+  Notify(flags, context, "nouveau uses the GPUs, no NVIDIA driver is installed");
   return OkStatus();
 }
 
@@ -97,61 +97,62 @@ Status With(const DriverFlags& flags, const CliContext& context) {
   ASSIGN_OR_RETURN(HostFolder host, HostFolder::Open(flags.folder));
   RETURN_IF_ERROR(host.SetCompanions(companions));
   RETURN_IF_ERROR(RunCommands(flags.folder, {"show"}).status());
-  Tell(flags, context, fmt::format("besides GPUs: {}", ToString(companions)));
+  Notify(flags, context, fmt::format("companion devices: {}", ToString(companions)));
   return OkStatus();
 }
 
 Status Add(const DriverFlags& flags, const CliContext& context) {
   const std::string command = flags.model.empty() ? "add" : "add-model " + flags.model;
   ASSIGN_OR_RETURN(const std::string made, RunCommands(flags.folder, {command}));
-  Tell(flags, context, "added " + made);
+  Notify(flags, context, "added " + made);
   return OkStatus();
 }
 
 Status Remove(const DriverFlags& flags, const CliContext& context) {
   RETURN_IF_ERROR(RunCommands(flags.folder, {"remove " + flags.gpu}).status());
-  Tell(flags, context, fmt::format("GPU {}: removed", flags.gpu));
+  Notify(flags, context, fmt::format("GPU {}: removed", flags.gpu));
   return OkStatus();
 }
 
 Status Mig(const DriverFlags& flags, const CliContext& context) {
   std::vector<std::string> commands;
-  std::string told;
+  std::string reported;
   if (flags.is_enable || flags.is_disable) {
     const std::string_view mode = flags.is_enable ? "on" : "off";
     commands.push_back(fmt::format("mig-mode {} {}", flags.gpu, mode));
     if (!flags.is_pending) {
       commands.push_back(fmt::format("heal {}", flags.gpu));
     }
-    told = fmt::format("MIG {}{}", mode, flags.is_pending ? " after the next reset" : "");
+    reported = fmt::format("MIG {}{}", mode, flags.is_pending ? " after the next reset" : "");
   }
   if (!flags.destroy.empty()) {
     commands.push_back(
         fmt::format("mig-destroy {} {}", flags.gpu, flags.destroy == "all" ? "" : flags.destroy));
-    told += fmt::format("{}instance {} destroyed", told.empty() ? "" : ", ", flags.destroy);
+    reported += fmt::format("{}instance {} destroyed", reported.empty() ? "" : ", ", flags.destroy);
   }
   for (const std::string& profile : flags.create) {
     commands.push_back(fmt::format("mig-create {} {}", flags.gpu, profile));
-    told += fmt::format("{}{} created", told.empty() ? "" : ", ", profile);
+    reported += fmt::format("{}{} created", reported.empty() ? "" : ", ", profile);
   }
   if (commands.empty()) {
-    return InvalidArgument(
-        "mig: say what: --enable, --disable, --create PROFILE, --destroy all|GI");
+    return InvalidArgument("mig: set --enable, --disable, --create PROFILE or --destroy all|GI");
   }
   RETURN_IF_ERROR(RunCommands(flags.folder, commands).status());
-  Tell(flags, context, fmt::format("GPU {}: {}", flags.gpu, told));
+  Notify(flags, context, fmt::format("GPU {}: {}", flags.gpu, reported));
   return OkStatus();
 }
 
 void AddMig(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<DriverFlags>();
   CLI::App* verb =
-      AddDriverVerb(app, context, "mig", "change the MIG mode or instances of GPU", flags, Mig);
+      AddDriverVerb(app, context, "mig", "Change the MIG mode or instances of a GPU", flags, Mig);
   verb->add_option("GPU", flags->gpu, "index, UUID or PCI address")->required();
-  CLI::Option* enable = verb->add_flag("--enable", flags->is_enable, "MIG on; resets the GPU");
-  verb->add_flag("--disable", flags->is_disable, "MIG off; resets the GPU")->excludes(enable);
-  verb->add_flag("--pending", flags->is_pending, "leave the reset that Ampere needs to `heal`");
-  verb->add_option("--create", flags->create, "profiles: 1g.10gb,3g.40gb")->delimiter(',');
+  CLI::Option* enable = verb->add_flag("--enable", flags->is_enable, "enable MIG; resets the GPU");
+  verb->add_flag("--disable", flags->is_disable, "disable MIG; resets the GPU")->excludes(enable);
+  verb->add_flag("--pending", flags->is_pending, "leave the reset, which Ampere needs, to `heal`");
+  verb->add_option("--create", flags->create, "profiles: 1g.10gb,3g.40gb")
+      ->type_name("MIG_PROFILE")
+      ->delimiter(',');
   verb->add_option("--destroy", flags->destroy, "all, or the id of a GPU instance");
 }
 
@@ -159,28 +160,30 @@ void AddMig(CLI::App& app, CliContext& context) {
 
 void AddDriverVerbs(CLI::App& app, CliContext& context) {
   auto unload = std::make_shared<DriverFlags>();
-  AddDriverVerb(app, context, "unload", "unload the kernel module", unload, Unload);
+  AddDriverVerb(app, context, "unload", "Unload the kernel module", unload, Unload);
   auto load = std::make_shared<DriverFlags>();
-  CLI::App* load_verb = AddDriverVerb(app, context, "load", "load the kernel module", load, Load);
-  load_verb->add_option("--driver", load->version, "another version, of module and libraries");
-  load_verb->add_option("--cuda", load->cuda, "the CUDA version it brings: 12.4");
+  CLI::App* load_verb = AddDriverVerb(app, context, "load", "Load the kernel module", load, Load);
+  load_verb->add_option("--driver", load->version,
+                        "install another version of module and libraries");
+  load_verb->add_option("--cuda", load->cuda, "CUDA version of that driver: 12.4");
   load_verb->add_flag("--module-only", load->is_module_only,
-                      "only the module is of that version: it then differs from the libraries");
+                      "change only the module's version, so that it differs from the libraries");
   auto nouveau = std::make_shared<DriverFlags>();
   AddDriverVerb(app, context, "nouveau",
-                "nouveau holds the GPUs, no NVIDIA driver is installed (load ends "
-                "it)",
-                nouveau, Nouveau);
+                "nouveau uses the GPUs, no NVIDIA driver is installed (load reverts it)", nouveau,
+                Nouveau);
   auto add = std::make_shared<DriverFlags>();
-  CLI::App* add_verb = AddDriverVerb(app, context, "add", "a GPU joins the running host", add, Add);
-  add_verb->add_option("--model", add->model, "see: profiles (default: as the first GPU)");
+  CLI::App* add_verb =
+      AddDriverVerb(app, context, "add", "Add a GPU to the running host", add, Add);
+  add_verb
+      ->add_option("--model", add->model, "model, see: profiles (default: same as the first GPU)")
+      ->type_name("MODEL");
   auto removed = std::make_shared<DriverFlags>();
   CLI::App* remove_verb =
-      AddDriverVerb(app, context, "remove", "GPU leaves the running host", removed, Remove);
+      AddDriverVerb(app, context, "remove", "Remove a GPU from the running host", removed, Remove);
   remove_verb->add_option("GPU", removed->gpu, "index, UUID or PCI address")->required();
   auto with = std::make_shared<DriverFlags>();
-  AddDriverVerb(app, context, "with", "what the running host has besides GPUs, from now on", with,
-                With)
+  AddDriverVerb(app, context, "with", "Set the companion devices of the running host", with, With)
       ->add_option("WORDS", with->with, "gds,gdrcopy,mofed=CARDS,imex=CHANNELS, or none")
       ->required();
   AddMig(app, context);

@@ -46,22 +46,22 @@ struct FaultFlags {
 
 using FaultFlagsPtr = std::shared_ptr<FaultFlags>;
 // The commands for the server and the line that tells what happened.
-struct Deed {
+struct Action {
   std::vector<std::string> commands;
-  std::string told;
+  std::string reported;
 };
-using MakeDeed = std::function<StatusOr<Deed>(const FaultFlags&)>;
+using MakeAction = std::function<StatusOr<Action>(const FaultFlags&)>;
 
 // Declares a verb on DIR and runs what `make` says.
 CLI::App* AddFaultVerb(CLI::App& app, CliContext& context, const char* name,
-                       const char* description, const FaultFlagsPtr& flags, MakeDeed make) {
+                       const char* description, const FaultFlagsPtr& flags, MakeAction make) {
   CLI::App* verb = app.add_subcommand(name, description);
   verb->add_option("DIR", flags->folder, "folder of the simulated host")->required();
   verb->callback([flags, make = std::move(make), &context] {
     context.action = [flags, make, &context]() -> Status {
-      ASSIGN_OR_RETURN(const Deed deed, make(*flags));
-      RETURN_IF_ERROR(RunCommands(flags->folder, deed.commands).status());
-      context.print(fmt::format("{}: {}", flags->folder, deed.told));
+      ASSIGN_OR_RETURN(const Action action, make(*flags));
+      RETURN_IF_ERROR(RunCommands(flags->folder, action.commands).status());
+      context.print(fmt::format("{}: {}", flags->folder, action.reported));
       return OkStatus();
     };
   });
@@ -76,32 +76,32 @@ CLI::Option* AddGpu(CLI::App* verb, const FaultFlagsPtr& flags) {
 // it reads slower than they come.
 constexpr uint32_t kXidsPerCommand = 200;
 
-Deed XidDeed(const FaultFlags& f) {
+Action XidAction(const FaultFlags& f) {
   const std::string_view verb = f.only == "driver"       ? "xid-driver"
                                 : f.only == "kernel-log" ? "xid-kernel-log"
                                                          : "xid";
-  Deed deed;
+  Action action;
   for (uint32_t left = f.times; left > 0;) {
     const uint32_t now = std::min(left, kXidsPerCommand);
-    deed.commands.push_back(fmt::format("{} {} {}{} times {}", verb, f.gpu, f.xid,
-                                        f.gpu_instance.empty() ? "" : " " + f.gpu_instance, now));
+    action.commands.push_back(fmt::format("{} {} {}{} times {}", verb, f.gpu, f.xid,
+                                          f.gpu_instance.empty() ? "" : " " + f.gpu_instance, now));
     left -= now;
   }
-  deed.told = f.times == 1 ? fmt::format("GPU {}: XID {}", f.gpu, f.xid)
-                           : fmt::format("GPU {}: XID {}, {} times", f.gpu, f.xid, f.times);
-  return deed;
+  action.reported = f.times == 1 ? fmt::format("GPU {}: XID {}", f.gpu, f.xid)
+                                 : fmt::format("GPU {}: XID {}, {} times", f.gpu, f.xid, f.times);
+  return action;
 }
 
 void AddXid(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
-  CLI::App* verb = AddFaultVerb(
-      app, context, "xid", "the driver reports XID CODE on GPU (`lose` does what 79 stands for)",
-      flags, [](const FaultFlags& f) -> StatusOr<Deed> { return XidDeed(f); });
+  CLI::App* verb =
+      AddFaultVerb(app, context, "xid", "Report XID CODE on a GPU (`lose` simulates what 79 means)",
+                   flags, [](const FaultFlags& f) -> StatusOr<Action> { return XidAction(f); });
   AddGpu(verb, flags)->required();
   verb->add_option("CODE", flags->xid, "1 to 999")->required()->check(CLI::Range(1, 999));
-  verb->add_option("--times", flags->times, "so often, as fast as it goes")
+  verb->add_option("--times", flags->times, "number of reports, as fast as possible")
       ->check(CLI::Range(1, 1'000'000));
-  verb->add_option("--only", flags->only, "told by the driver, or in the kernel's log, alone")
+  verb->add_option("--only", flags->only, "report it only by the driver, or only in the kernel log")
       ->check(CLI::IsMember({"driver", "kernel-log"}));
   verb->add_option("--gi", flags->gpu_instance, "of this GPU instance");
 }
@@ -109,40 +109,42 @@ void AddXid(CLI::App& app, CliContext& context) {
 void AddEcc(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb = AddFaultVerb(
-      app, context, "ecc", "ECC errors in device memory", flags,
-      [](const FaultFlags& f) -> StatusOr<Deed> {
-        Deed deed;
+      app, context, "ecc", "Add ECC errors in device memory", flags,
+      [](const FaultFlags& f) -> StatusOr<Action> {
+        Action action;
         if (f.single > 0) {
-          deed.commands.push_back(fmt::format("ecc {} corrected {} dram", f.gpu, f.single));
+          action.commands.push_back(fmt::format("ecc {} corrected {} dram", f.gpu, f.single));
         }
         if (f.dual > 0) {
-          deed.commands.push_back(fmt::format("ecc {} uncorrected {} dram", f.gpu, f.dual));
+          action.commands.push_back(fmt::format("ecc {} uncorrected {} dram", f.gpu, f.dual));
         }
-        if (deed.commands.empty()) {
-          return InvalidArgument("ecc: say how many: --single N or --double N");
+        if (action.commands.empty()) {
+          return InvalidArgument("ecc: set --single N or --double N");
         }
-        deed.told = fmt::format("GPU {}: {} corrected and {} uncorrected ECC errors more", f.gpu,
-                                f.single, f.dual);
-        return deed;
+        action.reported = fmt::format("GPU {}: {} corrected and {} uncorrected ECC errors added",
+                                      f.gpu, f.single, f.dual);
+        return action;
       });
   AddGpu(verb, flags)->required();
-  verb->add_option("--single", flags->single, "corrected (single bit) errors to add");
-  verb->add_option("--double", flags->dual, "uncorrected (double bit) errors to add");
+  verb->add_option("--single", flags->single, "corrected (single bit) errors to add")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--double", flags->dual, "uncorrected (double bit) errors to add")
+      ->check(CLI::NonNegativeNumber);
 }
 
 void AddLoseAndHeal(CLI::App& app, CliContext& context) {
   auto lost = std::make_shared<FaultFlags>();
-  CLI::App* lose = AddFaultVerb(app, context, "lose", "GPU falls off the bus (XID 79)", lost,
-                                [](const FaultFlags& f) -> StatusOr<Deed> {
-                                  return Deed{{fmt::format("lose {}", f.gpu)},
-                                              fmt::format("GPU {}: has fallen off the bus", f.gpu)};
+  CLI::App* lose = AddFaultVerb(app, context, "lose", "Make a GPU fall off the bus (XID 79)", lost,
+                                [](const FaultFlags& f) -> StatusOr<Action> {
+                                  return Action{{fmt::format("lose {}", f.gpu)},
+                                                fmt::format("GPU {}: fell off the bus", f.gpu)};
                                 });
   AddGpu(lose, lost)->required();
   auto healed = std::make_shared<FaultFlags>();
   CLI::App* heal = AddFaultVerb(
-      app, context, "heal", "reset GPU (default: all): every fault is mended, pending modes apply",
-      healed, [](const FaultFlags& f) -> StatusOr<Deed> {
-        return Deed{{fmt::format("heal {}", f.gpu)}, fmt::format("GPU {}: healed", f.gpu)};
+      app, context, "heal", "Reset a GPU (default: all): clear faults, apply pending modes", healed,
+      [](const FaultFlags& f) -> StatusOr<Action> {
+        return Action{{fmt::format("heal {}", f.gpu)}, fmt::format("GPU {}: healed", f.gpu)};
       });
   AddGpu(heal, healed);
 }
@@ -150,21 +152,22 @@ void AddLoseAndHeal(CLI::App& app, CliContext& context) {
 void AddHangAndSlow(CLI::App& app, CliContext& context) {
   auto hung = std::make_shared<FaultFlags>();
   CLI::App* hang = AddFaultVerb(
-      app, context, "hang", "driver calls (on GPU, default: all) do not return until heal", hung,
-      [](const FaultFlags& f) -> StatusOr<Deed> {
-        return Deed{{fmt::format("hang {} {}", f.gpu, f.call)},
-                    fmt::format("GPU {}: {} hangs", f.gpu, f.call.empty() ? "every call" : f.call)};
+      app, context, "hang", "Make driver calls (on a GPU, default: all) hang until heal", hung,
+      [](const FaultFlags& f) -> StatusOr<Action> {
+        return Action{
+            {fmt::format("hang {} {}", f.gpu, f.call)},
+            fmt::format("GPU {}: {} hangs", f.gpu, f.call.empty() ? "every call" : f.call)};
       });
   AddGpu(hang, hung);
   hang->add_option("--call", hung->call,
                    "only this function: nvmlDeviceGetTemperature, cuLaunchKernel");
   auto slowed = std::make_shared<FaultFlags>();
   CLI::App* slow = AddFaultVerb(
-      app, context, "slow", "driver calls take MS milliseconds longer until heal", slowed,
-      [](const FaultFlags& f) -> StatusOr<Deed> {
-        return Deed{{fmt::format("slow {} {} {}", f.gpu, f.milliseconds, f.call)},
-                    fmt::format("GPU {}: {} takes {} ms longer", f.gpu,
-                                f.call.empty() ? "every call" : f.call, f.milliseconds)};
+      app, context, "slow", "Make driver calls MS milliseconds slower until heal", slowed,
+      [](const FaultFlags& f) -> StatusOr<Action> {
+        return Action{{fmt::format("slow {} {} {}", f.gpu, f.milliseconds, f.call)},
+                      fmt::format("GPU {}: {} takes {} ms longer", f.gpu,
+                                  f.call.empty() ? "every call" : f.call, f.milliseconds)};
       });
   slow->add_option("MS", slowed->milliseconds, "milliseconds")
       ->required()
@@ -173,73 +176,75 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
   slow->add_option("--call", slowed->call, "only this NVML function");
 }
 
-StatusOr<Deed> ProcessDeed(const FaultFlags& f) {
+StatusOr<Action> ProcessAction(const FaultFlags& f) {
   if (f.is_end) {
-    return Deed{{fmt::format("process-end {} {}", f.gpu, f.pid)},
-                fmt::format("GPU {}: process {} ended", f.gpu, f.pid)};
+    return Action{{fmt::format("process-end {} {}", f.gpu, f.pid)},
+                  fmt::format("GPU {}: process {} ended", f.gpu, f.pid)};
   }
   ASSIGN_OR_RETURN(const uint64_t mebi, ParseMebi(f.memory, "--memory"));
   const std::string_view kind = f.kind == "G" ? "graphics" : f.kind == "M" ? "mps" : "compute";
   const std::string instance =
       f.gpu_instance.empty() ? "" : fmt::format(" {} {}", f.gpu_instance, f.compute_instance);
-  return Deed{{fmt::format("process {} {} {} {} {} {}{}", f.gpu, f.pid, mebi, kind,
-                           f.name.empty() ? "simulated" : f.name, f.gpu_percent, instance),
-               fmt::format("process-util {} {} {} {} {} {}", f.gpu, f.pid, f.gpu_percent,
-                           f.memory_percent, f.encoder_percent, f.decoder_percent)},
-              fmt::format("GPU {}: process {} uses {} MiB", f.gpu, f.pid, mebi)};
+  return Action{{fmt::format("process {} {} {} {} {} {}{}", f.gpu, f.pid, mebi, kind,
+                             f.name.empty() ? "simulated" : f.name, f.gpu_percent, instance),
+                 fmt::format("process-util {} {} {} {} {} {}", f.gpu, f.pid, f.gpu_percent,
+                             f.memory_percent, f.encoder_percent, f.decoder_percent)},
+                fmt::format("GPU {}: process {} uses {} MiB", f.gpu, f.pid, mebi)};
 }
 
 void AddProcess(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
-  CLI::App* verb =
-      AddFaultVerb(app, context, "process", "a process uses GPU, or ends", flags, &ProcessDeed);
+  CLI::App* verb = AddFaultVerb(app, context, "process", "Start or end a process on a GPU", flags,
+                                &ProcessAction);
   AddGpu(verb, flags)->required();
-  verb->add_option("--pid", flags->pid, "process id")->required();
-  verb->add_option("--memory", flags->memory, "device memory: 512, 512Mi, 20Gi (MiB when bare)");
-  verb->add_option("--type", flags->kind, "C compute, G graphics, M client of MPS")
+  verb->add_option("--pid", flags->pid, "process id")->required()->check(CLI::PositiveNumber);
+  verb->add_option("--memory", flags->memory,
+                   "device memory: 512, 512Mi, 20Gi (MiB without a unit)");
+  verb->add_option("--type", flags->kind, "C compute, G graphics, M MPS client")
       ->check(CLI::IsMember({"C", "G", "M"}));
-  verb->add_option("--name", flags->name, "program name without blanks");
-  verb->add_option("--sm", flags->gpu_percent, "how much it uses the GPU, in percent")
+  verb->add_option("--name", flags->name, "program name without spaces");
+  verb->add_option("--sm", flags->gpu_percent, "GPU utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--mem", flags->memory_percent, "device memory's bandwidth, in percent")
+  verb->add_option("--mem", flags->memory_percent, "memory bandwidth utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--enc", flags->encoder_percent, "encoder, in percent")
+  verb->add_option("--enc", flags->encoder_percent, "encoder utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--dec", flags->decoder_percent, "decoder, in percent")
+  verb->add_option("--dec", flags->decoder_percent, "decoder utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--gi", flags->gpu_instance, "id of the GPU instance it runs on");
-  verb->add_option("--ci", flags->compute_instance, "id of the compute instance there");
-  verb->add_flag("--end", flags->is_end, "the process ends");
+  verb->add_option("--gi", flags->gpu_instance, "ID of its GPU instance");
+  verb->add_option("--ci", flags->compute_instance, "ID of its compute instance");
+  verb->add_flag("--end", flags->is_end, "end the process");
 }
 
 void AddSensors(CLI::App& app, CliContext& context) {
   auto used = std::make_shared<FaultFlags>();
   CLI::App* util = AddFaultVerb(
-      app, context, "util", "utilisation of GPU in percent", used,
-      [](const FaultFlags& f) -> StatusOr<Deed> {
-        return Deed{{fmt::format("util {} {} {}", f.gpu, f.gpu_percent, f.memory_percent)},
-                    fmt::format("GPU {}: utilisation {} %, memory {} %", f.gpu, f.gpu_percent,
-                                f.memory_percent)};
+      app, context, "util", "Set the utilization of a GPU in percent", used,
+      [](const FaultFlags& f) -> StatusOr<Action> {
+        return Action{{fmt::format("util {} {} {}", f.gpu, f.gpu_percent, f.memory_percent)},
+                      fmt::format("GPU {}: utilization {} %, memory {} %", f.gpu, f.gpu_percent,
+                                  f.memory_percent)};
       });
   AddGpu(util, used)->required();
   util->add_option("--gpu", used->gpu_percent, "percent")->required()->check(CLI::Range(0, 100));
   util->add_option("--memory", used->memory_percent, "percent")->check(CLI::Range(0, 100));
   auto heated = std::make_shared<FaultFlags>();
-  CLI::App* temp = AddFaultVerb(app, context, "temp", "temperature of GPU in degrees Celsius",
-                                heated, [](const FaultFlags& f) -> StatusOr<Deed> {
-                                  return Deed{{fmt::format("temp {} {}", f.gpu, f.celsius)},
-                                              fmt::format("GPU {}: {} degrees", f.gpu, f.celsius)};
-                                });
+  CLI::App* temp =
+      AddFaultVerb(app, context, "temp", "Set the temperature of a GPU in degrees Celsius", heated,
+                   [](const FaultFlags& f) -> StatusOr<Action> {
+                     return Action{{fmt::format("temp {} {}", f.gpu, f.celsius)},
+                                   fmt::format("GPU {}: {} degrees", f.gpu, f.celsius)};
+                   });
   AddGpu(temp, heated)->required();
   temp->add_option("C", heated->celsius, "degrees")->required()->check(CLI::Range(0, 150));
   auto throttled = std::make_shared<FaultFlags>();
   CLI::App* throttle = AddFaultVerb(
-      app, context, "throttle", "GPU throttles for REASONs; off ends it", throttled,
-      [](const FaultFlags& f) -> StatusOr<Deed> {
+      app, context, "throttle", "Throttle a GPU for REASONs; off ends it", throttled,
+      [](const FaultFlags& f) -> StatusOr<Action> {
         ASSIGN_OR_RETURN(const uint64_t bits, ThrottleBits(f.reasons));
-        return Deed{{fmt::format("throttle {} {}", f.gpu,
-                                 bits == 0 ? std::string("off") : std::to_string(bits))},
-                    fmt::format("GPU {}: throttle reasons {:#x}", f.gpu, bits)};
+        return Action{{fmt::format("throttle {} {}", f.gpu,
+                                   bits == 0 ? std::string("off") : std::to_string(bits))},
+                      fmt::format("GPU {}: throttle reasons {:#x}", f.gpu, bits)};
       });
   AddGpu(throttle, throttled)->required();
   throttle
@@ -252,40 +257,40 @@ void AddSensors(CLI::App& app, CliContext& context) {
 void AddNvLink(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb = AddFaultVerb(
-      app, context, "nvlink", "an NVLink of GPU goes down or up, or has errors", flags,
-      [](const FaultFlags& f) -> StatusOr<Deed> {
+      app, context, "nvlink", "Take an NVLink of a GPU down or up, or add errors", flags,
+      [](const FaultFlags& f) -> StatusOr<Action> {
         if (f.is_down) {
-          return Deed{{fmt::format("nvlink {} {}", f.gpu, f.link)},
-                      fmt::format("GPU {}: NVLink {} is down", f.gpu, f.link)};
+          return Action{{fmt::format("nvlink {} {}", f.gpu, f.link)},
+                        fmt::format("GPU {}: NVLink {} is down", f.gpu, f.link)};
         }
         if (f.is_up) {
-          return Deed{{fmt::format("nvlink {} {} up", f.gpu, f.link)},
-                      fmt::format("GPU {}: NVLink {} is up", f.gpu, f.link)};
+          return Action{{fmt::format("nvlink {} {} up", f.gpu, f.link)},
+                        fmt::format("GPU {}: NVLink {} is up", f.gpu, f.link)};
         }
-        return Deed{{fmt::format("nvlink {} {} errors {}", f.gpu, f.link, f.errors)},
-                    fmt::format("GPU {}: {} errors more on NVLink {}", f.gpu, f.errors, f.link)};
+        return Action{{fmt::format("nvlink {} {} errors {}", f.gpu, f.link, f.errors)},
+                      fmt::format("GPU {}: {} errors added on NVLink {}", f.gpu, f.errors, f.link)};
       });
   AddGpu(verb, flags)->required();
-  verb->add_option("LINK", flags->link, "number of the link")->required();
-  CLI::Option_group* what = verb->add_option_group("what happens");
-  what->add_flag("--down", flags->is_down, "the link goes down");
-  what->add_flag("--up", flags->is_up, "the link comes up");
-  what->add_option("--errors", flags->errors, "CRC errors to add");
+  verb->add_option("LINK", flags->link, "link number")->required()->check(CLI::NonNegativeNumber);
+  CLI::Option_group* what = verb->add_option_group("change of the link");
+  what->add_flag("--down", flags->is_down, "take the link down");
+  what->add_flag("--up", flags->is_up, "bring the link up");
+  what->add_option("--errors", flags->errors, "CRC errors to add")->check(CLI::NonNegativeNumber);
   what->require_option(1);
 }
 
 void AddSet(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
-  CLI::App* verb =
-      AddFaultVerb(app, context, "set", "any plain value of GPU: fabric-state, fan, power-limit, …",
-                   flags, [](const FaultFlags& f) -> StatusOr<Deed> {
-                     return Deed{{fmt::format("set {} {} {}", f.gpu, f.field, f.value)},
-                                 fmt::format("GPU {}: {} is {}", f.gpu, f.field, f.value)};
-                   });
+  CLI::App* verb = AddFaultVerb(
+      app, context, "set", "Set any plain value of a GPU: fabric-state, fan, power-limit, …", flags,
+      [](const FaultFlags& f) -> StatusOr<Action> {
+        return Action{{fmt::format("set {} {} {}", f.gpu, f.field, f.value)},
+                      fmt::format("GPU {}: {} is {}", f.gpu, f.field, f.value)};
+      });
   AddGpu(verb, flags)->required();
-  verb->add_option("FIELD", flags->field, "name of the value; a wrong one gets the list")
+  verb->add_option("FIELD", flags->field, "name of the value; an unknown one prints the list")
       ->required();
-  verb->add_option("VALUE", flags->value, "a whole number")->required();
+  verb->add_option("VALUE", flags->value, "an integer")->required()->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace

@@ -66,17 +66,17 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
   WriteReport report;
   ASSIGN_OR_RETURN(const HostFolder host, HostFolder::Create(options, report));
   if (report.nodes_faked > 0) {
-    context.print(fmt::format(
-        "warning: {} device nodes are plain files, since this user may not make nodes: programs "
-        "that open them, and containers, will not find GPUs; run as root for real nodes",
-        report.nodes_faked));
+    context.print(
+        fmt::format("warning: {} device nodes are plain files because this user cannot create "
+                    "nodes: programs and containers will not find GPUs; run as root for real nodes",
+                    report.nodes_faked));
   }
   if (options.nvml_library.empty()) {
     context.print(
-        "warning: libnvidia-ml.so.1 is not beside this program; a stub without functions "
-        "stands in its place; name it with --library FILE");
+        "warning: libnvidia-ml.so.1 not found beside this program; using a stub without functions; "
+        "set it with --library FILE");
   }
-  std::string server = "not served; run: kgpu-sim start " + host.path();
+  std::string server = "not running; run kgpu-sim start " + host.path();
   if (!flags.no_serve) {
     ASSIGN_OR_RETURN(const int pid,
                      StartServer({context.program, "serve", host.path()}, host.path()));
@@ -91,22 +91,27 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
 
 void AddCreate(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<CreateFlags>();
-  CLI::App* verb = app.add_subcommand("create", "make a simulated host in DIR and serve it");
-  verb->add_option("DIR", flags->options.folder, "an empty folder, or one that is not there yet")
+  CLI::App* verb = app.add_subcommand("create", "Create a simulated host in DIR and serve it");
+  verb->add_option("DIR", flags->options.folder, "an empty or new folder")->required();
+  verb->add_option("--profile", flags->options.profile, "name (see: profiles) or YAML file")
+      ->type_name("PROFILE")
       ->required();
-  verb->add_option("--profile", flags->options.profile, "a name (see: profiles) or a YAML file")
-      ->required();
-  verb->add_option("--distro", flags->distro, "debian, ubuntu, rhel, suse")->capture_default_str();
-  verb->add_option("--arch", flags->arch, "x86_64, aarch64")->capture_default_str();
+  verb->add_option("--distro", flags->distro, "the distribution")
+      ->type_name("debian|ubuntu|rhel|suse")
+      ->capture_default_str();
+  verb->add_option("--arch", flags->arch, "the machine")
+      ->type_name("x86_64|aarch64")
+      ->capture_default_str();
   verb->add_option("--driver", flags->options.driver_version,
-                   "driver version instead of the profile's, such as 550.54.15");
-  verb->add_option("--seed", flags->options.seed, "other UUIDs and serial numbers for each number");
+                   "driver version instead of the profile's, e.g. 550.54.15");
+  verb->add_option("--seed", flags->options.seed, "seed for UUIDs and serial numbers")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--library", flags->options.nvml_library,
-                   "the simulated libnvidia-ml.so.1 (default: beside this program or in ../lib)");
+                   "simulated libnvidia-ml.so.1 (default: beside this program or in ../lib)");
   verb->add_option("--with", flags->with,
-                   "what GPU programs use besides: gds,gdrcopy,mofed=CARDS,imex=CHANNELS");
-  verb->add_flag("--with-32bit", flags->options.has_32bit, "also the 32-bit libraries");
-  verb->add_flag("--no-serve", flags->no_serve, "only the files, no server");
+                   "companion devices: gds,gdrcopy,mofed=CARDS,imex=CHANNELS");
+  verb->add_flag("--with-32bit", flags->options.has_32bit, "also create the 32-bit libraries");
+  verb->add_flag("--no-serve", flags->no_serve, "create only the files, start no server");
   verb->add_flag("--force", flags->options.is_forced, "replace a simulated host in DIR");
   verb->callback([flags, &context] {
     context.action = [flags, &context] { return Create(*flags, context); };
@@ -130,7 +135,7 @@ void AddFolderVerb(CLI::App& app, CliContext& context, const char* name, const c
 void AddServe(CLI::App& app, CliContext& context) {
   auto folder = std::make_shared<std::string>();
   auto ready_fd = std::make_shared<int>(-1);
-  CLI::App* verb = app.add_subcommand("serve", "run the state server of DIR in the foreground");
+  CLI::App* verb = app.add_subcommand("serve", "Run the state server of DIR in the foreground");
   verb->add_option("DIR", *folder, "folder of the simulated host")->required();
   verb->add_option("--ready-fd", *ready_fd,
                    "descriptor to write a byte to when clients can connect");
@@ -145,7 +150,7 @@ void AddServe(CLI::App& app, CliContext& context) {
 Status Start(const std::string& folder, const CliContext& context) {
   RETURN_IF_ERROR(HostFolder::Open(folder).status());
   if (const auto pid = LockHolder(folder); pid) {
-    return AlreadyExists("{}: process {} serves it already", folder, *pid);
+    return AlreadyExists("{}: already served by process {}", folder, *pid);
   }
   ASSIGN_OR_RETURN(const int pid, StartServer({context.program, "serve", folder}, folder));
   context.print(fmt::format("{}: served by process {}", folder, pid));
@@ -183,23 +188,23 @@ Status ListProfiles(const CliContext& context) {
 void AddHostVerbs(CLI::App& app, CliContext& context) {
   AddCreate(app, context);
   AddServe(app, context);
-  AddFolderVerb(app, context, "start", "run the state server of DIR in the background",
+  AddFolderVerb(app, context, "start", "Run the state server of DIR in the background",
                 [&context](const std::string& folder) { return Start(folder, context); });
-  AddFolderVerb(app, context, "stop", "end the state server of DIR; the files stay",
+  AddFolderVerb(app, context, "stop", "Stop the state server of DIR; the files stay",
                 [&context](const std::string& folder) -> Status {
                   ASSIGN_OR_RETURN(const int pid, StopServer(folder));
                   context.print(fmt::format("{}: stopped process {}", folder, pid));
                   return OkStatus();
                 });
-  AddFolderVerb(app, context, "delete", "end the server and remove DIR",
+  AddFolderVerb(app, context, "delete", "Stop the server and delete DIR",
                 [&context](const std::string& folder) { return Delete(folder, context); });
-  AddFolderVerb(app, context, "env", "print the flags that make kgpu use the host in DIR",
+  AddFolderVerb(app, context, "env", "Print the flags that make kgpu use the host in DIR",
                 [&context](const std::string& folder) -> Status {
                   RETURN_IF_ERROR(HostFolder::Open(folder).status());
                   context.print(fmt::format("--host-root {} --engine-root /", folder));
                   return OkStatus();
                 });
-  app.add_subcommand("profiles", "list the profiles and models")->callback([&context] {
+  app.add_subcommand("profiles", "List the profiles and models")->callback([&context] {
     context.action = [&context] { return ListProfiles(context); };
   });
 }

@@ -49,7 +49,7 @@ Status Show(const std::string& folder, const std::string& output, const CliConte
 void AddStatusVerb(CLI::App& app, CliContext& context) {
   auto folder = std::make_shared<std::string>();
   auto output = std::make_shared<std::string>("table");
-  CLI::App* verb = app.add_subcommand("status", "GPUs, faults and connected clients of DIR");
+  CLI::App* verb = app.add_subcommand("status", "Show GPUs, faults and connected clients of DIR");
   verb->add_option("DIR", *folder, "folder of the simulated host")->required();
   verb->add_option("--output", *output, "table, json")->check(CLI::IsMember({"table", "json"}));
   verb->callback([folder, output, &context] {

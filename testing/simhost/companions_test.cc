@@ -24,7 +24,7 @@ TEST(CompanionsTest, AWordWithoutNumberIsOne) {
   EXPECT_EQ(*companions, (Companions{.imex_channels = 1, .rdma_cards = 1}));
 }
 
-TEST(CompanionsTest, OtherWordsAreToldWithTheKnownOnes) {
+TEST(CompanionsTest, OtherWordsAreReportedWithTheKnownOnes) {
   EXPECT_THAT(ParseCompanions("gds,gpu"),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("\"gpu\" must be gds, gdrcopy, mofed[=CARDS] or imex")));

@@ -16,7 +16,7 @@ StatusOr<UniqueFd> BlockSignals() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
-    return Internal("SIGTERM can not be blocked");
+    return Internal("cannot block SIGTERM");
   }
   UniqueFd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.is_valid()) {
@@ -40,7 +40,7 @@ void ReportReady(int ready_fd) {
   }
   const UniqueFd fd(ready_fd);
   if (write(fd.get(), "r", 1) != 1) {
-    KGPU_LOG(kWarning, "nobody waits for this server", {"errno", errno});
+    KGPU_LOG(kWarning, "no process waits for this server", {"errno", errno});
   }
 }
 

@@ -62,7 +62,7 @@ void ReadMissing(YamlMapReader& reader, const YamlValue& top, GpuModel& model) {
         known.push_back(text);
       }
       reader.Fail(top, "missing",
-                  fmt::format("\"{}\" is no feature; known are {}", Printable(word, 60),
+                  fmt::format("unknown feature \"{}\"; known features are {}", Printable(word, 60),
                               fmt::join(known, ", ")));
       return;
     }
@@ -119,7 +119,7 @@ void ReadMig(YamlMapReader& reader, std::string_view file, GpuModel& model) {
     reader.Adopt(row.Finish());
     if (model.FindMigProfile(profile.name) != nullptr) {
       reader.Fail(list->items[i], "profiles",
-                  fmt::format("\"{}\" stands here twice; remove one", Printable(profile.name, 60)));
+                  fmt::format("duplicate \"{}\"; remove one", Printable(profile.name, 60)));
     }
     model.mig_profiles.push_back(std::move(profile));
   }

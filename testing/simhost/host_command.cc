@@ -48,7 +48,7 @@ StatusOr<sim::SimNvLink*> LinkNamed(sim::SimState& state, const Line& words) {
   sim::SimGpu& gpu = state.gpus[slot];
   const std::optional<uint64_t> number = ParseUint(words[2]);
   if (!number || *number >= gpu.nvlink_count) {
-    return NotFound("GPU {} has {} NVLinks; \"{}\" is none of them", words[1], gpu.nvlink_count,
+    return NotFound("GPU {} has {} NVLinks; there is no link \"{}\"", words[1], gpu.nvlink_count,
                     Printable(words[2], 60));
   }
   return &gpu.nvlinks[*number];
@@ -78,12 +78,12 @@ std::string Xid(std::string_view arguments) {
   return fmt::format("xid {}", arguments);
 }
 
-// The events are made on a copy, and told by the log alone.
+// The events are made on a copy, and reported by the log alone.
 StatusOr<std::string> XidInKernelLog(KernelLog& kernel_log, const sim::SimState& state,
                                      std::string_view arguments) {
   const auto after = std::make_unique<sim::SimState>(state);
   ASSIGN_OR_RETURN(std::string answer, sim::ApplyCommand(*after, Xid(arguments)));
-  kernel_log.Tell(state, *after);
+  kernel_log.Notify(state, *after);
   return answer;
 }
 

@@ -57,7 +57,7 @@ StatusOr<std::string> BuiltinProfileText(std::string_view name) {
   return InvalidArgument("--profile: \"{}\" is neither a file nor one of the profiles; {}",
                          Printable(name, 60),
                          nearest ? fmt::format("did you mean \"{}\"?", *nearest)
-                                 : std::string("kgpu-sim profiles lists them"));
+                                 : std::string("list them with kgpu-sim profiles"));
 }
 
 // Reads the profile and remembers the text of each model that it names. A model file beside a
@@ -102,7 +102,7 @@ Status MakeRoom(const CreateOptions& options) {
   const std::string& folder = options.folder;
   if (IsSimulatedHost(folder)) {
     if (!options.is_forced) {
-      return AlreadyExists("{}: a simulated host is there; add --force to replace it", folder);
+      return AlreadyExists("{}: contains a simulated host: replace it with --force", folder);
     }
     RETURN_IF_ERROR(HostFolder::Delete(folder));
   }
@@ -111,7 +111,7 @@ Status MakeRoom(const CreateOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, root.ListDir("/"));
   for (const std::string& name : names) {
     if (name != kOwnFolder) {
-      return FailedPrecondition("{}: holds other files (\"{}\"); name an empty folder", folder,
+      return FailedPrecondition("{}: contains other files (\"{}\"): name an empty folder", folder,
                                 Printable(name, 60));
     }
   }
@@ -160,8 +160,8 @@ StatusOr<HostSettings> ReadSettings(const std::string& folder) {
   const std::string path = Below(folder, kSettingsFile);
   const StatusOr<std::string> text = ReadFileAt(path, sys::kDefaultReadLimit);
   if (!text.ok()) {
-    return NotFound("{}: no simulated host is there; run: kgpu-sim create {} --profile NAME",
-                    folder, folder);
+    return NotFound("{}: no simulated host found: run kgpu-sim create {} --profile NAME", folder,
+                    folder);
   }
   return SettingsFromJson(*text, path);
 }
@@ -203,7 +203,7 @@ StatusOr<HostFolder> HostFolder::Create(const CreateOptions& raw_options, WriteR
   RETURN_IF_ERROR(MakeRoom(options));
   ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(options.folder));
   if (IsSimulatedHost(options.folder)) {
-    return AlreadyExists("{}: another kgpu-sim has just made a host there", options.folder);
+    return AlreadyExists("{}: another kgpu-sim has just created a host there", options.folder);
   }
   RETURN_IF_ERROR(SaveTexts(options.folder, texts, settings));
   HostFolder host(options.folder, std::move(profile), settings);
@@ -223,7 +223,7 @@ StatusOr<HostFolder> HostFolder::Open(const std::string& raw_folder) {
 Status HostFolder::Delete(const std::string& raw_folder) {
   const std::string folder = WithoutTrailingSlash(raw_folder);
   if (!IsSimulatedHost(folder)) {
-    return NotFound("{}: no simulated host is there; nothing is removed", folder);
+    return NotFound("{}: no simulated host found: nothing removed", folder);
   }
   ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(folder));
   // Never into another file system: a container may have mounts below this folder.
@@ -238,7 +238,7 @@ StatusOr<std::unique_ptr<sim::SimState>> HostFolder::BootState() const {
   return InitialState(profile_, settings_);
 }
 
-// Read once: a library that is built anew meanwhile belongs to hosts made later.
+// Read once: a library that is built again meanwhile belongs to hosts made later.
 Status HostFolder::LoadLibrary() {
   if (nvml_library_ != nullptr || settings_.nvml_library.empty() ||
       settings_.arch != Arch::kX86_64) {

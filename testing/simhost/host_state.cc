@@ -235,7 +235,7 @@ StatusOr<std::unique_ptr<sim::SimGpu>> NewGpu(const GpuModel& model, const HostS
     bus -= 2;
   }
   if (place.minor >= sim::kMaxGpus) {
-    return ResourceExhausted("the host holds {} GPUs; remove one first", sim::kMaxGpus);
+    return ResourceExhausted("the host already has {} GPUs: remove one first", sim::kMaxGpus);
   }
   place.pci.bus = static_cast<uint8_t>(bus);
   // Its own, also when the slot of a removed GPU is used again.

@@ -122,7 +122,7 @@ std::vector<std::string> FaultsOf(const sim::SimGpu& gpu) {
 std::vector<std::string> DriverFaults(const HostStatus& status, const sim::SimState& state) {
   std::vector<std::string> faults;
   if (status.settings.is_nouveau) {
-    faults.emplace_back("nouveau holds the GPUs");
+    faults.emplace_back("nouveau uses the GPUs");
   } else if (state.driver.is_loaded == 0) {
     faults.emplace_back("the kernel module is not loaded");
   } else if (std::string_view(state.driver.version) != state.driver.library_version) {

@@ -115,7 +115,7 @@ void KernelLog::Write(std::string_view text) {
   }
 }
 
-void KernelLog::Tell(const sim::SimState& before, const sim::SimState& now) {
+void KernelLog::Notify(const sim::SimState& before, const sim::SimState& now) {
   if (std::exchange(is_skipping_, false)) {
     return;
   }

@@ -27,7 +27,7 @@ class KernelLog {
   // Makes the FIFO; a program that writes to one without readers must not die of it.
   Status Make();
   // Writes a line for each XID that is in `now` and not in `before`.
-  void Tell(const sim::SimState& before, const sim::SimState& now);
+  void Notify(const sim::SimState& before, const sim::SimState& now);
   // The next Tell writes nothing.
   void SkipNext() { is_skipping_ = true; }
 

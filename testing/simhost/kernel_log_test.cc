@@ -62,7 +62,7 @@ class KernelLogTest : public ::testing::Test {
 TEST_F(KernelLogTest, WritesAnXidAsTheModuleDoes) {
   const UniqueFd reader = Reader();
   Inject(79);
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   const std::string text = ReadAll(reader);
   EXPECT_THAT(text, AllOf(StartsWith("4,0,"), HasSubstr(",-;NVRM: GPU at PCI:0000:07:00: GPU-1\n"),
                           EndsWith(",-;NVRM: Xid (PCI:0000:07:00): 79, pid='<unknown>', "
@@ -77,17 +77,17 @@ TEST_F(KernelLogTest, NamesTheInstanceOfAnXidOnIt) {
 
 TEST_F(KernelLogTest, AReaderGetsWhatComesAfterItWasOpened) {
   Inject(48);
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   UniqueFd reader = Reader();
   Inject(79);
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   EXPECT_THAT(ReadAll(reader), AllOf(Not(HasSubstr("): 48,")), HasSubstr("): 79,")));
   reader.Reset();
   Inject(94);
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   reader = Reader();
   Inject(95);
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   EXPECT_THAT(ReadAll(reader), AllOf(Not(HasSubstr("): 94,")), HasSubstr("): 95,")));
 }
 
@@ -95,10 +95,10 @@ TEST_F(KernelLogTest, SkipsWhatTheDriverAloneTells) {
   const UniqueFd reader = Reader();
   Inject(48);
   log_.SkipNext();
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   EXPECT_EQ(ReadAll(reader), "");
   Inject(79);
-  log_.Tell(*before_, *now_);
+  log_.Notify(*before_, *now_);
   EXPECT_THAT(ReadAll(reader), HasSubstr("): 79,"));
 }
 
@@ -109,7 +109,7 @@ TEST_F(KernelLogTest, AStormThatNobodyReadsIsDropped) {
     for (int k = 0; k < 200; ++k) {
       ASSERT_OK(sim::InjectXid(*now_, 0, 79));
     }
-    log_.Tell(*before_, *now_);
+    log_.Notify(*before_, *now_);
   }
   EXPECT_THAT(ReadAll(reader), AllOf(StartsWith("4,0,"), EndsWith("bus.\n")));
 }

@@ -9,6 +9,7 @@ Tree PlanTree(const HostView& host) {
   std::vector<LdCacheEntry> cache;
   PlanDeviceNodes(host, tree);
   PlanProc(host, tree);
+  PlanModules(host, tree);
   PlanSysfs(host, tree);
   if (!host.library_version.empty()) {
     PlanLibraries(host, tree, cache);

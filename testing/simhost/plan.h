@@ -1,5 +1,5 @@
 // The wanted tree of a simulated host. Each function adds one kind of files;
-// docs/simulated-driver.md shows the result. All are pure: nothing is read or written.
+// docs/how-it-works/simulated-driver.md shows the result. All are pure: nothing is read or written.
 #pragma once
 
 #include <string>
@@ -19,6 +19,8 @@ Tree PlanTree(const HostView& host);
 void PlanDeviceNodes(const HostView& host, Tree& tree);
 // /proc: devices, modules, cmdline, driver/nvidia and its capabilities.
 void PlanProc(const HostView& host, Tree& tree);
+// /lib/modules of the kernel: what it has, the driver's modules where one is installed, headers.
+void PlanModules(const HostView& host, Tree& tree);
 // /sys: PCI devices and bridges, modules, NUMA nodes.
 void PlanSysfs(const HostView& host, Tree& tree);
 // Driver libraries where the distribution puts them; what ld.so's cache must name is added to

@@ -4,16 +4,21 @@
 #include <gtest/gtest.h>
 
 #include "src/gpu/nvml/abi.h"
+#include "src/host/inspect/installed_kernels.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
 #include "testing/driver/state_mig.h"
 #include "testing/golden.h"
 #include "testing/simhost/host_state.h"
+#include "testing/simhost/tree_writer.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
 
 namespace kgpu::simhost {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsNull;
 using ::testing::NotNull;
@@ -220,6 +225,41 @@ TEST(PlanTest, ARemovedGpuIsGoneAndAnAddedOneIsThere) {
   EXPECT_TRUE(host.Has("dev/nvidia1"));
   EXPECT_THAT(host.Text("proc/driver/nvidia/gpus/0000:eb:00.0/information"),
               HasSubstr("NVIDIA L40S"));
+}
+
+// What driver plan, driver verify and doctor read of the kernels that are installed.
+std::vector<host::InstalledKernel> InstalledKernels(const SimulatedHost& host) {
+  const TempDir dir;
+  const TempDir ours;
+  EXPECT_OK(Reconcile(dir.path(), ours.At("manifest"), host.tree()));
+  const auto root = sys::Root::Open(dir.path());
+  EXPECT_OK(root);
+  return root.ok() ? host::ReadInstalledKernels(*root) : std::vector<host::InstalledKernel>();
+}
+
+TEST(PlanTest, TheKernelHasItsModulesAndTheDrivers) {
+  SimulatedHost host("4xT4");
+  const std::string release = host.profile.kernel_release;
+  EXPECT_THAT(
+      InstalledKernels(host),
+      ElementsAre(host::InstalledKernel{
+          .release = release,
+          .nvidia_file = fmt::format("/lib/modules/{}/updates/dkms/nvidia-current.ko", release),
+          .has_headers = true}));
+  const std::string folder = fmt::format("usr/lib/modules/{}", release);
+  EXPECT_TRUE(host.Has(folder + "/updates/dkms/nvidia-current-uvm.ko"));
+  host.settings.distro = Distro::kRhel;
+  ASSERT_OK(sim::Unload(*host.state));
+  EXPECT_TRUE(host.Has(folder + "/extra/nvidia.ko")) << "installed, and not loaded";
+}
+
+TEST(PlanTest, AKernelWithoutADriverHasNoModuleOfIt) {
+  for (const std::string_view profile : {"none", "4xT4"}) {
+    SimulatedHost host(profile);
+    host.settings.is_nouveau = profile == "4xT4";
+    EXPECT_THAT(InstalledKernels(host),
+                ElementsAre(Field(&host::InstalledKernel::nvidia_file, "")));
+  }
 }
 
 TEST(PlanTest, AHostWithoutGpusHasNoDriver) {

@@ -77,7 +77,7 @@ void ReadMigNames(YamlMapReader& reader, const YamlValue& map, const Profile& pr
   for (const std::string& name : names) {
     if (model.FindMigProfile(name) == nullptr) {
       reader.Fail(map, "mig",
-                  fmt::format("\"{}\" is no MIG profile of {}", Printable(name, 60), gpu.model));
+                  fmt::format("\"{}\" is not a MIG profile of {}", Printable(name, 60), gpu.model));
       return;
     }
   }
@@ -102,7 +102,7 @@ ProfileGpu ReadGpu(const Context& context, YamlMapReader& reader, const YamlValu
   reader.OptionalNumber("numa", 0, 63, gpu.numa_node);
   if (reader.ok() && gpu.numa_node >= profile.numa_cpu_lists.size()) {
     reader.Fail(map, "numa",
-                fmt::format("{} is not below the {} nodes of numa_cpus", gpu.numa_node,
+                fmt::format("{} must be below the {} nodes of numa_cpus", gpu.numa_node,
                             profile.numa_cpu_lists.size()));
   }
   ReadOptional(reader, "switch", gpu.pcie_switch);
@@ -118,7 +118,7 @@ void ReadGpus(const Context& context, YamlMapReader& top, Profile& profile) {
   }
   if (list->items.size() > kMaxGpus) {
     top.Fail(*list, "gpus",
-             fmt::format("{} GPUs are more than the {} allowed", list->items.size(), kMaxGpus));
+             fmt::format("{} GPUs exceed the limit of {}", list->items.size(), kMaxGpus));
     return;
   }
   for (size_t i = 0; i < list->items.size() && top.ok(); ++i) {
@@ -148,7 +148,7 @@ void CheckAddresses(YamlMapReader& top, const YamlValue& map, const Profile& pro
   std::set<device::PciBusId> seen;
   const auto check = [&](std::string_view field, const device::PciBusId& pci) {
     if (top.ok() && !seen.insert(pci).second) {
-      top.Fail(map, field, fmt::format("PCI address {} stands here twice; change one", pci.str()));
+      top.Fail(map, field, fmt::format("duplicate PCI address {}; change one", pci.str()));
     }
   };
   for (const ProfileGpu& gpu : profile.gpus) {
@@ -184,6 +184,10 @@ StatusOr<Profile> ParseProfile(std::string_view text, std::string_view file,
     top.Adopt(reader.Finish());
   }
   top.Text("kernel", profile.kernel_release);
+  if (profile.kernel_release.starts_with('.') ||
+      profile.kernel_release.find('/') != std::string::npos) {  // a folder of /lib/modules
+    top.Fail(map, "kernel", "must be a kernel release as printed by uname -r");
+  }
   top.OptionalTexts("numa_cpus", profile.numa_cpu_lists);
   if (profile.numa_cpu_lists.empty()) {
     profile.numa_cpu_lists.emplace_back("0-7");
@@ -209,9 +213,9 @@ StatusOr<std::string> BuiltinModelText(std::string_view id) {
     names.push_back(name);
   }
   if (const auto nearest = Nearest(id, names); nearest) {
-    return NotFound("\"{}\" is no GPU model; did you mean \"{}\"?", Printable(id, 60), *nearest);
+    return NotFound("unknown GPU model \"{}\"; did you mean \"{}\"?", Printable(id, 60), *nearest);
   }
-  return NotFound("\"{}\" is no GPU model; known are {}", Printable(id, 60),
+  return NotFound("unknown GPU model \"{}\"; known models are {}", Printable(id, 60),
                   fmt::join(names, ", "));
 }
 

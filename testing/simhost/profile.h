@@ -1,5 +1,5 @@
 // A simulated host's hardware and driver as data: GPU models and the profiles that put them into a
-// machine. Written as YAML in testing/profiles; docs/simulated-driver.md lists them.
+// machine. Written as YAML in testing/profiles; docs/how-it-works/simulated-driver.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -141,7 +141,7 @@ struct Profile {
 using ModelSource = std::function<StatusOr<std::string>(std::string_view id)>;
 
 // Strict: unknown keys, duplicates, wrong types and impossible values are errors with
-// "file:line:column: field: value … mend". Limits: 64 KiB, 64 GPUs.
+// "file:line:column: field: value … fix". Limits: 64 KiB, 64 GPUs.
 // Errors: InvalidArgument; those of `models`.
 StatusOr<GpuModel> ParseGpuModel(std::string_view text, std::string_view id);
 StatusOr<Profile> ParseProfile(std::string_view text, std::string_view file,

@@ -2,15 +2,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "testing/shell.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::simhost {
@@ -19,23 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Outcome {
-  int code = -1;
-  std::string text;  // both streams
-};
-
-Outcome Shell(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1").c_str(), "re");
-  Outcome outcome;
-  std::array<char, 4096> buffer{};
-  while (pipe != nullptr && fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
-    outcome.text += buffer.data();
-  }
-  const int status = pipe == nullptr ? -1 : pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
 
 Outcome Sim(const std::string& words) {
   return Shell(std::string(KGPU_SIM_PROGRAM) + " " + words);
@@ -93,6 +74,18 @@ TEST_F(ProgramTest, FaultsShowInTheStatusUntilHealed) {
   ASSERT_EQ(Sim("heal " + host_).code, 0);
   EXPECT_THAT(Sim("status " + host_).text, AllOf(Not(HasSubstr("XID")), Not(HasSubstr("hangs")),
                                                  Not(HasSubstr("down")), Not(HasSubstr("lost"))));
+}
+
+TEST_F(ProgramTest, NegativeNumbersAreRefused) {
+  Create("--profile 4xT4");
+  for (const std::string words :
+       {"ecc H 0 --double -4", "ecc H 0 --single=-1", "nvlink H 0 0 --errors -1",
+        "process H 0 --pid -1 --memory 1Gi", "set H 0 fan -1"}) {
+    std::string full = words;
+    const Outcome refused = Sim(full.replace(full.find('H'), 1, host_));
+    EXPECT_EQ(refused.code, 2) << words << ": " << refused.text;
+  }
+  EXPECT_THAT(Sim("status " + host_).text, Not(HasSubstr("ECC")));
 }
 
 TEST_F(ProgramTest, TheKernelLogTellsXids) {
@@ -174,7 +167,7 @@ TEST_F(ProgramTest, NouveauAndBack) {
   EXPECT_EQ(Sim("nouveau " + host_).code, 0);
   EXPECT_THAT(Read("proc/modules"), HasSubstr("nouveau "));
   EXPECT_FALSE(Exists("dev/nvidiactl"));
-  EXPECT_THAT(Sim("status " + host_).text, HasSubstr("nouveau holds the GPUs"));
+  EXPECT_THAT(Sim("status " + host_).text, HasSubstr("nouveau uses the GPUs"));
   EXPECT_EQ(Sim("load " + host_).code, 0);
   EXPECT_TRUE(Exists("dev/nvidiactl"));
   EXPECT_THAT(Sim("status " + host_).text, Not(HasSubstr("nouveau")));
@@ -187,7 +180,7 @@ TEST_F(ProgramTest, AStoppedHostKeepsItsStateAndStartsAgain) {
   EXPECT_FALSE(Exists("run/nvidia-persistenced/socket"));
   const Outcome alone = Sim("xid " + host_ + " 2 31");
   EXPECT_EQ(alone.code, 1);
-  EXPECT_THAT(alone.text, HasSubstr("no state server runs there; run: kgpu-sim start " + host_));
+  EXPECT_THAT(alone.text, HasSubstr("no state server is running: run kgpu-sim start " + host_));
   EXPECT_EQ(Sim("stop " + host_).code, 1);
   EXPECT_EQ(Sim("start " + host_).code, 0);
   EXPECT_THAT(Sim("status " + host_).text, HasSubstr("XID 31"));
@@ -197,7 +190,7 @@ TEST_F(ProgramTest, RefusesFoldersThatAreNotItsOwn) {
   dir_.WriteFile("host/precious", "stays");
   const Outcome created = Sim("create " + host_ + " --profile none --force");
   EXPECT_EQ(created.code, 1);
-  EXPECT_THAT(created.text, HasSubstr("holds other files (\"precious\"); name an empty folder"));
+  EXPECT_THAT(created.text, HasSubstr("contains other files (\"precious\"): name an empty folder"));
   EXPECT_EQ(Sim("delete " + host_).code, 1);
   EXPECT_EQ(Read("precious"), "stays");
 }
@@ -206,7 +199,7 @@ TEST_F(ProgramTest, ReplacesAHostOnlyWithForce) {
   Create("--profile 4xT4");
   const Outcome again = Sim("create " + host_ + " --profile none");
   EXPECT_EQ(again.code, 1);
-  EXPECT_THAT(again.text, HasSubstr("a simulated host is there; add --force"));
+  EXPECT_THAT(again.text, HasSubstr("a simulated host: replace it with --force"));
   Create("--profile none --force");
   EXPECT_FALSE(Exists("dev/nvidiactl"));
 }

@@ -55,7 +55,7 @@ StatusOr<uint64_t> ParseMebi(std::string_view text, std::string_view flag) {
   const auto number = ParseUint(digits);
   constexpr uint64_t kMost = uint64_t{1} << 24;  // 16 TiB
   if (!number || *number > kMost) {
-    return InvalidArgument("{}: \"{}\" must be an amount such as 512Mi or 20Gi", flag,
+    return InvalidArgument("{}: \"{}\" must be an amount, e.g. 512Mi or 20Gi", flag,
                            Printable(text, 60));
   }
   return *number * factor;

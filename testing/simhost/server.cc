@@ -43,7 +43,7 @@ Status Serve(const std::string& folder, int ready_fd) {
   options.root = host.path();
   options.counts_on = true;
   options.on_change = [&](const sim::SimState& before, const sim::SimState& now) {
-    kernel_log.Tell(before, now);
+    kernel_log.Notify(before, now);
     RETURN_IF_ERROR(host.ReloadSettings());
     return host.Show(now).status();
   };

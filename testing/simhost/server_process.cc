@@ -117,12 +117,12 @@ StatusOr<int> StartServer(std::vector<std::string> argv, const std::string& fold
 StatusOr<int> StopServer(const std::string& folder) {
   const std::optional<pid_t> pid = LockHolder(folder);
   if (!pid) {
-    return NotFound("{}: no server runs there", folder);
+    return NotFound("{}: no server is running there", folder);
   }
   // A pidfd, so that a pid given to another process meanwhile is never signalled.
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)));
   if (!pidfd.is_valid() || LockHolder(folder) != pid) {
-    return NotFound("{}: the server has just ended", folder);
+    return NotFound("{}: the server has just exited", folder);
   }
   for (const int signal : {SIGTERM, SIGKILL}) {
     if (syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0) != 0 && errno != ESRCH) {
@@ -132,7 +132,7 @@ StatusOr<int> StopServer(const std::string& folder) {
       return *pid;
     }
   }
-  return DeadlineExceeded("{}: process {} does not end", folder, *pid);
+  return DeadlineExceeded("{}: process {} does not exit", folder, *pid);
 }
 
 }  // namespace kgpu::simhost

@@ -30,14 +30,14 @@ class FieldReader {
   FieldReader(const json::value& value, std::string_view file) : file_(file) {
     object_ = value.if_object();
     if (object_ == nullptr) {
-      status_ = InvalidArgument("{}: must be a map; create the host anew", file_);
+      status_ = InvalidArgument("{}: must be a map; recreate the host", file_);
     }
   }
 
   std::string Text(std::string_view name) {
     const json::value* value = Find(name);
     if (value == nullptr || !value->is_string()) {
-      Fail(name, "a text");
+      Fail(name, "a string");
       return "";
     }
     const json::string& text = value->get_string();
@@ -49,7 +49,7 @@ class FieldReader {
     json::error_code error;
     const auto number = value == nullptr ? 0 : value->to_number<uint64_t>(error);
     if (value == nullptr || error) {
-      Fail(name, "a whole number");
+      Fail(name, "an integer");
     }
     return number;
   }
@@ -71,7 +71,7 @@ class FieldReader {
   }
   void Fail(std::string_view name, std::string_view wanted) {
     if (status_.ok()) {
-      status_ = InvalidArgument("{}: {}: must be {}; create the host anew", file_, name, wanted);
+      status_ = InvalidArgument("{}: {}: must be {}; recreate the host", file_, name, wanted);
     }
   }
 
@@ -166,7 +166,7 @@ StatusOr<HostSettings> SettingsFromJson(std::string_view text, std::string_view 
   settings.nvml_library = reader.Text("nvmlLibrary");
   RETURN_IF_ERROR(reader.status());
   if (format != kFormat) {
-    return InvalidArgument("{}: format: {} is of another version of kgpu-sim; create the host anew",
+    return InvalidArgument("{}: format: {} is from another version of kgpu-sim; recreate the host",
                            file, format);
   }
   ASSIGN_OR_RETURN(settings.distro, ParseDistro(distro));

@@ -24,7 +24,7 @@ struct Node {
 };
 
 // Paths are relative to the host's root, without leading slash and without "." or "..": the only
-// way to name a place outside can not be written. Folders above an entry exist implicitly.
+// way to name a place outside cannot be written. Folders above an entry exist implicitly.
 class Tree {
  public:
   void Folder(std::string_view path);

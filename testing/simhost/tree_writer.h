@@ -19,7 +19,7 @@ struct TreeChange {
 };
 
 // The changes that turn `before` into `after`: removals first, deepest first; then writes, folders
-// before what is in them. An entry whose kind or content differs is written anew.
+// before what is in them. An entry whose kind or content differs is written again.
 std::vector<TreeChange> Difference(const Tree& before, const Tree& after);
 
 struct WriteReport {

@@ -32,9 +32,7 @@ struct YamlField {
   YamlValue value;
 };
 
-// One document. `file` is only used in errors ("t4.yaml:3:7: …"). Anchors, aliases, duplicate keys,
-// keys that are no scalars, more than 64 KiB, 16 levels or 20,000 values are errors.
-// Errors: InvalidArgument.
+// As doc::Parse; more than 64 KiB, 16 levels or 20,000 values are errors, too.
 StatusOr<YamlValue> ParseYaml(std::string_view text, std::string_view file);
 
 // Reads the fields of one map. The first error is kept and the rest of the calls do nothing, so

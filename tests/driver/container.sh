@@ -55,7 +55,7 @@ begun=$SECONDS
 container env >"$work/container" 2>&1 || { cat "$work/container"; fail "kgpu driver install --container"; }
 say "installed from a container in $((SECONDS - begun)) s: $(du -sm "$driver_root" | cut -f1) MiB"
 sed 's/^/        /' "$work/container"
-! grep -q "DKMS says" "$work/container" || fail "the folder has a DKMS, which can not run there"
+! grep -q "DKMS says" "$work/container" || fail "the folder has a DKMS, which cannot run there"
 [ "$(readlink "$host/run/nvidia/driver")" = ../../var/lib/kgpu/driver-root ] ||
   fail "the link does not lead to the folder"
 loadable "$kernel"

@@ -112,7 +112,7 @@ driver() {
 # The open modules want firmware of a version that the archive has replaced.
 status=0
 driver install --yes --gpu ampere --module open >"$work/open" 2>&1 || status=$?
-[ "$status" != 0 ] || fail "the open modules were installed: the archive has mended them"
+[ "$status" != 0 ] || fail "the open modules were installed: the archive has fixed them"
 grep -q firmware-nvidia-gsp "$work/open" || { cat "$work/open"; fail "the reason is not told"; }
 same_as_before open
 say "the open modules were refused with exit code $status: $(grep -m1 firmware-nvidia-gsp "$work/open")"

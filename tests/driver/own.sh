@@ -9,7 +9,7 @@ driver install --yes --gpu kepler >"$work/own" 2>&1 ||
 say "470 installed by kgpu in $((SECONDS - begun)) s"
 install_and_look --branch 535
 driver status | grep -q 'kgpu driver rollback brings driver 470 back' ||
-  fail "kgpu driver status does not tell what was replaced"
+  fail "kgpu driver status does not report what was replaced"
 begun=$SECONDS
 driver remove --yes >"$work/remove" 2>&1 || { cat "$work/remove"; fail "kgpu driver remove"; }
 say "both removed in $((SECONDS - begun)) s"

@@ -58,13 +58,13 @@ TEST_F(AgentClusterTest, ARestartWritesNothingAndLosesNothing) {
   StartAgent();
   // Its watch is what tells that it has seen the node.
   const auto has_seen = [&] {
-    return NodeStatus().out.find("the node is as it should be") != std::string::npos;
+    return NodeStatus().out.find("the node is up to date") != std::string::npos;
   };
   ASSERT_TRUE(WaitForNode(has_seen)) << NodeStatus().out;
   EXPECT_EQ(Writes(), writes);
 }
 
-TEST_F(AgentClusterTest, ASickGpuIsAConditionOfTheNode) {
+TEST_F(AgentClusterTest, AnUnhealthyGpuIsAConditionOfTheNode) {
   StartAgent("health: {holdDown: 1s}\n");
   ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
   host_->Inject("xid", {"0", "79"});
@@ -82,7 +82,7 @@ TEST_F(AgentClusterTest, LabelsOutliveADriverThatGoesAndFollowOneThatComes) {
   agent_->Stop();
   StartAgent();
   ASSERT_TRUE(WaitForNode(
-      [&] { return NodeStatus().out.find("the node is as it should be") != std::string::npos; }));
+      [&] { return NodeStatus().out.find("the node is up to date") != std::string::npos; }));
   EXPECT_EQ(Label(kProduct), "Tesla-T4") << "what the node carries is remembered";
 }
 
@@ -131,7 +131,7 @@ TEST_F(AgentClusterTest, LabelsAreAppliedOnceByAVerb) {
   EXPECT_EQ(labels({}).code, 0);
   EXPECT_EQ(Label(kProduct), "Tesla-T4");
   EXPECT_NE(Label(kModel), "");
-  EXPECT_THAT(labels({}).out, HasSubstr("nothing to do"));
+  EXPECT_THAT(labels({}).out, HasSubstr("no changes"));
 }
 
 TEST_F(AgentClusterTest, HalfASetOfLabelsIsNotApplied) {
@@ -153,7 +153,7 @@ TEST_F(AgentClusterTest, HalfASetOfLabelsIsNotApplied) {
   StartAgent();
   host_->Inject("load");
   ASSERT_TRUE(WaitForNode([&] { return !Label(kProduct).empty(); }));
-  EXPECT_THAT(apply({}).err, HasSubstr("an agent runs here"));
+  EXPECT_THAT(apply({}).err, HasSubstr("an agent is running here"));
   EXPECT_EQ(apply({"--dry-run"}).code, 0);
 }
 

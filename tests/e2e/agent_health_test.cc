@@ -1,4 +1,4 @@
-// What people are told of a fault, and for how long: the built agent on a simulated host, beside
+// How a fault is reported, and for how long: the built agent on a simulated host, beside
 // the stub API server and the stub kubelet.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class AgentHealthTest : public ClusterFixture {
   }
 };
 
-TEST_F(AgentHealthTest, AFaultIsToldToNodeAndJournalAndSoIsItsEnd) {
+TEST_F(AgentHealthTest, AFaultIsReportedToNodeAndJournalAndSoIsItsEnd) {
   StartAgent("health: {holdDown: 1s}\n");
   ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
   host_->Inject("xid", {"2", "79"});
@@ -72,15 +72,15 @@ TEST_F(AgentHealthTest, AFaultIsToldToNodeAndJournalAndSoIsItsEnd) {
       << Condition("GPUHealthy");
   ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
   ASSERT_TRUE(WaitForNode([&] { return CountOf("GPURecovered") == 1; }));
-  EXPECT_THAT(
-      Events(),
-      AllOf(Contains(AllOf(HasSubstr("Warning GPUUnhealthy Node/n1 [" + NodeUid() + "]"),
-                           HasSubstr("GPU 2 (GPU-"), HasSubstr("Xid79"))),
-            Contains(AllOf(HasSubstr("Normal GPURecovered Node/n1"), HasSubstr("Xid79 is over")))));
+  EXPECT_THAT(Events(),
+              AllOf(Contains(AllOf(HasSubstr("Warning GPUUnhealthy Node/n1 [" + NodeUid() + "]"),
+                                   HasSubstr("GPU 2 (GPU-"), HasSubstr("Xid79"))),
+                    Contains(AllOf(HasSubstr("Normal GPURecovered Node/n1"),
+                                   HasSubstr("Xid79 recovered")))));
   EXPECT_THAT(History(), AllOf(HasSubstr("raised   Xid79"), HasSubstr("cleared  Xid79")));
 }
 
-TEST_F(AgentHealthTest, ThePodThatUsesTheDeviceIsTold) {
+TEST_F(AgentHealthTest, ThePodThatUsesTheDeviceIsNotified) {
   StartKubelet();
   StartAgent("health: {holdDown: 1s}\nmetrics: {every: 1s}\n");
   ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "wait", At("kubelet"), "--resource",
@@ -97,7 +97,7 @@ TEST_F(AgentHealthTest, ThePodThatUsesTheDeviceIsTold) {
                         "nvidia.com/gpu=4"})
                 .code,
             0);
-  // Shown by the agent once the kubelet has told who has the devices.
+  // Shown by the agent once the kubelet has reported who has the devices.
   ASSERT_TRUE(WaitForNode([&] {
     return http::Fetch(At("run/agent.sock"), {.target = "/metrics"})->body.find("pod=\"train\"") !=
            std::string::npos;
@@ -143,19 +143,19 @@ TEST_F(AgentHealthTest, ADeviceThatFailsTooOftenWaitsForAnAdmin) {
 
 TEST(HealthVerbTest, LooksAtTheDriverWhereNoAgentRuns) {
   if (!CanMakeDevices()) {
-    GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+    GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
   }
   SimHost host("8xA100-SXM4-80GB");
   Result result = host.Kgpu({"health"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("8 of 8 GPUs are healthy."));
   host.Inject("ecc", {"2", "--double", "1"});
-  EXPECT_THAT(host.Kgpu({"health"}).out, HasSubstr("GPU 2: RowRemapPending (a warning)"));
+  EXPECT_THAT(host.Kgpu({"health"}).out, HasSubstr("GPU 2: RowRemapPending (warning only)"));
   host.Inject("lose", {"5"});
   result = host.Kgpu({"health"});
   EXPECT_EQ(result.code, 7);
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("1 of 8 GPUs is not healthy"), HasSubstr("has fallen off the bus")));
+              AllOf(HasSubstr("1 of 8 GPUs is unhealthy"), HasSubstr("has fallen off the bus")));
 }
 
 // Resident memory of a process in kilobytes.

@@ -354,10 +354,10 @@ TEST_F(CutGpuTest, EachPodHasTheMemoryAndTheTimeOfItsMigDevice) {
   EXPECT_EQ(Value(page, "kgpu_container_memory_used_bytes", "mig_profile=\"1g.10gb\""),
             "1073741824");
   EXPECT_EQ(Value(page, "DCGM_FI_DEV_FB_USED", "pod=\"a\""), "1024");
-  // The driver does not tell how busy a process on a MIG device is, nor such a GPU as a whole.
+  // The driver does not report how busy a process on a MIG device is, nor such a GPU as a whole.
   EXPECT_EQ(Value(page, "kgpu_container_sm_utilization_ratio", "pod="), "absent");
   EXPECT_EQ(Value(page, "kgpu_gpu_utilization_ratio", "gpu=\"0\""), "absent");
-  // BUSY and OF IT are told.
+  // BUSY-HOURS and BUSY % are reported.
   EXPECT_THAT(Usage(), ::testing::ContainsRegex("default +b +[0-9.]+ +[0-9.]+ +[0-9]+%"));
 }
 

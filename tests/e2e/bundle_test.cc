@@ -26,7 +26,7 @@ class GpuBundleTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here";
+      GTEST_SKIP() << "character devices cannot be created here";
     }
     const Result made = RunProgram(
         {KGPU_SOURCE_DIR "/tests/gpu/bundle.sh", "--programs", KGPU_BIN_DIR, dir_.At("bundle")},

@@ -32,7 +32,7 @@ class CdiTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
   }
   Result Generate(const SimHost& host, std::vector<std::string> more = {}) {
@@ -60,7 +60,7 @@ TEST_F(CdiTest, WhatIsGeneratedIsListedAndChecks) {
 TEST_F(CdiTest, ASecondRunChangesNothing) {
   const SimHost host("4xT4");
   EXPECT_EQ(Generate(host).code, 0);
-  EXPECT_EQ(Generate(host).out, "nothing to change\n");
+  EXPECT_EQ(Generate(host).out, "no changes\n");
 }
 
 TEST_F(CdiTest, AWatchWritesAgainAfterEveryChange) {
@@ -142,20 +142,20 @@ std::string TextOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST_F(CdiTest, TheInjectionBookIsWrittenBesideTheSpecs) {
+TEST_F(CdiTest, TheInjectionIndexIsWrittenBesideTheSpecs) {
   const SimHost host("4xT4");
-  const std::string book = host.path() + "/run/kgpu/injection.json";
-  EXPECT_THAT(Generate(host, {"--dry-run"}).err, HasSubstr(book));
-  EXPECT_FALSE(std::filesystem::exists(book));
+  const std::string index = host.path() + "/run/kgpu/injection.json";
+  EXPECT_THAT(Generate(host, {"--dry-run"}).err, HasSubstr(index));
+  EXPECT_FALSE(std::filesystem::exists(index));
   const Result generated = Generate(host, {"--capabilities", "utility"});
   EXPECT_EQ(generated.code, 0) << generated.err;
-  EXPECT_THAT(generated.out, HasSubstr("wrote " + book));
-  EXPECT_THAT(TextOf(book), AllOf(HasSubstr("\"names\":[\"3\",\"GPU-"), HasSubstr("libcuda.so.1"),
-                                  HasSubstr("\"computeCapability\":\"7.5\"")))
+  EXPECT_THAT(generated.out, HasSubstr("wrote " + index));
+  EXPECT_THAT(TextOf(index), AllOf(HasSubstr("\"names\":[\"3\",\"GPU-"), HasSubstr("libcuda.so.1"),
+                                   HasSubstr("\"computeCapability\":\"7.5\"")))
       << "it holds every capability, whatever the specs hold";
 }
 
-TEST_F(CdiTest, ABookThatCanNotBeWrittenStopsNoSpec) {
+TEST_F(CdiTest, AnIndexThatCannotBeWrittenStopsNoSpec) {
   const SimHost host("4xT4");
   std::ofstream(host.path() + "/run/kgpu") << "not a folder";
   const Result generated = Generate(host);
@@ -237,7 +237,7 @@ TEST_F(CdiTest, AFullFolderLeavesTheOldSpecWhole) {
   const std::string small = out_.path() + "/small";
   out_.MakeDir("small");
   if (mount("tmpfs", small.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=4k") != 0) {
-    GTEST_SKIP() << "a tmpfs can not be mounted here";
+    GTEST_SKIP() << "a tmpfs cannot be mounted here";
   }
   const Result result = host.Kgpu({"cdi", "generate", "--output-dir", small});
   EXPECT_EQ(result.code, 4) << result.err;
@@ -251,7 +251,7 @@ TEST_F(CdiTest, AReadOnlyFolderIsNamed) {
   const std::string locked = out_.path() + "/locked";
   out_.MakeDir("locked");
   if (mount("tmpfs", locked.c_str(), "tmpfs", MS_RDONLY, "size=64k") != 0) {
-    GTEST_SKIP() << "a tmpfs can not be mounted here";
+    GTEST_SKIP() << "a tmpfs cannot be mounted here";
   }
   const Result result = host.Kgpu({"cdi", "generate", "--output-dir", locked});
   EXPECT_EQ(result.code, 6) << result.err;

@@ -27,7 +27,7 @@ class ClusterFixture : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
     host_ = std::make_unique<SimHost>("4xT4");
     server_ = std::make_unique<Background>(std::vector<std::string>{

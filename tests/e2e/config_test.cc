@@ -49,8 +49,8 @@ TEST_F(ConfigTest, CheckTellsOfEachFile) {
 
 TEST_F(ConfigTest, AFileThatIsNotThereIsNamed) {
   const Result result = RunProgram({"kgpu", "config", "check", "/no/such.yaml"});
-  EXPECT_EQ(result.code, 3);
-  EXPECT_THAT(result.err, HasSubstr("/no/such.yaml"));
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("/no/such.yaml: no such file or folder"));
 }
 
 TEST_F(ConfigTest, WhatIsPrintedIsAGoodFile) {
@@ -72,12 +72,27 @@ TEST_F(ConfigTest, ForeignFilesAreConvertedWithNotes) {
   EXPECT_THAT(converted.out, HasSubstr("replicas: 4"));
   EXPECT_THAT(converted.err,
               AllOf(HasSubstr("v1.yaml:2:1: flag: unknown key: "),
-                    HasSubstr("v1.yaml:6:7: sharing.timeSlicing.resources[0]: translated: ")));
+                    HasSubstr("v1.yaml:6:7: sharing.timeSlicing.resources[0]: converted: ")));
   dir_.WriteFile("n.yaml", converted.out);
   EXPECT_EQ(RunProgram({"kgpu", "config", "check", dir_.At("n.yaml")}).code, 0);
   const Result twice = RunProgram({"kgpu", "config", "convert", dir_.At("n.yaml")});
   EXPECT_EQ(twice.code, 2);
-  EXPECT_THAT(twice.err, HasSubstr("is a NodeConfig already"));
+  EXPECT_THAT(twice.err, HasSubstr("already a NodeConfig: check it with"));
+}
+
+TEST_F(ConfigTest, AConfigMapOfForeignConfigurationsIsConvertedByKey) {
+  dir_.WriteFile("cm.yaml",
+                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plugin}\ndata:\n"
+                 "  plain: |\n    version: v1\n"
+                 "  shared: |\n    version: v1\n    sharing:\n      timeSlicing:\n"
+                 "        resources: [{name: nvidia.com/gpu, replicas: 4}]\n");
+  const Result listed = RunProgram({"kgpu", "config", "convert", dir_.At("cm.yaml")});
+  EXPECT_EQ(listed.code, 2);
+  EXPECT_THAT(listed.err, HasSubstr("choose one with --key: plain, shared"));
+  const Result shared =
+      RunProgram({"kgpu", "config", "convert", dir_.At("cm.yaml"), "--key", "shared"});
+  EXPECT_EQ(shared.code, 0) << shared.err;
+  EXPECT_THAT(shared.out, HasSubstr("replicas: 4"));
 }
 
 TEST_F(ConfigTest, MpsIsRefusedByName) {
@@ -91,7 +106,7 @@ TEST_F(ConfigTest, MpsIsRefusedByName) {
 
 TEST_F(ConfigTest, AssignShowsWhichDeviceGoesWhere) {
   if (!CanMakeDevices()) {
-    GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+    GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
   }
   SimHost host("8xA100-SXM4-80GB");
   host.Inject("mig", {"3", "--enable"});

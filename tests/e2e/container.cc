@@ -31,13 +31,13 @@ const std::string& WhyNoContainers() {
       return std::string("containers on simulated hosts need root");
     }
     if (!CanMakeDevices()) {
-      return std::string("character devices can not be made here (no CAP_MKNOD)");
+      return std::string("character devices cannot be created here (no CAP_MKNOD)");
     }
     const ContainerBench bench(ContainerBench::Image::kDebianLike);
     const Result result = bench.Run({}, "echo started");
     return result.out == "started\n" ? std::string()
                                      : fmt::format(
-                                           "podman with runc can not start a container "
+                                           "podman with runc cannot start a container "
                                            "here: {}",
                                            result.err);
   }();

@@ -10,7 +10,7 @@
 
 namespace kgpu::e2e {
 
-// Why containers can not be started here; empty when they can (checked once, by starting one).
+// Why containers cannot be started here; empty when they can (checked once, by starting one).
 const std::string& WhyNoContainers();
 
 class ContainerBench {

@@ -61,7 +61,7 @@ TEST_F(ContainerTest, SeesTheTwoGpusItWasGivenAndNoOther) {
       << result.err;
 }
 
-TEST_F(ContainerTest, AGpuThatWasNotGivenCanNotBeOpenedEvenByItsNumber) {
+TEST_F(ContainerTest, AGpuThatWasNotGivenCannotBeOpenedEvenByItsNumber) {
   const SimHost host("4xT4");
   const ContainerBench bench(Image::kDebianLike);
   Generate(host, bench);

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <chrono>
+#include <csignal>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -33,7 +37,7 @@ class DevicesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
   }
 
@@ -129,6 +133,20 @@ TEST_F(DevicesTest, AHungDriverCallMakesItsGpusUnhealthyAndIsSurvived) {
   EXPECT_TRUE(watch.WaitFor("Driver 5")) << watch.out();
 }
 
+TEST_F(DevicesTest, AHungDriverIsReportedWhileItIsWaitedFor) {
+  SimHost host("2xL40S");
+  host.Inject("hang", {});
+  for (const char* verb : {"devices", "validate", "labels"}) {
+    std::vector<std::string> argv = {"kgpu", verb};
+    std::ranges::copy(host.flags(), std::back_inserter(argv));
+    const Result result = RunProgram(std::move(argv), std::chrono::seconds(4));
+    EXPECT_EQ(result.code, 128 + SIGKILL) << verb << " waits longer than this test does";
+    EXPECT_THAT(result.err, AllOf(HasSubstr("The driver has not answered since "),
+                                  HasSubstr("read dmesg for NVRM and Xid lines")))
+        << verb;
+  }
+}
+
 TEST_F(DevicesTest, ALostGpuDoesNotSpoilTheOthers) {
   SimHost host("4xT4");
   host.Inject("lose", {"2"});
@@ -151,7 +169,7 @@ TEST_F(DevicesTest, AddedAndRemovedGpusAppearAndVanishWhileWatched) {
   ASSERT_TRUE(watch.WaitFor("GPU 4 (T4, ")) << watch.out();
   watch.Clear();
   host.Inject("remove", {"4"});
-  EXPECT_TRUE(watch.WaitFor(": gone")) << watch.out();
+  EXPECT_TRUE(watch.WaitFor(": removed")) << watch.out();
 }
 
 TEST_F(DevicesTest, AnUnloadedDriverIsAReasonNotAnExit) {
@@ -165,7 +183,7 @@ TEST_F(DevicesTest, AnUnloadedDriverIsAReasonNotAnExit) {
   EXPECT_TRUE(watch.WaitFor("Driver 550.54.15")) << watch.out();
 }
 
-TEST_F(DevicesTest, LibraryAndModuleOfDifferentVersionsAreNamedWithTheMend) {
+TEST_F(DevicesTest, LibraryAndModuleOfDifferentVersionsAreNamedWithTheFix) {
   SimHost host("4xT4");
   host.Inject("unload");
   host.Inject("load", {"--driver", "550.54.15", "--module-only"});

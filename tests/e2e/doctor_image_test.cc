@@ -94,7 +94,7 @@ TEST_F(DoctorImageTest, EveryFormThatPodmanSavesIsRead) {
 
 TEST_F(DoctorImageTest, TheHostIsAskedForItsDriver) {
   if (!CanMakeDevices()) {
-    GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+    GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
   }
   const SimHost host("4xT4");
   ASSERT_NO_FATAL_FAILURE(Save("docker-archive", "image.tar"));

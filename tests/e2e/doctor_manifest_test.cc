@@ -26,14 +26,14 @@ std::string OldManifest() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(DoctorManifestTest, AnOldManifestIsTold) {
+TEST(DoctorManifestTest, AnOldManifestIsReported) {
   const TempDir dir;
   dir.WriteFile("m.yaml", OldManifest());
   const Result result = RunProgram({"kgpu", "doctor", "manifest", dir.At("m.yaml")}, kPatience);
   EXPECT_EQ(result.code, 7);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("m.yaml:2:1: Deployment train: apiVersion: "
-                                          "extensions/v1beta1"),
-                                HasSubstr("--print mends 11")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("m.yaml:2:1: "),
+                                HasSubstr("Deployment train: apiVersion: extensions/v1beta1"),
+                                HasSubstr("--print fixes 11")));
 }
 
 TEST(DoctorManifestTest, TheModernOneTakesItsPlaceAndKubectlReadsIt) {
@@ -57,6 +57,16 @@ TEST(DoctorManifestTest, TheModernOneTakesItsPlaceAndKubectlReadsIt) {
                       kPatience);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "deployment.apps/train\ncronjob.batch/nightly\n");
+}
+
+TEST(DoctorManifestTest, PrintAndDiffAreNotGivenTogether) {
+  const TempDir dir;
+  dir.WriteFile("m.yaml", OldManifest());
+  const Result result =
+      RunProgram({"kgpu", "doctor", "manifest", "--print", "--diff", dir.At("m.yaml")}, kPatience);
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, HasSubstr("--print and --diff"));
 }
 
 TEST(DoctorManifestTest, WhatIsNoManifestIsRefusedWithItsPlace) {

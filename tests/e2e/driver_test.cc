@@ -34,7 +34,7 @@ constexpr std::string_view kJournal = R"({"format": 1, "phase": "PHASE", "began"
     "enabled": [], "modules": [], "bootId": ""}],
   "plan": {"version": "535", "module": "open", "source": "distribution", "kernel": "6.1.0-56-amd64",
     "why": [], "notes": [], "steps": [{"id": "one", "title": "write a file", "source": "page",
-      "deed": "write-file", "of": {"path": "/etc/one", "text": "ours\n", "mode": 420}}]}})";
+      "action": "write-file", "of": {"path": "/etc/one", "text": "ours\n", "mode": 420}}]}})";
 
 constexpr const char* kNothingBefore =
     R"({"kind": "absent", "backup": "", "target": "", "mode": 420, "uid": 0, "gid": 0})";
@@ -96,7 +96,8 @@ TEST_F(DriverTest, NothingIsInstalledUnasked) {
   const auto before = Tree();
   const Result result = Install({});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("Install driver 535? Nobody can be asked here: give --yes"));
+  EXPECT_THAT(result.err,
+              HasSubstr("Install driver 535? Cannot ask without a terminal: use --yes"));
   EXPECT_EQ(Tree(), before);
 }
 
@@ -104,16 +105,16 @@ TEST_F(DriverTest, AStepThatFailsTakesAllBack) {
   const auto before = Tree();
   const Result result = Install({"--yes"});
   EXPECT_NE(result.code, 0);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("1/7 keep nouveau from being loaded\n"),
-                                HasSubstr("take back: keep nouveau"),
-                                HasSubstr("step 3 of 7, package-lists: /usr/bin/apt-get"),
-                                HasSubstr("all that was done is taken back")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("1/7 keep nouveau from loading\n"), HasSubstr("undo: keep nouveau"),
+                    HasSubstr("step 3 of 7, package-lists: /usr/bin/apt-get"),
+                    HasSubstr("all steps were undone")));
   EXPECT_EQ(Tree(), before);
 }
 
-TEST_F(DriverTest, WhatIsKeptIsToldAndRolledBack) {
+TEST_F(DriverTest, WhatIsKeptIsReportedAndRolledBack) {
   const auto before = Tree();
-  EXPECT_THAT(Install({"--yes", "--keep"}).err, HasSubstr("what was done stays"));
+  EXPECT_THAT(Install({"--yes", "--keep"}).err, HasSubstr("the completed steps are kept"));
   EXPECT_THAT(dir_.ReadFile("etc/modprobe.d/kgpu-nouveau.conf"), HasSubstr("blacklist nouveau"));
   const Result status = Kgpu("status", {"--output", "json"});
   EXPECT_EQ(status.code, 7);
@@ -125,7 +126,7 @@ TEST_F(DriverTest, WhatIsKeptIsToldAndRolledBack) {
   const Result back = Kgpu("rollback", {"--yes"});
 
   EXPECT_EQ(back.code, 0) << back.err;
-  EXPECT_THAT(back.out, HasSubstr("driver 535 is taken back"));
+  EXPECT_THAT(back.out, HasSubstr("the installation of driver 535 was undone"));
   EXPECT_EQ(Tree(), before);
 }
 
@@ -143,23 +144,24 @@ TEST_F(DriverTest, GoesOnWithWhatAnEarlierRunBegan) {
   EXPECT_EQ(Tree(), before);
 }
 
-const std::vector<std::pair<std::vector<std::string>, std::string>> kOtherWishes = {
+const std::vector<std::pair<std::vector<std::string>, std::string>> kOtherRequests = {
     {{"--module", "proprietary"}, "its modules are the open ones, not the proprietary ones"},
     {{"--source", "nvidia"}, "its source is distribution, not nvidia"},
     {{"--cuda", "12.4"}, "CUDA 12.4 needs driver 550.54.14 or newer"},
-    {{"--branch", "580"}, "it is no 580"},
-    {{"--display"}, "draws on no display"}};
+    {{"--branch", "580"}, "it is not 580"},
+    {{"--display"}, "not display"}};
 
-TEST_F(DriverTest, WhatIsInstalledGivesWayToAnotherWish) {
+TEST_F(DriverTest, WhatIsInstalledGivesWayToAnotherRequest) {
   WriteJournal("installed", "done", kNothingBefore);
   const auto before = Tree();
-  for (const auto& [flags, reason] : kOtherWishes) {
+  for (const auto& [flags, reason] : kOtherRequests) {
     SCOPED_TRACE(reason);
     std::vector<std::string> argv = flags;
     argv.emplace_back("--dry-run");
     const Result dry = Install(argv);
     EXPECT_EQ(dry.code, 0) << dry.err;
-    EXPECT_THAT(dry.err, AllOf(HasSubstr("driver 535 by kgpu gives way"), HasSubstr(reason)));
+    EXPECT_THAT(dry.err,
+                AllOf(HasSubstr("driver 535, installed by kgpu, is replaced"), HasSubstr(reason)));
     EXPECT_THAT(dry.out, HasSubstr("# install packages: "));
   }
   EXPECT_EQ(Tree(), before);
@@ -172,7 +174,7 @@ TEST_F(DriverTest, WhatOnlyGoesOnReplacesNothing) {
   const auto before = Tree();
   const Result result = Install({"--resume", "--yes", "--branch", "580"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.err, HasSubstr("it stays as it is"));
+  EXPECT_THAT(result.err, HasSubstr("nothing was changed"));
   EXPECT_EQ(Tree(), before);
 }
 
@@ -180,15 +182,15 @@ TEST_F(DriverTest, TheOtherKindOfModulesKeepsBranchAndSource) {
   WriteJournal("installed", "done", kNothingBefore);
   const Result dry = Install({"--module", "proprietary", "--dry-run"});
   EXPECT_THAT(dry.out, AllOf(HasSubstr("# driver 535, proprietary modules"),
-                             HasSubstr("what is not asked for stays as it is in driver 535")));
+                             HasSubstr("options not given keep the values of driver 535")));
 }
 
 // The plan named the branch only.
-TEST_F(DriverTest, AnotherVersionOfTheBranchIsAnotherWish) {
+TEST_F(DriverTest, AnotherVersionOfTheBranchIsAnotherRequest) {
   WriteJournal("installed", "done", kNothingBefore);
   dir_.WriteFile("usr/lib/x86_64-linux-gnu/libcuda.so.535.309.01", "");
   EXPECT_THAT(Install({"--version", "535.104.05", "--dry-run"}).err,
-              HasSubstr("it is no 535.104.05"));
+              HasSubstr("it is not 535.104.05"));
   EXPECT_EQ(Install({"--version", "535.309.01", "--dry-run"}).code, 0);
 }
 
@@ -200,14 +202,14 @@ TEST_F(DriverTest, WhatIsInstalledStaysWhereAnotherFails) {
   const Result other = Install({"--yes", "--branch", "580"});
 
   EXPECT_EQ(other.code, 6);
-  EXPECT_THAT(other.err, AllOf(HasSubstr("apt-get"), HasSubstr("all that was done is taken back")));
+  EXPECT_THAT(other.err, AllOf(HasSubstr("apt-get"), HasSubstr("all steps were undone")));
   EXPECT_EQ(Kgpu("status", {"--output", "json"}).out, status);
   EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
 }
 
 TEST_F(DriverTest, WhatIsBegunDoesNotGiveWay) {
   WriteJournal("installing", "doing", kNothingBefore);
-  for (const auto& [flags, reason] : kOtherWishes) {
+  for (const auto& [flags, reason] : kOtherRequests) {
     SCOPED_TRACE(reason);
     for (const char* how : {"--yes", "--dry-run"}) {
       std::vector<std::string> argv = flags;
@@ -234,11 +236,12 @@ TEST_F(DriverTest, RollbackEndsAtTheDriverBeforeAndRemoveAtNone) {
   };
 
   install();
-  EXPECT_THAT(Kgpu("rollback").err, HasSubstr("Driver 535, which it replaced, comes back."));
+  EXPECT_THAT(Kgpu("rollback").err, HasSubstr("Driver 535, which it replaced, is restored."));
   const Result back = Kgpu("rollback", {"--yes"});
   EXPECT_EQ(back.code, 0) << back.err;
   EXPECT_EQ(back.out,
-            "driver 580 is taken back: all is as it was before, with driver 535 by kgpu\n");
+            "the installation of driver 580 was undone: the host is as it was before, with driver "
+            "535, installed by kgpu\n");
   EXPECT_TRUE(fs::exists(dir_.At("etc/one")));
   EXPECT_FALSE(fs::exists(dir_.At("etc/two")));
   EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "nothing is below it";
@@ -246,7 +249,8 @@ TEST_F(DriverTest, RollbackEndsAtTheDriverBeforeAndRemoveAtNone) {
   install();
   const Result removed = Kgpu("remove", {"--yes"});
   EXPECT_EQ(removed.code, 0) << removed.err;
-  EXPECT_EQ(removed.out, "driver 580 is taken back: all is as it was before\n");
+  EXPECT_EQ(removed.out,
+            "the installation of driver 580 was undone: the host is as it was before\n");
   EXPECT_EQ(Tree(), before);
 }
 
@@ -254,8 +258,8 @@ TEST_F(DriverTest, RollbackEndsAtTheDriverBeforeAndRemoveAtNone) {
 TEST_F(DriverTest, InstallVerifiesWhatIsInstalledAsVerifyDoes) {
   std::string text = Replaced(std::string(kJournal), "PHASE", "installed");
   text = Replaced(Replaced(std::move(text), "STATE", "done"), "FILE", kNothingBefore);
-  text = Replaced(std::move(text), R"("deed": "write-file", "of": {"path": "/etc/one")",
-                  R"("deed": "verify", "of": {"version": "", "kernel": "6.1.0-56-amd64")");
+  text = Replaced(std::move(text), R"("action": "write-file", "of": {"path": "/etc/one")",
+                  R"("action": "verify", "of": {"version": "", "kernel": "6.1.0-56-amd64")");
   text = Replaced(std::move(text), R"(, "text": "ours\n", "mode": 420)", "");
   dir_.WriteFile("var/lib/kgpu/driver.json", text);
   for (const char* verb : {"install", "verify"}) {
@@ -266,15 +270,78 @@ TEST_F(DriverTest, InstallVerifiesWhatIsInstalledAsVerifyDoes) {
     }
     const Result result = Kgpu(verb, flags);
     EXPECT_NE(result.code, 0);
-    EXPECT_THAT(result.err, HasSubstr("installed for kernel 6.1.0-56-amd64, this one is "
-                                      "6.1.0-57-amd64: dkms autoinstall -k 6.1.0-57-amd64"));
+    EXPECT_THAT(
+        result.err,
+        HasSubstr(
+            "installed for kernel 6.1.0-56-amd64, this one is 6.1.0-57-amd64: that kernel is not "
+            "installed: install it, then run kgpu driver install --kernel 6.1.0-57-amd64"));
   }
+}
+
+// As a kernel update without headers leaves it.
+TEST_F(DriverTest, AnotherKernelOfTheHostGetsTheDriverThatIsHere) {
+  WriteJournal("installed", "done", kNothingBefore);
+  dir_.WriteFile("lib/modules/6.1.0-57-amd64/modules.builtin", "");
+  dir_.WriteFile("lib/modules/6.1.0-57-amd64/modules.dep", "kernel/fs/ext4/ext4.ko:\n");
+  const auto before = Tree();
+  const std::string status = Kgpu("status", {"--output", "json"}).out;
+
+  const Result dry = Install({"--kernel", "6.1.0-57-amd64", "--dry-run"});
+  const Result unasked = Install({"--kernel", "6.1.0-57-amd64"});
+  const Result failed = Install({"--kernel", "6.1.0-57-amd64", "--yes"});
+
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("# install packages: linux-headers-6.1.0-57-amd64"),
+                             HasSubstr("dkms autoinstall -k 6.1.0-57-amd64"),
+                             Not(HasSubstr("nvidia-kernel")), Not(HasSubstr("nouveau-off"))));
+  EXPECT_EQ(unasked.code, 2);
+  EXPECT_THAT(unasked.err, HasSubstr("Install driver 535 for kernel 6.1.0-57-amd64?"));
+  EXPECT_EQ(failed.code, 6);
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("package-lists: /usr/bin/apt-get"),
+                                HasSubstr("all steps were undone")));
+  EXPECT_EQ(Kgpu("status", {"--output", "json"}).out, status);
+  auto after = Tree();
+  const auto journal = after.extract("var/lib/kgpu/driver.json");
+  ASSERT_FALSE(journal.empty());
+  EXPECT_THAT(journal.mapped(), Not(HasSubstr("6.1.0-57-amd64")));
+  after["var/lib/kgpu/driver.json"] = before.at("var/lib/kgpu/driver.json");
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(DriverTest, AKernelThatIsBeingAddedIsFinishedOrTakenBack) {
+  WriteJournal("installed", "done", kNothingBefore);
+  dir_.WriteFile("etc/one", "ours\n");
+  const std::string below = dir_.ReadFile("var/lib/kgpu/driver.json");
+  WriteJournal("installing", "doing", kNothingBefore);
+  std::string above = dir_.ReadFile("var/lib/kgpu/driver.json");
+  above = Replaced(Replaced(std::move(above), "/etc/one", "/etc/two"), "-56-", "-57-");
+  above.insert(1, fmt::format(R"("addsKernel": true, "below": [{}], )", below));
+  const auto put = [&] { dir_.WriteFile("var/lib/kgpu/driver.json", above); };
+
+  put();
+  EXPECT_THAT(
+      Kgpu("rollback").err,
+      HasSubstr("Undo the installation of driver 535 for kernel 6.1.0-57-amd64? Driver 535 stays"));
+  const Result back = Kgpu("rollback", {"--yes"});
+  EXPECT_EQ(back.out,
+            "the installation of driver 535 for kernel 6.1.0-57-amd64 was undone: the host is as "
+            "it was before, with driver 535, installed by kgpu\n")
+      << back.err;
+  EXPECT_FALSE(fs::exists(dir_.At("etc/two")));
+  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "the installation of driver";
+
+  put();
+  const Result on = Kgpu("install", {"--yes"});
+  EXPECT_EQ(on.out, "driver 535 for kernel 6.1.0-57-amd64 is installed\n") << on.err;
+  const Result status = Kgpu("status", {"--output", "json"});
+  EXPECT_THAT(status.out, AllOf(HasSubstr("6.1.0-56-amd64"), Not(HasSubstr("6.1.0-57-amd64"))));
 }
 
 TEST_F(DriverTest, VerifyIsAskedForWhatInstallIs) {
   const Result cuda = Kgpu("verify", {"--cuda", "12.4"});
   EXPECT_EQ(cuda.code, 7);
-  EXPECT_THAT(cuda.out, HasSubstr("CUDA 12.4 needs driver 550.54.14 or newer, and none is here"));
+  EXPECT_THAT(cuda.out,
+              HasSubstr("CUDA 12.4 needs driver 550.54.14 or newer, but none is installed"));
   EXPECT_EQ(Kgpu("verify", {"--cuda", "twelve"}).code, 2);
   EXPECT_EQ(Kgpu("verify", {"--branch", "580", "--version", "580.95.05"}).code, 2);
 }
@@ -287,17 +354,17 @@ TEST_F(DriverTest, FinishesTakingBackBeforeItInstalls) {
   const Result on = Kgpu("install", {"--resume", "--yes"});
 
   EXPECT_EQ(on.code, 0) << on.err;
-  EXPECT_THAT(on.err, HasSubstr("is taken back"));
+  EXPECT_THAT(on.err, HasSubstr("undid the unfinished earlier run\n"));
   EXPECT_EQ(Tree(), before);
 }
 
-TEST_F(DriverTest, BeginsAnewWhenItHasTakenBackWhatWasBegun) {
+TEST_F(DriverTest, BeginsAgainWhenItHasTakenBackWhatWasBegun) {
   dir_.WriteFile("etc/one", "ours\n");
   WriteJournal("going-back", "undoing", kNothingBefore);
 
   const Result on = Install({"--yes"});
 
-  EXPECT_THAT(on.err, AllOf(HasSubstr("what an earlier run had begun is taken back"),
+  EXPECT_THAT(on.err, AllOf(HasSubstr("undid the unfinished earlier run"),
                             HasSubstr("step 3 of 7, package-lists: /usr/bin/apt-get")));
 }
 
@@ -311,9 +378,9 @@ TEST_F(DriverTest, PackagesOfAnotherVersionGiveWayAndAreKept) {
   const Result dry = Install({"--dry-run"});
 
   EXPECT_EQ(dry.code, 0) << dry.err;
-  EXPECT_THAT(dry.out, HasSubstr("# remove packages, which are kept for the way back: "
+  EXPECT_THAT(dry.out, HasSubstr("# remove packages, kept to restore them: "
                                  "libnvidia-tesla-470-cuda1 nvidia-tesla-470-kernel-dkms\n"));
-  EXPECT_THAT(Install({"--yes"}).err, HasSubstr("all that was done is taken back"));
+  EXPECT_THAT(Install({"--yes"}).err, HasSubstr("all steps were undone"));
   EXPECT_EQ(Tree(), before);
 }
 
@@ -326,22 +393,21 @@ TEST_F(DriverTest, TheInstallersDriverGivesWayOnlyWhenItIsGivenUp) {
 
   EXPECT_EQ(refused.code, 7);
   EXPECT_THAT(refused.err, HasSubstr("--no-way-back"));
-  EXPECT_THAT(
-      given_up.out,
-      HasSubstr("# not brought back when this is taken back: the driver by NVIDIA's installer"));
+  EXPECT_THAT(given_up.out,
+              HasSubstr("# not restored when this is undone: the driver from NVIDIA's installer"));
   EXPECT_EQ(Tree(), before);
 }
 
 TEST_F(DriverTest, ABadFlagIsNamedWithWhatWouldDo) {
   dir_.WriteFile("text.run", "no script\n");
-  const std::vector<std::pair<std::vector<std::string>, std::string>> wishes = {
-      {{"--branch", "abc"}, "--branch: \"abc\" is no branch: one number, as 580"},
-      {{"--version", "abc"}, "--version: \"abc\" is no version of the driver, as 580.95.05"},
-      {{"--cuda", "-1"}, "--cuda: \"-1\" is no version"},
-      {{"--gpu", "A100"}, "--gpu: \"A100\" is no generation: fermi, kepler, "},
-      {{"--source", "/text.run"}, "--source: /text.run: no installer"},
-      {{"--driver-toolkit", "image"}, "--driver-toolkit: is of RHCOS"}};
-  for (const auto& [flags, reason] : wishes) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> requests = {
+      {{"--branch", "abc"}, "--branch: \"abc\" must be a branch: a number, e.g. 580"},
+      {{"--version", "abc"}, "--version: \"abc\" must be a driver version, e.g. 580.95.05"},
+      {{"--cuda", "-1"}, "--cuda: \"-1\" must be a version"},
+      {{"--gpu", "A100"}, "--gpu: \"A100\" must be a generation: fermi, kepler, "},
+      {{"--source", "/text.run"}, "--source: /text.run: not an installer"},
+      {{"--driver-toolkit", "image"}, "--driver-toolkit: applies only to RHCOS"}};
+  for (const auto& [flags, reason] : requests) {
     const Result result = Kgpu("plan", flags);
     EXPECT_EQ(result.code, 2) << reason;
     EXPECT_THAT(result.err, HasSubstr(reason));
@@ -352,11 +418,11 @@ TEST_F(DriverTest, ABadFlagIsNamedWithWhatWouldDo) {
   EXPECT_EQ(Kgpu("verify", {"--branch", "abc"}).code, 2);
   EXPECT_EQ(Kgpu("verify", {"--version", "abc"}).code, 2);
   const Result relative = RunProgram({"kgpu", "driver", "status", "--host-root", "mnt"});
-  EXPECT_EQ(relative.code, 2);
-  EXPECT_THAT(relative.err, HasSubstr("--host-root: \"mnt\" is not an absolute path"));
+  EXPECT_EQ(relative.code, 3);
+  EXPECT_THAT(relative.err, HasSubstr(std::filesystem::current_path().string() + "/mnt"));
 }
 
-TEST_F(DriverTest, WhoMayNotWriteIsToldWhoMay) {
+TEST_F(DriverTest, WhoMayNotWriteLearnsWhoMay) {
   dir_.MakeDir("var/lib/kgpu");
   fs::permissions(dir_.At("var/lib/kgpu"), fs::perms::owner_read | fs::perms::owner_exec);
   std::vector<std::string> argv = {
@@ -411,7 +477,7 @@ TEST_F(DriverTest, WhatIsFinishedWhileAPersonIsAskedIsNotTakenBack) {
     person.Type("y\n");
 
     EXPECT_EQ(person.End(), 6) << person.shown();
-    EXPECT_THAT(person.shown(), HasSubstr("installed to the end"));
+    EXPECT_THAT(person.shown(), HasSubstr("complete"));
     EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
   }
 }
@@ -467,7 +533,7 @@ TEST_F(DriverContainerTest, ADryRunTellsThePlanAndTouchesNothing) {
   fs::remove(dir_.At("host/var/lib/kgpu"));
   dir_.WriteFile("container/etc/apt/sources.list", "deb http://mirror.example/debian b main\n");
   const Result plan = Install({"--dry-run", "--offline", "--gpu", "ampere"});
-  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_EQ(plan.code, 9) << plan.err;  // a warning: parts of a driver are here
   EXPECT_THAT(plan.out, HasSubstr("# driver 535, proprietary modules, for kernel 6.1.0-56-amd64"));
   EXPECT_FALSE(fs::exists(dir_.At("host/var/lib/kgpu")));
 
@@ -481,7 +547,7 @@ TEST_F(DriverContainerTest, ADryRunTellsThePlanAndTouchesNothing) {
 }
 
 // tests/driver/container.sh shows a real one.
-TEST_F(DriverContainerTest, NothingIsPutInPlaceOfModulesThatCanNotBeAsked) {
+TEST_F(DriverContainerTest, NothingIsPutInPlaceOfModulesThatCannotBeAsked) {
   const Result result = Install();
 
   EXPECT_EQ(result.code, 6) << result.err;
@@ -506,7 +572,7 @@ TEST_F(DriverContainerTest, AHostWithADriverOfItsOwnIsLeftAlone) {
   dir_.WriteFile("host/usr/lib/x86_64-linux-gnu/libcuda.so.550.1.2", "");
   const Result result = Install();
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("a driver of its own, 550.1.2"));
+  EXPECT_THAT(result.out, HasSubstr("its own driver, 550.1.2"));
   EXPECT_FALSE(fs::exists(dir_.At("host/run/nvidia")));
 }
 
@@ -538,7 +604,7 @@ TEST_F(DriverContainerTest, InstallersThatLoadTheModulesWhileTheyBuildAreRefused
   EXPECT_FALSE(fs::exists(dir_.At("host/var/lib/kgpu/driver-root")));
 }
 
-TEST_F(DriverContainerTest, FlagsThatDoNotGoTogetherAreToldAtOnce) {
+TEST_F(DriverContainerTest, FlagsThatDoNotGoTogetherAreReportedAtOnce) {
   EXPECT_EQ(Install({"--kernel", "6.1"}).code, 2);
   EXPECT_EQ(Install({"--keep"}).code, 2);
   EXPECT_EQ(Install({"--trust-key"}).code, 2);

@@ -23,7 +23,7 @@ class LabelsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
   }
 
@@ -124,6 +124,33 @@ TEST_F(LabelsTest, RulesMatchWhatTheHostIs) {
               AllOf(HasSubstr("datacenter-gpu: matches"), HasSubstr("never: does not match")));
 }
 
+TEST_F(LabelsTest, NamedRulesAreRelativeToTheCurrentDirectory) {
+  const SimHost host("none");
+  host.dir().WriteFile("rules/a.yaml", "- {name: always, labels: {vendor.io/a: \"yes\"}}\n");
+  host.dir().WriteFile("b.yaml", "- {name: always, labels: {vendor.io/b: \"yes\"}}\n");
+  std::string words = "cd " + host.dir().path() + " && exec " + ProgramPath("kgpu") +
+                      " labels --config /dev/null --rules ./rules b.yaml";
+  for (const std::string& flag : host.flags()) {
+    words += " " + flag;
+  }
+  const Result result = RunProgram({"/bin/sh", "-c", words});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("vendor.io/a=yes\n"), HasSubstr("vendor.io/b=yes\n")));
+}
+
+TEST(LabelsFlagsTest, RulesThatDoNotExistAreAUsageError) {
+  const Result result = RunProgram({"kgpu", "labels", "--rules", "./no/such/rules"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--rules: ./no/such/rules: no such file or folder"));
+}
+
+TEST_F(LabelsTest, ARulesFolderOfTheConfigurationThatDoesNotExistIsReported) {
+  const SimHost host("none");
+  const Result result = Labels(host, {}, "labels: {rules: /no/such/rules}\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("/no/such/rules: no such file or folder"));
+}
+
 TEST_F(LabelsTest, RawFeaturesAreWhatRulesSee) {
   const SimHost host("4xT4");
   const Result result = Labels(host, {"--features", "--output", "yaml"});
@@ -138,7 +165,7 @@ TEST_F(LabelsTest, AFeatureFileIsWrittenOnceAndRemoved) {
   host.dir().MakeDir("host/etc/kubernetes/node-feature-discovery/features.d");
   EXPECT_THAT(Labels(host, {"--write-file"}).err, HasSubstr("written"));
   EXPECT_THAT(host.dir().ReadFile(file), HasSubstr("nvidia.com/gpu.product=Tesla-T4\n"));
-  EXPECT_THAT(Labels(host, {"--write-file"}).err, HasSubstr("is so already"));
+  EXPECT_THAT(Labels(host, {"--write-file"}).err, HasSubstr("no changes"));
   EXPECT_EQ(Labels(host, {"--remove-file"}).code, 0);
   EXPECT_EQ(host.dir().ReadFile(file), "");
 }

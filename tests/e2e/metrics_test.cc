@@ -23,7 +23,7 @@ class MetricsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
   }
 };
@@ -82,9 +82,9 @@ TEST_F(MetricsTest, WithoutADriverThePageSaysSo) {
 TEST(MetricsVerbTest, NamesWhatIsWrong) {
   const Result names = RunProgram({"kgpu", "metrics", "--once", "--names", "dcgm,dgcm"});
   EXPECT_EQ(names.code, 2);
-  EXPECT_THAT(names.err, HasSubstr("--names: \"dcgm,dgcm\" must be some of kgpu, dcgm and gke"));
+  EXPECT_THAT(names.err, HasSubstr("--names: \"dcgm,dgcm\" must be a list of kgpu, dcgm and gke"));
   const Result agent = RunProgram({"kgpu", "metrics", "--run-dir", "/nowhere"});
-  EXPECT_THAT(agent.err, HasSubstr("--once looks at the GPUs without one"));
+  EXPECT_THAT(agent.err, HasSubstr("kgpu metrics --once reads the GPUs without an agent"));
   EXPECT_NE(agent.code, 0);
 }
 

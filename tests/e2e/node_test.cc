@@ -91,13 +91,13 @@ TEST_F(NodeTest, LabelSetsAndRemoves) {
   EXPECT_EQ(result.out, "gpu-1: label + gpu=true\ngpu-1: label - zone\n");
   EXPECT_EQ(Label("gpu"), "true");
   EXPECT_EQ(Label("zone"), "(none)");
-  EXPECT_EQ(Run({"label", "gpu=true"}).out, "gpu-1: nothing to do\n");
+  EXPECT_EQ(Run({"label", "gpu=true"}).out, "gpu-1: no changes\n");
 }
 
-TEST_F(NodeTest, LabelOverwritesOnlyWhenTold) {
+TEST_F(NodeTest, LabelOverwritesOnlyWhenAsked) {
   const Result refused = Run({"label", "zone=b"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("zone=a already: --overwrite"));
+  EXPECT_THAT(refused.err, HasSubstr("zone=a: replace it with --overwrite"));
   EXPECT_EQ(Run({"label", "zone=b", "--overwrite"}).code, 0);
   EXPECT_EQ(Label("zone"), "b");
 }
@@ -136,8 +136,8 @@ TEST_F(NodeTest, TaintSetsAndPrintsJson) {
 TEST_F(NodeTest, StatusOfANodeWithoutAnAgentIsWhatItsConditionSays) {
   Result result = Run({"status"});
   EXPECT_EQ(result.code, 7);
-  EXPECT_THAT(result.out,
-              AllOf(StartsWith("node gpu-1: not ready: "), HasSubstr("does an agent run on it?")));
+  EXPECT_THAT(result.out, AllOf(StartsWith("node gpu-1: not ready: "),
+                                HasSubstr("check that an agent runs on it")));
   Ask("PATCH", "/api/v1/nodes/gpu-1/status",
       R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-1"},"status":{"conditions":[
           {"type":"GPUReady","status":"True","reason":"AllVerified","message":"",
@@ -148,11 +148,19 @@ TEST_F(NodeTest, StatusOfANodeWithoutAnAgentIsWhatItsConditionSays) {
   EXPECT_TRUE(json::parse(result.out).at("ready").as_bool());
 }
 
+TEST_F(NodeTest, StatusSaysWhyTheAgentIsNotAsked) {
+  const Result other = Run({"status"});
+  EXPECT_THAT(other.out, HasSubstr("run kgpu node status on gpu-1"));
+  const Result own = RunProgram({"kgpu", "node", "status", "--kubeconfig", Kubeconfig()});
+  EXPECT_THAT(own.out, AllOf(HasSubstr("not asked: --kubeconfig asks the API server"),
+                             Not(HasSubstr("another"))));
+}
+
 TEST_F(NodeTest, ANodeThatIsNotThereIsNamed) {
   const Result result =
       RunProgram({"kgpu", "node", "label", "a=b", "--node", "gpu-9", "--kubeconfig", Kubeconfig()});
   EXPECT_EQ(result.code, 3);
-  EXPECT_THAT(result.err, HasSubstr("there is no node gpu-9"));
+  EXPECT_THAT(result.err, HasSubstr("node gpu-9: not found"));
 }
 
 TEST_F(NodeTest, AdoptRecordsTheDecisionAndNamesTheOthersRemoval) {
@@ -196,7 +204,7 @@ TEST_F(NodeTest, ClearTakesWhatIsOursAndLeavesTheRest) {
   const std::string node = json::serialize(Node());
   EXPECT_THAT(node, AllOf(Not(HasSubstr("GPUReady")), Not(HasSubstr("kgpu.dev/taints")),
                           HasSubstr("control-plane")));
-  EXPECT_EQ(Run({"clear"}).out, "gpu-1: nothing to do\n");
+  EXPECT_EQ(Run({"clear"}).out, "gpu-1: no changes\n");
 }
 
 TEST_F(NodeTest, ClearOfThisNodeTakesItsNodeFeatureAndFileToo) {
@@ -220,7 +228,9 @@ TEST_F(NodeTest, ClearOfThisNodeTakesItsNodeFeatureAndFileToo) {
         "application/json");
   }
   const std::string file = "host/etc/kubernetes/node-feature-discovery/features.d/kgpu";
-  dir_.WriteFile(file, "# Written by kgpu, which replaces it whole: edits are lost.\na=b\n");
+  dir_.WriteFile(file,
+                 "# Written by kgpu, which overwrites this file.\n"
+                 "a=b\n");
   const Result result = RunProgram({"/usr/bin/env", "NODE_NAME=gpu-1", ProgramPath("kgpu"), "node",
                                     "clear", "--kubeconfig", Kubeconfig(), "--host-root",
                                     dir_.At("host"), "--run-dir", dir_.At("run")});

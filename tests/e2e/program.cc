@@ -72,11 +72,15 @@ void ReadBoth(UniqueFd& out, UniqueFd& err, Result& result, steady_clock::time_p
   }
 }
 
-sys::ExitState WaitForEnd(sys::ChildProcess& child, int timeout_ms) {
+bool EndsWithin(const sys::ChildProcess& child, int timeout_ms) {
   pollfd ended{.fd = child.pidfd(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, timeout_ms) != 1) {
+  return poll(&ended, 1, timeout_ms) == 1;
+}
+
+sys::ExitState WaitForEnd(sys::ChildProcess& child, int timeout_ms) {
+  if (!EndsWithin(child, timeout_ms)) {
     EXPECT_OK(child.Kill());
-    EXPECT_EQ(poll(&ended, 1, 10'000), 1);
+    EXPECT_TRUE(EndsWithin(child, 10'000));
   }
   return child.TryReap().value_or(sys::ExitState{.code = 255, .signal = std::nullopt});
 }
@@ -129,6 +133,10 @@ Background::~Background() {
     (void)child_.Kill();
     (void)WaitForEnd(child_, 10'000);
   }
+}
+
+bool Background::RunsFor(std::chrono::milliseconds limit) const {
+  return !EndsWithin(child_, static_cast<int>(limit.count()));
 }
 
 bool Background::WaitFor(std::string_view text, std::chrono::milliseconds limit) {

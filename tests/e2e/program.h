@@ -38,6 +38,8 @@ class Background {
   // Forgets what was read, so that WaitFor looks at what comes next.
   void Clear() { out_.clear(); }
   pid_t pid() const { return child_.pid(); }
+  // Waits for its end, at most `limit`. True: it still runs then.
+  bool RunsFor(std::chrono::milliseconds limit) const;
   // SIGTERM, then its exit state.
   sys::ExitState Stop();
 

@@ -33,12 +33,13 @@ TEST(RequireTest, ThreeOutcomesAreThreeExitCodes) {
   EXPECT_EQ(result.out, "satisfied\n");
   result = Require("cuda>=12.4", {"--driver", "535.104.05", "--cuda", "12.2"});
   EXPECT_EQ(result.code, 7);
-  EXPECT_THAT(result.out, StartsWith("unsatisfied\nimage needs cuda>=12.4; driver 535.104.05 "
-                                     "supports up to 12.2; use driver 550.54.14 or newer"));
+  EXPECT_THAT(result.out, StartsWith("unsatisfied\n"
+                                     "image requires cuda>=12.4; driver 535.104.05 supports up to "
+                                     "12.2; use driver 550.54.14 or newer"));
   EXPECT_THAT(result.err, IsEmpty());
   result = Require("cuda>>12.4", {"--driver", "535.104.05"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.out, StartsWith("malformed\nmalformed requirement: byte 5: \">>\" is no "));
+  EXPECT_THAT(result.out, StartsWith("malformed\nmalformed requirement: byte 5: \">>\" must be "));
 }
 
 TEST(RequireTest, GpusAreDescribedByFlags) {
@@ -51,7 +52,7 @@ TEST(RequireTest, GpusAreDescribedByFlags) {
 TEST(RequireTest, FlagsThatAreNoVersionsAreNamed) {
   const Result result = Require("cuda>=12", {"--cuda", "twelve"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("--cuda: \"twelve\" is no version"));
+  EXPECT_THAT(result.err, HasSubstr("--cuda: \"twelve\" must be a version"));
 }
 
 TEST(RequireTest, ProgramsGetTheSameAsJson) {
@@ -61,12 +62,12 @@ TEST(RequireTest, ProgramsGetTheSameAsJson) {
   const auto tree = doc::Parse(result.out, doc::Format::kJson, "out");
   ASSERT_OK(tree);
   EXPECT_EQ(tree->at("outcome").as_string(), "unsatisfied");
-  EXPECT_THAT(std::string(tree->at("reason").as_string()), HasSubstr("CUDA 13 is not made for"));
+  EXPECT_THAT(std::string(tree->at("reason").as_string()), HasSubstr("CUDA 13 does not support"));
   EXPECT_EQ(tree->at("notes").as_array().size(), 1U);
   EXPECT_EQ(tree->at("host").at("gpus").at(0).at("computeCapability").as_string(), "7.0");
 }
 
-TEST(RequireTest, WithoutABookAndFlagsTheMendIsNamed) {
+TEST(RequireTest, WithoutAnIndexAndFlagsTheFixIsNamed) {
   const TempDir dir;
   const Result result = Require("cuda>=12.4", {"--host-root", dir.path()});
   EXPECT_EQ(result.code, 3);
@@ -74,9 +75,9 @@ TEST(RequireTest, WithoutABookAndFlagsTheMendIsNamed) {
                                 HasSubstr(dir.At("run/kgpu/injection.json"))));
 }
 
-TEST(RequireTest, TheHostIsKnownFromItsBook) {
+TEST(RequireTest, TheHostIsKnownFromItsIndex) {
   if (!CanMakeDevices()) {
-    GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+    GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
   }
   const SimHost host("4xT4");
   ASSERT_EQ(host.Kgpu({"cdi", "generate"}).code, 0);

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kDaemonJson = "{\r\n\t\"log-driver\" : \"local\" ,\r\n\t\"labels\": [ ]}";
 
@@ -85,6 +86,28 @@ TEST_F(RuntimeTest, WhatConfigureDidIsUndoneToTheByte) {
   EXPECT_EQ(Tree(), before);
 }
 
+TEST_F(RuntimeTest, NvidiasRuntimeIsAdoptedByItsFlagAndItsContainersKeepTheirGpus) {
+  dir_.WriteFile("srv/daemon.json",
+                 R"({"default-runtime": "nvidia",
+ "runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}})");
+  const auto before = Tree();
+  const Result refused = Kgpu("configure");
+  EXPECT_EQ(refused.code, 6);
+  EXPECT_THAT(refused.err, HasSubstr("--adopt"));
+  EXPECT_EQ(Tree(), before);
+
+  const Result shown = Kgpu("configure", {"--adopt", "--dry-run"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, StartsWith("# docker: adopts the runtime nvidia of /etc/docker/"));
+  EXPECT_EQ(Tree(), before);
+
+  EXPECT_EQ(Kgpu("configure", {"--adopt"}).code, 0);
+  EXPECT_THAT(dir_.ReadFile("etc/kgpu/runtime.json"), HasSubstr("\"acceptEnv\": true"));
+  EXPECT_EQ(Kgpu("configure").code, 0);  // it is kgpu's now
+  EXPECT_EQ(Kgpu("configure", {"--accept-env=no"}).code, 0);
+  EXPECT_THAT(dir_.ReadFile("etc/kgpu/runtime.json"), HasSubstr("\"acceptEnv\": false"));
+}
+
 TEST_F(RuntimeTest, ABrokenConfigurationOfTheShimIsFoundBeforeAContainerIs) {
   dir_.WriteFile("etc/kgpu/runtime.json", R"({"acceptEnvs": true})");
   const auto before = Tree();
@@ -97,7 +120,18 @@ TEST_F(RuntimeTest, ABrokenConfigurationOfTheShimIsFoundBeforeAContainerIs) {
   EXPECT_EQ(Tree(), before);
 }
 
-TEST_F(RuntimeTest, AWrongFlagIsNamedWithItsValueAndMend) {
+TEST_F(RuntimeTest, ADistributionOfKubernetesCanBeNamed) {
+  const std::string folder = "var/lib/rancher/rke2/agent/etc/containerd";
+  dir_.WriteFile("var/lib/rancher/rke2/bin/containerd", "");
+  dir_.WriteFile(folder + "/config-v3.toml.tmpl", "{{ template \"base\" . }}\n");
+  const Result shown = RunProgram({"kgpu", "runtime", "configure", "--engine", "rke2",
+                                   "--host-root", dir_.path(), "--dry-run"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("/" + folder + "/config-v3.toml.tmpl"),
+                               ::testing::Not(HasSubstr("daemon.json"))));
+}
+
+TEST_F(RuntimeTest, AWrongFlagIsNamedWithItsValueAndFix) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--cdi=maybe"}, "--cdi: \"maybe\" must be yes or no"},
       {{"--accept-env=perhaps"}, "--accept-env: \"perhaps\" must be yes or no"},

@@ -1,4 +1,4 @@
-// kgpu validate where people run it: in a container that was given a GPU by CDI.
+// kgpu validate where people run it: in a container that was Start the container with a GPU by CDI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -63,12 +63,13 @@ TEST_F(ValidateContainerTest, AMigDeviceThatWasGivenComputes) {
   EXPECT_THAT(result.out, AllOf(HasSubstr(" MIG "), HasSubstr(kLines))) << result.err;
 }
 
-TEST_F(ValidateContainerTest, AContainerWithoutAGpuIsToldSo) {
+TEST_F(ValidateContainerTest, AContainerWithoutAGpuIsReportedAsSuch) {
   const ContainerBench bench(ContainerBench::Image::kDebianLike);
   const Result result = bench.Run({}, "kgpu validate; echo code=$?");
   EXPECT_THAT(result.out, HasSubstr("code=3"));
-  EXPECT_THAT(result.err, AllOf(HasSubstr("no libcuda.so"), HasSubstr("given a GPU"),
-                                HasSubstr("nvidia.com/gpu")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("no libcuda.so"), HasSubstr("Start the container with a GPU"),
+                    HasSubstr("nvidia.com/gpu")));
 }
 
 // The image of deploy/validate, built into a storage of its own.
@@ -123,7 +124,7 @@ TEST_F(ValidateImageTest, ProvesTheGpuItWasGivenAndSaysWhenItHasNone) {
   EXPECT_THAT(given.out, AllOf(HasSubstr("Tesla T4"), HasSubstr(kLines)));
   const Result none = Run({}, "");
   EXPECT_EQ(none.code, 3);
-  EXPECT_THAT(none.err, HasSubstr("given a GPU"));
+  EXPECT_THAT(none.err, HasSubstr("Start the container with a GPU"));
 }
 
 TEST_F(ValidateImageTest, HasTheNameOfThePodsImage) {

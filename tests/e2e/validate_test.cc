@@ -21,7 +21,7 @@ class ValidateTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here";
+      GTEST_SKIP() << "character devices cannot be created here";
     }
   }
 };
@@ -46,13 +46,13 @@ TEST_F(ValidateTest, EveryGpuAndMigDeviceIsTriedByItself) {
   EXPECT_GE(report->at("gpus").as_array().size(), 4U);
 }
 
-TEST_F(ValidateTest, AGpuWhoseKernelsHangIsBadNews) {
+TEST_F(ValidateTest, AGpuWhoseKernelsHangIsAFailure) {
   SimHost host("4xT4");
   host.Inject("hang", {"0", "--call", "cuLaunchKernel"});
   // On a machine that is busy it may be a phase before the kernel.
   const Result result = host.Kgpu({"validate", "--gpu", "0", "--deadline", "2s"});
   EXPECT_EQ(result.code, 7) << result.err;
-  EXPECT_THAT(result.out, HasSubstr(" did not end within 2s: the driver hangs"));
+  EXPECT_THAT(result.out, HasSubstr(" did not finish within 2s: the driver does not respond"));
   EXPECT_EQ(host.Kgpu({"validate", "--gpu", "1", "--no-bandwidth"}).code, 0);
 }
 
@@ -88,7 +88,7 @@ TEST_F(ValidateTest, APhaseUnderWayIsShownOnATerminalAlone) {
   EXPECT_EQ(host.Kgpu({"validate", "--no-bandwidth"}).err, "");
 }
 
-TEST_F(ValidateTest, AHelperThatIsMissingOrNoneIsNamedWithItsMend) {
+TEST_F(ValidateTest, AHelperThatIsMissingOrNoneIsNamedWithItsFix) {
   const SimHost host("4xT4");
   const Result missing = host.Kgpu({"validate", "--cuda-helper", "/no/such/kgpu-cuda"});
   EXPECT_EQ(missing.code, 3);
@@ -96,7 +96,7 @@ TEST_F(ValidateTest, AHelperThatIsMissingOrNoneIsNamedWithItsMend) {
               AllOf(HasSubstr("/no/such/kgpu-cuda"), HasSubstr("install kgpu-cuda beside kgpu")));
   const Result other = host.Kgpu({"validate", "--cuda-helper", "/bin/true"});
   EXPECT_EQ(other.code, 6);
-  EXPECT_THAT(other.err, HasSubstr("install kgpu and kgpu-cuda from one release"));
+  EXPECT_THAT(other.err, HasSubstr("install kgpu and kgpu-cuda from the same release"));
 }
 
 TEST_F(ValidateTest, NoTimeAtAllIsRefused) {

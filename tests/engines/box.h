@@ -27,8 +27,8 @@ class EngineBox {
   std::string At(std::string_view relative) const { return dir_.At(relative); }
   // A file of the box's /etc, for what is started from now on.
   void WriteEtc(const std::string& path, std::string_view text) const;
-  // From now on the engine finds CDI specs and the injection book of the host in `folder`, which is
-  // a simulated one, where it looks for them by itself: below /run.
+  // From now on the engine finds CDI specs and the injection index of the host in `folder`, which
+  // is a simulated one, where it looks for them by itself: below /run.
   void ShareRun(const std::string& folder);
   // And /dev holds the usual nodes and those of that host. Engines that make no node, for a user
   // namespace, bind the host's by its path in the container.

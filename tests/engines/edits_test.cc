@@ -1,5 +1,5 @@
 // The inputs below src/container/engine/testdata/edits, edited and then read by the real engines:
-// what they print of them must say what was wished.
+// what they print of them must say what was asked for.
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
@@ -65,19 +65,21 @@ std::string Says(const edit::Document& dump, const edit::Key& below) {
   return "";
 }
 
-void ExpectWish(const EditCase& c, const edit::Document& dump) {
-  const auto wishes = [&c](char letter) { return c.wish.find(letter) != std::string_view::npos; };
-  if (wishes('r')) {
+void ExpectRequest(const EditCase& c, const edit::Document& dump) {
+  const auto asks_for = [&c](char letter) {
+    return c.settings.find(letter) != std::string_view::npos;
+  };
+  if (asks_for('r')) {
     EXPECT_EQ(Says(dump, {"containerd", "runtimes", "nvidia", "options", "BinaryName"}),
               engine::NamedRuntime().path);
     EXPECT_EQ(Says(dump, {"containerd", "runtimes", "nvidia", "runtime_type"}),
               "io.containerd.runc.v2");
     EXPECT_NE(Says(dump, {"containerd", "runtimes", "runc", "runtime_type"}), "");
   }
-  if (wishes('d')) {
+  if (asks_for('d')) {
     EXPECT_EQ(Says(dump, {"containerd", "default_runtime_name"}), "nvidia");
   }
-  if (wishes('c') && !c.name.starts_with("containerd-1.6")) {
+  if (asks_for('c') && !c.name.starts_with("containerd-1.6")) {
     EXPECT_EQ(Says(dump, {"enable_cdi"}), "true");
   }
 }
@@ -93,7 +95,7 @@ void PrintTo(const Suite& suite, std::ostream* out) {
 
 class ContainerdEditsTest : public ::testing::TestWithParam<Suite> {};
 
-TEST_P(ContainerdEditsTest, SayToContainerdWhatWasWished) {
+TEST_P(ContainerdEditsTest, SayToContainerdWhatWasAskedFor) {
   const std::string program = FindProgram("containerd", GetParam().origin);
   if (program.empty()) {
     GTEST_SKIP() << "no containerd of " << ToString(GetParam().origin);
@@ -114,7 +116,7 @@ TEST_P(ContainerdEditsTest, SayToContainerdWhatWasWished) {
     if (c.name.find("docker-package") != std::string::npos) {
       continue;  // its CRI plugin is disabled, and some versions do not print it then
     }
-    ExpectWish(c, *dump);
+    ExpectRequest(c, *dump);
   }
   EXPECT_GT(checked, 4);
 }

@@ -20,7 +20,8 @@ struct ImageOptions {
 };
 
 // `name` below `dir`: the root file system, "rootfs"; and an archive as `docker save` writes it,
-// "image.tar", which docker, containerd and podman load. It runs `sleep` unless told otherwise.
+// "image.tar", which docker, containerd and podman load. It runs `sleep` unless configured
+// otherwise.
 class Image {
  public:
   explicit Image(const ImageOptions& options = {});

@@ -15,26 +15,26 @@ namespace kgpu::engines {
 // Of four GPUs exactly those in `gpus` (by minor) are there, and only those can be opened, be it by
 // a node that the image holds; the control nodes are there.
 MATCHER_P(HasGpus, gpus, "has exactly these GPUs") {
-  bool is_well = arg.is_complete;
+  bool is_healthy = arg.is_complete;
   for (unsigned gpu = 0; gpu < 4; ++gpu) {
     const bool is_wanted = gpus.contains(gpu);
     if (arg.nodes.contains("nvidia" + std::to_string(gpu)) != is_wanted) {
       *result_listener << "node of GPU " << gpu << (is_wanted ? " is missing; " : " is there; ");
-      is_well = false;
+      is_healthy = false;
     }
     const auto opens = arg.opens.find(gpu);
     if (opens != arg.opens.end() && opens->second != (is_wanted ? kGranted : kRefused)) {
       *result_listener << "opening GPU " << gpu << ": " << opens->second << "; ";
-      is_well = false;
+      is_healthy = false;
     }
   }
   for (const char* node : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}) {
     if (arg.nodes.contains(node) == gpus.empty()) {
       *result_listener << node << (gpus.empty() ? " is there; " : " is missing; ");
-      is_well = false;
+      is_healthy = false;
     }
   }
-  return is_well;
+  return is_healthy;
 }
 
 // The parameter of a test in its name.

@@ -30,7 +30,7 @@ class PodmanTest : public ::testing::TestWithParam<std::tuple<std::string, User>
   }
   static const std::string& runtime() { return std::get<0>(GetParam()); }
   static User user() { return std::get<1>(GetParam()); }
-  // A user without rights can not make the nodes that an image holds.
+  // A user without rights cannot make the nodes that an image holds.
   static ImageOptions Nodes(ImageFamily family = ImageFamily::kDebianLike) {
     return {.family = family, .has_nodes = user() == User::kRoot};
   }

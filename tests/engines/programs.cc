@@ -36,16 +36,16 @@ bool CanMakeCgroups() {
   return false;
 }
 
-// Why engines can not be run here at all; empty when they can.
+// Why engines cannot be run here at all; empty when they can.
 std::string WhyNotHere() {
   if (geteuid() != 0) {
     return "engines on simulated hosts need root";
   }
   if (!e2e::CanMakeDevices()) {
-    return "character devices can not be made here (no CAP_MKNOD)";
+    return "character devices cannot be created here (no CAP_MKNOD)";
   }
   if (!CanMakeCgroups()) {
-    return "cgroups can not be made here: containers need their own";
+    return "cgroups cannot be created here: containers need their own";
   }
   const e2e::Result boxed = EngineBox().Run({"/bin/true"});
   return boxed.code == 0 ? "" : fmt::format("no namespaces of our own here: {}", boxed.err);

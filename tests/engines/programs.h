@@ -16,7 +16,7 @@ std::string ToString(Origin origin);
 // The path of a program such as "containerd"; empty when it is not there.
 std::string FindProgram(const std::string& name, Origin origin = Origin::kMachine);
 
-// Why an engine of these programs can not be run here, with the mend; empty when it can.
+// Why an engine of these programs cannot be run here, with the fix; empty when it can.
 std::string WhyNot(const std::vector<std::string>& programs, Origin origin = Origin::kMachine);
 
 }  // namespace kgpu::engines

@@ -165,7 +165,7 @@ TEST_P(RuntimeVerbsForGpus, SetDefaultMakesDockerTakeTheGpusFlag) {
   EXPECT_THAT(ParseReport(run.out), HasGpus(Gpus{1})) << run.err;
   EXPECT_THAT(ParseReport(Run({}).out), HasGpus(Gpus{}));
   const e2e::Result check = host_.Kgpu({"check", "--engine", "docker"});
-  EXPECT_EQ(check.out, "docker: all is well\n") << check.err;
+  EXPECT_EQ(check.out, "docker: everything is ok\n") << check.err;
 
   ASSERT_EQ(host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()}).code, 0);
   EXPECT_EQ(DaemonJson(), kDaemonJson);
@@ -196,7 +196,7 @@ TEST_P(RuntimeVerbsWithLiveRestore, RevertLeavesWhatAContainerNeedsToStop) {
       host_.Kgpu({"revert", "--restart", "--restart-with", host_.Restart()});
 
   EXPECT_EQ(reverted.code, 0) << reverted.err << host_.Log();
-  EXPECT_THAT(reverted.err, HasSubstr("kgpu-runtime stays: 1 container that it started"));
+  EXPECT_THAT(reverted.err, HasSubstr("kgpu-runtime is kept: 1 container started by it"));
   EXPECT_EQ(DaemonJson(), FirstDaemonJson());
   EXPECT_EQ(Docker({"rm", "--force", "stays"}).code, 0) << host_.Log();
   ASSERT_EQ(host_.Kgpu({"revert"}).code, 0);
@@ -215,7 +215,7 @@ TEST_P(RuntimeVerbsOnOldDocker, ConfigureBySighupAndRevert) {
   const e2e::Result done = host_.Kgpu({"configure", "--engine", "docker", "--restart"});
 
   ASSERT_EQ(done.code, 0) << done.err << host_.Log();
-  EXPECT_THAT(done.out, HasSubstr("reloaded docker; it shows the runtime \"nvidia\""));
+  EXPECT_THAT(done.out, HasSubstr("reloaded docker; it reports the runtime \"nvidia\""));
   EXPECT_THAT(Info("{{json .Runtimes}}"), HasSubstr("/usr/local/bin/kgpu-runtime"));
   EXPECT_THAT(host_.Leftovers(), AllOf(HasSubstr("/usr/local/bin/nvidia-container-runtime-hook"),
                                        HasSubstr("/etc/kgpu/runtime.json")));
@@ -241,13 +241,14 @@ TEST_P(RuntimeVerbsOnOldDocker, AutoIsEveryEngine) {
   EXPECT_THAT(done.out, AllOf(HasSubstr("docker: reloaded"),
                               HasSubstr("containerd: changed /etc/containerd/config.toml"),
                               HasSubstr("podman: nothing to change")));
-  EXPECT_THAT(done.err, HasSubstr("containerd does not run: it reads this when it starts"));
+  EXPECT_THAT(done.err,
+              HasSubstr("containerd is not running; the change takes effect when it starts"));
 
   ASSERT_EQ(host_.Kgpu({"revert", "--engine", "containerd"}).code, 0);
   EXPECT_EQ(host_.Read("/etc/containerd/config.toml"), "version = 2 # mine\n");
   EXPECT_THAT(host_.Leftovers(), HasSubstr("/usr/local/bin/kgpu-runtime"));  // docker has it still
 
-  EXPECT_THAT(host_.Kgpu({"revert"}).err, HasSubstr("kgpu-runtime stays"));
+  EXPECT_THAT(host_.Kgpu({"revert"}).err, HasSubstr("kgpu-runtime is kept"));
   EXPECT_EQ(DaemonJson(), kDaemonJson);
   ASSERT_EQ(host_.box().Enter({host_.Restart()}).code, 0);
   ASSERT_EQ(host_.Kgpu({"revert"}).code, 0);
@@ -309,7 +310,7 @@ TEST_P(RuntimeVerbsOnCdiDocker, SwitchesCdiOnByARestart) {
       {"configure", "--engine", "docker", "--restart", "--restart-with", host_.Restart()});
 
   ASSERT_EQ(done.code, 0) << done.err << host_.Log();
-  EXPECT_THAT(done.out, HasSubstr("restarted docker; it shows CDI on"));
+  EXPECT_THAT(done.out, HasSubstr("restarted docker; it reports CDI on"));
   EXPECT_THAT(Info("{{json .CDISpecDirs}}"), HasSubstr("/var/run/cdi"));
   EXPECT_THAT(host_.Leftovers(), Not(HasSubstr("kgpu-runtime")));
 
@@ -369,7 +370,7 @@ TEST_P(RuntimeVerbsOnContainerd, TheRuntimeComesAndGoes) {
   const e2e::Result done = Configure({"--runtime"});
 
   ASSERT_EQ(done.code, 0) << done.err << host_.Log();
-  EXPECT_THAT(done.out, HasSubstr("restarted containerd; it shows the runtime \"nvidia\""));
+  EXPECT_THAT(done.out, HasSubstr("restarted containerd; it reports the runtime \"nvidia\""));
   EXPECT_THAT(host_.Kgpu({"status", "--output", "json"}).out, HasSubstr("\"runtime\": \"nvidia\""));
   EXPECT_THAT(Configure({"--runtime"}).out, HasSubstr("containerd: nothing to change"));
 
@@ -387,7 +388,7 @@ TEST_P(RuntimeVerbsOnContainerd, OneThatDoesNotStartGetsItsOldFileBack) {
   const e2e::Result done = Configure({"--runtime"});
 
   EXPECT_EQ(done.code, 4) << done.out;
-  EXPECT_THAT(done.err, HasSubstr("all files are as before, and containerd runs with them"));
+  EXPECT_THAT(done.err, HasSubstr("all files are as before, and containerd uses them"));
   EXPECT_EQ(Config(), kConfig);
   EXPECT_THAT(host_.Kgpu({"status"}).out, Not(HasSubstr("does not answer")));
 }
@@ -396,7 +397,7 @@ TEST_P(RuntimeVerbsOnContainerd, KilledAtTheRestartItGoesOnOrBack) {
   host_.WriteRestart("kill -9 $PPID");
   ASSERT_EQ(Configure({"--runtime"}).code, 137);
   host_.WriteRestart("");
-  EXPECT_THAT(host_.Kgpu({"status"}).out, HasSubstr("cut off half-way"));
+  EXPECT_THAT(host_.Kgpu({"status"}).out, HasSubstr("interrupted"));
 
   const e2e::Result again = Configure({"--runtime"});
 

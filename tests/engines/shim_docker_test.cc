@@ -44,6 +44,7 @@ class ShimDockerTest : public ::testing::TestWithParam<Origin> {
                               fmt::format(R"("default-runtime":"{}")", default_runtime), more}));
   }
   std::string Audit() { return docker_.box().dir().ReadFile("log/kgpu/runtime.log"); }
+  std::string Refusals() { return docker_.box().dir().ReadFile("log/kgpu/runtime.log.refused"); }
 
   e2e::SimHost host_{"4xT4"};
   DockerEngine docker_{GetParam()};
@@ -62,7 +63,7 @@ TEST_P(ShimDockerTest, GpusGivesWhatItNames) {
   EXPECT_THAT(docker_.RunReport({}), HasGpus(Gpus{}));
 }
 
-TEST_P(ShimDockerTest, GpusUnderAPlainRuntimeNamesTheMend) {
+TEST_P(ShimDockerTest, GpusUnderAPlainRuntimeNamesTheFix) {
   Image image;
   ASSERT_NO_FATAL_FAILURE(Start(image, "runc"));
   const e2e::Result refused = docker_.Run({"--gpus", "all"});
@@ -75,7 +76,7 @@ TEST_P(ShimDockerTest, AnImagesOwnVariableGetsNothing) {
   Image image({.env = {"NVIDIA_VISIBLE_DEVICES=all"}});
   ASSERT_NO_FATAL_FAILURE(Start(image));
   EXPECT_THAT(docker_.RunReport({}), HasGpus(Gpus{}));
-  EXPECT_THAT(Audit(), AllOf(HasSubstr("refused"), HasSubstr("all")));
+  EXPECT_THAT(Refusals(), AllOf(HasSubstr("refused"), HasSubstr("all")));
 }
 
 TEST_P(ShimDockerTest, TheEnvironmentCountsWhereTheAdminSaysSo) {
@@ -105,7 +106,7 @@ TEST_P(ShimDockerTest, TheLoaderOfARhelLikeImageFindsTheDriver) {
 }
 
 TEST_P(ShimDockerTest, ADaemonThatRemapsUsersGivesTheNodesOfTheHost) {
-  // A user namespace can not make nodes, nor open those that an image brings along.
+  // A user namespace cannot make nodes, nor open those that an image brings along.
   Image image({.has_nodes = false});
   docker_.box().AddPrologue(
       "for file in subuid subgid; do echo \"dockremap:600300000:65536\" >>/etc/$file; done\n"
@@ -126,7 +127,7 @@ TEST_P(ShimDockerTest, AMuslImageStartsWithItsNodes) {
   EXPECT_THAT(docker_.RunReport({"--gpus", "device=1", "--read-only"}), HasGpus(Gpus{1}));
 }
 
-TEST_P(ShimDockerTest, AnImageThatWantsANewerDriverIsToldWhatIsThere) {
+TEST_P(ShimDockerTest, AnImageThatWantsANewerDriverLearnsWhatIsThere) {
   Image image({.env = {"NVIDIA_REQUIRE_CUDA=cuda>=99.0"}});
   ASSERT_NO_FATAL_FAILURE(Start(image));
   const e2e::Result refused = docker_.Run({"--gpus", "all"});

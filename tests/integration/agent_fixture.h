@@ -29,7 +29,7 @@ class AgentFixture : public ::testing::TestWithParam<Registration> {
  protected:
   void SetUp() override {
     if (!e2e::CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
   }
 

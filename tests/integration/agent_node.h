@@ -45,6 +45,8 @@ class AgentNode {
   std::chrono::duration<double, std::milli> EndAgent(int signal = SIGTERM);
   // 0 while no agent runs.
   pid_t agent_pid() const { return agent_ ? agent_->pid() : 0; }
+  // Waits for the agent's end, at most `limit`. True: it still runs then.
+  bool RunsFor(std::chrono::milliseconds limit) const { return agent_->RunsFor(limit); }
   // Processes whose parent is the agent, with their state as in /proc/<pid>/stat.
   std::map<pid_t, char> AgentChildren() const;
 
@@ -60,7 +62,7 @@ class AgentNode {
   // UUIDs of the GPUs by NVML's index, as the driver has them now.
   std::vector<std::string> GpuUuids() const;
   // What is wrong with the host's CDI folders, and with files there that are no specs; empty when
-  // all is well.
+  // everything is ok.
   std::vector<std::string> CdiProblems() const;
   // Those that stay: a file that is just being written is none.
   std::vector<std::string> LastingCdiProblems() const;

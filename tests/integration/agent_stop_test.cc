@@ -35,9 +35,10 @@ class AgentStop : public AgentFixture {
     EXPECT_LT(time, std::chrono::seconds(1)) << phase;
     EXPECT_FALSE(std::filesystem::exists(PluginSocket()));
     EXPECT_FALSE(std::filesystem::exists(node_->run_dir() + "/agent.sock"));
-    for (const auto& [pid, state] : children) {
-      EXPECT_TRUE(WaitInFolder(node_->run_dir(),
-                               [pid = pid] { return kill(pid, 0) != 0 && errno == ESRCH; }))
+    for (const auto& child : children) {
+      const pid_t pid = child.first;
+      EXPECT_TRUE(
+          WaitInFolder(node_->run_dir(), [pid] { return kill(pid, 0) != 0 && errno == ESRCH; }))
           << "process " << pid << " outlives the agent";
     }
   }

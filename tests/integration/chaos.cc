@@ -1,5 +1,5 @@
 // Kills agent, probe and kubelet at random while pods come and go, and checks after each round that
-// all is well again. docs/testing.md says how to run it.
+// everything is healthy again. docs/how-it-works/testing.md says how to run it.
 //   chaos [ROUNDS [SEED [kubelet-socket|plugin-watcher]]]      default 1000, from the clock, first
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ int Main(const std::vector<std::string>& arguments) {
     plan.registration = config::Registration::kPluginWatcher;
   }
   if (!e2e::CanMakeDevices()) {
-    fmt::print("[  SKIPPED ] character devices can not be made here\n");
+    fmt::print("[  SKIPPED ] character devices cannot be created here\n");
     return 0;
   }
   fmt::print("chaos: {} rounds, seed {}\n", plan.rounds, plan.seed);
@@ -119,8 +119,8 @@ int Main(const std::vector<std::string>& arguments) {
   run.Print();
   // What helpers of the tests found wrong.
   const bool has_failure = ::testing::UnitTest::GetInstance()->ad_hoc_test_result().Failed();
-  fmt::print("{}\n",
-             problem.empty() ? (has_failure ? "failed" : "all is well") : "failed: " + problem);
+  fmt::print("{}\n", problem.empty() ? (has_failure ? "failed" : "everything is ok")
+                                     : "failed: " + problem);
   return problem.empty() && !has_failure ? 0 : 1;
 }
 

@@ -33,7 +33,7 @@ class ChaosNode {
  public:
   ChaosNode(config::Registration registration, uint32_t seed);
 
-  // Starts everything. What went wrong; empty when all is well, as of the other methods.
+  // Starts everything. What went wrong; empty when everything is ok, as of the other methods.
   std::string Start();
   // Pods come and go, and something is killed; `may_kill_agent` is false where an agent is to live
   // long.

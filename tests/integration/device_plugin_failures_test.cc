@@ -27,6 +27,12 @@ class DevicePluginFailures : public PluginFixture {
         },
         PluginRun::kPatience);
   }
+  // A kubelet that sees the end of the old stream late disconnects by name what registered
+  // meanwhile, and the plugin greets it once more: a third time at most.
+  void ExpectRegisteredAgain() const {
+    EXPECT_GE(kubelet_.CallCount(GreetingCall()), 2u);
+    EXPECT_LE(kubelet_.CallCount(GreetingCall()), 3u);
+  }
 };
 
 TEST_P(DevicePluginFailures, Df01ARefusedRegistrationIsReportedAndTriedAgain) {
@@ -98,12 +104,12 @@ TEST_P(DevicePluginFailures, Df05AStreamThatEndsAtOnceMeansToRegisterAgain) {
   ASSERT_TRUE(kubelet_.DropStream(kGpus));
   EXPECT_TRUE(kubelet_.WaitForCalls("ListAndWatch", 2, PluginRun::kPatience));
   ExpectLive(2);
-  EXPECT_EQ(kubelet_.CallCount(GreetingCall()), 2u);
-  EXPECT_EQ(kubelet_.CallCount("GetDevicePluginOptions"), 2u);
+  ExpectRegisteredAgain();
+  EXPECT_EQ(kubelet_.CallCount("GetDevicePluginOptions"), kubelet_.CallCount(GreetingCall()));
 }
 
 // The end came before the plugin saw a beginning.
-TEST_P(DevicePluginFailures, Df05ARegistrationThatNoStreamFollowsIsBegunAnew) {
+TEST_P(DevicePluginFailures, Df05ARegistrationThatNoStreamFollowsIsBegunAgain) {
   kubelet_.Inject(kubelet::kRegisterPoint, {.kind = kubelet::FaultKind::kSkip});
   kubelet_.Inject(kubelet::kWatcherPoint, {.kind = kubelet::FaultKind::kSkip});
   plugin::EndpointOptions options = Options();
@@ -129,7 +135,7 @@ TEST_P(DevicePluginFailures, Df06AStreamThatEndsLaterMeansToRegisterAgain) {
   ASSERT_TRUE(kubelet_.DropStream(kGpus));
   EXPECT_TRUE(kubelet_.WaitForCalls("ListAndWatch", 2, PluginRun::kPatience));
   ExpectLive(2);
-  EXPECT_EQ(kubelet_.CallCount(GreetingCall()), 2u);
+  ExpectRegisteredAgain();
 }
 
 TEST_P(DevicePluginFailures, Df06ALostConnectionMeansToRegisterAgain) {

@@ -159,12 +159,13 @@ TEST_P(DevicePluginTraps, Df13ANameThatTheKubeletRefusesHarmsNoOther) {
   StartPlugin(views);
   EXPECT_TRUE(WaitForGpus(2, 2));
   for (const char* name : kNames) {
-    EXPECT_TRUE(plugin_->WaitForStatus(name,
-                                       [](const EndpointStatus& status) {
-                                         return status.failed_registrations > 0 &&
-                                                status.reason.find("the kubelet refused: ") == 0 &&
-                                                status.reason.find("invalid") != std::string::npos;
-                                       }))
+    EXPECT_TRUE(plugin_->WaitForStatus(
+        name,
+        [](const EndpointStatus& status) {
+          return status.failed_registrations > 0 &&
+                 status.reason.find("the kubelet rejected the registration:") == 0 &&
+                 status.reason.find("invalid") != std::string::npos;
+        }))
         << name << ": " << plugin_->StatusOf(name).reason;
     EXPECT_EQ(kubelet_.Capacity(name), -1);
   }

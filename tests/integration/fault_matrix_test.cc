@@ -253,7 +253,7 @@ class Machine {
   // What befalls the host from now on.
   void SetFaults(std::vector<FaultCase> faults) { faults_ = std::move(faults); }
   // An agent that knows nothing of before.
-  void StartAnew() {
+  void StartAgain() {
     if (node_.agent_pid() != 0) {
       node_.EndAgent(SIGKILL);
     }
@@ -286,11 +286,11 @@ class Machine {
     }
     ExpectHealthy(gpus() - unhealthy);
   }
-  // The agent has told of each fault.
-  void ExpectTold() const {
+  // The agent has reported each fault.
+  void ExpectReported() const {
     for (const FaultCase& fault : faults_) {
       EXPECT_TRUE(fault.rule.empty() || WaitForHistory(fault.rule))
-          << "nothing is told of " << fault.rule;
+          << "nothing is reported of " << fault.rule;
     }
   }
 
@@ -308,8 +308,8 @@ class Machine {
   bool WaitForHistory(const std::string& rule) const {
     return WaitFor("/v1/health/history", [&](const json::value& history) {
       return std::ranges::any_of(history.at("entries").as_array(), [&](const json::value& entry) {
-        const json::value* told = entry.as_object().if_contains("rule");
-        return told != nullptr && *told == json::value(rule);
+        const json::value* reported = entry.as_object().if_contains("rule");
+        return reported != nullptr && *reported == json::value(rule);
       });
     });
   }
@@ -339,7 +339,7 @@ class FaultMatrix : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!e2e::CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
     dir_.WriteFile("two.yaml", kTwoGpus);
   }
@@ -394,7 +394,12 @@ class FaultMatrix : public ::testing::Test {
     for (Machine* machine : machines) {
       used.push_back(-machine->node().CpuTime());
     }
-    std::this_thread::sleep_for(kWindow);
+    const auto end = std::chrono::steady_clock::now() + kWindow;
+    for (size_t i = 0; i < machines.size(); ++i) {
+      const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+      EXPECT_TRUE(machines[i]->node().RunsFor(std::max(left, milliseconds(0))))
+          << machines[i]->name();
+    }
     for (size_t i = 0; i < machines.size(); ++i) {
       used[i] += machines[i]->node().CpuTime();
     }
@@ -402,7 +407,7 @@ class FaultMatrix : public ::testing::Test {
   }
   // All agents start on healthy GPUs; the first one's needs at rest are what others are held to.
   void StartHealthy() {
-    Each([](Machine& machine) { machine.StartAnew(); });
+    Each([](Machine& machine) { machine.StartAgain(); });
     Each([](Machine& machine) { machine.ExpectHealthy(machine.gpus()); });
     rest_ = Measure({machines_[0].get()})[0];
   }
@@ -414,19 +419,19 @@ class FaultMatrix : public ::testing::Test {
   void RunPhases() {
     StartHealthy();
     Each([](Machine& machine) { machine.Begin(1); });
-    Each([](Machine& machine) { machine.ExpectTold(); });
+    Each([](Machine& machine) { machine.ExpectReported(); });
     ExpectShown(false, "one GPU, under the agent");
     Each([](Machine& machine) { machine.Undo(); });
     Each([](Machine& machine) { machine.ExpectHealthy(machine.gpus()); });
     Each([](Machine& machine) { machine.Begin(machine.gpus()); });
     ExpectShown(false, "all GPUs, under the agent");
-    Each([](Machine& machine) { machine.StartAnew(); });
+    Each([](Machine& machine) { machine.StartAgain(); });
     ExpectShown(true, "all GPUs, before the start");
     Each([](Machine& machine) {
       machine.node().EndAgent(SIGKILL);
       machine.Undo();
       machine.Begin(1);
-      machine.StartAnew();
+      machine.StartAgain();
     });
     ExpectShown(true, "one GPU, before the start");
   }

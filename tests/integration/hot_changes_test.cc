@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "src/container/inject/book_file.h"
+#include "src/container/inject/index_file.h"
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/wait_for_file.h"
 
@@ -21,7 +21,7 @@ using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 using IdList = std::set<std::string>;
 using HealthyIds = std::map<std::string, IdList>;  // by resource
-using Devices = std::vector<inject::BookDevice>;
+using Devices = std::vector<inject::IndexDevice>;
 
 class HotChanges : public AgentFixture {
  protected:
@@ -60,11 +60,11 @@ class HotChanges : public AgentFixture {
   }
 
   // Whether kgpu-runtime can.
-  bool AreInBook(const HealthyIds& view) {
+  bool AreInIndex(const HealthyIds& view) {
     const auto root = sys::Root::Open(node_->host().path());
-    const auto book = root.ok() ? inject::ReadBook(*root) : root.status();
+    const auto index = root.ok() ? inject::ReadIndex(*root) : root.status();
     IdList names;
-    for (const inject::BookDevice& device : book.ok() ? book->devices : Devices()) {
+    for (const inject::IndexDevice& device : index.ok() ? index->devices : Devices()) {
       names.insert(device.names.begin(), device.names.end());
     }
     return std::ranges::all_of(
@@ -75,30 +75,32 @@ class HotChanges : public AgentFixture {
   void Begin() { begun_ = Clock::now(); }
   // Waits for the kubelet's view, then for the others to agree with it.
   void ExpectAgreement(const std::string& event,
-                       const std::function<bool(const HealthyIds&)>& is_as_wished) {
+                       const std::function<bool(const HealthyIds&)>& is_as_desired) {
     HealthyIds view;
     ASSERT_TRUE(kubelet_->WaitFor(
         [&] {
           view = KubeletsView();
-          return is_as_wished(view);
+          return is_as_desired(view);
         },
         kAgentPatience))
         << event;
-    const Clock::time_point told = Clock::now();
+    const Clock::time_point reported = Clock::now();
     EXPECT_TRUE(node_->WaitForStatus(
         [&](const json::value& status) { return AgentsView(status) == view; }));
     EXPECT_TRUE(WaitInFolder(node_->cdi_folder(), [&] { return AreDeclared(view); }));
-    EXPECT_TRUE(AreInBook(view)) << "the book is written before the specs";
+    // The specs keep devices that went for a while: they may declare one that comes back before
+    // the index has it again.
+    EXPECT_TRUE(WaitInFolder(node_->host().path() + "/run/kgpu", [&] { return AreInIndex(view); }));
     const Clock::time_point agreed = Clock::now();
     using Milliseconds = std::chrono::duration<double, std::milli>;
     std::cout << fmt::format("{}: the kubelet knows after {:.1f} ms, all agree after {:.1f} ms\n",
-                             event, Milliseconds(told - begun_).count(),
+                             event, Milliseconds(reported - begun_).count(),
                              Milliseconds(agreed - begun_).count());
     EXPECT_LT(agreed - begun_, std::chrono::seconds(30)) << event;
     EXPECT_THAT(node_->LastingCdiProblems(), IsEmpty());
   }
-  void ExpectAgreement(const std::string& event, const HealthyIds& wished) {
-    ExpectAgreement(event, [&](const HealthyIds& view) { return view == wished; });
+  void ExpectAgreement(const std::string& event, const HealthyIds& wanted) {
+    ExpectAgreement(event, [&](const HealthyIds& view) { return view == wanted; });
   }
   // In every list that the kubelet got.
   void ExpectAlwaysHealthy(const IdList& ids) const {

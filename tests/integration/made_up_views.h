@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/answer_cache.h"
 #include "src/node/plugin/preferred.h"
 #include "src/node/plugin/test_topology.h"
 #include "src/node/plugin/view.h"
@@ -45,7 +45,7 @@ inline plugin::ResourceViewPtr GpuView(size_t count, const std::set<size_t>& unh
   };
   plugin::Delivery delivery;
   delivery.strategies = {config::DeviceListStrategy::kCdiCri};
-  view->answers = std::make_shared<const plugin::AnswerBook>(resource, node, nullptr, delivery);
+  view->answers = std::make_shared<const plugin::AnswerCache>(resource, node, nullptr, delivery);
   return view;
 }
 

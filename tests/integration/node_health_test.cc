@@ -57,7 +57,7 @@ class NodeHealth : public AgentFixture {
       return gpu < gpus.size() && gpus[gpu].at("health").at("reason") == json::value(reason);
     });
   }
-  // How often that was news of the GPU, as its journal has it.
+  // How often that was an event of the GPU, as its journal has it.
   bool WaitForHistory(const std::string& gpu, const std::string& kind, int times) const {
     return node_->WaitForStatus([&](const json::value&) {
       const e2e::Result result =
@@ -71,7 +71,7 @@ class NodeHealth : public AgentFixture {
                                    }) >= times;
     });
   }
-  // What is well is trusted soon from now on.
+  // What is healthy is trusted soon from now on.
   void EndHoldDown() {
     std::string config = TextOf(node_->host().dir().At("config.yaml"));
     config.replace(config.find("1h"), 2, "50ms");
@@ -94,7 +94,7 @@ TEST_P(NodeHealth, AFaultReachesTheEightReplicasOfItsGpuAndNoOther) {
   Xid("1", "79");
   ASSERT_TRUE(WaitForGpus(24, 32, kShared));
   EndHoldDown();
-  EXPECT_TRUE(WaitForGpus(32, 32, kShared)) << "it is well again after the hold-down";
+  EXPECT_TRUE(WaitForGpus(32, 32, kShared)) << "it is healthy again after the hold-down";
 }
 
 TEST_P(NodeHealth, AFaultOfAMigGpuReachesItsSevenDevicesOneOfAnInstanceOnlyItsOwn) {
@@ -202,7 +202,7 @@ TEST_P(NodeHealth, WhatTheDriverWantsDoneKeepsAGpuUntilItIsDone) {
   EXPECT_TRUE(WaitForGpus(8, 8));
 }
 
-TEST_P(NodeHealth, TenThousandXidsAreCountedEachAndToldOnce) {
+TEST_P(NodeHealth, TenThousandXidsAreCountedEachAndReportedOnce) {
   StartNode(4);
   Xid("1", "13", {"--times", "10000"});
   EXPECT_TRUE(WaitForHealth([](const json::value& health) {

@@ -117,21 +117,21 @@ TEST_F(SamplingTest, AnH100TellsWhatItsCountersSay) {
   EXPECT_GT(*energy, 0U);
 }
 
-TEST_F(SamplingTest, LimitsOfHeatFollowFromTheMarginWhereThresholdsAreNotTold) {
+TEST_F(SamplingTest, LimitsOfHeatFollowFromTheMarginWhereThresholdsAreNotReported) {
   Start("8xH100-SXM5-80GB");
   host_->Inject("set", {"3", "temperature-only-tlimit", "1"});
   host_->Inject("temp", {"3", "60"});
   const SampleSetPtr set = Observe();
   ASSERT_NE(set, nullptr);
-  const device::Temperatures& told = set->gpus[2].temperatures;
+  const device::Temperatures& reported = set->gpus[2].temperatures;
   const device::Temperatures& derived = set->gpus[3].temperatures;
   EXPECT_EQ(derived.gpu, 60);
   EXPECT_EQ(derived.slowdown, 90);
-  EXPECT_EQ(derived.slowdown, told.slowdown);
-  EXPECT_EQ(derived.shutdown, told.shutdown);
-  EXPECT_EQ(derived.gpu_max, told.gpu_max);
+  EXPECT_EQ(derived.slowdown, reported.slowdown);
+  EXPECT_EQ(derived.shutdown, reported.shutdown);
+  EXPECT_EQ(derived.gpu_max, reported.gpu_max);
   EXPECT_EQ(derived.memory_max, std::nullopt);
-  EXPECT_TRUE(told.memory_max.has_value());
+  EXPECT_TRUE(reported.memory_max.has_value());
 }
 
 TEST_F(SamplingTest, AnA100WithoutThresholdsHasNoLimitsOfHeat) {
@@ -143,7 +143,7 @@ TEST_F(SamplingTest, AnA100WithoutThresholdsHasNoLimitsOfHeat) {
   EXPECT_EQ(set->gpus[0].temperatures.slowdown, std::nullopt);
 }
 
-TEST_F(SamplingTest, ANewDriverTellsRatesFromCountersAndWhatMendsAGpu) {
+TEST_F(SamplingTest, ANewDriverTellsRatesFromCountersAndWhatFixesAGpu) {
   Start("8xB200");
   host_->Inject("set", {"0", "pcie-rx-kib", "1024"});
   host_->Inject("set", {"0", "recovery-action", "2"});

@@ -42,11 +42,13 @@ void Run(std::vector<std::string> argv) {
 AgentHost::AgentHost(const std::string& metrics, const std::string& kubeconfig) {
   host_.dir().WriteFile("config.yaml", fmt::format(kConfig, metrics));
   Run({"kgpu-sim", "kubelet", "start", At("kubelet")});
-  std::vector<std::string> argv = {ProgramPath("kgpu"), "agent",           "--kubelet-dir",
-                                   At("kubelet"),       "--run-dir",       At("run"),
-                                   "--config",          At("config.yaml"), "--kubeconfig",
-                                   kubeconfig,          "--node",          "n1",
-                                   "--state-dir",       At("state")};
+  std::vector<std::string> argv = {
+      ProgramPath("kgpu"), "agent",    "--kubelet-dir",   At("kubelet"), "--run-dir",
+      At("run"),           "--config", At("config.yaml"), "--node",      "n1",
+      "--state-dir",       At("state")};
+  if (!kubeconfig.empty()) {
+    argv.insert(argv.end(), {"--kubeconfig", kubeconfig});
+  }
   for (const std::string& flag : host_.flags()) {
     argv.push_back(flag);
   }
@@ -81,12 +83,12 @@ json::value AgentHost::Status() const {
 
 std::string AgentHost::AddressOf(const std::string& names) const {
   const json::value status = Status();
-  for (const json::value& door : status.at("metrics").as_array()) {
-    if (door.at("names") == json::string_view(names) && door.at("problem") == "") {
-      return door.at("address").as_string().c_str();
+  for (const json::value& endpoint : status.at("metrics").as_array()) {
+    if (endpoint.at("names") == json::string_view(names) && endpoint.at("problem") == "") {
+      return endpoint.at("address").as_string().c_str();
     }
   }
-  ADD_FAILURE() << "no door with " << names << ": " << json::serialize(status.at("metrics"));
+  ADD_FAILURE() << "no endpoint with " << names << ": " << json::serialize(status.at("metrics"));
   return "";
 }
 

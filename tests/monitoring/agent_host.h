@@ -17,18 +17,18 @@ class AgentHost {
  public:
   // `metrics` is the section of that name without its names and listen: "tls: {…}\n  auth: {…}".
   // Without a kubeconfig no cluster is talked to.
-  explicit AgentHost(const std::string& metrics, const std::string& kubeconfig = "/nonexistent");
+  explicit AgentHost(const std::string& metrics, const std::string& kubeconfig = "");
   ~AgentHost();
   AgentHost(const AgentHost&) = delete;
   AgentHost& operator=(const AgentHost&) = delete;
 
   e2e::SimHost& sim() { return host_; }
   std::string At(const std::string& path) const { return host_.dir().At(path); }
-  // With the kubelet: its doors are open by then.
+  // With the kubelet: its endpoints are open by then.
   void WaitUntilRegistered() const;
   // Then starts the pods: team-a/train has one GPU, team-b/serve two.
   void StartPods();
-  // Of the door with these names: "127.0.0.2:4711".
+  // Of the endpoint with these names: "127.0.0.2:4711".
   std::string AddressOf(const std::string& names) const;
   boost::json::value Status() const;
   // Of agent.sock: every name.

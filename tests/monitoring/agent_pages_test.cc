@@ -30,12 +30,12 @@ class AgentPagesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!e2e::CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
     host_ = std::make_unique<AgentHost>("");
     host_->StartPods();
   }
-  // The page of that door once it has `text`.
+  // The page of that endpoint once it has `text`.
   std::string PageWith(const std::string& names, const std::string& text) {
     const std::string address = host_->AddressOf(names);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -75,7 +75,7 @@ TEST_F(AgentPagesTest, PromtoolFindsNothingWrongWithOurOwn) {
 // The API server's word, by way of the agent.
 TEST(AgentTokensTest, TheClusterSaysWhoMayRead) {
   if (!e2e::CanMakeDevices()) {
-    GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+    GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
   }
   const TempDir dir;
   e2e::Background server({e2e::ProgramPath("kgpu-sim"), "apiserver", "--kubeconfig-out",

@@ -134,7 +134,7 @@ TEST(MonitoringRulesTest, EveryAlertIsTestedAndSaysWhatToDo) {
   const std::set<std::string> tested = TextsOf(Read("rules_test.yaml"), "alertname");
   const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/docs");
   ASSERT_OK(root.status());
-  const std::string page = root->ReadFile("monitoring.md").value_or("");
+  const std::string page = root->ReadFile("reference/monitoring.md").value_or("");
   const json::value rules = Read("rules.yaml");
   for (const json::value& group : rules.at("groups").as_array()) {
     for (const json::value& rule : group.at("rules").as_array()) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-// One that was free a moment ago: Prometheus does not tell which one it got.
+// One that was free a moment ago: Prometheus does not report which one it got.
 std::string FreeAddress() {
   const auto any = sys::TcpAddress::Parse("127.0.0.1:0");
   const auto listener = sys::TcpListener::Listen(any.value());

@@ -59,7 +59,7 @@ class PrometheusTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!e2e::CanMakeDevices()) {
-      GTEST_SKIP() << "character devices can not be made here: run as root with CAP_MKNOD";
+      GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
     program_ = PrometheusProgram("prometheus");
     if (program_.empty()) {
@@ -148,7 +148,7 @@ TEST_F(PrometheusTest, ScrapesTheAgentUnderLoad) {
   // Values move.
   EXPECT_THAT(prometheus_->Value("count(changes(DCGM_FI_DEV_GPU_TEMP[1m]) > 2)"), Optional(8.0));
   EXPECT_THAT(prometheus_->Value("node:kgpu_gpu_power_watts:sum"), Optional(Ge(1.0)));
-  // Every XID of the load was counted, and told.
+  // Every XID of the load was counted, and reported.
   EXPECT_THAT(prometheus_->Value("sum(kgpu_gpu_xids_total{xid=\"31\"})"), Optional(Ge(8.0)));
   EXPECT_THAT(prometheus_->Value("count(ALERTS{alertname=\"KgpuXids\", alertstate=\"firing\"})"),
               Optional(8.0));

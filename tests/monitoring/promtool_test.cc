@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/node/telemetry/page_book.h"
+#include "src/node/telemetry/page_cache.h"
 #include "src/node/telemetry/test_node.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
@@ -41,9 +41,9 @@ class PromtoolTest : public ::testing::Test {
   }
   static std::string PageOf(NameSet set) {
     const FakeClock clock;
-    telemetry::PageBook book(clock, {.stale = std::chrono::hours(24 * 365 * 50)});
-    book.Set(telemetry::TestNode(8, 20));
-    const http::Response page = book.Answer({.target = "/metrics"}, {set});
+    telemetry::PageCache cache(clock, {.stale = std::chrono::hours(24 * 365 * 50)});
+    cache.Set(telemetry::TestNode(8, 20));
+    const http::Response page = cache.Answer({.target = "/metrics"}, {set});
     EXPECT_EQ(page.code, 200);
     return (page.shared_front ? *page.shared_front : "") + page.body;
   }

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/container/inject/book.h"
+#include "src/container/inject/index.h"
 #include "tests/shim/box.h"
 
 namespace kgpu::e2e {
@@ -58,10 +58,10 @@ class AttackTest : public ::testing::Test {
 
   // Everything that is mounted into a container with a GPU.
   std::set<std::string> Targets() const {
-    const auto book =
-        inject::ParseBook(host_->dir().ReadFile("host/run/kgpu/injection.json"), "book");
+    const auto index =
+        inject::ParseIndex(host_->dir().ReadFile("host/run/kgpu/injection.json"), "index");
     std::set<std::string> paths;
-    for (const cdi::Mount& mount : inject::MountsFor(*book, inject::kDefaultCapabilities)) {
+    for (const cdi::Mount& mount : inject::MountsFor(*index, inject::kDefaultCapabilities)) {
       paths.insert(mount.container_path);
     }
     return paths;
@@ -227,11 +227,11 @@ TEST_F(AttackTest, NamesThatClimbAreRefusedWithTheirReason) {
     many += fmt::format(",{}", i);
   }
   for (const Refusal& one :
-       std::vector<Refusal>{{"climbing", "../../dev/sda", "is no index, UUID"},
-                            {"absolute", "/dev/sda", "there is no GPU"},
+       std::vector<Refusal>{{"climbing", "../../dev/sda", "must be an index, UUID"},
+                            {"absolute", "/dev/sda", "no GPU"},
                             {"climbing CDI", "kgpu.dev/gpu=../0", "kgpu.dev/gpu=../0"},
-                            {"escape sequence", "\x1b]0;x", "is no index, UUID"},
-                            {"10,000", many, "10000 devices are asked for, 1024 at most"}}) {
+                            {"escape sequence", "\x1b]0;x", "must be an index, UUID"},
+                            {"10,000", many, "10000 devices requested, limit 1024"}}) {
     const Box box(*host_);
     box.AddGpus(one.asked);
     const Result result = box.Run(kLimit);
@@ -243,7 +243,7 @@ TEST_F(AttackTest, NamesThatClimbAreRefusedWithTheirReason) {
   }
   const Box box(*host_);
   box.AddMount("/var/run/nvidia-container-devices/../../../etc/shadow", "/dev/null");
-  EXPECT_THAT(box.Run(kLimit).err, HasSubstr("its path must be clean"));
+  EXPECT_THAT(box.Run(kLimit).err, HasSubstr("its path must be normalized"));
 }
 
 TEST_F(AttackTest, ASpecOf64MebibytesIsRefusedAtOnce) {
@@ -253,7 +253,7 @@ TEST_F(AttackTest, ASpecOf64MebibytesIsRefusedAtOnce) {
   const auto start = std::chrono::steady_clock::now();
   const Result result = box.Run(kLimit);
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("67108864 bytes are more than the 4194304 that are read"));
+  EXPECT_THAT(result.err, HasSubstr("67108864 bytes exceed the limit of 4194304"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
@@ -263,7 +263,7 @@ TEST_F(AttackTest, ASpecThatIsAPipeIsRefusedWithoutWaiting) {
   ASSERT_EQ(RunProgram({"/usr/bin/mkfifo", box.bundle() + "/config.json"}).code, 0);
   const Result result = box.Run(kLimit);
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("is no file"));
+  EXPECT_THAT(result.err, HasSubstr("not a file"));
 }
 
 TEST_F(AttackTest, TheEnvironmentOfTheShimDecidesNothing) {

@@ -14,10 +14,10 @@
 
 namespace kgpu::e2e {
 
-// The simulated host with its injection book written and a configuration for the shim.
+// The simulated host with its injection index written and a configuration for the shim.
 void PrepareHost(const SimHost& host, std::string_view config = "{}");
 
-// Why containers can not be started with `runtime` here; empty when they can.
+// Why containers cannot be started with `runtime` here; empty when they can.
 std::string WhyNotWith(std::string_view runtime);
 
 class Box {

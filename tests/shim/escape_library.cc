@@ -1,5 +1,5 @@
 // What a hostile image has its loader load into every program: says so on standard output, and
-// writes to the path it was told of, which exists outside of the container only.
+// writes to the path it was given, which exists outside of the container only.
 #include <fcntl.h>
 #include <unistd.h>
 

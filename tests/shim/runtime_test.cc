@@ -1,5 +1,5 @@
-// Real containers through kgpu-runtime: what they see, what they can open, and what people are
-// told.
+// Real containers through kgpu-runtime: what they see, what they can open, and which messages
+// people get.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_P(RuntimeTest, DockersGpusReachTheContainerAndNoOthers) {
                     HasSubstr("source=docker-gpus"), HasSubstr("asked=1,4")));
 }
 
-TEST_P(RuntimeTest, AGpuThatWasNotGivenCanNotBeOpenedEvenByItsNumber) {
+TEST_P(RuntimeTest, AGpuThatWasNotGivenCannotBeOpenedEvenByItsNumber) {
   const SimHost host("4xT4");
   Prepare(host);
   const Box box(host, GetParam());
@@ -123,6 +123,35 @@ TEST_P(RuntimeTest, AMuslImageStartsWithItsNodes) {
   EXPECT_THAT(box.Run().out, AllOf(HasSubstr("nvidia2\n"), HasSubstr("started\n"))) << box.log();
 }
 
+TEST(SpecFileTest, CrunAndTheShimTakeTheSameFileForTheSpec) {
+  if (const std::string reason = WhyNotWith("crun"); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const SimHost host("4xT4");
+  PrepareHost(host, Config("crun"));
+  const Box box(host, "crun");
+  box.SetScript("ls /dev");
+  const std::string without = box.spec();
+  box.AddGpus("1");
+  box.dir().WriteFile("other.json", box.spec());
+  box.dir().WriteFile("bundle/config.json", without);
+  const std::string other = std::filesystem::relative(box.dir().At("other.json")).string();
+  const Result result = box.Call({"run", "--bundle", box.bundle(), "--config", other, box.id()});
+  EXPECT_THAT(result.out, HasSubstr("nvidia1\n")) << result.err << box.log();
+}
+
+TEST(CopiesTest, TwoCopiesOfTheShimDoNotStartEachOther) {
+  const SimHost host("4xT4");
+  const TempDir dir;
+  const std::string copy = dir.At("runc");
+  std::filesystem::copy_file(ProgramPath("kgpu-runtime"), copy);
+  host.dir().WriteFile("host/etc/kgpu/runtime.json", Config(copy));
+  const Result result =
+      RunProgram({ProgramPath("kgpu-runtime"), "--kgpu-root", host.dir().At("host"), "--version"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("another copy of kgpu-runtime"));
+}
+
 TEST_P(RuntimeTest, ARefusalIsInTheLogThatEnginesRead) {
   const SimHost host("4xT4");
   Prepare(host);
@@ -130,14 +159,13 @@ TEST_P(RuntimeTest, ARefusalIsInTheLogThatEnginesRead) {
   box.AddGpus("17");
   const Result result = box.Run();
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("kgpu-runtime: there is no GPU \"17\" on this host"));
-  EXPECT_THAT(box.log(),
-              AllOf(HasSubstr(R"({"level":"error","msg":"kgpu-runtime: there is no GPU)"),
-                    HasSubstr("there are: 0 = GPU-")));
+  EXPECT_THAT(result.err, HasSubstr("kgpu-runtime: no GPU \"17\" on this host"));
+  EXPECT_THAT(box.log(), AllOf(HasSubstr(R"({"level":"error","msg":"kgpu-runtime: no GPU)"),
+                               HasSubstr("available: 0 = GPU-")));
   EXPECT_THAT(box.Call({"list"}).out, Not(HasSubstr(box.id())));
 }
 
-TEST_P(RuntimeTest, AContainerWithoutGpusNeedsNoBookAndKeepsItsSpec) {
+TEST_P(RuntimeTest, AContainerWithoutGpusNeedsNoIndexAndKeepsItsSpec) {
   const SimHost host("4xT4");
   host.dir().WriteFile("host/etc/kgpu/runtime.json", Config(GetParam()));
   const Box box(host, GetParam());
@@ -213,7 +241,7 @@ TEST(RuntimeExecTest, AFullDiskStopsTheStartAndLeavesTheSpecAsItWas) {
   EXPECT_THAT(result.err, HasSubstr("No space left on device"));
 }
 
-TEST(RuntimeHookTest, DockersHookNamesTheMendWhereAnotherRuntimeIsUsed) {
+TEST(RuntimeHookTest, DockersHookNamesTheFixWhereAnotherRuntimeIsUsed) {
   const TempDir dir;
   dir.Symlink(ProgramPath("kgpu-runtime"), "nvidia-container-runtime-hook");
   const Result result = RunProgram({dir.At("nvidia-container-runtime-hook"), "prestart"});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: kgpu-cuda --cuda-library FILE [--preload FILE] [--copy-bytes N] [--burn-ms N] <PTX\n"
-    "Lets a GPU compute on behalf of kgpu. It is of no use by itself: run `kgpu validate`.\n";
+    "Runs a CUDA test for kgpu. Do not run it directly; use `kgpu validate`.\n";
 
 bool ParseNumber(const char* text, uint64_t* value) {
   char* end = nullptr;
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     return puts("kgpu-cuda " KGPU_VERSION) < 0 ? 1 : 0;
   }
-  // First, so that a kgpu of another release is told so, whatever it asks for.
+  // First, so that a kgpu of another release learns it, whatever it asks for.
   constexpr char kHello[] = "hello " KGPU_VERSION "\n";
   (void)!write(STDOUT_FILENO, kHello, sizeof(kHello) - 1);
   kgpu::validate::child::Job job;

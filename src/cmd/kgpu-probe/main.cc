@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: kgpu-probe --nvml-library FILE --fd N\n"
-    "Talks to NVIDIA's management library on behalf of kgpu, which starts it with a socket at\n"
-    "descriptor N. It is of no use by itself: run `kgpu devices`.\n";
+    "Calls NVIDIA's management library for kgpu, which starts it with a socket as file\n"
+    "descriptor N. Do not run it directly; use `kgpu devices`.\n";
 
 struct Arguments {
   const char* library = nullptr;

@@ -15,6 +15,8 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+using report::Finding;
+
 class CheckSpecTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -50,33 +52,37 @@ TEST_F(CheckSpecTest, FindsNothingWhenAllIsThere) {
 TEST_F(CheckSpecTest, FindsOtherNumbers) {
   node().minor = 1;
   EXPECT_THAT(Check(), ElementsAre(AllOf(
-                           Field(&Finding::device, "0"),
-                           Field(&Finding::text, HasSubstr("is 195:0, the spec says 195:1")))));
+                           Field(&Finding::subject, "0"),
+                           Field(&Finding::message, HasSubstr("is 195:0, the spec says 195:1")))));
 }
 
 TEST_F(CheckSpecTest, FindsMissingNode) {
   node().host_path = "/dev/nvidia7";
-  EXPECT_THAT(Check(), ElementsAre(Field(&Finding::text, AllOf(HasSubstr("/dev/nvidia7"),
-                                                               HasSubstr("generate it again")))));
+  EXPECT_THAT(
+      Check(),
+      ElementsAre(AllOf(
+          Field(&Finding::message, HasSubstr("/dev/nvidia7")),
+          Field(&Finding::fix, Field(&report::Fix::commands,
+                                     ElementsAre(HasSubstr("regenerate the outdated spec")))))));
 }
 
 TEST_F(CheckSpecTest, FindsFileInThePlaceOfANode) {
   node().host_path = "/usr/lib/libcuda.so.535.104.05";
-  EXPECT_THAT(Check(), ElementsAre(Field(&Finding::text, HasSubstr("not a device node"))));
+  EXPECT_THAT(Check(), ElementsAre(Field(&Finding::message, HasSubstr("not a device node"))));
 }
 
 TEST_F(CheckSpecTest, FindsMissingMountOnce) {
   spec_.edits.mounts[0].host_path = "/usr/lib/libcuda.so.550.54.15";
   spec_.edits.mounts.push_back(spec_.edits.mounts[0]);
-  EXPECT_THAT(Check(), ElementsAre(AllOf(Field(&Finding::device, ""),
-                                         Field(&Finding::text, HasSubstr("550.54.15")))));
+  EXPECT_THAT(Check(), ElementsAre(AllOf(Field(&Finding::subject, ""),
+                                         Field(&Finding::message, HasSubstr("550.54.15")))));
 }
 
 TEST_F(CheckSpecTest, FindsMissingHookAndBrokenRules) {
   spec_.edits.hooks.push_back({"createContainer", "/usr/bin/nvidia-cdi-hook", {}, {}, {}});
   spec_.version = "0.3.0";
-  EXPECT_THAT(Check(), ElementsAre(Field(&Finding::text, HasSubstr("write \"0.5.0\"")),
-                                   Field(&Finding::text, HasSubstr("nvidia-cdi-hook"))));
+  EXPECT_THAT(Check(), ElementsAre(Field(&Finding::message, HasSubstr("write \"0.5.0\"")),
+                                   Field(&Finding::message, HasSubstr("nvidia-cdi-hook"))));
 }
 
 }  // namespace

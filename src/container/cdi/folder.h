@@ -39,13 +39,13 @@ struct Resolved {
 
 struct FolderContents {
   std::vector<SpecFile> files;        // by folder, then name
-  std::vector<std::string> problems;  // folders that can not be read and why
+  std::vector<std::string> problems;  // folders that cannot be read and why
   std::vector<Conflict> conflicts;    // by name
   std::vector<Resolved> devices;      // by name
 };
 
 // Reads `folders`, lowest precedence first. A folder that is not there is empty. Never fails: a
-// file or folder that can not be read or is not valid says so and hides no other.
+// file or folder that cannot be read or is not valid says so and hides no other.
 FolderContents ReadFolders(const sys::Root& root, const std::vector<std::string>& folders);
 
 // Files that declare devices of `kind`, valid ones only, by path.

@@ -25,20 +25,20 @@ bool HasShape(std::string_view text, std::string_view extra) {
 StatusOr<Kind> ParseKind(std::string_view text) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) {
-    return InvalidArgument("kind \"{}\" is not of the form vendor.com/class", Printable(text));
+    return InvalidArgument("kind \"{}\" must have the form vendor.com/class", Printable(text));
   }
   const std::string_view vendor = text.substr(0, slash);
   const std::string_view device_class = text.substr(slash + 1);
   if (vendor.size() > kMaxVendor || !HasShape(vendor, "-_.") || !IsLetter(vendor.front())) {
     return InvalidArgument(
-        "kind \"{}\": the vendor must begin with a letter, end with a letter or digit, hold only "
-        "letters, digits, \"-\", \"_\" and \".\", and have at most {} characters",
+        "kind \"{}\": the vendor must begin with a letter, end with a letter or digit, contain "
+        "only letters, digits, \"-\", \"_\" and \".\", and have at most {} characters",
         Printable(text), kMaxVendor);
   }
   if (device_class.size() > kMaxClass || !HasShape(device_class, "-_.") ||
       !IsLetter(device_class.front())) {
     return InvalidArgument(
-        "kind \"{}\": the class must begin with a letter, end with a letter or digit, hold only "
+        "kind \"{}\": the class must begin with a letter, end with a letter or digit, contain only "
         "letters, digits, \"-\", \"_\" and \".\", and have at most {} characters",
         Printable(text), kMaxClass);
   }
@@ -48,7 +48,7 @@ StatusOr<Kind> ParseKind(std::string_view text) {
 Status ValidateDeviceName(std::string_view name) {
   if (!HasShape(name, "-_.:")) {
     return InvalidArgument(
-        "device name \"{}\" must begin and end with a letter or digit and hold only letters, "
+        "device name \"{}\" must begin and end with a letter or digit and contain only letters, "
         "digits, \"-\", \"_\", \".\" and \":\"",
         Printable(name));
   }

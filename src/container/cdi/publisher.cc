@@ -27,23 +27,23 @@ std::string_view NameOf(std::string_view path) {
 }
 
 // What to do about the code; the text says already what happened.
-std::string_view Mend(StatusCode code) {
+std::string_view Fix(StatusCode code) {
   switch (code) {
     case StatusCode::kResourceExhausted:
-      return ": make room on the file system of this folder; the old file is untouched";
+      return ": free disk space there; the old file is unchanged";
     case StatusCode::kFailedPrecondition:
-      return ": remount it writable or choose another folder; the old file is untouched";
+      return ": remount it writable or use another folder; the old file is unchanged";
     case StatusCode::kPermissionDenied:
-      return ": run as root or choose another folder; the old file is untouched";
+      return ": run as root or use another folder; the old file is unchanged";
     default:
       return "";
   }
 }
 
-Status WithMend(const Status& status) {
+Status WithFix(const Status& status) {
   return status.ok()
              ? status
-             : MakeStatus(status.code(), fmt::format("{}{}", Message(status), Mend(status.code())));
+             : MakeStatus(status.code(), fmt::format("{}{}", Message(status), Fix(status.code())));
 }
 
 // The first few, and how many more.
@@ -113,7 +113,7 @@ Status Publisher::MakeFolder() const {
     ASSIGN_OR_RETURN(const std::string real, RealPath(made));
     constexpr mode_t kMode = 0755;
     if (mkdir(real.c_str(), kMode) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, fmt::format("make folder {}", real));
+      return ErrnoStatus(errno, fmt::format("create folder {}", real));
     }
   }
   return OkStatus();
@@ -124,12 +124,12 @@ StatusOr<PublishReport> Publisher::Publish(const std::vector<Spec>& specs) {
   if (std::ranges::all_of(specs, is_empty) && !root_.Exists(options_.folder)) {
     return PublishReport();
   }
-  RETURN_IF_ERROR(WithMend(MakeFolder()));
+  RETURN_IF_ERROR(WithFix(MakeFolder()));
   const FolderContents contents = ReadFolders(root_, options_.folders);
   PublishReport report;
   report.notes = contents.problems;
   for (const Spec& spec : specs) {
-    RETURN_IF_ERROR(WithMend(PublishKind(spec, contents, report)));
+    RETURN_IF_ERROR(WithFix(PublishKind(spec, contents, report)));
   }
   return report;
 }
@@ -144,7 +144,7 @@ StatusOr<PublishReport> Publisher::Withdraw() {
   for (const std::string& name : *names) {
     if (name.starts_with(kOwnPrefix) &&
         (name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(kExpiryEnding))) {
-      RETURN_IF_ERROR(WithMend(Remove(fmt::format("{}/{}", options_.folder, name), report)));
+      RETURN_IF_ERROR(WithFix(Remove(fmt::format("{}/{}", options_.folder, name), report)));
     }
   }
   return report;
@@ -162,7 +162,7 @@ Spec Publisher::OldSpec(std::string_view kind, const FolderContents& contents,
     if (file.problem.empty()) {
       old = file.spec;
     } else {
-      report.notes.push_back(fmt::format("{}; written anew", file.problem));
+      report.notes.push_back(fmt::format("{}; rewritten", file.problem));
     }
   }
   return old;
@@ -179,15 +179,15 @@ Status Publisher::PublishKind(Spec spec, const FolderContents& contents, Publish
     const std::string list = Join(others, ", ");
     if (!spec.kind.starts_with(kOwnVendor)) {
       if (!spec.devices.empty()) {
-        report.notes.push_back(fmt::format(
-            "kind {} is left to {}: a device that two files declare can not be used; remove that "
-            "file to get ours",
-            spec.kind, list));
+        report.notes.push_back(
+            fmt::format("kind {} is left to {}: a device declared by two files cannot be used; "
+                        "remove that file to use kgpu's",
+                        spec.kind, list));
       }
       return RemoveKind(spec.kind, report);
     }
     report.notes.push_back(
-        fmt::format("kind {} is declared by {} too: remove that file", spec.kind, list));
+        fmt::format("kind {} is also declared by {}: remove that file", spec.kind, list));
   }
   const bool is_fleeting =
       std::ranges::find(options_.fleeting_kinds, spec.kind) != options_.fleeting_kinds.end();
@@ -219,7 +219,7 @@ Publisher::Expiries Publisher::KeepVanished(Spec& spec, const Spec& old,
   }
   if (!kept.empty()) {
     report.notes.push_back(
-        fmt::format("kind {}: {} gone, kept for containers that have it for another {} s at most",
+        fmt::format("kind {}: {} removed; kept for running containers for at most another {} s",
                     spec.kind, ListNames(kept), options_.grace.count()));
   }
   return kept;
@@ -260,7 +260,7 @@ std::vector<Publisher::Vanished> Publisher::FindVanished(const Spec& spec, const
 }
 
 Publisher::Expiries Publisher::ReadExpiries(std::string_view kind) const {
-  // Lines of "<seconds since 1970> <device name>". A damaged file only starts the grace anew.
+  // Lines of "<seconds since 1970> <device name>". A damaged file only starts the grace again.
   Expiries expiries;
   const StatusOr<std::string> text = root_.ReadFile(StemOf(kind) + std::string(kExpiryEnding));
   if (!text.ok()) {
@@ -311,7 +311,7 @@ Status Publisher::RemoveKind(std::string_view kind, PublishReport& report) const
 }
 
 Status Publisher::Remove(const std::string& path, PublishReport& report) const {
-  // Most are not there; and on a read-only file system even those can not be unlinked.
+  // Most are not there; and on a read-only file system even those cannot be unlinked.
   if (root_.LinkStat(path).status().code() == StatusCode::kNotFound) {
     return OkStatus();
   }
@@ -329,12 +329,12 @@ Status Publisher::Verify(const std::string& path, const Spec& spec, const Expiri
   const std::string whole = root_.At(path);
   const StatusOr<std::string> text = root_.ReadFile(path, kSpecLimit);
   if (!text.ok()) {
-    return Annotate(text.status(), "verifying what was written");
+    return Annotate(text.status(), "verifying the written file");
   }
   StatusOr<Spec> read = ParseSpec(*text, options_.format, whole);
   if (!read.ok() || *read != spec) {
-    return Unavailable("{} is not what was just written: stop the other program that writes it",
-                       whole);
+    return Unavailable(
+        "{} differs from what was just written: stop the other program that writes it", whole);
   }
   // What is kept may name nodes that are gone, and files of a driver that is: engines refuse it
   // with a text of their own.
@@ -343,7 +343,7 @@ Status Publisher::Verify(const std::string& path, const Spec& spec, const Expiri
   if (read->devices.empty()) {
     return OkStatus();
   }
-  for (Finding& finding : CheckSpec(*read, engine_)) {
+  for (report::Finding& finding : CheckSpec(*read, engine_)) {
     report.findings.push_back(std::move(finding));
   }
   return OkStatus();

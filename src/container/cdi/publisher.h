@@ -39,9 +39,9 @@ struct PublisherOptions {
 struct PublishReport {
   std::vector<std::string> written;  // paths below the root; a file that was right already is none
   std::vector<std::string> removed;
-  std::vector<std::string> notes;  // for people: kept names, kinds left to others, with the mend
-  std::vector<Finding> findings;   // what verification found after writing; empty is good
-  std::optional<WallTime> next_expiry;  // publish again then: a kept name runs out
+  std::vector<std::string> notes;  // for people: kept names, kinds left to others, with the fix
+  std::vector<report::Finding> findings;  // what verification found after writing; empty is good
+  std::optional<WallTime> next_expiry;    // publish again then: a kept name runs out
 };
 
 // Writes one file per kind, "kgpu-<vendor>-<class>.json", as a whole or not at all, and reads it

@@ -95,7 +95,8 @@ TEST_F(PublisherTest, ReportsWhatTheHostLacks) {
   spec.edits.mounts = {{"/usr/lib/libcuda.so.1", "/x", {}, ""}};
   const auto report = MakePublisher().Publish({spec});
   ASSERT_OK(report);
-  EXPECT_THAT(report->findings, ElementsAre(Field(&Finding::text, HasSubstr("libcuda.so.1"))));
+  EXPECT_THAT(report->findings,
+              ElementsAre(Field(&report::Finding::message, HasSubstr("libcuda.so.1"))));
 }
 
 TEST_F(PublisherTest, RefusesAnInvalidSpecAndKeepsTheOldFile) {
@@ -127,7 +128,7 @@ TEST_F(PublisherTest, WhenAllAreGoneAllAreKept) {
   const auto report = Publish({});
   ASSERT_OK(report);
   EXPECT_EQ(Names().size(), 200U);
-  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("and 192 more gone")));
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("and 192 more removed")));
 }
 
 TEST_F(PublisherTest, KeepsAVanishedNameForTheGracePeriod) {
@@ -136,12 +137,12 @@ TEST_F(PublisherTest, KeepsAVanishedNameForTheGracePeriod) {
   auto report = Publish({"0", "all"});
   ASSERT_OK(report);
   EXPECT_THAT(Names(), ElementsAre("0", "all", "1"));
-  EXPECT_THAT(report->notes, ElementsAre(AllOf(HasSubstr("1 gone"), HasSubstr("600 s"))));
+  EXPECT_THAT(report->notes, ElementsAre(AllOf(HasSubstr("1 removed"), HasSubstr("600 s"))));
   EXPECT_EQ(report->next_expiry, clock_.WallNow() + minutes(10));
 
   clock_.Advance(minutes(9));
   ASSERT_OK(Publish({"0", "all"}));
-  EXPECT_THAT(Names(), ElementsAre("0", "all", "1")) << "publishing does not start the time anew";
+  EXPECT_THAT(Names(), ElementsAre("0", "all", "1")) << "publishing does not start the time again";
 
   clock_.Advance(minutes(1));
   report = Publish({"0", "all"});
@@ -186,7 +187,7 @@ TEST_F(PublisherTest, ClockSetBackMakesNoNameImmortal) {
   EXPECT_THAT(Names(), ElementsAre("0"));
 }
 
-TEST_F(PublisherTest, DamagedTimesOnlyStartAnew) {
+TEST_F(PublisherTest, DamagedTimesOnlyStartAgain) {
   ASSERT_OK(Publish({"0", "1"}));
   dir_.WriteFile(kTimes, "garbage 1\n99999999999999999999 1\n\xff");
   ASSERT_OK(Publish({"0"}));
@@ -197,7 +198,7 @@ TEST_F(PublisherTest, ReplacesADamagedFileOfOurs) {
   dir_.WriteFile(kOwn, "{\"cdiVersion\":");
   const auto report = Publish({"0"});
   ASSERT_OK(report);
-  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("written anew")));
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("rewritten")));
   EXPECT_THAT(Names(), ElementsAre("0"));
 }
 
@@ -291,7 +292,7 @@ TEST_F(PublisherTest, ChangedFormatReplacesTheFileAndKeepsNames) {
   ASSERT_OK(report);
   EXPECT_THAT(report->written, ElementsAre("/run/cdi/kgpu-kgpu.dev-gpu.yaml"));
   EXPECT_THAT(report->removed, ElementsAre(kOwn));
-  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("1 gone")));
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("1 removed")));
 }
 
 // A file system of its own at `path`; unmounted at the end.
@@ -331,7 +332,7 @@ TEST_F(PublisherTest, FullFolderKeepsTheOldFile) {
   large.edits.env.push_back("X=" + std::string(8192, 'x'));
   EXPECT_THAT(MakePublisher().Publish({large}),
               StatusIs(StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("run/cdi"), HasSubstr("make room"))));
+                       AllOf(HasSubstr("run/cdi"), HasSubstr("free disk"))));
   EXPECT_EQ(root_.ReadFile(kOwn), before);
   EXPECT_THAT(root_.ListDir("/run/cdi"),
               IsOkAndHolds(std::vector<std::string>{"ballast", "kgpu-kgpu.dev-gpu.json"}));

@@ -78,13 +78,13 @@ Status ValidateNode(const DeviceNode& node) {
     return InvalidArgument("a device node has no path");
   }
   if (std::ranges::find(kTypes, node.type) == kTypes.end()) {
-    return InvalidArgument("device node {}: type \"{}\" is none of b, c, u, p",
-                           Printable(node.path), Printable(node.type));
+    return InvalidArgument("device node {}: type \"{}\" must be b, c, u or p", Printable(node.path),
+                           Printable(node.type));
   }
   // "none": the node without a right to open it.
   if (node.permissions != "none" &&
       node.permissions.find_first_not_of("rwm") != std::string::npos) {
-    return InvalidArgument("device node {}: permissions \"{}\" hold more than r, w and m",
+    return InvalidArgument("device node {}: permissions \"{}\" must contain only r, w and m",
                            Printable(node.path), Printable(node.permissions));
   }
   return OkStatus();
@@ -92,7 +92,7 @@ Status ValidateNode(const DeviceNode& node) {
 
 Status ValidateMount(const Mount& mount) {
   if (mount.host_path.empty() || mount.container_path.empty()) {
-    return InvalidArgument("mount \"{}\" → \"{}\": hostPath and containerPath must both be given",
+    return InvalidArgument("mount \"{}\" → \"{}\": hostPath and containerPath must both be set",
                            Printable(mount.host_path), Printable(mount.container_path));
   }
   return OkStatus();
@@ -100,7 +100,7 @@ Status ValidateMount(const Mount& mount) {
 
 Status ValidateHook(const Hook& hook) {
   if (std::ranges::find(kHookNames, hook.hook_name) == kHookNames.end()) {
-    return InvalidArgument("hookName \"{}\" is none of OCI's", Printable(hook.hook_name));
+    return InvalidArgument("hookName \"{}\" is not an OCI hook", Printable(hook.hook_name));
   }
   if (hook.path.empty()) {
     return InvalidArgument("hook {} has no path", hook.hook_name);
@@ -119,7 +119,7 @@ Status ValidateNetDevices(const std::vector<NetDevice>& devices) {
       return InvalidArgument("a network device lacks hostInterfaceName or name");
     }
     if (!names.insert(device.name).second) {
-      return InvalidArgument("network device \"{}\" is given twice", Printable(device.name));
+      return InvalidArgument("duplicate network device \"{}\"", Printable(device.name));
     }
   }
   return OkStatus();
@@ -142,7 +142,7 @@ Status ValidateEdits(const ContainerEdits& edits) {
 Status ValidateDevice(const Device& device) {
   RETURN_IF_ERROR(ValidateDeviceName(device.name));
   if (device.edits == ContainerEdits{}) {
-    return InvalidArgument("device \"{}\" has no containerEdits: leave it out or give it some",
+    return InvalidArgument("device \"{}\" has no containerEdits: add some, or remove the field",
                            device.name);
   }
   return Annotate(ValidateEdits(device.edits), "device \"{}\"", device.name);
@@ -169,12 +169,12 @@ std::string MinimumVersion(const Spec& spec) {
 
 Status Validate(const Spec& spec) {
   if (Rank(spec.version) == kVersions.size()) {
-    return InvalidArgument("cdiVersion \"{}\" is none of {} to {}", Printable(spec.version),
+    return InvalidArgument("cdiVersion \"{}\" must be from {} to {}", Printable(spec.version),
                            kVersions.front(), kVersions.back());
   }
   if (const std::string minimum = MinimumVersion(spec); Rank(spec.version) < Rank(minimum)) {
-    return InvalidArgument("cdiVersion \"{}\" is too low for what the spec holds: write \"{}\"",
-                           spec.version, minimum);
+    return InvalidArgument("cdiVersion \"{}\" is too low for this spec: write \"{}\"", spec.version,
+                           minimum);
   }
   RETURN_IF_ERROR(ParseKind(spec.kind).status());
   if (spec.devices.empty()) {
@@ -185,7 +185,7 @@ Status Validate(const Spec& spec) {
   for (const Device& device : spec.devices) {
     RETURN_IF_ERROR(ValidateDevice(device));
     if (!names.insert(device.name).second) {
-      return InvalidArgument("device \"{}\" is given twice", device.name);
+      return InvalidArgument("duplicate device \"{}\"", device.name);
     }
   }
   return OkStatus();

@@ -31,7 +31,7 @@ class Node {
   Status ForEachField(const std::vector<std::string_view>& known, Read read) const {
     const json::object* object = value_.if_object();
     if (object == nullptr) {
-      return Error("must be a map of fields");
+      return Error("must be a map");
     }
     for (const auto& [key, value] : *object) {
       const std::string_view name(key.data(), key.size());
@@ -39,7 +39,7 @@ class Node {
       if (std::ranges::find(known, name) == known.end()) {
         const std::optional<std::string_view> nearest = Nearest(name, known);
         return nearest ? field.Error("unknown field, did you mean \"{}\"?", *nearest)
-                       : field.Error("unknown field, known are {}", fmt::join(known, ", "));
+                       : field.Error("unknown field, known fields are {}", fmt::join(known, ", "));
       }
       if (!value.is_null()) {
         RETURN_IF_ERROR(read(name, field));
@@ -239,7 +239,7 @@ class Node {
   StatusOr<int64_t> Integer(int64_t low, int64_t high) const {
     const int64_t* number = value_.if_int64();
     if (number == nullptr || *number < low || *number > high) {
-      return Error("must be a whole number from {} to {}", low, high);
+      return Error("must be an integer from {} to {}", low, high);
     }
     return *number;
   }

@@ -75,7 +75,7 @@ TEST(ValidateTest, NamesWhatIsWrong) {
       {[](Spec& s) { s.kind = "1kgpu/gpu"; }, "vendor must begin"},
       {[](Spec& s) { s.kind = "kgpu.dev/gpu-"; }, "class must begin"},
       {[](Spec& s) { s.devices.clear(); }, "no devices"},
-      {[](Spec& s) { s.devices.push_back(s.devices[0]); }, "\"gpu0\" is given twice"},
+      {[](Spec& s) { s.devices.push_back(s.devices[0]); }, "duplicate device \"gpu0\""},
       {[](Spec& s) { s.devices[0].name = "a/b"; }, "device name \"a/b\""},
       {[](Spec& s) { s.devices[0].name.clear(); }, "device name \"\""},
       {[](Spec& s) { s.devices[0].edits = {}; }, "no containerEdits"},
@@ -90,7 +90,8 @@ TEST(ValidateTest, NamesWhatIsWrong) {
       {[](Spec& s) { s.edits.hooks.push_back({"prestart", "/x", {}, {}, 0}); }, "timeout 0"},
       {[](Spec& s) { s.edits.hooks.push_back({"prestart", "/x", {}, {"A"}, {}}); }, "env \"A\""},
       {[](Spec& s) { s.edits.net_devices = {{"eth0", ""}}; }, "hostInterfaceName"},
-      {[](Spec& s) { s.edits.net_devices = {{"a", "x"}, {"b", "x"}}; }, "\"x\" is given twice"},
+      {[](Spec& s) { s.edits.net_devices = {{"a", "x"}, {"b", "x"}}; },
+       "duplicate network device \"x\""},
   };
   for (const InvalidCase& c : cases) {
     Spec spec = Good();

@@ -74,20 +74,20 @@ TEST(SpecTextTest, RefusesUnknownFieldsWithTheNearest) {
                HasSubstr("x.json.devices[0].containerEdits.mounts[0].hostPaht: unknown field, did "
                          "you mean \"hostPath\"?")));
   EXPECT_THAT(ParseSpec(R"({"zzzzzzzz": 1})", Format::kJson, "x.json"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("known are cdiVersion")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("known fields are cdiVersion")));
 }
 
 TEST(SpecTextTest, RefusesWrongTypes) {
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"[]", "map of fields"},
+      {"[]", "must be a map"},
       {R"({"devices": {}})", "must be a list"},
       {R"({"cdiVersion": 1.1})", "must be a string"},
       {R"({"devices": [{"name": 0}]})", "devices[0].name: must be a string: put it in quotes"},
       {R"({"annotations": []})", "map of annotations"},
       {R"({"annotations": {"a": 1}})", "annotations.a: must be a string"},
-      {R"({"containerEdits": {"deviceNodes": [{"major": "1"}]}})", "whole number"},
+      {R"({"containerEdits": {"deviceNodes": [{"major": "1"}]}})", "integer"},
       {R"({"containerEdits": {"deviceNodes": [{"uid": -1}]}})", "from 0 to 4294967295"},
-      {R"({"containerEdits": {"additionalGids": [1.5]}})", "whole number"},
+      {R"({"containerEdits": {"additionalGids": [1.5]}})", "integer"},
       {R"({"containerEdits": {"intelRdt": {"x": 1}}})", "unknown field"},
   };
   for (const auto& [text, error] : cases) {

@@ -48,9 +48,10 @@ class Asked final : public Question {
 
 using ConversationPtr = std::shared_ptr<Conversation>;
 
-// Hands the conversation over with the answer: gRPC's thread must not be the one that ends it. With
-// its last channel gRPC waits for that thread, which waits for nobody and frees what it stands on.
-void Tell(EventLoop& loop, ConversationPtr talk, StatusOr<RuntimeFacts> facts) {
+// Dependencies the conversation over with the answer: gRPC's thread must not be the one that ends
+// it. With its last channel gRPC waits for that thread, which waits for nobody and frees what it
+// stands on.
+void Notify(EventLoop& loop, ConversationPtr talk, StatusOr<RuntimeFacts> facts) {
   const std::shared_ptr<std::binary_semaphore> ended = talk->ended;
   loop.Post([talk = std::move(talk), facts = std::move(facts)] {
     if (talk->done) {
@@ -67,15 +68,15 @@ void AskStatus(EventLoop& loop, ConversationPtr talk) {
       &call.status_context, &call.status_request, &call.status,
       [&loop, talk = std::move(talk)](const grpc::Status& status) mutable {
         if (!status.ok()) {
-          Tell(loop, std::move(talk),
-               Annotate(rpc::FromGrpc(status), "ask the runtime for its status"));
+          Notify(loop, std::move(talk),
+                 Annotate(rpc::FromGrpc(status), "get the runtime's status"));
           return;
         }
         const auto config = talk->status.info().find("config");
         RuntimeFacts facts =
             JudgeRuntime(talk->version.runtime_name(), talk->version.runtime_version(),
                          config == talk->status.info().end() ? "" : config->second);
-        Tell(loop, std::move(talk), std::move(facts));
+        Notify(loop, std::move(talk), std::move(facts));
       });
 }
 
@@ -88,7 +89,7 @@ std::unique_ptr<Question> AskRuntime(EventLoop& loop, const std::string& socket,
   talk->done = std::move(done);
   StatusOr<UniqueFd> fd = sys::ConnectUnix(socket);
   if (!fd.ok()) {
-    Tell(loop, talk, fd.status());
+    Notify(loop, talk, fd.status());
     return std::make_unique<Asked>(std::move(talk));
   }
   talk->stub = RuntimeService::NewStub(rpc::ChannelOver(*std::move(fd)));
@@ -101,8 +102,8 @@ std::unique_ptr<Question> AskRuntime(EventLoop& loop, const std::string& socket,
         if (status.ok()) {
           AskStatus(loop, std::move(talk));
         } else {
-          Tell(loop, std::move(talk),
-               Annotate(rpc::FromGrpc(status), "ask the runtime for its version"));
+          Notify(loop, std::move(talk),
+                 Annotate(rpc::FromGrpc(status), "get the runtime's version"));
         }
       });
   return std::make_unique<Asked>(std::move(talk));

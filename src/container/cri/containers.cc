@@ -61,7 +61,7 @@ std::unique_ptr<Question> ListContainers(EventLoop& loop, const std::string& soc
             if (response.ok()) {
               done(FactsOf(*response));
             } else {
-              done(Annotate(response.status(), "ask the runtime for its containers"));
+              done(Annotate(response.status(), "list the runtime's containers"));
             }
           }));
 }

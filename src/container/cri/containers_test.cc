@@ -97,21 +97,21 @@ TEST_F(ListContainersTest, SaysThatNoSocketIsThere) {
 TEST_F(ListContainersTest, WaitsNoLongerThanItsDeadline) {
   const auto nobody_accepts = sys::UnixListener::Listen(dir_.At("s"), {}).value();
   EXPECT_THAT(Ask(milliseconds(50)),
-              StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("for its containers")));
+              StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("'s containers")));
 }
 
 TEST_F(ListContainersTest, TellsNobodyOnceTheQuestionIsDropped) {
   Serve();
-  bool is_told = false;
+  bool is_reported = false;
   auto question =
-      ListContainers(*loop_, dir_.At("s"), seconds(10), [&](const Answer&) { is_told = true; });
-  auto refused =
-      ListContainers(*loop_, dir_.At("none"), seconds(10), [&](const Answer&) { is_told = true; });
+      ListContainers(*loop_, dir_.At("s"), seconds(10), [&](const Answer&) { is_reported = true; });
+  auto refused = ListContainers(*loop_, dir_.At("none"), seconds(10),
+                                [&](const Answer&) { is_reported = true; });
   question.reset();
   refused.reset();
   loop_->After(milliseconds(1), [this] { loop_->Quit(); });
   loop_->Run();
-  EXPECT_FALSE(is_told);
+  EXPECT_FALSE(is_reported);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void JudgeContainerd(const json::value* config, RuntimeFacts& facts) {
     facts.reads_cdi = config != nullptr;
     facts.evidence =
         config != nullptr
-            ? fmt::format("containerd {}: reads CDI unless told not to", facts.version)
+            ? fmt::format("containerd {}: CDI enabled by default", facts.version)
             : fmt::format("containerd {} does not show its configuration", facts.version);
   } else {
     facts.evidence = fmt::format(
@@ -96,7 +96,7 @@ void JudgeContainerd(const json::value* config, RuntimeFacts& facts) {
 void JudgeCrio(const json::value* config, RuntimeFacts& facts) {
   facts.default_runtime = Text(Find(config, {"default_runtime"}));
   facts.reads_cdi = ReleaseOf(facts.version) >= Release{1, 23};
-  facts.evidence = fmt::format("CRI-O {}: CDI came in 1.23", facts.version);
+  facts.evidence = fmt::format("CRI-O {}: CDI needs 1.23", facts.version);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ RuntimeFacts JudgeRuntime(std::string_view name, std::string_view version,
   } else if (name == "cri-o") {
     JudgeCrio(root, facts);
   } else {
-    facts.evidence = fmt::format("{} {}: not known to hand CDI names on", name, version);
+    facts.evidence = fmt::format("{} {}: CDI support is unknown", name, version);
   }
   return facts;
 }

@@ -46,12 +46,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"containerd", "1.6.20~ds1", R"({"containerd":{"defaultRuntimeName":"runc"}})", false,
              "CDI came in 1.7"},
         Case{"containerd", "1.7.2", R"({"enableCDI":false})", false, "enable_cdi is off"},
-        Case{"containerd", "v2.1.4", R"({"enableCDI":null})", true, "unless told not to"},
+        Case{"containerd", "v2.1.4", R"({"enableCDI":null})", true, "enabled by default"},
         Case{"containerd", "v2.0.0", R"({"enableCDI":false})", false, "enable_cdi is off"},
         Case{"containerd", "v2.0.0", "", false, "does not show"},
         Case{"containerd", "v2.0.0", "{broken", false, "does not show"},
         Case{"cri-o", "1.31.0", "", true, "1.23"}, Case{"cri-o", "1.22.4", "", false, "1.23"},
-        Case{"docker", "27.3.1", "", false, "not known"}, Case{"", "", "", false, "not known"}));
+        Case{"docker", "27.3.1", "", false, "is unknown"}, Case{"", "", "", false, "is unknown"}));
 
 }  // namespace
 }  // namespace kgpu::cri

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "src/container/engine/journal.h"
-#include "src/container/engine/lock.h"
-#include "src/container/engine/steps.h"
+#include "src/host/change/lock.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -22,18 +21,20 @@ std::string Wanted(const Expected& expected) {
   return expected.cdi ? fmt::format("CDI {}", *expected.cdi ? "on" : "off") : "an answer";
 }
 
-Status BringIntoForce(const Engine& engine, Reach reach, bool has_unit_change, const Hands& hands) {
+Status BringIntoForce(const Engine& engine, Reach reach, bool has_unit_change,
+                      const Dependencies& deps) {
   if (has_unit_change) {
-    RETURN_IF_ERROR(hands.control.ReloadUnits());
+    RETURN_IF_ERROR(deps.control.ReloadUnits());
   }
   if (reach == Reach::kReload) {
-    return hands.control.Reload(engine);
+    return deps.control.Reload(engine);
   }
-  return reach == Reach::kRestart ? hands.control.Restart(engine) : OkStatus();
+  return reach == Reach::kRestart ? deps.control.Restart(engine) : OkStatus();
 }
 
 // Reloads or restarts, and waits for the engine to show what is expected.
-Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const Hands& hands) {
+Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options,
+               const Dependencies& deps) {
   if (!plan.engine || reach == Reach::kNothing) {
     return OkStatus();
   }
@@ -41,77 +42,107 @@ Status Enforce(const Plan& plan, Reach reach, const ApplyOptions& options, const
   if (reach == Reach::kReload && can_ask) {
     // SIGHUP ends a daemon that is still starting; one that answers has its handler.
     RETURN_IF_ERROR(
-        hands.api
+        deps.api
             .Ask(*plan.engine, options.patience, "an answer", [](const LiveFacts&) { return true; })
             .status());
   }
-  RETURN_IF_ERROR(BringIntoForce(*plan.engine, reach, plan.has_unit_change, hands));
+  RETURN_IF_ERROR(BringIntoForce(*plan.engine, reach, plan.has_unit_change, deps));
   if (!can_ask) {
     return OkStatus();
   }
-  return hands.api
+  return deps.api
       .Ask(*plan.engine, options.patience, Wanted(plan.expected),
            [&](const LiveFacts& facts) { return Shows(facts, plan.expected); })
       .status();
 }
 
+change::Steps StepsOf(const Plan& plan, const Dependencies& deps) {
+  change::Steps steps(deps.host, deps.disk);
+  for (const FileStep& file : plan.files) {
+    steps.Add(static_cast<const change::FileStep&>(file));
+  }
+  for (const change::LinkStep& link : plan.links) {
+    steps.Add(link);
+  }
+  return steps;
+}
+
 // Undoes all of it; an engine that was touched gets its old configuration back. Where that goes
 // wrong, too, the record stays, for the next run to go on with.
 Status GoBack(const Status& cause, const Plan& plan, const std::vector<std::string>& folders,
-              Reach tried, const ApplyOptions& options, const Hands& hands, Journal& journal) {
-  Status undone = UndoSteps(plan, folders, hands.host, hands.disk);
+              Reach tried, const ApplyOptions& options, const Dependencies& deps,
+              Journal& journal) {
+  Status undone = StepsOf(plan, deps).Undo(folders);
   if (undone.ok()) {
     undone = journal.GiveUp(plan.id);
   }
   if (!undone.ok()) {
-    return MakeStatus(cause.code(), fmt::format("{}; undoing it went wrong too: {}; kgpu runtime "
-                                                "revert tries again",
-                                                Message(cause), Message(undone)));
+    return MakeStatus(
+        cause.code(),
+        fmt::format("{}; undoing it also failed: {}; to try again: kgpu runtime revert",
+                    Message(cause), Message(undone)));
   }
   if (!plan.engine || tried == Reach::kNothing) {
     return MakeStatus(cause.code(), fmt::format("{}; all files are as before", Message(cause)));
   }
   Plan before = plan;
   before.expected = {};
-  const Status back = Enforce(before, tried, options, hands);
+  const Status back = Enforce(before, tried, options, deps);
   return MakeStatus(cause.code(),
                     back.ok()
-                        ? fmt::format("{}; all files are as before, and {} runs with them",
+                        ? fmt::format("{}; all files are as before, and {} uses them",
                                       Message(cause), plan.engine->Name())
                         : fmt::format("{}; all files are as before, but {} does not answer: {}",
                                       Message(cause), plan.engine->Name(), Message(back)));
 }
 
+// Does the steps and brings them into force, and undoes all when one of these fails. Errors: of
+// what failed, with what became of the rest.
+Status DoOrGoBack(const Plan& plan, const std::vector<std::string>& folders, Reach reach,
+                  const ApplyOptions& options, const Dependencies& deps, Journal& journal,
+                  Outcome& outcome) {
+  Reach tried = Reach::kNothing;
+  Status status = StepsOf(plan, deps).Do(folders, outcome.done);
+  if (status.ok() && plan.engine && plan.HasSteps()) {
+    status = Validate(*plan.engine, deps.host, deps.runner);
+  }
+  if (status.ok() && reach != Reach::kNothing) {
+    tried = reach;
+    status = Enforce(plan, reach, options, deps);
+  }
+  return status.ok() ? status : GoBack(status, plan, folders, tried, options, deps, journal);
+}
+
 // What is to be done now, and what is to be said about it. Errors: no way to do it is known here.
 StatusOr<Reach> ReachNow(const Plan& plan, Reach needed, const ApplyOptions& options,
-                         const Hands& hands, Outcome& outcome) {
+                         const Dependencies& deps, Outcome& outcome) {
   if (!plan.engine || needed == Reach::kNothing) {
     return Reach::kNothing;
   }
   if (!plan.engine->daemon) {
-    outcome.notes.push_back(
-        fmt::format("{} does not run: it reads this when it starts", plan.engine->Name()));
+    outcome.notes.push_back(fmt::format("{} is not running; the change takes effect when it starts",
+                                        plan.engine->Name()));
     return Reach::kNothing;
   }
   if (!options.restart) {
     outcome.notes.push_back(
-        fmt::format("not in force yet: {}: {} (or kgpu runtime configure --engine {} --restart)",
+        fmt::format("not applied yet: {}: {} (or kgpu runtime configure --engine {} --restart)",
                     plan.reach_reason, CommandFor(*plan.engine, needed == Reach::kRestart),
                     ToString(plan.engine->kind)));
     return Reach::kNothing;
   }
-  RETURN_IF_ERROR(hands.control.CheckWay(*plan.engine, needed == Reach::kRestart));
+  RETURN_IF_ERROR(deps.control.CheckWay(*plan.engine, needed == Reach::kRestart));
   return needed;
 }
 
-int64_t Seconds(const Hands& hands) {
-  return std::chrono::duration_cast<std::chrono::seconds>(hands.clock.WallNow().time_since_epoch())
+int64_t Seconds(const Dependencies& deps) {
+  return std::chrono::duration_cast<std::chrono::seconds>(deps.clock.WallNow().time_since_epoch())
       .count();
 }
 
-void AddDeed(const Plan& plan, Reach reach, Outcome& outcome) {
+void AddAction(const Plan& plan, Reach reach, Outcome& outcome) {
   if (plan.engine && reach != Reach::kNothing) {
-    outcome.done.push_back(fmt::format("{} {}; it shows {}",
+    outcome.done.push_back(fmt::format("{} {}; it reports {}",
                                        reach == Reach::kReload ? "reloaded" : "restarted",
                                        plan.engine->Name(), Wanted(plan.expected)));
   }
@@ -119,10 +150,10 @@ void AddDeed(const Plan& plan, Reach reach, Outcome& outcome) {
 
 }  // namespace
 
-StatusOr<UniqueFd> LockEngines(const Hands& hands) {
-  ASSIGN_OR_RETURN(UniqueFd lock,
-                   LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu runtime"));
-  RETURN_IF_ERROR(Journal::RemoveLeftovers(hands.host, hands.disk));
+StatusOr<UniqueFd> LockEngines(const Dependencies& deps) {
+  ASSIGN_OR_RETURN(UniqueFd lock, change::LockFolder(deps.host, deps.disk, change::kStateFolder,
+                                                     "another kgpu runtime"));
+  RETURN_IF_ERROR(Journal::RemoveLeftovers(deps.host, deps.disk));
   return lock;
 }
 
@@ -145,10 +176,10 @@ Reach PendingReach(const Record& record, const Engine& engine) {
   return engine.daemon && !has_started_since ? record.pending : Reach::kNothing;
 }
 
-StatusOr<Outcome> Apply(const Plan& plan, const ApplyOptions& options, const Hands& hands) {
+StatusOr<Outcome> Apply(const Plan& plan, const ApplyOptions& options, const Dependencies& deps) {
   Outcome outcome;
   outcome.notes = plan.notes;
-  ASSIGN_OR_RETURN(Journal journal, Journal::Open(hands.host, hands.disk));
+  ASSIGN_OR_RETURN(Journal journal, Journal::Open(deps.host, deps.disk));
   const Record* earlier = journal.Find(plan.id);
   const Reach pending =
       earlier == nullptr || !plan.engine ? Reach::kNothing : PendingReach(*earlier, *plan.engine);
@@ -159,47 +190,25 @@ StatusOr<Outcome> Apply(const Plan& plan, const ApplyOptions& options, const Han
     return outcome;
   }
   const Reach needed = std::max(plan.reach, pending);
-  const std::vector<std::string> folders = MissingFolders(hands.host, plan);
-  ASSIGN_OR_RETURN(const Reach reach, ReachNow(plan, needed, options, hands, outcome));
-  RETURN_IF_ERROR(journal.Begin(plan, folders, needed, Seconds(hands)));
-  Reach tried = Reach::kNothing;
-  Status status = DoSteps(plan, folders, hands.host, hands.disk, outcome.done);
-  if (status.ok() && plan.engine && plan.HasSteps()) {
-    status = Validate(*plan.engine, hands.host, hands.runner);
-  }
-  if (status.ok() && reach != Reach::kNothing) {
-    tried = reach;
-    status = Enforce(plan, reach, options, hands);
-  }
-  if (!status.ok()) {
-    return GoBack(status, plan, folders, tried, options, hands, journal);
-  }
+  const std::vector<std::string> folders = StepsOf(plan, deps).MissingFolders();
+  ASSIGN_OR_RETURN(const Reach reach, ReachNow(plan, needed, options, deps, outcome));
+  RETURN_IF_ERROR(journal.Begin(plan, folders, needed, Seconds(deps)));
+  RETURN_IF_ERROR(DoOrGoBack(plan, folders, reach, options, deps, journal, outcome));
   const bool waits = plan.engine && plan.engine->daemon && reach == Reach::kNothing;
   RETURN_IF_ERROR(journal.Finish(plan.id, waits ? needed : Reach::kNothing));
-  AddDeed(plan, reach, outcome);
+  AddAction(plan, reach, outcome);
   return outcome;
 }
 
-StatusOr<Outcome> Revert(const Plan& plan, const ApplyOptions& options, const Hands& hands) {
+StatusOr<Outcome> Revert(const Plan& plan, const ApplyOptions& options, const Dependencies& deps) {
   Outcome outcome;
   outcome.notes = plan.notes;
-  ASSIGN_OR_RETURN(Journal journal, Journal::Open(hands.host, hands.disk));
-  ASSIGN_OR_RETURN(const Reach reach, ReachNow(plan, plan.reach, options, hands, outcome));
+  ASSIGN_OR_RETURN(Journal journal, Journal::Open(deps.host, deps.disk));
+  ASSIGN_OR_RETURN(const Reach reach, ReachNow(plan, plan.reach, options, deps, outcome));
   RETURN_IF_ERROR(journal.BeginRevert(plan.id));
-  Reach tried = Reach::kNothing;
-  Status status = DoSteps(plan, {}, hands.host, hands.disk, outcome.done);
-  if (status.ok() && plan.engine && plan.HasSteps()) {
-    status = Validate(*plan.engine, hands.host, hands.runner);
-  }
-  if (status.ok() && reach != Reach::kNothing) {
-    tried = reach;
-    status = Enforce(plan, reach, options, hands);
-  }
-  if (!status.ok()) {
-    return GoBack(status, plan, {}, tried, options, hands, journal);
-  }
+  RETURN_IF_ERROR(DoOrGoBack(plan, {}, reach, options, deps, journal, outcome));
   RETURN_IF_ERROR(journal.Forget(plan.id));
-  AddDeed(plan, reach, outcome);
+  AddAction(plan, reach, outcome);
   return outcome;
 }
 

@@ -7,6 +7,7 @@
 
 #include "src/container/engine/find.h"
 #include "src/container/engine/test_engine_host.h"
+#include "src/host/change/test_mortal_disk.h"
 #include "testing/fake_clock.h"
 #include "testing/status_matchers.h"
 
@@ -51,9 +52,12 @@ class ApplyTest : public ::testing::Test {
     auto engines = FindEngines(host_.root(), host_.runner(), {.only = Kind::kDocker});
     return engines.empty() ? Engine{} : std::move(engines[0]);
   }
-  Hands With(Disk& disk) { return {host_.root(), disk, host_.runner(), control_, api_, clock_}; }
+  Dependencies With(change::Disk& disk) {
+    return {host_.root(), disk, host_.runner(), control_, api_, clock_};
+  }
 
-  StatusOr<Outcome> Configure(Disk& disk, const Request& request = {}, bool restart = true) {
+  StatusOr<Outcome> Configure(change::Disk& disk, const Request& request = {},
+                              bool restart = true) {
     const auto lock = LockEngines(With(disk));
     if (!lock.ok()) {
       return lock.status();
@@ -62,7 +66,7 @@ class ApplyTest : public ::testing::Test {
     auto plan = PlanEngine(host_.root(), docker, request);
     return plan.ok() ? Apply(*plan, {.restart = restart}, With(disk)) : plan.status();
   }
-  StatusOr<Outcome> Undo(Disk& disk, bool restart = true) {
+  StatusOr<Outcome> Undo(change::Disk& disk, bool restart = true) {
     const auto lock = LockEngines(With(disk));
     if (!lock.ok()) {
       return lock.status();
@@ -89,7 +93,7 @@ class ApplyTest : public ::testing::Test {
   }
 
   EngineHost host_;
-  HostDisk disk_;
+  change::HostDisk disk_;
   FakeControl control_;
   FakeApi api_;
   FakeClock clock_;
@@ -142,7 +146,7 @@ TEST_F(ApplyTest, TouchesTheEngineOnlyWhenAsked) {
   ASSERT_OK(outcome);
   EXPECT_EQ(control_.reloads(), 0);
   EXPECT_THAT(outcome->notes,
-              ElementsAre(AllOf(HasSubstr("not in force yet"), HasSubstr("kill -HUP 5"))));
+              ElementsAre(AllOf(HasSubstr("not applied yet"), HasSubstr("kill -HUP 5"))));
 }
 
 TEST_F(ApplyTest, BringsIntoForceWhatWasLeftPending) {
@@ -167,8 +171,8 @@ TEST_F(ApplyTest, GoesBackWhenTheEngineDoesNotShowTheChange) {
   const auto outcome = Configure(disk_);
 
   EXPECT_THAT(outcome, StatusIs(StatusCode::kFailedPrecondition,
-                                AllOf(HasSubstr("the runtime \"nvidia\" does not show"),
-                                      HasSubstr("all files are as before, and docker runs"))));
+                                AllOf(HasSubstr("did not report the runtime \"nvidia\""),
+                                      HasSubstr("all files are as before, and docker uses"))));
   EXPECT_EQ(control_.reloads(), 2);
   EXPECT_EQ(Tree(), before);
 }
@@ -201,12 +205,13 @@ TEST_F(ApplyTest, GoesBackWhenTheEngineRefusesTheFile) {
   EXPECT_EQ(Tree(), before);
 }
 
-TEST_F(ApplyTest, ChangesNothingWhenItCanNotRestart) {
+TEST_F(ApplyTest, ChangesNothingWhenItCannotRestart) {
   host_.AddProgram("/usr/bin/dockerd", "Docker version 25.0.1, build x\n");
-  control_.SetWay(FailedPrecondition("docker is under no service manager here"));
+  control_.SetWay(FailedPrecondition("docker is not run by a service manager"));
   const auto before = Tree();
 
-  EXPECT_THAT(Configure(disk_), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no service")));
+  EXPECT_THAT(Configure(disk_),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("run by a service")));
   EXPECT_EQ(Tree(), before);
 }
 
@@ -235,7 +240,7 @@ TEST_F(ApplyTest, RevertSaysWhyItRestartsAndNotWhyConfigureDid) {
 
   ASSERT_OK(plan);
   EXPECT_EQ(plan->reach, Reach::kRestart);
-  EXPECT_EQ(plan->reach_reason, "dockerd forgets a runtime at its next start only");
+  EXPECT_EQ(plan->reach_reason, "dockerd forgets a runtime only when it restarts");
 }
 
 TEST_F(ApplyTest, RevertTakesAwayWhatAKillInAWriteLeft) {
@@ -333,7 +338,8 @@ TEST_F(ApplyTest, AKillAtAnyPointCanBeResumed) {
   const auto wanted = Tree();
   ASSERT_OK(Undo(disk_));
   for (int lives = 0;; ++lives) {
-    DyingDisk dying(disk_, lives);
+    change::Fate dying_fate(change::Fate::End::kDead, lives);
+    change::MortalDisk dying(disk_, dying_fate);
     const bool is_done = Configure(dying).ok();
 
     ASSERT_OK(Configure(disk_)) << "after " << lives << " writes";
@@ -350,7 +356,8 @@ TEST_F(ApplyTest, AKillAtAnyPointCanBeResumed) {
 TEST_F(ApplyTest, AKillAtAnyPointCanBeReverted) {
   const auto before = Tree();
   for (int lives = 0;; ++lives) {
-    DyingDisk dying(disk_, lives);
+    change::Fate dying_fate(change::Fate::End::kDead, lives);
+    change::MortalDisk dying(disk_, dying_fate);
     const bool is_done = Configure(dying).ok();
 
     ASSERT_OK(Undo(disk_)) << "after " << lives << " writes";
@@ -368,7 +375,8 @@ TEST_F(ApplyTest, AKillWhileRevertingCanBeReverted) {
   const auto before = Tree();
   for (int lives = 0;; ++lives) {
     ASSERT_OK(Configure(disk_));
-    DyingDisk dying(disk_, lives);
+    change::Fate dying_fate(change::Fate::End::kDead, lives);
+    change::MortalDisk dying(disk_, dying_fate);
     const bool is_done = Undo(dying).ok();
 
     ASSERT_OK(Undo(disk_)) << "after " << lives << " writes";
@@ -383,7 +391,8 @@ TEST_F(ApplyTest, AKillWhileRevertingCanBeReverted) {
 TEST_F(ApplyTest, AKillBeforeTheRestartOfARevertStillRestarts) {
   ASSERT_OK(Configure(disk_));
   for (int lives = 0;; ++lives) {
-    DyingDisk dying(disk_, lives);
+    change::Fate dying_fate(change::Fate::End::kDead, lives);
+    change::MortalDisk dying(disk_, dying_fate);
     if (!Undo(dying).ok() && DaemonJson() == kDaemonJson) {
       break;  // the file is done, the record is still there
     }
@@ -418,11 +427,11 @@ TEST_F(ApplyTest, AProxyIsADropInOfTheUnitThatIsReadAgain) {
 }
 
 TEST_F(ApplyTest, OnlyOneWorksAtATime) {
-  const Hands hands = With(disk_);
-  const auto first = LockEngines(hands);
+  const Dependencies deps = With(disk_);
+  const auto first = LockEngines(deps);
   ASSERT_OK(first);
 
-  EXPECT_THAT(LockEngines(hands), StatusIs(StatusCode::kUnavailable, HasSubstr("another kgpu")));
+  EXPECT_THAT(LockEngines(deps), StatusIs(StatusCode::kUnavailable, HasSubstr("another kgpu")));
 }
 
 TEST_F(ApplyTest, AnEngineThatDoesNotRunReadsItLater) {
@@ -432,7 +441,7 @@ TEST_F(ApplyTest, AnEngineThatDoesNotRunReadsItLater) {
 
   ASSERT_OK(outcome);
   EXPECT_EQ(control_.reloads(), 0);
-  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("does not run")));
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("is not running")));
 }
 
 }  // namespace

@@ -9,17 +9,18 @@
 #include "src/container/cdi/folder.h"
 #include "src/container/engine/apply.h"
 #include "src/container/engine/engine_files.h"
-#include "src/container/engine/find.h"
-#include "src/container/inject/book.h"
+#include "src/container/inject/index.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/edit/document.h"
+#include "src/platform/sys/find_program.h"
 
 namespace kgpu::engine {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kGenerate = "kgpu cdi generate, or run kgpu agent";
+constexpr const char* kGenerate = "kgpu cdi generate   # or run kgpu agent";
+constexpr const char* kFixFile = "# fix the file: the engine would not start";
 
 // Programs that `tree` names as kgpu's runtime, or NVIDIA's.
 void FindRuntimes(const json::value& tree, std::set<std::string>& paths) {
@@ -45,7 +46,7 @@ class Checker {
   Checker(const sys::Root& host, sys::ProgramRunner& runner, const CheckInput& input)
       : host_(host), runner_(runner), input_(input), engine_(*input.engine) {}
 
-  std::vector<Finding> Check() {
+  std::vector<report::Finding> Check() {
     CheckRecord();
     CheckFiles();
     CheckRuntimes();
@@ -54,28 +55,33 @@ class Checker {
       CheckCdi();
     }
     if (!runtimes_.empty()) {
-      CheckBook();
+      CheckIndex();
     }
-    if (!ReadsCdi() && runtimes_.empty() && !engine_.version) {
-      Add(fmt::format("{}: it is not known whether it reads CDI, and it has no runtime of kgpu's",
-                      engine_.note.empty() ? engine_.Name() : engine_.note),
-          Configure());
-    } else if (!ReadsCdi() && runtimes_.empty()) {
-      Add(fmt::format("{} {} does not read CDI and has no runtime of kgpu's: its containers get no "
-                      "GPU",
-                      engine_.Name(), engine_.version_text),
-          Configure());
+    if (!ReadsCdi() && runtimes_.empty()) {
+      Add("engine-gives-no-gpu",
+          engine_.version
+              ? fmt::format(
+                    "{} {} does not support CDI and has no kgpu runtime: its containers get no GPU",
+                    engine_.Name(), engine_.version_text)
+              : fmt::format("{}: CDI support is unknown, and it has no kgpu runtime",
+                            engine_.note.empty() ? engine_.Name() : engine_.note),
+          {Configure()});
     }
     return std::move(findings_);
   }
 
  private:
-  void Add(std::string text, std::string mend) {
-    findings_.push_back({std::move(text), std::move(mend)});
+  void Add(std::string id, std::string message, std::vector<std::string> commands) {
+    findings_.push_back({.id = std::move(id),
+                         .subject = engine_.Name(),
+                         .message = std::move(message),
+                         .fix = {.commands = std::move(commands)}});
   }
 
   std::string Configure() const {
-    return fmt::format("kgpu runtime configure --engine {}", ToString(engine_.kind));
+    return fmt::format("kgpu runtime configure --engine {}", engine_.distribution.empty()
+                                                                 ? ToString(engine_.kind)
+                                                                 : engine_.distribution);
   }
 
   bool ReadsCdi() const {
@@ -92,8 +98,8 @@ class Checker {
       return;
     }
     if (input_.record->phase != Phase::kApplied) {
-      Add("an earlier change was cut off half-way",
-          Configure() + " goes on with it, kgpu runtime revert takes it back");
+      Add("change-unfinished", "an earlier change was interrupted",
+          {Configure() + "   # resumes it", "# or undo it with kgpu runtime revert"});
       return;
     }
     // What could not be taken back is what somebody else has changed.
@@ -106,51 +112,53 @@ class Checker {
         continue;  // a table of ours that others put keys into
       }
       is_changed_since_ = true;
-      Add(std::string(note.substr(0, note.find(": left "))),
-          Configure() + " sets it again, kgpu runtime revert takes back the rest");
+      Add("config-changed", std::string(note.substr(0, note.find(": left "))),
+          {Configure() + "   # sets it again", "# or undo the rest with kgpu runtime revert"});
     }
   }
 
   void CheckFiles() {
     const auto files = ReadEngineFiles(host_, engine_);
     if (!files.ok()) {
-      Add(std::string(Message(files.status())), "mend the file");
+      Add("config-broken", std::string(Message(files.status())), {"# fix the file"});
       return;
     }
     std::vector<NamedText> texts{{engine_.config_file, files->main.value_or("")},
                                  {files->drop_in_path, files->drop_in.value_or("")}};
     texts.insert(texts.end(), files->others.begin(), files->others.end());
-    bool is_well = true;
+    bool is_healthy = true;
     for (const NamedText& text : texts) {
       const auto document = edit::Document::Open(text.text, text.path, SyntaxOf(engine_));
       if (document.ok()) {
         FindRuntimes(document->tree(), runtimes_);
       } else {
-        is_well = false;
-        Add(std::string(Message(document.status())), "mend the file: the engine would not start");
+        is_healthy = false;
+        Add("config-broken", std::string(Message(document.status())), {kFixFile});
       }
     }
-    if (const Status status = Validate(engine_, host_, runner_); is_well && !status.ok()) {
-      Add(std::string(Message(status)), "mend the file: the engine would not start");
+    if (const Status status = Validate(engine_, host_, runner_); is_healthy && !status.ok()) {
+      Add("config-refused", std::string(Message(status)), {kFixFile});
     }
   }
 
   void CheckRuntimes() {
     for (const std::string& path : runtimes_) {
-      const std::string program = path.starts_with('/') ? path : FindProgram(host_, path);
+      const std::string program = path.starts_with('/') ? path : sys::FindProgram(host_, path);
       sys::RunRequest request;
       request.argv = {program, "--version"};
       request.root = host_.path();
       if (program.empty() || !host_.Exists(program)) {
-        Add(fmt::format("{} is configured as a runtime and is not there", path), Configure());
+        Add("runtime-missing",
+            fmt::format("{} is configured as a runtime but does not exist", path), {Configure()});
         continue;
       }
       const auto result = runner_.Run(request);
       if (!result.ok() || !result->IsSuccess()) {
-        Add(fmt::format(
+        Add("runtime-broken",
+            fmt::format(
                 "{} does not run: {}", program,
                 result.ok() ? sys::Describe(*result) : std::string(Message(result.status()))),
-            "install runc or crun, or mend /etc/kgpu/runtime.json");
+            {"# install runc or crun, or fix /etc/kgpu/runtime.json"});
       }
     }
   }
@@ -160,36 +168,40 @@ class Checker {
       return;
     }
     if (!engine_.daemon) {
-      Add(fmt::format("{} does not run", engine_.Name()),
-          engine_.unit.empty() ? "start it" : fmt::format("systemctl start {}", engine_.unit));
+      Add("engine-stopped", fmt::format("{} is not running", engine_.Name()),
+          {engine_.unit.empty() ? "# start it" : fmt::format("systemctl start {}", engine_.unit)});
       return;
     }
     if (input_.live && !input_.live->ok()) {
-      Add(fmt::format("{} does not answer: {}", engine_.Name(), Message(input_.live->status())),
-          CommandFor(engine_, true));
+      Add("engine-silent",
+          fmt::format("{} does not answer: {}", engine_.Name(), Message(input_.live->status())),
+          {CommandFor(engine_, true)});
       return;
     }
     CheckInForce();
   }
 
-  // What the engine says counts; where it does not tell, the times of file and start do.
+  // What the engine says counts; where it does not report, the times of file and start do.
   void CheckInForce() {
     const Record* record = input_.record;
     if (is_changed_since_) {
       return;  // so nobody knows what it should show
     }
+    std::string message;
+    bool takes_restart = true;
     if (record != nullptr && input_.live && !Shows(**input_.live, record->expected)) {
-      Add(fmt::format("{} runs without what its files say: {}", engine_.Name(),
-                      record->reach_reason),
-          CommandFor(engine_, record->pending != Reach::kReload));
+      message = fmt::format("runs without settings from its files: {}", record->reach_reason);
+      takes_restart = record->pending != Reach::kReload;
     } else if (record != nullptr && PendingReach(*record, engine_) == Reach::kRestart) {
-      Add(fmt::format("{} was not restarted since its files were changed: {}", engine_.Name(),
-                      record->reach_reason),
-          CommandFor(engine_, true));
+      message =
+          fmt::format("has not been restarted since its files changed: {}", record->reach_reason);
     } else if (engine_.kind != Kind::kDocker && IsFileNewer()) {
-      Add(fmt::format("{} was started before {} was changed: it runs with an older one",
-                      engine_.Name(), engine_.config_file),
-          CommandFor(engine_, true));
+      message = fmt::format("was started before {} changed and still runs the old one",
+                            engine_.config_file);
+    }
+    if (!message.empty()) {
+      Add("config-not-in-force", fmt::format("{} {}", engine_.Name(), message),
+          {CommandFor(engine_, takes_restart)});
     }
   }
 
@@ -207,39 +219,42 @@ class Checker {
   void CheckCdi() {
     const cdi::FolderContents contents = cdi::ReadFolders(
         host_, {std::string(cdi::kStaticFolder), std::string(cdi::kDynamicFolder)});
+    const sys::Root& root = input_.engine_root == nullptr ? host_ : *input_.engine_root;
     bool has_gpu = false;
     for (const cdi::SpecFile& file : contents.files) {
       has_gpu |= file.problem.empty() && file.spec.kind.ends_with("/gpu");
-      for (const cdi::Finding& finding : cdi::CheckSpec(file.spec, host_)) {
+      for (const report::Finding& finding : cdi::CheckSpec(file.spec, root)) {
         if (file.problem.empty()) {
-          Add(fmt::format("{}: {}", file.path, finding.text), std::string(kGenerate));
+          Add(finding.id, fmt::format("{}: {}", file.path, finding.message), {kGenerate});
         }
       }
       if (!file.problem.empty()) {
-        Add(file.problem, "mend or remove it");
+        Add("cdi-broken", file.problem, {"# fix or remove it"});
       }
     }
     if (!has_gpu) {
-      Add("no CDI spec declares a GPU", std::string(kGenerate));
+      Add("cdi-missing", "no CDI spec declares a GPU", {kGenerate});
     }
     for (const cdi::Conflict& conflict : contents.conflicts) {
-      Add(fmt::format("{}: declared by {}: engines refuse it", conflict.name,
+      Add("cdi-declared-twice",
+          fmt::format("{}: declared by {}: container engines reject it", conflict.name,
                       Join(conflict.paths, " and ")),
-          "remove all but one");
+          {"# remove all but one"});
     }
   }
 
-  void CheckBook() {
-    const auto text = host_.ReadFile(inject::kInjectionBookPath, size_t{16} << 20);
+  void CheckIndex() {
+    const auto text = host_.ReadFile(inject::kInjectionIndexPath, size_t{16} << 20);
     if (!text.ok()) {
-      Add(fmt::format("{} is not there: kgpu-runtime does not know this host's GPUs",
-                      inject::kInjectionBookPath),
-          std::string(kGenerate));
+      Add("injection-missing",
+          fmt::format("{}: not found, so kgpu-runtime does not know this host's GPUs",
+                      inject::kInjectionIndexPath),
+          {kGenerate});
       return;
     }
-    const auto book = inject::ParseBook(*text, host_.At(inject::kInjectionBookPath));
-    if (!book.ok()) {
-      Add(std::string(Message(book.status())), std::string(kGenerate));
+    const auto index = inject::ParseIndex(*text, host_.At(inject::kInjectionIndexPath));
+    if (!index.ok()) {
+      Add("injection-broken", std::string(Message(index.status())), {kGenerate});
     }
   }
 
@@ -249,13 +264,13 @@ class Checker {
   const Engine& engine_;
   std::set<std::string> runtimes_;
   bool is_changed_since_ = false;  // what kgpu wrote, by others
-  std::vector<Finding> findings_;
+  std::vector<report::Finding> findings_;
 };
 
 }  // namespace
 
-std::vector<Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
-                                 const CheckInput& input) {
+std::vector<report::Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
+                                         const CheckInput& input) {
   return Checker(host, runner, input).Check();
 }
 

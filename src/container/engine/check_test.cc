@@ -5,7 +5,7 @@
 
 #include "src/container/engine/find.h"
 #include "src/container/engine/test_engine_host.h"
-#include "src/container/inject/book.h"
+#include "src/container/inject/index.h"
 
 namespace kgpu::engine {
 namespace {
@@ -17,8 +17,11 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-auto Says(const std::string& text, const std::string& mend) {
-  return AllOf(Field(&Finding::text, HasSubstr(text)), Field(&Finding::mend, HasSubstr(mend)));
+using report::Finding;
+
+auto Says(const std::string& text, const std::string& fix) {
+  return AllOf(Field(&Finding::message, HasSubstr(text)),
+               Field(&Finding::fix, Field(&report::Fix::commands, Contains(HasSubstr(fix)))));
 }
 
 // Docker 20.10 with kgpu's runtime, all of it as it should be.
@@ -31,7 +34,7 @@ class CheckTest : public ::testing::Test {
     host_.folder().WriteFile(
         "etc/docker/daemon.json",
         R"({"runtimes": {"nvidia": {"path": "/usr/local/bin/kgpu-runtime"}}})");
-    host_.folder().WriteFile("run/kgpu/injection.json", inject::PrintBook({}));
+    host_.folder().WriteFile("run/kgpu/injection.json", inject::PrintIndex({}));
     record_.phase = Phase::kApplied;
     record_.expected.runtime = "nvidia";
     record_.reach = Reach::kReload;
@@ -42,7 +45,7 @@ class CheckTest : public ::testing::Test {
   std::vector<Finding> Check(Kind kind = Kind::kDocker) {
     const auto engines = FindEngines(host_.root(), host_.runner(), {.only = kind});
     if (engines.empty()) {
-      return {{"no engine", ""}};
+      return {{.message = "no engine"}};
     }
     CheckInput input;
     input.engine = &engines[0];
@@ -59,30 +62,32 @@ class CheckTest : public ::testing::Test {
   LiveFacts facts_;
 };
 
-TEST_F(CheckTest, FindsNothingWhereAllIsWell) {
+TEST_F(CheckTest, FindsNothingOnAHealthyHost) {
   EXPECT_THAT(Check(), IsEmpty());
 }
 
-TEST_F(CheckTest, DoesNotSayWhatAnEngineOfUnknownVersionCanNotDo) {
+TEST_F(CheckTest, DoesNotSayWhatAnEngineOfUnknownVersionCannotDo) {
   host_.folder().WriteFile("etc/docker/daemon.json", "{}");
   host_.AddProgram("/usr/bin/dockerd", "");
   has_record_ = false;
 
-  EXPECT_THAT(Check(), Contains(Says("not known whether it reads CDI", "kgpu runtime configure")));
+  EXPECT_THAT(Check(), Contains(Says(": CDI support is unknown, and it has no kgpu runtime",
+                                     "kgpu runtime configure")));
 }
 
 TEST_F(CheckTest, NamesTheLineOfABrokenFile) {
   host_.folder().WriteFile("etc/docker/daemon.json", "{\n\"a\": }\n");
 
-  EXPECT_THAT(Check(), Contains(Says("/etc/docker/daemon.json:2:", "mend the file")));
+  EXPECT_THAT(Check(), Contains(Says("/etc/docker/daemon.json:2:", "fix the file")));
 }
 
 TEST_F(CheckTest, MissesTheRuntimesProgram) {
   host_.folder().WriteFile("etc/docker/daemon.json",
                            R"({"runtimes": {"nvidia": {"path": "/opt/kgpu-runtime"}}})");
 
-  EXPECT_THAT(Check(), ElementsAre(Says("/opt/kgpu-runtime is configured as a runtime and is not",
-                                        "kgpu runtime configure --engine docker")));
+  EXPECT_THAT(Check(),
+              ElementsAre(Says("/opt/kgpu-runtime is configured as a runtime but does not exist",
+                               "kgpu runtime configure --engine docker")));
 }
 
 TEST_F(CheckTest, TriesTheRuntime) {
@@ -95,7 +100,7 @@ TEST_F(CheckTest, SeesThatTheEngineRunsWithoutTheChange) {
   facts_.runtimes = {"runc"};
   record_.pending = Reach::kReload;
 
-  EXPECT_THAT(Check(), ElementsAre(Says("runs without what its files say", "kill -HUP 5")));
+  EXPECT_THAT(Check(), ElementsAre(Says("runs without settings from its files", "kill -HUP 5")));
 }
 
 TEST_F(CheckTest, SeesThatOthersChangedWhatKgpuWrote) {
@@ -115,11 +120,12 @@ TEST_F(CheckTest, SeesThatOthersChangedWhatKgpuWrote) {
                            R"({"default-runtime": "kata", "runtimes": {"nvidia": )"
                            R"({"path": "/usr/local/bin/kgpu-runtime"}}})");
 
-  EXPECT_THAT(Check(), ElementsAre(Says("default-runtime was changed to \"kata\" since",
-                                        "kgpu runtime configure --engine docker sets it again")));
+  EXPECT_THAT(Check(),
+              ElementsAre(Says("default-runtime has since been changed to \"kata\"",
+                               "kgpu runtime configure --engine docker   # sets it again")));
 }
 
-TEST_F(CheckTest, MissesTheBookOfInjections) {
+TEST_F(CheckTest, MissesTheInjectionIndex) {
   host_.folder().WriteFile("run/kgpu/injection.json", "{}");
 
   EXPECT_THAT(Check(), ElementsAre(Says("injection.json", "kgpu cdi generate")));
@@ -128,7 +134,8 @@ TEST_F(CheckTest, MissesTheBookOfInjections) {
 TEST_F(CheckTest, TellsOfAChangeThatWasCutOff) {
   record_.phase = Phase::kApplying;
 
-  EXPECT_THAT(Check(), ElementsAre(Says("cut off half-way", "revert takes it back")));
+  EXPECT_THAT(Check(),
+              ElementsAre(Says("was interrupted", "# or undo it with kgpu runtime revert")));
 }
 
 TEST_F(CheckTest, AnOldEngineWithoutTheRuntimeHasNoGpus) {
@@ -156,16 +163,16 @@ TEST_F(CheckTest, CdiSpecsMustFitTheHost) {
               ElementsAre(Says("/etc/cdi/x.json: device node /dev/nvidia0", "kgpu cdi")));
 }
 
-TEST_F(CheckTest, AnEngineThatDoesNotRunIsTold) {
+TEST_F(CheckTest, AnEngineThatDoesNotRunIsReported) {
   host_.AddProgram("/usr/bin/crio", "crio version 1.30.0\n");
   host_.runner().Answer("/usr/bin/crio --config-dir", "");
   host_.AddSystemd({"crio.service"});
   has_record_ = false;
 
-  EXPECT_THAT(Check(Kind::kCrio), Contains(Says("crio does not run", "systemctl start crio")));
+  EXPECT_THAT(Check(Kind::kCrio), Contains(Says("crio is not running", "systemctl start crio")));
 }
 
-TEST_F(CheckTest, ContainerdOlderThanItsFileIsTold) {
+TEST_F(CheckTest, ContainerdOlderThanItsFileIsReported) {
   host_.AddProgram("/usr/bin/containerd", "containerd x v2.1.0 x\n");
   host_.runner().Answer("/usr/bin/containerd --config", "");
   host_.AddProcess(6, "containerd", {"containerd"});

@@ -2,8 +2,8 @@
 //
 // Pure: texts in, texts out; who reads and writes the files is engine/apply's business. Every byte
 // that need not change stays: comments, order, indentation, line ends, a byte order mark. A text
-// that can not be edited safely is refused with file:line:column and what to do by hand. An edit
-// whose wish is met already has no changes and the text it was given.
+// that cannot be edited safely is refused with file:line:column and what to do by hand. An edit
+// whose request is met already has no changes and the text it was given.
 //
 // Text "" stands for a file that is not there, too. A file that was made for us is to be removed
 // when Revert leaves "" of it.
@@ -24,6 +24,8 @@ inline constexpr std::string_view kDockerConfig = "/etc/docker/daemon.json";
 inline constexpr std::string_view kContainerdConfig = "/etc/containerd/config.toml";
 inline constexpr std::string_view kContainerdDropIn = "/etc/containerd/conf.d/99-kgpu.toml";
 inline constexpr std::string_view kCrioDropIn = "/etc/crio/crio.conf.d/99-kgpu.conf";
+// Read after those of others: where one of them has the runtime that is adopted.
+inline constexpr std::string_view kCrioLastDropIn = "/etc/crio/crio.conf.d/zz-kgpu.conf";
 inline constexpr std::string_view kPodmanDropIn = "/etc/containers/containers.conf.d/99-kgpu.conf";
 
 struct NamedRuntime {
@@ -33,7 +35,7 @@ struct NamedRuntime {
 
 // What an engine's configuration shall say. What an engine has no word for is left out of its edit,
 // and a note says so.
-struct Wish {
+struct Settings {
   std::optional<NamedRuntime> runtime;
   bool set_default = false;  // `runtime` becomes the one of containers that name none
   std::optional<bool> cdi;   // docker features.cdi, containerd enable_cdi; others always read CDI
@@ -67,7 +69,7 @@ struct FileEdit {
 
 // /etc/docker/daemon.json. Errors of all edits: InvalidArgument (the text is broken, or a key of it
 // has a type that the engine would not take), FailedPrecondition (sound, but not ours to edit).
-StatusOr<TextEdit> EditDocker(const NamedText& file, const Wish& wish);
+StatusOr<TextEdit> EditDocker(const NamedText& file, const Settings& settings);
 
 struct ContainerdVersion {
   int major = 0;  // 0: not known, treated as the oldest
@@ -89,11 +91,13 @@ struct ContainerdInput {
 // the main file, or the last imported one that has such a table. From 2.1 on the drop-in, an import
 // that is read later and says otherwise, and the main file for its `imports`. The notes are those
 // of the first; where there is only something to say, that is the main file without changes.
-StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input, const Wish& wish);
+StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input,
+                                               const Settings& settings);
 
 // The template from which k3s and RKE2 make containerd's file (config.toml.tmpl: config_version 2,
 // config-v3.toml.tmpl: 3): `{{ template "base" . }}` and our tables. Kind: kTomlTemplate.
-StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version, const Wish& wish);
+StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version,
+                                   const Settings& settings);
 
 struct CrioInput {
   // What CRI-O reads, in its order, without `drop_in`: only looked at, for the default runtime's
@@ -102,10 +106,10 @@ struct CrioInput {
   std::vector<NamedText> files;
   NamedText drop_in = {std::string(kCrioDropIn), ""};
 };
-StatusOr<TextEdit> EditCrio(const CrioInput& input, const Wish& wish);
+StatusOr<TextEdit> EditCrio(const CrioInput& input, const Settings& settings);
 
-// A drop-in of containers.conf. podman reads CDI by itself: only a wish for a runtime needs it.
-StatusOr<TextEdit> EditPodman(const NamedText& drop_in, const Wish& wish);
+// A drop-in of containers.conf. podman reads CDI by itself: only a request for a runtime needs it.
+StatusOr<TextEdit> EditPodman(const NamedText& drop_in, const Settings& settings);
 
 // Takes back, last first, the changes whose keys still hold what we wrote; tables, objects and
 // lists that we made go when they are empty. Right after the edit this gives the first text, byte

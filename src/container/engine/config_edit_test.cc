@@ -1,5 +1,5 @@
 // What the walk over testdata/edits does not show: texts that were edited by others between our
-// edit and its undoing, and wishes that no engine takes.
+// edit and its undoing, and requests that no engine takes.
 #include "src/container/engine/config_edit.h"
 
 #include <gmock/gmock.h>
@@ -17,18 +17,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Wish For(NamedRuntime runtime, bool is_default = false) {
-  Wish wish;
-  wish.runtime = std::move(runtime);
-  wish.set_default = is_default;
-  return wish;
+Settings For(NamedRuntime runtime, bool is_default = false) {
+  Settings settings;
+  settings.runtime = std::move(runtime);
+  settings.set_default = is_default;
+  return settings;
 }
 
 // The default runtime, and CDI.
-Wish Usual() {
-  Wish wish = For(NamedRuntime(), true);
-  wish.cdi = true;
-  return wish;
+Settings Usual() {
+  Settings settings = For(NamedRuntime(), true);
+  settings.cdi = true;
+  return settings;
 }
 
 std::string Replaced(std::string text, std::string_view old, std::string_view now) {
@@ -58,7 +58,8 @@ TEST(RevertTest, LeavesADefaultThatWasChangedSince) {
   const auto reverted = Revert(TextKind::kJson, {"d.json", text}, edit->changes);
   ASSERT_THAT(reverted, IsOk());
   EXPECT_EQ(reverted->text, "{\"default-runtime\": \"crun\"}");
-  EXPECT_THAT(reverted->notes, ElementsAre(HasSubstr("default-runtime was changed to \"crun\"")));
+  EXPECT_THAT(reverted->notes,
+              ElementsAre(HasSubstr("default-runtime has since been changed to \"crun\"")));
 }
 
 TEST(RevertTest, KeepsWhatOthersAddedToOurTables) {
@@ -107,21 +108,21 @@ TEST(RevertTest, RefusesATextThatIsBrokenNow) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("d.json:1:")));
 }
 
-TEST(WishTest, MustNameARuntimeThatEnginesTake) {
+TEST(OtherRequestTest, MustNameARuntimeThatEnginesTake) {
   for (const auto& [name, path, text] :
        std::vector<std::tuple<std::string, std::string, std::string>>{
            {"", "/x", "runtime name"},
            {"a b", "/x", "runtime name \"a b\""},
            {"nvidia", "kgpu-runtime", "must begin with /"},
            {"nvidia", "/x\n[a]", "must begin with /"},
-           {"runc", "/x", "keeps the runtime name runc"}}) {
+           {"runc", "/x", "reserves the runtime name runc"}}) {
     EXPECT_THAT(EditDocker({"d.json", ""}, For({name, path})),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(text)));
   }
-  Wish no_runtime;
+  Settings no_runtime;
   no_runtime.set_default = true;
   EXPECT_THAT(EditPodman({"x.conf", ""}, no_runtime),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("needs a runtime")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("requires a runtime")));
 }
 
 TEST(EditContainerdTest, AVersionInQuotesIsRefusedWithItsPlace) {
@@ -130,16 +131,17 @@ TEST(EditContainerdTest, AVersionInQuotesIsRefusedWithItsPlace) {
     input.version = version;
     input.main = {"/etc/containerd/config.toml", "# mine\nversion = \"2\"\n"};
 
-    EXPECT_THAT(EditContainerd(input, Usual()),
-                StatusIs(StatusCode::kInvalidArgument,
-                         HasSubstr("/etc/containerd/config.toml:2:1: version must be a number")));
+    EXPECT_THAT(
+        EditContainerd(input, Usual()),
+        StatusIs(StatusCode::kInvalidArgument,
+                 HasSubstr("/etc/containerd/config.toml:2:1: version must be an unquoted number")));
   }
 }
 
-TEST(WishTest, OfNothingChangesNothing) {
+TEST(OtherRequestTest, OfNothingChangesNothing) {
   ContainerdInput input;
   input.version = {2, 1};
-  const auto edits = EditContainerd(input, Wish());
+  const auto edits = EditContainerd(input, Settings());
   ASSERT_THAT(edits, IsOk());
   for (const FileEdit& file : *edits) {
     EXPECT_THAT(file.edit.changes, IsEmpty());

@@ -11,17 +11,18 @@ namespace kgpu::engine {
 
 namespace json = boost::json;
 
-Status CheckWish(const Wish& wish) {
-  if (!wish.runtime.has_value()) {
-    return wish.set_default ? InvalidArgument("a default runtime needs a runtime") : OkStatus();
+Status CheckSettings(const Settings& settings) {
+  if (!settings.runtime.has_value()) {
+    return settings.set_default ? InvalidArgument("a default runtime requires a runtime")
+                                : OkStatus();
   }
-  const auto& [name, path] = *wish.runtime;
+  const auto& [name, path] = *settings.runtime;
   const bool is_plain = std::ranges::all_of(name, [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.';
   });
   if (name.empty() || !is_plain) {
-    return InvalidArgument("runtime name \"{}\": use letters, digits, - _ and . only",
+    return InvalidArgument("runtime name \"{}\": use only letters, digits, - _ and .",
                            Printable(name, 40));
   }
   if (!path.starts_with('/') || path.find_first_of("\n\r") != std::string::npos) {
@@ -41,28 +42,6 @@ edit::Key operator/(edit::Key key, std::string_view name) {
 
 json::value TextValue(std::string_view text) {
   return json::string(text.data(), text.size());
-}
-
-json::value TextList(const std::vector<std::string>& items) {
-  json::array list;
-  for (const std::string& item : items) {
-    list.push_back(TextValue(item));
-  }
-  return list;
-}
-
-std::vector<std::string> Strings(const json::value* value) {
-  std::vector<std::string> strings;
-  const json::array* items = value == nullptr ? nullptr : value->if_array();
-  if (items == nullptr) {
-    return strings;
-  }
-  for (const json::value& item : *items) {
-    if (item.is_string()) {
-      strings.emplace_back(item.get_string());
-    }
-  }
-  return strings;
 }
 
 std::vector<std::string> Union(std::vector<std::string> items,
@@ -86,6 +65,11 @@ void NoteDefault(const json::value* before, std::string_view key, std::string_vi
         fmt::format("{} was \"{}\": containers that name no runtime are no longer isolated by it",
                     key, Printable(name, 60)));
   }
+}
+
+bool IsLaterDropIn(std::string_view path, std::string_view drop_in) {
+  const std::string_view folder = drop_in.substr(0, drop_in.rfind('/') + 1);
+  return path.starts_with(folder) && path > drop_in;
 }
 
 bool IsZero(const json::value& value) {

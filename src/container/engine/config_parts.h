@@ -15,23 +15,19 @@ namespace kgpu::engine {
 
 // The first lines of a file that is wholly ours.
 inline constexpr std::string_view kOurComment =
-    "# Written by `kgpu runtime configure`; `kgpu runtime revert` takes it back.\n";
+    "# Written by `kgpu runtime configure`; undo with `kgpu runtime revert`.\n";
 
 inline constexpr std::string_view kRuncShim = "io.containerd.runc.v2";
 
 // Errors: InvalidArgument (a name or a path that no engine would take, a default without a
 // runtime).
-Status CheckWish(const Wish& wish);
+Status CheckSettings(const Settings& settings);
 
 TextEdit Finish(const edit::Document& document, std::vector<std::string> notes);
 
 edit::Key operator/(edit::Key key, std::string_view name);
 
 boost::json::value TextValue(std::string_view text);
-boost::json::value TextList(const std::vector<std::string>& items);
-
-// The strings of a list; empty when `value` is null or no list.
-std::vector<std::string> Strings(const boost::json::value* value);
 
 // `items` and those of `more` that are not among them.
 std::vector<std::string> Union(std::vector<std::string> items,
@@ -41,6 +37,9 @@ std::vector<std::string> Union(std::vector<std::string> items,
 // sysbox. `before` may be null.
 void NoteDefault(const boost::json::value* before, std::string_view key, std::string_view ours,
                  std::vector<std::string>& notes);
+
+// Whether the file `path` is in the folder of `drop_in`, and is read after it.
+bool IsLaterDropIn(std::string_view path, std::string_view drop_in);
 
 // Whether Go's zero value says the same as leaving the key out.
 bool IsZero(const boost::json::value& value);

@@ -14,6 +14,7 @@
 #include "src/container/engine/layers.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::engine {
 namespace {
@@ -49,26 +50,26 @@ bool IsEmpty(const Document& file) {
 Status CheckVersionLine(const Document& file) {
   const json::value* version = file.Find({"version"});
   if (version != nullptr && !version->is_int64()) {
-    return InvalidArgument("{}: version must be a number without quotes, as `version = 2`",
+    return InvalidArgument("{}: version must be an unquoted number, e.g. `version = 2`",
                            file.Where({"version"}));
   }
   const Key newer = {"plugins", "io.containerd.grpc.v1.cri"};
   if (version == nullptr && file.Find(newer) != nullptr) {
     return FailedPrecondition(
-        "{}: this table is of config version 2, but the file has no version, so containerd takes "
-        "it for version 1: add `version = 2` as its first line",
+        "{}: this table needs config version 2, but the file has no version, so containerd reads "
+        "it as version 1: add `version = 2` as its first line",
         file.Where(newer));
   }
   return OkStatus();
 }
 
 void NoteDisabledCri(const Document& main, std::vector<std::string>& notes) {
-  for (const std::string& plugin : Strings(main.Find({"disabled_plugins"}))) {
+  for (const std::string& plugin : doc::TextsOf(main.Find({"disabled_plugins"}))) {
     if (plugin == "cri" || plugin.ends_with(".cri") || plugin == "io.containerd.cri.v1.runtime") {
-      notes.push_back(fmt::format(
-          "{}: disabled_plugins has \"{}\": no kubelet can use this containerd until it "
-          "is taken out",
-          main.Where({"disabled_plugins"}), plugin));
+      notes.push_back(
+          fmt::format("{}: disabled_plugins contains \"{}\": no kubelet can use this containerd "
+                      "until you remove it",
+                      main.Where({"disabled_plugins"}), plugin));
     }
   }
 }
@@ -107,8 +108,8 @@ StatusOr<Target> TargetOf(const ContainerdInput& input) {
     target.version = NewConfigVersion(input.version);
   } else if (target.version == 1 && IsAtLeast(input.version, 2, 0)) {
     return FailedPrecondition(
-        "{}: is of config version 1, whose tables of plugins containerd 2.0 does not read: write a "
-        "newer one with `containerd config migrate`",
+        "{}: has config version 1, whose plugin tables containerd 2.0 does not read: run "
+        "`containerd config migrate`",
         main.Where({"version"}));
   }
   RETURN_IF_ERROR(Annotate(CriTable(target.version).status(), "{}", main.Where({"version"})));
@@ -127,7 +128,7 @@ StatusOr<Target> TargetOf(const ContainerdInput& input) {
   return target;
 }
 
-StatusOr<std::vector<FileEdit>> EditOneFile(const ContainerdInput& input, const Wish& wish,
+StatusOr<std::vector<FileEdit>> EditOneFile(const ContainerdInput& input, const Settings& settings,
                                             std::vector<std::string>& notes) {
   ASSIGN_OR_RETURN(const Target target, TargetOf(input));
   ASSIGN_OR_RETURN(Layers layers, Layers::Open({target.file}, 0));
@@ -136,15 +137,15 @@ StatusOr<std::vector<FileEdit>> EditOneFile(const ContainerdInput& input, const 
     RETURN_IF_ERROR(own.Set({"version"}, target.version));
   }
   if (target.file.path != input.main.path) {
-    notes.push_back(fmt::format(
-        "{} is imported and has a table of the CRI plugin: before containerd 2.1 that replaces the "
-        "whole table of {}, so it is the one that is edited",
-        target.file.path, input.main.path));
+    notes.push_back(
+        fmt::format("{} is imported and has a table of the CRI plugin: before containerd 2.1 it "
+                    "replaces the whole table of {}, so kgpu edits the imported file",
+                    target.file.path, input.main.path));
   }
   ASSIGN_OR_RETURN(const Key table, CriTable(target.version));
   const size_t before = own.changes().size();
   RETURN_IF_ERROR(
-      SetCri(layers, {.table = table, .version = input.version, .notes = &notes}, wish));
+      SetCri(layers, {.table = table, .version = input.version, .notes = &notes}, settings));
   std::vector<FileEdit> edits;
   if (own.changes().size() > before) {
     AddEdit(own, target.file, edits);
@@ -184,8 +185,8 @@ Status CheckDropInVersion(const Document& drop_in, int64_t version) {
     return OkStatus();
   }
   return FailedPrecondition(
-      "{}: is of config version {}, the main file of {}: run `kgpu runtime revert`, then configure "
-      "again",
+      "{}: has config version {}, but the main file has {}: run `kgpu runtime revert`, then "
+      "configure again",
       drop_in.Where({"version"}), ConfigVersionOf(drop_in), version);
 }
 
@@ -200,7 +201,7 @@ std::string ImportFor(std::string path) {
 }
 
 // From 2.1 on: keys are merged, so a drop-in with our keys alone is enough.
-StatusOr<std::vector<FileEdit>> EditDropIn(const ContainerdInput& input, const Wish& wish,
+StatusOr<std::vector<FileEdit>> EditDropIn(const ContainerdInput& input, const Settings& settings,
                                            std::vector<std::string>& notes) {
   ASSIGN_OR_RETURN(Document main,
                    Document::Open(input.main.text, input.main.path, TextKind::kToml));
@@ -212,13 +213,13 @@ StatusOr<std::vector<FileEdit>> EditDropIn(const ContainerdInput& input, const W
       is_new || is_old ? NewConfigVersion(input.version) : ConfigVersionOf(main);
   const StatusOr<Key> table = CriTable(version);
   RETURN_IF_ERROR(Annotate(table.status(), "{}", main.Where({"version"})));
-  const std::vector<std::string> imports = Strings(main.Find({"imports"}));
+  const std::vector<std::string> imports = doc::TextsOf(main.Find({"imports"}));
   const Order order = OrderOf(input, imports);
   ASSIGN_OR_RETURN(Layers layers, Layers::Open(order.files, order.own));
   RETURN_IF_ERROR(CheckDropInVersion(layers.own(), version));
   layers.BeginWith(kOurComment, version);
   RETURN_IF_ERROR(
-      SetCri(layers, {.table = *table, .version = input.version, .notes = &notes}, wish));
+      SetCri(layers, {.table = *table, .version = input.version, .notes = &notes}, settings));
 
   std::vector<FileEdit> edits;
   for (size_t i = order.own; i < order.files.size(); ++i) {
@@ -237,8 +238,9 @@ StatusOr<std::vector<FileEdit>> EditDropIn(const ContainerdInput& input, const W
 
 }  // namespace
 
-StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input, const Wish& wish) {
-  RETURN_IF_ERROR(CheckWish(wish));
+StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input,
+                                               const Settings& settings) {
+  RETURN_IF_ERROR(CheckSettings(settings));
   ASSIGN_OR_RETURN(const Document main,
                    Document::Open(input.main.text, input.main.path, TextKind::kToml));
   std::vector<std::string> notes;
@@ -246,12 +248,12 @@ StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input, con
   const bool is_merging = IsAtLeast(input.version, 2, 1);
   if (!is_merging && !input.drop_in.text.empty()) {
     return FailedPrecondition(
-        "{}: is for containerd 2.1 or newer; in {}.{} its tables would replace those of the main "
+        "{}: needs containerd 2.1 or newer; in {}.{} its tables would replace those of the main "
         "file: run `kgpu runtime revert` first",
         input.drop_in.path, input.version.major, input.version.minor);
   }
   StatusOr<std::vector<FileEdit>> edits =
-      is_merging ? EditDropIn(input, wish, notes) : EditOneFile(input, wish, notes);
+      is_merging ? EditDropIn(input, settings, notes) : EditOneFile(input, settings, notes);
   RETURN_IF_ERROR(edits.status());
   if (edits->empty()) {
     // Nothing to write, but perhaps something to say.

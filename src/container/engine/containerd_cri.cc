@@ -7,6 +7,8 @@
 #include "src/container/engine/config_parts.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::engine {
 namespace {
@@ -69,7 +71,7 @@ Status SetRuntime(Layers& layers, const CriContext& context, const NamedRuntime&
   const Key binary = ours / "options" / "BinaryName";
   if (IsTable(layers, containerd / "default_runtime")) {
     return FailedPrecondition(
-        "{}: default_runtime is of containerd 1.2 and wins over default_runtime_name: make it "
+        "{}: default_runtime (containerd 1.2) overrides default_runtime_name: rename it to "
         "runtimes.runc and try again",
         layers.Where(containerd / "default_runtime"));
   }
@@ -102,8 +104,9 @@ Status SetCdi(Layers& layers, const CriContext& context, bool cdi) {
   const ContainerdVersion& version = context.version;
   const Key key = context.table / "enable_cdi";
   if (version.major == 1 && version.minor < 7) {
-    context.notes->push_back(fmt::format("containerd {}.{} does not read CDI: that came in 1.7",
-                                         version.major, version.minor));
+    context.notes->push_back(
+        fmt::format("containerd {}.{} does not support CDI: version 1.7 is required", version.major,
+                    version.minor));
     return OkStatus();
   }
   if (cdi && version.major >= 2 && layers.Find(key) == nullptr) {
@@ -116,9 +119,9 @@ Status SetCdi(Layers& layers, const CriContext& context, bool cdi) {
 Status AddAll(Layers& layers, const Key& key, const std::vector<std::string>& usual,
               const std::vector<std::string>& more) {
   const json::value* list = layers.Find(key);
-  const std::vector<std::string> known = list == nullptr ? usual : Strings(list);
+  const std::vector<std::string> known = list == nullptr ? usual : doc::TextsOf(list);
   const std::vector<std::string> wanted = Union(known, more);
-  return wanted == known ? OkStatus() : layers.Set(key, TextList(wanted));
+  return wanted == known ? OkStatus() : layers.Set(key, doc::Texts(wanted));
 }
 
 }  // namespace
@@ -133,28 +136,29 @@ StatusOr<Key> CriTable(int64_t config_version) {
     case 4:
       return Key{"plugins", "io.containerd.cri.v1.runtime"};
     default:
-      return InvalidArgument("config version {} is not known: 1 to 4 are", config_version);
+      return InvalidArgument("config version {} is not supported: 1 to 4 are", config_version);
   }
 }
 
-Status SetCri(Layers& layers, const CriContext& context, const Wish& wish) {
-  if (wish.cdi.has_value()) {
-    RETURN_IF_ERROR(SetCdi(layers, context, *wish.cdi));
+Status SetCri(Layers& layers, const CriContext& context, const Settings& settings) {
+  if (settings.cdi.has_value()) {
+    RETURN_IF_ERROR(SetCdi(layers, context, *settings.cdi));
   }
   RETURN_IF_ERROR(AddAll(layers, context.table / "cdi_spec_dirs", {"/etc/cdi", "/var/run/cdi"},
-                         wish.cdi_spec_dirs));
-  if (!wish.runtime.has_value()) {
+                         settings.cdi_spec_dirs));
+  if (!settings.runtime.has_value()) {
     return OkStatus();
   }
   const Key containerd = context.table / "containerd";
-  RETURN_IF_ERROR(SetRuntime(layers, context, *wish.runtime));
-  if (wish.set_default) {
+  RETURN_IF_ERROR(SetRuntime(layers, context, *settings.runtime));
+  if (settings.set_default) {
     NoteDefault(layers.Find(containerd / "default_runtime_name"), "default_runtime_name",
-                wish.runtime->name, *context.notes);
-    RETURN_IF_ERROR(layers.Set(containerd / "default_runtime_name", TextValue(wish.runtime->name)));
+                settings.runtime->name, *context.notes);
+    RETURN_IF_ERROR(
+        layers.Set(containerd / "default_runtime_name", TextValue(settings.runtime->name)));
   }
-  return AddAll(layers, containerd / "runtimes" / wish.runtime->name / "container_annotations", {},
-                wish.container_annotations);
+  return AddAll(layers, containerd / "runtimes" / settings.runtime->name / "container_annotations",
+                {}, settings.container_annotations);
 }
 
 }  // namespace kgpu::engine

@@ -1,4 +1,4 @@
-// What containerd's CRI plugin shall be told, wherever its table lies.
+// The settings of containerd's CRI plugin, wherever its table lies.
 #pragma once
 
 #include <string>
@@ -20,6 +20,6 @@ struct CriContext {
   std::vector<std::string>* notes;
 };
 
-Status SetCri(Layers& layers, const CriContext& context, const Wish& wish);
+Status SetCri(Layers& layers, const CriContext& context, const Settings& settings);
 
 }  // namespace kgpu::engine

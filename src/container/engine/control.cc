@@ -6,10 +6,10 @@
 #include <csignal>
 
 #include "src/container/engine/config_edit.h"
-#include "src/container/engine/find.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/find_program.h"
 #include "src/platform/sys/systemctl.h"
 
 namespace kgpu::engine {
@@ -24,7 +24,7 @@ std::string ServiceName(const Engine& engine) {
 }
 
 // SIGHUP to the very process that was found: a number may have been given away since.
-Status Hangup(const sys::Root& host, const Daemon& daemon) {
+Status Hangup(const sys::Root& host, const host::Daemon& daemon) {
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, daemon.pid, 0)));
   const auto ours = sys::Root::Open("/");
   RETURN_IF_ERROR(ours.status());
@@ -37,9 +37,8 @@ Status Hangup(const sys::Root& host, const Daemon& daemon) {
                        seen->find(daemon.name) != std::string::npos;
   if (!is_same) {
     return FailedPrecondition(
-        "process {} ({}) can not be reached from here: kill -HUP {} on the "
-        "host",
-        daemon.pid, daemon.name, daemon.pid);
+        "process {} ({}) cannot be signaled from here: run kill -HUP {} on the host", daemon.pid,
+        daemon.name, daemon.pid);
   }
   if (syscall(SYS_pidfd_send_signal, process.get(), SIGHUP, nullptr, 0) != 0) {
     return ErrnoStatus(errno, fmt::format("send SIGHUP to {} ({})", daemon.name, daemon.pid));
@@ -50,11 +49,8 @@ Status Hangup(const sys::Root& host, const Daemon& daemon) {
 }  // namespace
 
 Status SystemControl::Run(const std::vector<std::string>& argv) {
-  sys::RunRequest request;
-  request.argv = argv;
-  request.root = host_.path();
-  request.deadline = kRestartDeadline;
-  ASSIGN_OR_RETURN(const sys::RunResult result, runner_.Run(request));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   runner_.Run(sys::RequestOf(host_, argv, kRestartDeadline)));
   return result.IsSuccess() ? OkStatus()
                             : Unavailable("{}: {}", Join(argv, " "), sys::Describe(result));
 }
@@ -68,14 +64,14 @@ StatusOr<std::vector<std::string>> SystemControl::RestartCommand(const Engine& e
   }
   const std::string script = "/etc/init.d/" + ServiceName(engine);
   for (const char* name : {"rc-service", "service"}) {
-    const std::string program = FindProgram(host_, name);
+    const std::string program = sys::FindProgram(host_, name);
     if (!program.empty() && host_.Exists(script)) {
       return std::vector<std::string>{program, ServiceName(engine), "restart"};
     }
   }
   return FailedPrecondition(
-      "{} is under no service manager here: leave --restart out and restart "
-      "it by hand, or say how with --restart-with COMMAND",
+      "{} is not run by a service manager: omit --restart and restart it manually, or set the "
+      "command with --restart-with COMMAND",
       engine.Name());
 }
 
@@ -84,12 +80,12 @@ Status SystemControl::CheckWay(const Engine& engine, bool is_restart) {
     return RestartCommand(engine).status();
   }
   return engine.unit.empty() && !engine.daemon
-             ? FailedPrecondition("{} does not run", engine.Name())
+             ? FailedPrecondition("{} is not running", engine.Name())
              : OkStatus();
 }
 
 Status SystemControl::ReloadUnits() {
-  if (!HasSystemd(host_)) {
+  if (!sys::HasSystemd(host_)) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> command,
@@ -104,7 +100,7 @@ Status SystemControl::Reload(const Engine& engine) {
     return Run(command);
   }
   if (!engine.daemon) {
-    return FailedPrecondition("{} does not run", engine.Name());
+    return FailedPrecondition("{} is not running", engine.Name());
   }
   return Hangup(host_, *engine.daemon);
 }
@@ -155,13 +151,10 @@ Status Validate(const Engine& engine, const sys::Root& host, sys::ProgramRunner&
   if (!command) {
     return OkStatus();
   }
-  sys::RunRequest request;
-  request.argv = *command;
-  request.root = host.path();
-  request.deadline = kValidateDeadline;
-  ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(request));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   runner.Run(sys::RequestOf(host, *command, kValidateDeadline)));
   return result.IsSuccess() ? OkStatus()
-                            : FailedPrecondition("{} does not take it: {}: {}", engine.Name(),
+                            : FailedPrecondition("{} rejects it: {}: {}", engine.Name(),
                                                  Join(*command, " "), sys::Describe(result));
 }
 

@@ -88,7 +88,7 @@ TEST(SystemControlTest, SendsSighupOnlyToTheProcessThatItFound) {
   host.AddProcess(1, "dockerd", {"dockerd"});  // by its number it is another one here
   SystemControl control(host.root(), host.runner(), {});
   Engine engine = Docker("");
-  Daemon daemon;
+  host::Daemon daemon;
   daemon.pid = 1;
   daemon.name = "dockerd";
   engine.daemon = daemon;

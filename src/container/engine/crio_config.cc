@@ -9,6 +9,8 @@
 #include "src/container/engine/config_parts.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::engine {
 namespace {
@@ -85,43 +87,37 @@ Status CheckLater(const Document& file, const NamedRuntime& wanted, bool is_defa
   const bool is_ours = path != nullptr && *path == TextValue(wanted.path);
   if (file.Find(runtime) != nullptr && !is_ours) {
     return FailedPrecondition(
-        "{}: has runtime {}, too, and CRI-O reads it later: remove that table, or choose another "
+        "{}: also defines runtime {}, and CRI-O reads it later: remove that table, or use another "
         "name",
         file.Where(runtime), wanted.name);
   }
   const Key key = RuntimeTable() / "default_runtime";
   const json::value* name = file.Find(key);
   if (is_default && name != nullptr && *name != TextValue(wanted.name)) {
-    return FailedPrecondition("{}: sets default_runtime, too, and CRI-O reads it later: remove it",
+    return FailedPrecondition("{}: also sets default_runtime, and CRI-O reads it later: remove it",
                               file.Where(key));
   }
   return OkStatus();
 }
 
-// Whether a file of the drop-in's folder is read after it.
-bool IsLater(std::string_view path, std::string_view drop_in) {
-  const std::string_view folder = drop_in.substr(0, drop_in.rfind('/') + 1);
-  return path.starts_with(folder) && path > drop_in;
-}
-
 Status SetSpecFolders(Document& document, const std::vector<Document>& files,
                       const std::vector<std::string>& folders) {
   const Key key = RuntimeTable() / "cdi_spec_dirs";
-  std::vector<std::string> known = Strings(document.Find(key));
+  std::vector<std::string> known = doc::TextsOf(document.Find(key));
   if (known.empty()) {
-    known = Strings(FindLast(files, key).value);
+    known = doc::TextsOf(FindLast(files, key).value);
   }
   if (known.empty()) {
     known = {"/etc/cdi", "/var/run/cdi"};
   }
   const std::vector<std::string> wanted = Union(known, folders);
-  return wanted == known ? OkStatus() : document.Set(key, TextList(wanted));
+  return wanted == known ? OkStatus() : document.Set(key, doc::Texts(wanted));
 }
 
 }  // namespace
 
-StatusOr<TextEdit> EditCrio(const CrioInput& input, const Wish& wish) {
-  RETURN_IF_ERROR(CheckWish(wish));
+StatusOr<TextEdit> EditCrio(const CrioInput& input, const Settings& settings) {
+  RETURN_IF_ERROR(CheckSettings(settings));
   std::vector<Document> files;
   for (const NamedText& file : input.files) {
     ASSIGN_OR_RETURN(Document document, Document::Open(file.text, file.path, TextKind::kToml));
@@ -130,31 +126,31 @@ StatusOr<TextEdit> EditCrio(const CrioInput& input, const Wish& wish) {
   ASSIGN_OR_RETURN(Document document,
                    Document::Open(input.drop_in.text, input.drop_in.path, TextKind::kToml));
   std::vector<std::string> notes;
-  if (wish.cdi == false) {
-    notes.emplace_back("CRI-O has no switch for CDI: it always reads it");
+  if (settings.cdi == false) {
+    notes.emplace_back("CRI-O has no setting for CDI: it is always enabled");
   }
-  if (!wish.container_annotations.empty()) {
-    notes.emplace_back("CRI-O hands on all annotations of a container: nothing to write");
+  if (!settings.container_annotations.empty()) {
+    notes.emplace_back("CRI-O passes on all annotations of a container: nothing to write");
   }
   const bool has_comment = !input.drop_in.text.empty();
   if (!has_comment) {
     RETURN_IF_ERROR(document.SetComment(kOurComment));
   }
-  if (wish.runtime.has_value()) {
-    const NamedRuntime& wanted = *wish.runtime;
+  if (settings.runtime.has_value()) {
+    const NamedRuntime& wanted = *settings.runtime;
     for (size_t i = 0; i < files.size(); ++i) {
-      if (IsLater(input.files[i].path, input.drop_in.path)) {
-        RETURN_IF_ERROR(CheckLater(files[i], wanted, wish.set_default));
+      if (IsLaterDropIn(input.files[i].path, input.drop_in.path)) {
+        RETURN_IF_ERROR(CheckLater(files[i], wanted, settings.set_default));
       }
     }
-    if (wish.set_default) {
+    if (settings.set_default) {
       NoteDefault(FindLast(files, RuntimeTable() / "default_runtime").value, "default_runtime",
                   wanted.name, notes);
       RETURN_IF_ERROR(document.Set(RuntimeTable() / "default_runtime", TextValue(wanted.name)));
     }
     RETURN_IF_ERROR(SetRuntime(document, DefaultRuntime(files, wanted.name), wanted, notes));
   }
-  RETURN_IF_ERROR(SetSpecFolders(document, files, wish.cdi_spec_dirs));
+  RETURN_IF_ERROR(SetSpecFolders(document, files, settings.cdi_spec_dirs));
   if (!has_comment && document.changes().size() == 1) {
     return TextEdit{.text = input.drop_in.text, .changes = {}, .notes = std::move(notes)};
   }

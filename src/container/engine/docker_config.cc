@@ -8,6 +8,7 @@
 #include "src/container/engine/config_parts.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::engine {
 namespace {
@@ -30,14 +31,14 @@ StatusOr<Key> KeyOfPath(const Document& document, const Key& runtime) {
     return runtime / "options" / "BinaryName";
   }
   return InvalidArgument(
-      "{}: {} has runtimeType \"{}\", which takes no path: remove it, or give "
-      "ours another name",
+      "{}: {} has runtimeType \"{}\", which allows no path: remove it, or use another name for "
+      "kgpu's",
       document.Where(runtime / "runtimeType"), edit::Dotted(runtime), Printable(type, 60));
 }
 
 Status SetRuntime(Document& document, const NamedRuntime& wanted, std::vector<std::string>& notes) {
   if (wanted.name == "runc") {
-    return InvalidArgument("docker keeps the runtime name runc for its own: choose another");
+    return InvalidArgument("docker reserves the runtime name runc: use another one");
   }
   const Key runtime = {"runtimes", wanted.name};
   ASSIGN_OR_RETURN(const Key key, KeyOfPath(document, runtime));
@@ -46,7 +47,7 @@ Status SetRuntime(Document& document, const NamedRuntime& wanted, std::vector<st
     notes.push_back(fmt::format("{} was \"{}\"", edit::Dotted(key), Printable(old)));
   }
   RETURN_IF_ERROR(document.Set(key, TextValue(wanted.path)));
-  if (const auto args = Strings(document.Find(runtime / "runtimeArgs")); !args.empty()) {
+  if (const auto args = doc::TextsOf(document.Find(runtime / "runtimeArgs")); !args.empty()) {
     notes.push_back(fmt::format("{} keeps its runtimeArgs: {}", edit::Dotted(runtime),
                                 Printable(Join(args, " "))));
   }
@@ -55,31 +56,32 @@ Status SetRuntime(Document& document, const NamedRuntime& wanted, std::vector<st
 
 }  // namespace
 
-StatusOr<TextEdit> EditDocker(const NamedText& file, const Wish& wish) {
-  RETURN_IF_ERROR(CheckWish(wish));
+StatusOr<TextEdit> EditDocker(const NamedText& file, const Settings& settings) {
+  RETURN_IF_ERROR(CheckSettings(settings));
   ASSIGN_OR_RETURN(Document document, Document::Open(file.text, file.path, TextKind::kJson));
   std::vector<std::string> notes;
-  if (wish.runtime.has_value()) {
-    RETURN_IF_ERROR(SetRuntime(document, *wish.runtime, notes));
+  if (settings.runtime.has_value()) {
+    RETURN_IF_ERROR(SetRuntime(document, *settings.runtime, notes));
   }
-  if (wish.set_default && wish.runtime.has_value()) {
-    NoteDefault(document.Find({"default-runtime"}), "default-runtime", wish.runtime->name, notes);
-    RETURN_IF_ERROR(document.Set({"default-runtime"}, TextValue(wish.runtime->name)));
+  if (settings.set_default && settings.runtime.has_value()) {
+    NoteDefault(document.Find({"default-runtime"}), "default-runtime", settings.runtime->name,
+                notes);
+    RETURN_IF_ERROR(document.Set({"default-runtime"}, TextValue(settings.runtime->name)));
   }
-  if (wish.cdi.has_value()) {
-    RETURN_IF_ERROR(document.Set({"features", "cdi"}, *wish.cdi));
+  if (settings.cdi.has_value()) {
+    RETURN_IF_ERROR(document.Set({"features", "cdi"}, *settings.cdi));
   }
-  for (const std::string& registry : wish.insecure_registries) {
+  for (const std::string& registry : settings.insecure_registries) {
     RETURN_IF_ERROR(document.AddItem({"insecure-registries"}, registry));
   }
-  for (const std::string& mirror : wish.registry_mirrors) {
+  for (const std::string& mirror : settings.registry_mirrors) {
     RETURN_IF_ERROR(document.AddItem({"registry-mirrors"}, mirror));
   }
-  if (!wish.cdi_spec_dirs.empty()) {
-    notes.emplace_back("docker: the folders of CDI specs are left as they are");
+  if (!settings.cdi_spec_dirs.empty()) {
+    notes.emplace_back("docker: the CDI spec folders stay unchanged");
   }
-  if (!wish.container_annotations.empty()) {
-    notes.emplace_back("docker hands on all annotations: nothing to write");
+  if (!settings.container_annotations.empty()) {
+    notes.emplace_back("docker passes on all annotations: nothing to write");
   }
   return Finish(document, std::move(notes));
 }

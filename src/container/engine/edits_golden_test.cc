@@ -1,6 +1,6 @@
 // Every input below testdata/edits is edited, and the outcome held against what lies in its folder
 // "after". The same walk shows for each that a second edit finds nothing to do, that taking it back
-// restores every byte, and that nothing but the keys wished for has another value.
+// restores every byte, and that nothing but the keys asked for has another value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
@@ -33,7 +33,7 @@ std::string Describe(const KeyChange& change) {
   return line + "\n";
 }
 
-// What people are told of an edit.
+// What people read about an edit.
 std::string Describe(const EditCase& c, const StatusOr<std::vector<FileEdit>>& edits) {
   if (!edits.ok()) {
     return fmt::format("refused: {}\n", Message(edits.status()));

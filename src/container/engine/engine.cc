@@ -1,5 +1,8 @@
 #include "src/container/engine/engine.h"
 
+#include <algorithm>
+#include <array>
+
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/strings.h"
 
@@ -31,17 +34,9 @@ std::optional<unsigned> TakeDotAndNumber(std::string_view& text) {
 }  // namespace
 
 std::string_view ToString(Kind kind) {
-  switch (kind) {
-    case Kind::kDocker:
-      return "docker";
-    case Kind::kContainerd:
-      return "containerd";
-    case Kind::kCrio:
-      return "crio";
-    case Kind::kPodman:
-      return "podman";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 4> kWords = {"docker", "containerd", "crio",
+                                                             "podman"};
+  return kWords.at(static_cast<size_t>(kind));
 }
 
 StatusOr<Kind> ParseKind(std::string_view text) {
@@ -53,8 +48,18 @@ StatusOr<Kind> ParseKind(std::string_view text) {
   if (text == "cri-o") {
     return Kind::kCrio;
   }
-  return InvalidArgument("engine \"{}\": must be docker, containerd, crio or podman",
-                         Printable(text, 40));
+  if (!DistributionOf(text).empty()) {
+    return Kind::kContainerd;
+  }
+  return InvalidArgument(
+      "engine \"{}\": must be docker, containerd, crio, podman, k3s, rke2 or k0s",
+      Printable(text, 40));
+}
+
+std::string_view DistributionOf(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> kDistributions = {"k3s", "rke2", "k0s"};
+  const auto* const found = std::ranges::find(kDistributions, text);
+  return found == kDistributions.end() ? "" : *found;
 }
 
 std::optional<Version> FindVersion(std::string_view text) {
@@ -100,19 +105,9 @@ CdiSupport CdiSupportOf(Kind kind, const std::optional<Version>& version) {
 }
 
 std::string_view ToString(CdiSupport support) {
-  switch (support) {
-    case CdiSupport::kUnknown:
-      return "unknown";
-    case CdiSupport::kAbsent:
-      return "no";
-    case CdiSupport::kOptIn:
-      return "opt-in";
-    case CdiSupport::kDefault:
-      return "by default";
-    case CdiSupport::kAlways:
-      return "yes";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 5> kWords = {"unknown", "no", "opt-in",
+                                                             "by default", "yes"};
+  return kWords.at(static_cast<size_t>(support));
 }
 
 std::string Engine::Name() const {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/container/engine/daemons.h"
+#include "src/host/facts/daemons.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::engine {
@@ -20,8 +20,12 @@ inline constexpr std::array kAllKinds = {Kind::kDocker, Kind::kContainerd, Kind:
 
 // "docker", "containerd", "crio", "podman".
 std::string_view ToString(Kind kind);
-// Errors: InvalidArgument, with the names there are.
+// Of a distribution the kind that it brings: containerd. Errors: InvalidArgument, with the names
+// there are.
 StatusOr<Kind> ParseKind(std::string_view text);
+
+// "k3s", "rke2", "k0s": who brings containerd with files of its own; "" for any other text.
+std::string_view DistributionOf(std::string_view text);
 
 struct Version {
   unsigned major = 0;
@@ -58,13 +62,13 @@ struct Engine {
   std::string version_text;  // "20.10.24+dfsg1"; empty: unknown
   std::optional<Version> version;
   CdiSupport cdi = CdiSupport::kUnknown;
-  std::string config_file;       // what is edited: may not be there yet
-  bool is_template = false;      // config_file is a template of k3s or RKE2
-  std::string drop_in_folder;    // read by it, or the usual one; empty: it has none
-  std::string socket;            // empty: has none (podman)
-  std::string unit;              // "docker.service"; empty: not under systemd
-  std::optional<Daemon> daemon;  // empty: does not run
-  std::string note;              // what could not be found out, for people
+  std::string config_file;             // what is edited: may not be there yet
+  bool is_template = false;            // config_file is a template of k3s or RKE2
+  std::string drop_in_folder;          // read by it, or the usual one; empty: it has none
+  std::string socket;                  // empty: has none (podman)
+  std::string unit;                    // "docker.service"; empty: not under systemd
+  std::optional<host::Daemon> daemon;  // empty: does not run
+  std::string note;                    // what could not be found out, for people
 
   // "docker", "containerd (k3s)".
   std::string Name() const;

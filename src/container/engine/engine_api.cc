@@ -34,7 +34,7 @@ StatusOr<LiveFacts> AskDocker(const std::string& socket) {
   ASSIGN_OR_RETURN(const http::Response response,
                    http::Fetch(socket, request, {.timeout = kOneTry}));
   if (response.code != 200) {
-    return Unavailable("{}: answers {}: {}", socket, response.code, Printable(response.body, 200));
+    return Unavailable("{}: answered {}: {}", socket, response.code, Printable(response.body, 200));
   }
   return ReadDockerInfo(response.body);
 }
@@ -51,7 +51,7 @@ StatusOr<LiveFacts> AskCri(const std::string& socket) {
   LiveFacts facts;
   if (answer.status().code() == StatusCode::kUnimplemented) {
     // It answers, which is all that can be asked of it.
-    facts.note = "its CRI plugin is off: Kubernetes can not use it";
+    facts.note = "its CRI plugin is disabled: Kubernetes cannot use it";
     return facts;
   }
   RETURN_IF_ERROR(answer.status());
@@ -77,7 +77,7 @@ StatusOr<LiveFacts> ReadDockerInfo(std::string_view body) {
                    doc::Parse(body, doc::Format::kJson, "Docker's answer to GET /info"));
   const json::object* info = tree.if_object();
   if (info == nullptr) {
-    return InvalidArgument("Docker's answer to GET /info is no object");
+    return InvalidArgument("Docker's answer to GET /info is not an object");
   }
   LiveFacts facts;
   facts.version = Text(*info, "ServerVersion");
@@ -101,7 +101,7 @@ StatusOr<LiveFacts> ReadDockerInfo(std::string_view body) {
 
 StatusOr<LiveFacts> SocketApi::AskOnce(const Engine& engine) const {
   if (engine.socket.empty()) {
-    return FailedPrecondition("{} has no daemon to ask", engine.Name());
+    return FailedPrecondition("{} has no daemon to query", engine.Name());
   }
   const std::string socket = host_.At(engine.socket);
   StatusOr<LiveFacts> facts = engine.kind == Kind::kDocker ? AskDocker(socket) : AskCri(socket);
@@ -120,8 +120,8 @@ StatusOr<LiveFacts> SocketApi::Ask(const Engine& engine, std::chrono::millisecon
     }
     if (is_over) {
       return facts.ok() ? StatusOr<LiveFacts>(FailedPrecondition(
-                              "{} answers, but {} does not show within {} s", engine.Name(), wanted,
-                              static_cast<double>(patience.count()) / 1000))
+                              "{} answers, but did not report {} within {} s", engine.Name(),
+                              wanted, static_cast<double>(patience.count()) / 1000))
                         : facts;
     }
     RETURN_IF_ERROR(Wait(kBetweenTries));

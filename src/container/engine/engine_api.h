@@ -16,9 +16,9 @@ namespace kgpu::engine {
 
 struct LiveFacts {
   std::string version;
-  std::vector<std::string> runtimes;  // by name; empty: it does not tell
-  std::string default_runtime;        // empty: it does not tell
-  std::optional<bool> reads_cdi;      // empty: it does not tell
+  std::vector<std::string> runtimes;  // by name; empty: it does not report
+  std::string default_runtime;        // empty: it does not report
+  std::optional<bool> reads_cdi;      // empty: it does not report
   std::string note;                   // e.g. "its CRI plugin is off"
   bool operator==(const LiveFacts&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "src/container/engine/config_parts.h"
 #include "src/container/engine/imports.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -44,25 +45,28 @@ StatusOr<std::vector<NamedText>> ReadFolder(const sys::Root& host, const std::st
   return files;
 }
 
-std::string DropInPath(const Engine& engine) {
+// `usual` by its name, in the engine's folder.
+std::string DropInOf(const Engine& engine, std::string_view usual) {
+  return PathIn(engine.drop_in_folder, usual.substr(usual.rfind('/') + 1));
+}
+
+std::string DropInPath(const sys::Root& host, const Engine& engine) {
   if (engine.drop_in_folder.empty()) {
     return "";
   }
-  std::string_view usual;
   switch (engine.kind) {
     case Kind::kDocker:
-      return "";
+      break;
     case Kind::kContainerd:
-      usual = kContainerdDropIn;
-      break;
-    case Kind::kCrio:
-      usual = kCrioDropIn;
-      break;
+      return DropInOf(engine, kContainerdDropIn);
+    case Kind::kCrio: {
+      const std::string last = DropInOf(engine, kCrioLastDropIn);
+      return host.Exists(last) ? last : DropInOf(engine, kCrioDropIn);
+    }
     case Kind::kPodman:
-      usual = kPodmanDropIn;
-      break;
+      return DropInOf(engine, kPodmanDropIn);
   }
-  return PathIn(engine.drop_in_folder, usual.substr(usual.rfind('/') + 1));
+  return "";
 }
 
 FileStep StepOf(const std::string& path, const std::optional<std::string>& before, TextKind kind,
@@ -97,7 +101,7 @@ std::optional<std::string> TextNow(const Engine& engine, const EngineFiles& file
 }
 
 StatusOr<std::vector<FileStep>> EditContainerdFiles(const Engine& engine, const EngineFiles& files,
-                                                    const Wish& wish,
+                                                    const Settings& settings,
                                                     std::vector<std::string>& notes) {
   ContainerdInput input;
   if (engine.version) {
@@ -107,7 +111,7 @@ StatusOr<std::vector<FileStep>> EditContainerdFiles(const Engine& engine, const 
   input.main = {engine.config_file, files.main.value_or("")};
   input.imported = files.others;
   input.drop_in = {files.drop_in_path, files.drop_in.value_or("")};
-  ASSIGN_OR_RETURN(std::vector<FileEdit> edits, EditContainerd(input, wish));
+  ASSIGN_OR_RETURN(std::vector<FileEdit> edits, EditContainerd(input, settings));
   std::vector<FileStep> steps;
   for (FileEdit& edit : edits) {
     std::ranges::copy(edit.edit.notes, std::back_inserter(notes));
@@ -163,8 +167,8 @@ StatusOr<std::string> ConfigPath(const edit::Document& document, const Engine& e
   for (const char* old : {"mirrors", "configs"}) {
     if (document.Find(Below(registry, old)) != nullptr) {
       return FailedPrecondition(
-          "{}: {} is set, and containerd does not take config_path beside it: move what it says to "
-          "hosts.toml files first, or add the registries to it by hand",
+          "{}: {} is set, and containerd rejects config_path beside it: first move its settings to "
+          "hosts.toml files, or add the registries to it manually",
           document.Where(Below(registry, old)), edit::Dotted(Below(registry, old)));
     }
   }
@@ -183,7 +187,7 @@ edit::Syntax SyntaxOf(const Engine& engine) {
 StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const std::string& path) {
   // A link to /dev/null reads as an empty file, and would be replaced by one.
   if (const auto found = host.Stat(path); found.ok() && !S_ISREG(found->st_mode)) {
-    return FailedPrecondition("{}: is no file, nor a link to one: remove it, or put a file there",
+    return FailedPrecondition("{}: not a file or a link to one: remove it, or create a file there",
                               path);
   }
   StatusOr<std::string> text = host.ReadFile(path, kMostConfigBytes);
@@ -192,10 +196,7 @@ StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const st
   }
   const auto link = host.LinkStat(path);
   if (text.status().code() == StatusCode::kNotFound && link.ok()) {
-    return FailedPrecondition(
-        "{}: a link to a file that is not there: remove the link, or make the "
-        "file",
-        path);
+    return FailedPrecondition("{}: a dangling link: remove the link, or create the file", path);
   }
   if (text.status().code() == StatusCode::kNotFound) {
     return std::optional<std::string>();
@@ -205,7 +206,7 @@ StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const st
 
 StatusOr<EngineFiles> ReadEngineFiles(const sys::Root& host, const Engine& engine) {
   EngineFiles files;
-  files.drop_in_path = DropInPath(engine);
+  files.drop_in_path = DropInPath(host, engine);
   ASSIGN_OR_RETURN(files.main, ReadIfThere(host, engine.config_file));
   if (!files.drop_in_path.empty()) {
     ASSIGN_OR_RETURN(files.drop_in, ReadIfThere(host, files.drop_in_path));
@@ -221,27 +222,40 @@ StatusOr<EngineFiles> ReadEngineFiles(const sys::Root& host, const Engine& engin
   return files;
 }
 
+void UseLastDropIn(EngineFiles& files) {
+  if (files.drop_in) {
+    const auto later = std::ranges::find_if(files.others, [&](const NamedText& file) {
+      return IsLaterDropIn(file.path, files.drop_in_path);
+    });
+    files.others.insert(later, {files.drop_in_path, *std::exchange(files.drop_in, std::nullopt)});
+  }
+  const std::string_view name = kCrioLastDropIn.substr(kCrioLastDropIn.rfind('/') + 1);
+  files.drop_in_path =
+      PathIn(std::filesystem::path(files.drop_in_path).parent_path().string(), name);
+}
+
 StatusOr<std::vector<FileStep>> Edit(const Engine& engine, const EngineFiles& files,
-                                     const Wish& wish, std::vector<std::string>& notes) {
+                                     const Settings& settings, std::vector<std::string>& notes) {
   const NamedText main{engine.config_file, files.main.value_or("")};
   const NamedText drop_in{files.drop_in_path, files.drop_in.value_or("")};
   if (engine.kind == Kind::kDocker) {
-    ASSIGN_OR_RETURN(TextEdit edit, EditDocker(main, wish));
+    ASSIGN_OR_RETURN(TextEdit edit, EditDocker(main, settings));
     return OneStep(main.path, files.main, TextKind::kJson, std::move(edit), notes);
   }
   if (engine.kind == Kind::kContainerd && engine.is_template) {
     const int version = engine.config_file.ends_with("config-v3.toml.tmpl") ? 3 : 2;
-    ASSIGN_OR_RETURN(TextEdit edit, EditK3sTemplate(main, version, wish));
+    ASSIGN_OR_RETURN(TextEdit edit, EditK3sTemplate(main, version, settings));
     return OneStep(main.path, files.main, TextKind::kTomlTemplate, std::move(edit), notes);
   }
   if (engine.kind == Kind::kContainerd) {
-    return EditContainerdFiles(engine, files, wish, notes);
+    return EditContainerdFiles(engine, files, settings, notes);
   }
   if (engine.kind == Kind::kCrio) {
-    ASSIGN_OR_RETURN(TextEdit edit, EditCrio({.files = files.others, .drop_in = drop_in}, wish));
+    ASSIGN_OR_RETURN(TextEdit edit,
+                     EditCrio({.files = files.others, .drop_in = drop_in}, settings));
     return OneStep(drop_in.path, files.drop_in, TextKind::kToml, std::move(edit), notes);
   }
-  ASSIGN_OR_RETURN(TextEdit edit, EditPodman(drop_in, wish));
+  ASSIGN_OR_RETURN(TextEdit edit, EditPodman(drop_in, settings));
   return OneStep(drop_in.path, files.drop_in, TextKind::kToml, std::move(edit), notes);
 }
 

@@ -1,4 +1,4 @@
-// The configuration files of one engine, read from the host, and the edits that a wish takes.
+// The configuration files of one engine, read from the host, and the edits that a request takes.
 #pragma once
 
 #include <optional>
@@ -21,6 +21,9 @@ struct EngineFiles {
   std::optional<std::string> drop_in;
 };
 
+// Lets our drop-in of CRI-O be read last.
+void UseLastDropIn(EngineFiles& files);
+
 // What Engine::config_file is written in.
 edit::Syntax SyntaxOf(const Engine& engine);
 
@@ -38,7 +41,7 @@ StatusOr<bool> IsCdiOff(const Engine& engine, const EngineFiles& files);
 
 // The edits of the engine's files; `notes` gets what is to be said about them.
 StatusOr<std::vector<FileStep>> Edit(const Engine& engine, const EngineFiles& files,
-                                     const Wish& wish, std::vector<std::string>& notes);
+                                     const Settings& settings, std::vector<std::string>& notes);
 
 // Lets containerd look for hosts.toml files: adds config_path to the edits of its main file where
 // no file sets it. Returns the folder. Errors: FailedPrecondition (registries configured in the

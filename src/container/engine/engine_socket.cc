@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/platform/doc/json_values.h"
 #include "src/platform/edit/document.h"
 
 namespace kgpu::engine {
@@ -23,20 +24,13 @@ std::vector<std::string> ConfiguredAddresses(const sys::Root& host, const Engine
                         : engine.kind == Kind::kCrio ? edit::Key{"crio", "api", "listen"}
                                                      : edit::Key{"grpc", "address"};
   const boost::json::value* value = document->Find(key);
-  std::vector<std::string> addresses;
   if (value != nullptr && value->is_string()) {
-    addresses.emplace_back(value->get_string().data(), value->get_string().size());
-  } else if (value != nullptr && value->is_array()) {
-    for (const boost::json::value& item : value->get_array()) {
-      if (item.is_string()) {
-        addresses.emplace_back(item.get_string().data(), item.get_string().size());
-      }
-    }
+    return {std::string(value->get_string().data(), value->get_string().size())};
   }
-  return addresses;
+  return doc::TextsOf(value);
 }
 
-std::vector<std::string> GivenAddresses(const Daemon& daemon) {
+std::vector<std::string> GivenAddresses(const host::Daemon& daemon) {
   if (daemon.name == "containerd") {
     return daemon.Flags({"--address", "-a"});
   }

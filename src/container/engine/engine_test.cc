@@ -44,6 +44,10 @@ TEST(EngineTest, NamesOfKindsReadBack) {
     EXPECT_THAT(ParseKind(ToString(kind)), IsOkAndHolds(kind));
   }
   EXPECT_THAT(ParseKind("cri-o"), IsOkAndHolds(Kind::kCrio));
+  EXPECT_THAT(ParseKind("k3s"), IsOkAndHolds(Kind::kContainerd));
+  EXPECT_THAT(ParseKind("rke2"), IsOkAndHolds(Kind::kContainerd));
+  EXPECT_EQ(DistributionOf("rke2"), "rke2");
+  EXPECT_EQ(DistributionOf("containerd"), "");
   EXPECT_THAT(ParseKind("lxc"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"lxc\"")));
 }
 

@@ -7,6 +7,8 @@
 #include "src/container/engine/config_edit.h"
 #include "src/container/engine/engine_socket.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+#include "src/platform/sys/systemctl.h"
 
 namespace kgpu::engine {
 namespace {
@@ -26,7 +28,7 @@ struct Layout {
   std::string_view data_folder;  // of distributions: what their daemon's arguments start with
 };
 
-// k3s and RKE2 share one socket: at most one of them runs. Their config.toml is made anew at every
+// k3s and RKE2 share one socket: at most one of them runs. Their config.toml is made again at every
 // start, from a template where there is one.
 constexpr std::array<Layout, 7> kLayouts = {{
     {Kind::kDocker,
@@ -114,17 +116,17 @@ std::string FindUnit(const sys::Root& host, const Names& units) {
   return "";
 }
 
-std::string ConfigFlag(const Daemon& daemon) {
+std::string ConfigFlag(const host::Daemon& daemon) {
   return daemon.name == "dockerd" ? daemon.Flag({"--config-file"})
                                   : daemon.Flag({"--config", "-c"});
 }
 
-bool Mentions(const Daemon& daemon, std::string_view folder) {
+bool Mentions(const host::Daemon& daemon, std::string_view folder) {
   return daemon.program.starts_with(folder) || ConfigFlag(daemon).starts_with(folder) ||
          (!daemon.argv.empty() && daemon.argv[0].starts_with(folder));
 }
 
-bool IsOf(const Layout& layout, const Daemon& daemon) {
+bool IsOf(const Layout& layout, const host::Daemon& daemon) {
   if (!layout.data_folder.empty()) {
     return daemon.name == layout.daemon && Mentions(daemon, layout.data_folder);
   }
@@ -139,20 +141,20 @@ bool IsOf(const Layout& layout, const Daemon& daemon) {
   return true;
 }
 
-// The daemon told of the file that the caller names, else the one with the usual files, else the
-// oldest: a second one with files of its own is somebody's experiment.
-const Daemon* Choose(const Layout& layout, const std::vector<Daemon>& daemons,
-                     const std::string& config_file) {
-  const Daemon* usual = nullptr;
-  for (const Daemon& daemon : daemons) {
+// The daemon that was started with the file that the caller names, else the one with the usual
+// files, else the oldest: a second one with files of its own is somebody's experiment.
+const host::Daemon* Choose(const Layout& layout, const std::vector<host::Daemon>& daemons,
+                           const std::string& config_file) {
+  const host::Daemon* usual = nullptr;
+  for (const host::Daemon& daemon : daemons) {
     if (!IsOf(layout, daemon)) {
       continue;
     }
-    const std::string told = ConfigFlag(daemon);
-    if (!config_file.empty() && told == config_file) {
+    const std::string reported = ConfigFlag(daemon);
+    if (!config_file.empty() && reported == config_file) {
       return &daemon;
     }
-    const bool is_usual = told.empty() || told == layout.config_file;
+    const bool is_usual = reported.empty() || reported == layout.config_file;
     if (config_file.empty() && (usual == nullptr || (is_usual && !ConfigFlag(*usual).empty()))) {
       usual = &daemon;
     }
@@ -198,24 +200,26 @@ void AskVersion(const sys::Root& host, sys::ProgramRunner& runner,
   engine.version_text = VersionWord(result->out, *engine.version);
 }
 
-// containerd 2 reads version 3 files: k3s and RKE2 have a template of another name for them.
-void ChooseTemplate(Engine& engine) {
+// containerd 2 reads version 3 files: k3s and RKE2 have a template of another name for them, and
+// only those with a containerd 2 have it.
+void ChooseTemplate(const sys::Root& host, Engine& engine) {
   engine.is_template = true;
-  if (engine.version && *engine.version >= Version{2, 0}) {
-    const std::filesystem::path folder = std::filesystem::path(engine.config_file).parent_path();
-    engine.config_file = (folder / "config-v3.toml.tmpl").string();
+  const std::filesystem::path folder = std::filesystem::path(engine.config_file).parent_path();
+  const std::string newer = (folder / "config-v3.toml.tmpl").string();
+  if (engine.version ? *engine.version >= Version{2, 0} : host.Exists(newer)) {
+    engine.config_file = newer;
   }
 }
 
 // The folder of drop-ins that goes with a file which is not the usual one.
-std::string DropInFolderBeside(const Engine& engine, const Daemon* daemon) {
+std::string DropInFolderBeside(const Engine& engine, const host::Daemon* daemon) {
   if (engine.drop_in_folder.empty()) {
     return "";
   }
-  const std::string told =
+  const std::string reported =
       engine.kind == Kind::kCrio && daemon != nullptr ? daemon->Flag({"--config-dir", "-d"}) : "";
-  if (!told.empty()) {
-    return told;
+  if (!reported.empty()) {
+    return reported;
   }
   const std::filesystem::path name = std::filesystem::path(engine.drop_in_folder).filename();
   return (std::filesystem::path(engine.config_file).parent_path() / name).string();
@@ -232,20 +236,20 @@ std::string_view WhoseFile(const FindOptions& options) {
   return "";
 }
 
-std::string ProgramOf(const sys::Root& host, const Layout& layout, const Daemon* daemon) {
+std::string ProgramOf(const sys::Root& host, const Layout& layout, const host::Daemon* daemon) {
   if (daemon != nullptr && !daemon->program.empty() && host.Exists(daemon->program)) {
     return daemon->program;
   }
   if (!layout.programs.starts_with('/')) {
-    return FindProgram(host, layout.programs);
+    return sys::FindProgram(host, layout.programs);
   }
   return host.Exists(layout.programs) ? std::string(layout.programs) : "";
 }
 
 std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
                               const FindOptions& options, const Layout& layout,
-                              const std::vector<Daemon>& daemons) {
-  const Daemon* daemon = Choose(layout, daemons, options.config_file);
+                              const std::vector<host::Daemon>& daemons) {
+  const host::Daemon* daemon = Choose(layout, daemons, options.config_file);
   Engine engine;
   engine.kind = layout.kind;
   engine.distribution = std::string(layout.distribution);
@@ -255,7 +259,7 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   }
   engine.config_file = std::string(layout.config_file);
   engine.drop_in_folder = std::string(layout.drop_in_folder);
-  if (HasSystemd(host)) {
+  if (sys::HasSystemd(host)) {
     // What runs may belong to another unit than the usual one: a snap's, say.
     const std::string running = daemon == nullptr ? "" : daemon->unit.value_or("");
     engine.unit = running.empty() ? FindUnit(host, layout.units) : running;
@@ -268,34 +272,33 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
     engine.daemon = *daemon;
   }
   const bool has_template = engine.distribution == "k3s" || engine.distribution == "rke2";
-  const std::string told = daemon == nullptr || has_template ? "" : ConfigFlag(*daemon);
+  const std::string reported = daemon == nullptr || has_template ? "" : ConfigFlag(*daemon);
   if (has_template) {
-    ChooseTemplate(engine);
+    ChooseTemplate(host, engine);
   }
-  const std::string& named = options.config_file.empty() ? told : options.config_file;
+  const std::string& named = options.config_file.empty() ? reported : options.config_file;
   if (!named.empty() && named != engine.config_file) {
     engine.config_file = named;
     engine.drop_in_folder = DropInFolderBeside(engine, daemon);
   }
   engine.socket = SocketOf(host, engine, std::string(layout.socket));
   if (engine.socket.empty() && !layout.socket.empty()) {
-    engine.note = "listens on the network only: it is not asked whether a change arrived";
+    engine.note = "listens only on the network: cannot check whether a change was applied";
   }
   return engine;
 }
 
 }  // namespace
 
-bool HasSystemd(const sys::Root& host) {
-  return host.Exists("run/systemd/system");
-}
-
 std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
                                 const FindOptions& options) {
-  const std::vector<Daemon> daemons = FindSystemDaemons(host, {"dockerd", "containerd", "crio"});
+  const std::vector<host::Daemon> daemons =
+      host::FindSystemDaemons(host, {"dockerd", "containerd", "crio"});
   std::vector<Engine> engines;
   for (const Layout& layout : kLayouts) {
-    const bool is_asked = !options.only || *options.only == layout.kind;
+    const bool is_asked =
+        (!options.only || *options.only == layout.kind) &&
+        (options.distribution.empty() || options.distribution == layout.distribution);
     if (is_asked && (options.config_file.empty() || layout.distribution == WhoseFile(options))) {
       if (auto engine = FindOne(host, runner, options, layout, daemons); engine) {
         engines.push_back(*std::move(engine));

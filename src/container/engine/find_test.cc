@@ -85,7 +85,7 @@ TEST(FindEnginesTest, KnowsWhenNobodyCanBeAsked) {
 
   ASSERT_THAT(engines, SizeIs(1));
   EXPECT_EQ(engines[0].socket, "");
-  EXPECT_THAT(engines[0].note, HasSubstr("network only"));
+  EXPECT_THAT(engines[0].note, HasSubstr("network"));
 }
 
 TEST(FindEnginesTest, SystemdHandsTheUsualSocketOver) {
@@ -107,7 +107,7 @@ TEST(FindEnginesTest, LeavesDockersOwnContainerdToDocker) {
   EXPECT_THAT(Find(host), IsEmpty());
 }
 
-TEST(FindEnginesTest, TakesTheDaemonToldOfTheFileNamed) {
+TEST(FindEnginesTest, TakesTheDaemonStartedWithTheFileNamed) {
   EngineHost host;
   host.AddProgram("/usr/sbin/dockerd", "Docker version 20.10.24, build 1\n");
   host.AddProcess(5, "dockerd", {"dockerd"});
@@ -142,6 +142,28 @@ TEST(FindEnginesTest, KnowsK3sBesideAContainerdOfItsOwn) {
   EXPECT_TRUE(engines[1].is_template);
   EXPECT_EQ(engines[1].config_file,
             "/var/lib/rancher/k3s/agent/etc/containerd/config-v3.toml.tmpl");
+}
+
+TEST(FindEnginesTest, OneDistributionCanBeAskedFor) {
+  EngineHost host;
+  host.AddProgram("/usr/bin/containerd", "containerd x 1.6.20 y\n");
+  host.AddProgram("/var/lib/rancher/k3s/data/current/bin/containerd", "containerd x 1.7.20 y\n");
+  host.AddProgram("/var/lib/rancher/rke2/bin/containerd", "containerd x 1.7.20 y\n");
+
+  const auto engines = Find(host, {.only = Kind::kContainerd, .distribution = "rke2"});
+
+  ASSERT_THAT(engines, SizeIs(1));
+  EXPECT_EQ(engines[0].Id(), "containerd-rke2");
+}
+
+TEST(FindEnginesTest, WithoutAVersionTheTemplateThatIsThereIsEdited) {
+  EngineHost host;
+  const std::string folder = "var/lib/rancher/k3s/agent/etc/containerd/";
+  host.AddProcess(3, "containerd",
+                  {"containerd", "-c", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"});
+  EXPECT_EQ(Find(host).at(0).config_file, "/" + folder + "config.toml.tmpl");
+  host.folder().WriteFile(folder + "config-v3.toml.tmpl", "{{ template \"base\" . }}\n");
+  EXPECT_EQ(Find(host).at(0).config_file, "/" + folder + "config-v3.toml.tmpl");
 }
 
 TEST(FindEnginesTest, EditsAFileOfK3sForK3sOnly) {

@@ -6,17 +6,12 @@
 #include <optional>
 #include <set>
 
+#include "src/host/change/fingerprint.h"
+#include "src/host/change/folders.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::engine {
 namespace {
-
-constexpr size_t kMostFileBytes = size_t{64} << 20;
-constexpr mode_t kForRoot = 0600;  // a proxy's password may be in it
-
-bool IsOurs(const FileRecord& file, const std::optional<std::string>& text) {
-  return text && std::ranges::find(file.ours, Fingerprint(*text)) != file.ours.end();
-}
 
 void AddOnce(const std::vector<std::string>& from, std::vector<std::string>& to) {
   for (const std::string& item : from) {
@@ -28,12 +23,12 @@ void AddOnce(const std::vector<std::string>& from, std::vector<std::string>& to)
 
 }  // namespace
 
-Status Journal::RemoveLeftovers(const sys::Root& host, Disk& disk) {
+Status Journal::RemoveLeftovers(const sys::Root& host, change::Disk& disk) {
   ASSIGN_OR_RETURN(Journal journal, Open(host, disk));
   return journal.RemoveUnusedBackups();
 }
 
-StatusOr<Journal> Journal::Open(const sys::Root& host, Disk& disk) {
+StatusOr<Journal> Journal::Open(const sys::Root& host, change::Disk& disk) {
   ASSIGN_OR_RETURN(State state, ReadState(host));
   return Journal(host, disk, std::move(state));
 }
@@ -46,10 +41,12 @@ const Record* Journal::Find(const std::string& id) const {
 // Keeps a text; returns where. Same text, same place: a second run finds it there.
 StatusOr<std::string> Journal::Keep(const std::string& path, const std::string& text) {
   const std::string name = std::filesystem::path(path).filename();
-  std::string place = fmt::format("{}/{}-{}", kBackupFolder, Fingerprint(path + '\n' + text), name);
+  std::string place =
+      fmt::format("{}/{}-{}", kBackupFolder, change::Fingerprint(path + '\n' + text), name);
   RETURN_IF_ERROR(disk_.MakeFolder(std::string(kBackupFolder)));
-  if (const auto there = host_.ReadFile(place, kMostFileBytes); !there.ok() || *there != text) {
-    RETURN_IF_ERROR(disk_.Write(place, text, kForRoot));
+  if (const auto there = host_.ReadFile(place, change::kMostFileBytes);
+      !there.ok() || *there != text) {
+    RETURN_IF_ERROR(disk_.Write(place, text, change::kRootOnly));
   }
   return place;
 }
@@ -84,11 +81,11 @@ Status Journal::MergeFile(const FileStep& step, Record& record) {
     file = record.files.insert(record.files.end(), std::move(made));
   }
   file->kind = step.kind;
-  if (!IsOurs(*file, step.before)) {
+  if (!step.before || !change::IsAmong(file->ours, *step.before)) {
     RETURN_IF_ERROR(StartOver(step, *file));
   }
   std::ranges::copy(step.changes, std::back_inserter(file->changes));
-  AddOnce({Fingerprint(step.after.value_or(""))}, file->ours);
+  AddOnce({change::Fingerprint(step.after.value_or(""))}, file->ours);
   return OkStatus();
 }
 
@@ -99,7 +96,7 @@ Status Journal::Begin(const Plan& plan, const std::vector<std::string>& folders,
   for (const FileStep& step : plan.files) {
     RETURN_IF_ERROR(MergeFile(step, record));
   }
-  for (const LinkStep& link : plan.links) {
+  for (const change::LinkStep& link : plan.links) {
     record.links[link.path] = link.target;
   }
   AddOnce(folders, record.made_folders);
@@ -143,20 +140,16 @@ Status Journal::Forget(const std::string& id) {
   for (const FileRecord& file : state_[id].files) {
     RETURN_IF_ERROR(disk_.Tidy(file.path));
   }
-  const std::vector<std::string>& folders = state_[id].made_folders;
-  for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
-    RETURN_IF_ERROR(disk_.RemoveFolder(*folder));
-  }
+  RETURN_IF_ERROR(change::RemoveFolders(disk_, state_[id].made_folders));
   state_.erase(id);
   return Save();
 }
 
 Status Journal::Save() {
   if (state_.empty()) {
-    RETURN_IF_ERROR(disk_.Remove(std::string(kStateFile)));
-    RETURN_IF_ERROR(disk_.Tidy(std::string(kStateFile)));
+    RETURN_IF_ERROR(kStateJournal.Remove(disk_));
   } else {
-    RETURN_IF_ERROR(disk_.Write(std::string(kStateFile), PrintState(state_), kForRoot));
+    RETURN_IF_ERROR(kStateJournal.Write(PrintState(state_), disk_));
   }
   return RemoveUnusedBackups();
 }

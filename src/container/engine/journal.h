@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/container/engine/disk.h"
 #include "src/container/engine/plan.h"
 #include "src/container/engine/state.h"
+#include "src/host/change/disk.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
@@ -16,10 +16,10 @@ namespace kgpu::engine {
 class Journal {
  public:
   // Errors: those of ReadState.
-  static StatusOr<Journal> Open(const sys::Root& host, Disk& disk);
+  static StatusOr<Journal> Open(const sys::Root& host, change::Disk& disk);
 
   // Removes texts that no record needs: what a kill left behind.
-  static Status RemoveLeftovers(const sys::Root& host, Disk& disk);
+  static Status RemoveLeftovers(const sys::Root& host, change::Disk& disk);
 
   // Null when nothing is known of it. Until the next call that changes the journal.
   const Record* Find(const std::string& id) const;
@@ -36,7 +36,7 @@ class Journal {
   Status Forget(const std::string& id);
 
  private:
-  Journal(const sys::Root& host, Disk& disk, State state)
+  Journal(const sys::Root& host, change::Disk& disk, State state)
       : host_(host), disk_(disk), opened_(state), state_(std::move(state)) {}
 
   StatusOr<std::string> Keep(const std::string& path, const std::string& text);
@@ -46,7 +46,7 @@ class Journal {
   Status RemoveUnusedBackups();
 
   const sys::Root& host_;
-  Disk& disk_;
+  change::Disk& disk_;
   State opened_;
   State state_;
 };

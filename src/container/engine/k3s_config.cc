@@ -35,39 +35,39 @@ Status SetRuntime(Document& document, const Key& containerd, const NamedRuntime&
 
 }  // namespace
 
-StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version, const Wish& wish) {
-  RETURN_IF_ERROR(CheckWish(wish));
+StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version,
+                                   const Settings& settings) {
+  RETURN_IF_ERROR(CheckSettings(settings));
   ASSIGN_OR_RETURN(const Key table, CriTable(config_version));
   ASSIGN_OR_RETURN(Document document,
                    Document::Open(file.text, file.path, TextKind::kTomlTemplate));
   std::vector<std::string> notes;
-  if (wish.cdi.has_value()) {
-    notes.emplace_back("k3s and RKE2 decide on CDI themselves: nothing to write");
+  if (settings.cdi.has_value()) {
+    notes.emplace_back("k3s and RKE2 configure CDI themselves: nothing to write");
   }
-  if (!wish.runtime.has_value()) {
+  if (!settings.runtime.has_value()) {
     return Finish(document, std::move(notes));
   }
   if (file.text.empty()) {
     RETURN_IF_ERROR(document.SetComment(fmt::format("{}{}", kOurComment, kBase)));
   }
   const Key containerd = table / "containerd";
-  if (wish.set_default && HasBase(document.text())) {
+  if (settings.set_default && HasBase(document.text())) {
     return FailedPrecondition(
-        "{}: k3s and RKE2 write the default runtime themselves: put `default-runtime: {}` into "
+        "{}: k3s and RKE2 configure the default runtime themselves: set `default-runtime: {}` in "
         "/etc/rancher/k3s/config.yaml (or rke2) instead",
-        file.path, wish.runtime->name);
+        file.path, settings.runtime->name);
   }
-  if (wish.set_default) {
+  if (settings.set_default) {
     RETURN_IF_ERROR(
-        document.Set(containerd / "default_runtime_name", TextValue(wish.runtime->name)));
+        document.Set(containerd / "default_runtime_name", TextValue(settings.runtime->name)));
   }
-  RETURN_IF_ERROR(SetRuntime(document, containerd, *wish.runtime));
+  RETURN_IF_ERROR(SetRuntime(document, containerd, *settings.runtime));
   if (HasBase(document.text())) {
     notes.push_back(fmt::format(
-        "where nvidia-container-runtime is installed, k3s writes a runtime nvidia of its own, and "
-        "a "
-        "second table of that name keeps containerd from starting{}",
-        wish.runtime->name == "nvidia" ? ": uninstall it, or choose another name" : ""));
+        "if nvidia-container-runtime is installed, k3s adds its own runtime nvidia, and a second "
+        "table of that name prevents containerd from starting{}",
+        settings.runtime->name == "nvidia" ? ": uninstall it, or use another name" : ""));
   }
   return Finish(document, std::move(notes));
 }

@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <map>
 #include <string>
 
-#include "src/container/engine/find.h"
-#include "src/host/features/os_release.h"
+#include "src/host/facts/distribution.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+#include "src/platform/sys/systemctl.h"
 
 namespace kgpu::engine {
 namespace {
 
 constexpr std::chrono::minutes kCommandDeadline{20};
 
-// One family of distributions. A package "" is one that it does not have.
-struct Family {
-  std::string_view id;       // as in ID or ID_LIKE of os-release
+// What one family of distributions has. A package "" is one that it does not have.
+struct Offer {
+  host::Family family;
   std::string_view manager;  // the program
   std::string_view docker;
   std::string_view containerd;
@@ -26,50 +26,31 @@ struct Family {
   std::string_view podman;
 };
 
-// Nearest first: ID is asked before the words of ID_LIKE.
-constexpr std::array<Family, 11> kFamilies = {{
-    {"debian", "apt-get", "docker.io", "containerd", "cri-o", "podman"},
-    {"ubuntu", "apt-get", "docker.io", "containerd", "", "podman"},
-    {"fedora", "dnf", "moby-engine", "containerd", "cri-o", "podman"},
-    {"amzn", "dnf", "docker", "containerd", "", ""},
-    {"azurelinux", "tdnf", "moby-engine", "containerd2", "cri-o", ""},
-    {"mariner", "tdnf", "moby-engine", "moby-containerd", "cri-o", ""},
-    {"rhel", "dnf", "", "", "", "podman"},
-    {"centos", "dnf", "", "", "", "podman"},
-    {"suse", "zypper", "docker", "containerd", "cri-o", "podman"},
-    {"alpine", "apk", "docker", "containerd", "cri-o", "podman"},
-    {"arch", "pacman", "docker", "containerd", "cri-o", "podman"},
+constexpr std::array<Offer, 10> kOffers = {{
+    {host::Family::kDebian, "apt-get", "docker.io", "containerd", "cri-o", "podman"},
+    {host::Family::kUbuntu, "apt-get", "docker.io", "containerd", "", "podman"},
+    {host::Family::kFedora, "dnf", "moby-engine", "containerd", "cri-o", "podman"},
+    {host::Family::kAmazon, "dnf", "docker", "containerd", "", ""},
+    {host::Family::kAzure, "tdnf", "moby-engine", "containerd2", "cri-o", ""},
+    {host::Family::kMariner, "tdnf", "moby-engine", "moby-containerd", "cri-o", ""},
+    {host::Family::kRhel, "dnf", "", "", "", "podman"},
+    {host::Family::kSuse, "zypper", "docker", "containerd", "cri-o", "podman"},
+    {host::Family::kAlpine, "apk", "docker", "containerd", "cri-o", "podman"},
+    {host::Family::kArch, "pacman", "docker", "containerd", "cri-o", "podman"},
 }};
 
-std::string_view PackageOf(const Family& family, Kind kind) {
+std::string_view PackageOf(const Offer& offer, Kind kind) {
   switch (kind) {
     case Kind::kDocker:
-      return family.docker;
+      return offer.docker;
     case Kind::kContainerd:
-      return family.containerd;
+      return offer.containerd;
     case Kind::kCrio:
-      return family.crio;
+      return offer.crio;
     case Kind::kPodman:
-      return family.podman;
+      return offer.podman;
   }
   return "";
-}
-
-using OsRelease = std::map<std::string, std::string>;
-
-const Family* FamilyOf(const std::string& id_of_host, const std::string& like) {
-  std::vector<std::string_view> ids{id_of_host};
-  std::ranges::copy(Words(like), std::back_inserter(ids));
-  for (std::string_view id : ids) {
-    if (id.starts_with("opensuse") || id.starts_with("sle")) {
-      id = "suse";
-    }
-    const auto* family = std::ranges::find(kFamilies, id, &Family::id);
-    if (family != kFamilies.end()) {
-      return family;
-    }
-  }
-  return nullptr;
 }
 
 std::vector<std::vector<std::string>> Commands(const std::string& manager, std::string_view name,
@@ -106,39 +87,33 @@ std::string_view UnitOf(Kind kind) {
 }  // namespace
 
 StatusOr<InstallPlan> PlanInstall(const sys::Root& host, Kind kind) {
-  StatusOr<std::string> os_release = host.ReadFile("etc/os-release");
-  if (!os_release.ok()) {
-    os_release = host.ReadFile("usr/lib/os-release");
-  }
-  if (!os_release.ok()) {
-    return Annotate(os_release.status(), "which distribution this is can not be told");
+  const StatusOr<host::Distribution> distribution = host::ReadDistribution(host);
+  if (!distribution.ok()) {
+    return Annotate(distribution.status(), "cannot identify the distribution");
   }
   InstallPlan plan;
   plan.kind = kind;
-  OsRelease release = features::ParseOsRelease(*os_release);
-  plan.distribution =
-      Printable(release["PRETTY_NAME"].empty() ? release["ID"] : release["PRETTY_NAME"], 80);
-  const Family* family = FamilyOf(release["ID"], release["ID_LIKE"]);
-  if (family == nullptr) {
+  plan.distribution = distribution->name;
+  const auto* offer = std::ranges::find(kOffers, distribution->family, &Offer::family);
+  if (offer == kOffers.end()) {
     return Unimplemented(
-        "{}: no distribution whose packages are known here: install {} by hand, "
-        "then kgpu runtime configure",
+        "{}: unknown distribution: install {} manually, then run kgpu runtime configure",
         plan.distribution, ToString(kind));
   }
-  const std::string_view package = PackageOf(*family, kind);
+  const std::string_view package = PackageOf(*offer, kind);
   if (package.empty()) {
     return Unimplemented(
-        "{} has no package of {}: add the repository of its makers and install it "
-        "from there{}, then kgpu runtime configure",
-        plan.distribution, ToString(kind), family->podman.empty() ? "" : ", or take podman");
+        "{} has no package for {}: install it from its vendor's repository{}, then run kgpu "
+        "runtime configure",
+        plan.distribution, ToString(kind), offer->podman.empty() ? "" : ", or use podman");
   }
-  const std::string manager = FindProgram(host, family->manager);
+  const std::string manager = sys::FindProgram(host, offer->manager);
   if (manager.empty()) {
-    return NotFound("{}: no program {} on {}", host.path(), family->manager, plan.distribution);
+    return NotFound("{}: no program {} on {}", host.path(), offer->manager, plan.distribution);
   }
-  plan.commands = Commands(manager, family->manager, std::string(package));
-  const std::string systemctl = FindProgram(host, "systemctl");
-  if (!UnitOf(kind).empty() && HasSystemd(host) && !systemctl.empty()) {
+  plan.commands = Commands(manager, offer->manager, std::string(package));
+  const std::string systemctl = sys::FindProgram(host, "systemctl");
+  if (!UnitOf(kind).empty() && sys::HasSystemd(host) && !systemctl.empty()) {
     plan.commands.push_back({systemctl, "enable", "--now", std::string(UnitOf(kind))});
   }
   return plan;

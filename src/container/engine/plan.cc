@@ -1,9 +1,12 @@
 #include "src/container/engine/plan.h"
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <utility>
 
+#include "src/container/engine/adopt.h"
+#include "src/container/engine/config_parts.h"
 #include "src/container/engine/engine_files.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -18,44 +21,41 @@ bool NeedsRuntime(const Engine& engine, const Request& request) {
   return request.runtime.value_or(request.set_default || !reads_cdi);
 }
 
-Status CheckWish(const Engine& engine, const Request& request) {
+Status CheckSettings(const Engine& engine, const Request& request) {
   if (request.cdi == true && engine.cdi == CdiSupport::kAbsent) {
     return FailedPrecondition(
-        "{} {} does not read CDI (docker does from 25.0, containerd from 1.7, CRI-O from 1.23, "
-        "podman from 4.1): leave --cdi out, and it gets the runtime \"{}\"",
+        "{} {} does not support CDI (docker does from 25.0, containerd from 1.7, CRI-O from 1.23, "
+        "podman from 4.1): omit --cdi to get the runtime \"{}\"",
         engine.Name(), engine.version_text, request.named.name);
   }
   if (request.set_default && request.runtime == false) {
-    return InvalidArgument(
-        "--set-default: the default would be the runtime that --runtime=no "
-        "leaves out: give one of the two");
+    return InvalidArgument("--set-default: cannot be combined with --runtime=no: use one of them");
   }
   if (engine.kind == Kind::kPodman && !request.proxies.IsEmpty()) {
-    return InvalidArgument(
-        "--http-proxy: podman has no daemon: it takes the variables of the shell");
+    return InvalidArgument("--http-proxy: podman has no daemon: set the variables in the shell");
   }
   RETURN_IF_ERROR(CheckProxies(request.proxies));
   return CheckRegistries(request.registries, engine.kind == Kind::kDocker);
 }
 
-Wish WishOf(const Engine& engine, const Request& request) {
-  Wish wish;
+Settings RequestOf(const Engine& engine, const Request& request) {
+  Settings settings;
   if (NeedsRuntime(engine, request)) {
-    wish.runtime = request.named;
+    settings.runtime = request.named;
   }
-  wish.set_default = request.set_default;
+  settings.set_default = request.set_default;
   // An engine without CDI has no key to switch it off by.
-  wish.cdi = engine.cdi == CdiSupport::kAbsent ? std::nullopt : request.cdi;
+  settings.cdi = engine.cdi == CdiSupport::kAbsent ? std::nullopt : request.cdi;
   const bool has_key = engine.kind == Kind::kDocker || engine.kind == Kind::kContainerd;
   // Who asks for the runtime gets that, and no restart for CDI besides.
-  if (!wish.cdi && !wish.runtime && has_key && engine.cdi == CdiSupport::kOptIn) {
-    wish.cdi = true;
+  if (!settings.cdi && !settings.runtime && has_key && engine.cdi == CdiSupport::kOptIn) {
+    settings.cdi = true;
   }
   if (engine.kind == Kind::kDocker) {
-    wish.insecure_registries = request.registries.insecure;
-    wish.registry_mirrors = request.registries.mirrors;
+    settings.insecure_registries = request.registries.insecure;
+    settings.registry_mirrors = request.registries.mirrors;
   }
-  return wish;
+  return settings;
 }
 
 void Raise(Plan& plan, Reach reach, std::string_view reason) {
@@ -65,7 +65,7 @@ void Raise(Plan& plan, Reach reach, std::string_view reason) {
   }
 }
 
-// Docker reads some keys anew at SIGHUP; the others read their files at start only.
+// Docker reads some keys again at SIGHUP; the others read their files at start only.
 void JudgePlanReach(const Engine& engine, Plan& plan) {
   for (const FileStep& file : plan.files) {
     if (!file.kind || engine.kind == Kind::kPodman) {
@@ -73,14 +73,14 @@ void JudgePlanReach(const Engine& engine, Plan& plan) {
     }
     if (engine.kind != Kind::kDocker) {
       Raise(plan, Reach::kRestart,
-            fmt::format("{} reads its configuration at start only", engine.Name()));
+            fmt::format("{} reads its configuration only when it starts", engine.Name()));
       continue;
     }
     for (const KeyChange& change : file.changes) {
       const bool is_cdi = !change.key.empty() && change.key[0] == "features";
       Raise(plan, is_cdi ? Reach::kRestart : Reach::kReload,
-            is_cdi ? "dockerd looks at features.cdi at start only"
-                   : "dockerd takes runtimes and registries over at SIGHUP");
+            is_cdi ? "dockerd reads features.cdi only when it starts"
+                   : "dockerd reloads runtimes and registries on SIGHUP");
     }
   }
 }
@@ -98,7 +98,7 @@ void JudgeHook(const sys::Root& host, const Engine& engine, const Request& reque
       WallTime(std::chrono::seconds(hook->st_mtim.tv_sec)) < engine.daemon->started;
   if (!was_seen) {
     Raise(plan, Reach::kRestart,
-          fmt::format("dockerd looks for {} when it starts, to offer --gpus", kHookName));
+          fmt::format("dockerd looks for {} when it starts, to provide --gpus", kHookName));
   }
 }
 
@@ -109,8 +109,8 @@ Status AddWholeFile(const sys::Root& host, const TextFile& file, mode_t mode, Pl
   }
   if (before && before->find("kgpu runtime") == std::string::npos) {
     return FailedPrecondition(
-        "{}: is there already and not ours: put this into it by hand, or "
-        "remove it:\n{}",
+        "{}: exists and was not written by kgpu: add this manually, or remove it:\n"
+        "{}",
         file.path, file.text);
   }
   FileStep step;
@@ -132,8 +132,8 @@ Status AddRegistries(const sys::Root& host, const Engine& engine, const EngineFi
   }
   if (engine.is_template) {
     return Unimplemented(
-        "--insecure-registry, --registry-mirror: {} takes them from "
-        "/etc/rancher/{}/registries.yaml: write them there",
+        "--insecure-registry, --registry-mirror: {} reads them from "
+        "/etc/rancher/{}/registries.yaml: set them there",
         engine.distribution, engine.distribution);
   }
   ASSIGN_OR_RETURN(const std::string folder, UseRegistryFolder(engine, files, plan.files));
@@ -149,8 +149,8 @@ Status AddProxies(const sys::Root& host, const Engine& engine, const Request& re
   }
   if (engine.unit.empty()) {
     return FailedPrecondition(
-        "--http-proxy: {} has no systemd unit here: set HTTP_PROXY, "
-        "HTTPS_PROXY and NO_PROXY where it is started",
+        "--http-proxy: {} has no systemd unit here: set HTTP_PROXY, HTTPS_PROXY and NO_PROXY in "
+        "its start script",
         engine.Name());
   }
   const size_t before = plan.files.size();
@@ -158,56 +158,78 @@ Status AddProxies(const sys::Root& host, const Engine& engine, const Request& re
                                request.proxies.HasSecret() ? 0600 : 0644, plan));
   if (plan.files.size() > before) {
     plan.has_unit_change = true;
-    Raise(plan, Reach::kRestart, "a process keeps the environment that it was started with");
+    Raise(plan, Reach::kRestart, "a running process keeps its environment");
   }
   return OkStatus();
 }
 
-std::string WayOf(const Engine& engine, const Wish& wish) {
-  if (wish.runtime && wish.set_default) {
-    return fmt::format("containers get GPUs by the runtime {}, the default one",
-                       wish.runtime->name);
+// Its containers would get GPUs by other rules from one moment to the next.
+Status Adopt(const sys::Root& host, const ForeignRuntime& foreign, const Request& request,
+             EngineFiles& files, Plan& plan) {
+  if (!request.adopt) {
+    return FailedPrecondition(
+        "{}: the runtime {} is {}: replace it with --adopt, or add another runtime with "
+        "--runtime-name NAME",
+        foreign.where, foreign.name, Printable(foreign.program));
   }
-  if (wish.cdi == false || (wish.runtime && engine.cdi == CdiSupport::kAbsent)) {
-    return wish.runtime ? fmt::format("containers get GPUs by the runtime {}", wish.runtime->name)
-                        : "containers get GPUs by device nodes and mounts only";
+  plan.adopts = fmt::format("the runtime {} of {}, previously {}", foreign.name, foreign.file,
+                            Printable(foreign.program));
+  if (foreign.IsOfNvidia()) {
+    ASSIGN_OR_RETURN(plan.accepts_env, NvidiaAcceptsEnv(host));
   }
-  return fmt::format("containers get GPUs by CDI{}{}",
-                     engine.cdi == CdiSupport::kOptIn ? ", switched on" : "",
-                     wish.runtime ? fmt::format(", or by the runtime {}", wish.runtime->name) : "");
+  if (plan.engine->kind == Kind::kCrio && IsLaterDropIn(foreign.file, files.drop_in_path)) {
+    UseLastDropIn(files);
+  }
+  return OkStatus();
+}
+
+std::string WayOf(const Engine& engine, const Settings& settings) {
+  if (settings.runtime && settings.set_default) {
+    return fmt::format("containers get GPUs through the default runtime {}",
+                       settings.runtime->name);
+  }
+  if (settings.cdi == false || (settings.runtime && engine.cdi == CdiSupport::kAbsent)) {
+    return settings.runtime
+               ? fmt::format("containers get GPUs through the runtime {}", settings.runtime->name)
+               : "containers get GPUs only through device nodes and mounts";
+  }
+  return fmt::format(
+      "containers get GPUs through CDI{}{}",
+      engine.cdi == CdiSupport::kOptIn ? ", enabled by kgpu" : "",
+      settings.runtime ? fmt::format(", or through the runtime {}", settings.runtime->name) : "");
 }
 
 }  // namespace
 
 std::string_view ToString(Reach reach) {
-  switch (reach) {
-    case Reach::kNothing:
-      return "nothing";
-    case Reach::kReload:
-      return "reload";
-    case Reach::kRestart:
-      return "restart";
-  }
-  return "nothing";
+  static constexpr std::array<std::string_view, 3> kWords = {"nothing", "reload", "restart"};
+  return kWords.at(static_cast<size_t>(reach));
 }
 
 StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Request& request) {
-  RETURN_IF_ERROR(CheckWish(engine, request));
-  ASSIGN_OR_RETURN(const EngineFiles files, ReadEngineFiles(host, engine));
-  Wish wish = WishOf(engine, request);
-  if (!wish.cdi && engine.cdi == CdiSupport::kDefault) {
+  RETURN_IF_ERROR(CheckSettings(engine, request));
+  ASSIGN_OR_RETURN(EngineFiles files, ReadEngineFiles(host, engine));
+  Settings settings = RequestOf(engine, request);
+  if (!settings.cdi && engine.cdi == CdiSupport::kDefault) {
     ASSIGN_OR_RETURN(const bool is_off, IsCdiOff(engine, files));
-    wish.cdi = is_off ? std::optional(true) : std::nullopt;
+    settings.cdi = is_off ? std::optional(true) : std::nullopt;
   }
   Plan plan;
   plan.id = engine.Id();
   plan.engine = engine;
-  ASSIGN_OR_RETURN(plan.files, Edit(engine, files, wish, plan.notes));
-  plan.way = WayOf(engine, wish);
-  plan.uses_runtime = wish.runtime.has_value();
-  plan.expected.runtime = wish.runtime ? wish.runtime->name : "";
-  plan.expected.is_default = wish.set_default;
-  plan.expected.cdi = wish.cdi;
+  if (settings.runtime) {
+    ASSIGN_OR_RETURN(const std::optional<ForeignRuntime> foreign,
+                     FindForeignRuntime(engine, files, request));
+    if (foreign) {
+      RETURN_IF_ERROR(Adopt(host, *foreign, request, files, plan));
+    }
+  }
+  ASSIGN_OR_RETURN(plan.files, Edit(engine, files, settings, plan.notes));
+  plan.way = WayOf(engine, settings);
+  plan.uses_runtime = settings.runtime.has_value();
+  plan.expected.runtime = settings.runtime ? settings.runtime->name : "";
+  plan.expected.is_default = settings.set_default;
+  plan.expected.cdi = settings.cdi;
   RETURN_IF_ERROR(AddRegistries(host, engine, files, request, plan));
   JudgePlanReach(engine, plan);
   JudgeHook(host, engine, request, plan);

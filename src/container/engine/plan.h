@@ -2,8 +2,6 @@
 // without root. apply.h carries it out, revert.h makes the plan of the way back.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 #include "src/container/engine/engine.h"
 #include "src/container/engine/proxies.h"
 #include "src/container/engine/registries.h"
+#include "src/host/change/steps.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
@@ -20,26 +19,16 @@ namespace kgpu::engine {
 
 // What brings a change into force, the gentlest first.
 enum class Reach : uint8_t {
-  kNothing,  // read anew whenever it is needed
+  kNothing,  // read again whenever it is needed
   kReload,   // SIGHUP: containers and clients notice nothing
   kRestart,
 };
 std::string_view ToString(Reach reach);  // "nothing", "reload", "restart"
 
-struct FileStep {
-  std::string path;                   // below the host's root; a link there stays one
-  std::optional<std::string> before;  // empty: not there
-  std::optional<std::string> after;   // empty: is removed
-  std::optional<TextKind> kind;       // empty: the whole file is ours
-  std::vector<KeyChange> changes;     // of `before`, where kind is set
-  mode_t mode = 0644;                 // of a file that is new, or is removed
-  std::string source;                 // of a program that is copied: a path of this process
-};
-
-struct LinkStep {
-  std::string path;    // below the host's root
-  std::string target;  // as in the link
-  bool is_removal = false;
+struct FileStep : change::FileStep {
+  std::optional<TextKind> kind;    // empty: the whole file is ours
+  std::vector<KeyChange> changes;  // of `before`, where kind is set
+  std::string source;              // of a program that is copied: a path of this process
 };
 
 // What the engine is to say of itself once the plan is in force.
@@ -55,9 +44,12 @@ struct Plan {
   std::string id;                // of its record: Engine::Id(), or "kgpu-runtime"
   std::optional<Engine> engine;  // empty: no engine is concerned
   std::string way;               // for people: how containers get GPUs then
-  std::vector<FileStep> files;   // in the order to write them in
-  std::vector<LinkStep> links;
-  bool uses_runtime = false;     // the engine is told of kgpu-runtime
+  std::string adopts;            // for people: whose runtime kgpu-runtime replaces; empty: nobody's
+  // Whether NVIDIA_VISIBLE_DEVICES alone gets the containers of an adopted runtime GPUs today.
+  std::optional<bool> accepts_env;
+  std::vector<FileStep> files;  // in the order to write them in
+  std::vector<change::LinkStep> links;
+  bool uses_runtime = false;     // the engine knows kgpu-runtime
   bool has_unit_change = false;  // systemd has to read its units again first
   Reach reach = Reach::kNothing;
   std::string reach_reason;  // "features.cdi is read at start only"
@@ -72,16 +64,17 @@ struct Plan {
 struct Request {
   std::optional<bool> runtime;  // name kgpu-runtime to the engine
   bool set_default = false;
+  bool adopt = false;  // kgpu-runtime may take the place of a runtime of somebody else
   std::optional<bool> cdi;
   NamedRuntime named;
-  RegistryWish registries;
+  RegistrySettings registries;
   Proxies proxies;
 };
 
 // How `engine` gets what is asked: CDI where it reads that, else the named runtime. Reads its files
 // below `host`, changes nothing. Errors: those of the edits (a file that is broken, with line and
 // column), InvalidArgument (registries, proxies), FailedPrecondition (a file in the way that is not
-// ours).
+// ours, a runtime of somebody else that was not said to be adopted).
 StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Request& request);
 
 struct ShimInput {

@@ -13,24 +13,22 @@
 namespace kgpu::engine {
 namespace {
 
-constexpr size_t kMostProgramBytes = size_t{64} << 20;
-
 StatusOr<std::string> ReadProgram(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, fmt::format("open {}", path));
   }
-  return sys::ReadAll(fd.get(), kMostProgramBytes);
+  return sys::ReadAll(fd.get(), change::kMostFileBytes);
 }
 
 Status AddProgram(const sys::Root& host, const ShimInput& input, Plan& plan) {
-  const StatusOr<std::string> there = host.ReadFile(input.path, kMostProgramBytes);
+  const StatusOr<std::string> there = host.ReadFile(input.path, change::kMostFileBytes);
   const std::optional<std::string> before = there.ok() ? std::optional(*there) : std::nullopt;
   if (input.program.empty()) {
     return before ? OkStatus()
                   : NotFound(
-                        "kgpu-runtime: not beside this kgpu and not at {} of the host: "
-                        "install it there first",
+                        "kgpu-runtime: not found beside kgpu or at {} on the host: install it "
+                        "there first",
                         input.path);
   }
   FileStep step;
@@ -55,7 +53,8 @@ Status AddLink(const sys::Root& host, const ShimInput& input, Plan& plan) {
   }
   if (host.LinkStat(path).ok()) {
     plan.notes.push_back(fmt::format(
-        "{} is there already and not ours: docker run --gpus runs it, not kgpu-runtime", path));
+        "{} exists and was not written by kgpu: docker run --gpus uses it instead of kgpu-runtime",
+        path));
     return OkStatus();
   }
   plan.links.push_back({.path = path, .target = target});
@@ -67,12 +66,12 @@ Status AddLink(const sys::Root& host, const ShimInput& input, Plan& plan) {
 StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input) {
   Plan plan;
   plan.id = std::string(kShimId);
-  plan.way = "kgpu-runtime edits a container's specification before the real runtime sees it";
+  plan.way = "kgpu-runtime edits a container's spec before the real runtime reads it";
   RETURN_IF_ERROR(AddProgram(host, input, plan));
   RETURN_IF_ERROR(AddLink(host, input, plan));
   if (!plan.links.empty()) {
     plan.notes.emplace_back(
-        "dockerd looks for the hook's name when it starts: docker run --gpus works after its next "
+        "dockerd looks for the hook when it starts: docker run --gpus works after the next "
         "restart");
   }
   ASSIGN_OR_RETURN(const std::optional<std::string> config,

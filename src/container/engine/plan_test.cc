@@ -47,7 +47,7 @@ TEST(PlanTest, OldDockerGetsARuntimeByReload) {
   EXPECT_THAT(plan->files[0].after.value_or(""), Not(HasSubstr("cdi")));
 }
 
-TEST(PlanTest, DockerThatCanReadCdiIsToldTo) {
+TEST(PlanTest, DockerThatCanReadCdiIsConfiguredTo) {
   EngineHost host;
 
   const auto plan = PlanEngine(host.root(), DockerOf(host, "25.0.3"), {});
@@ -68,7 +68,7 @@ TEST(PlanTest, NewDockerIsLeftAlone) {
   ASSERT_OK(plan);
   EXPECT_FALSE(plan->HasSteps());
   EXPECT_EQ(plan->reach, Reach::kNothing);
-  EXPECT_THAT(Print(*plan), HasSubstr("nothing to change"));
+  EXPECT_THAT(Print(*plan), HasSubstr("no changes"));
 }
 
 TEST(PlanTest, CdiThatIsSwitchedOffIsSwitchedOn) {
@@ -95,7 +95,7 @@ TEST(PlanTest, SetDefaultBringsTheRuntime) {
   ASSERT_THAT(plan->files, SizeIs(1));
   EXPECT_THAT(plan->files[0].after.value_or(""), HasSubstr("\"default-runtime\""));
   EXPECT_EQ(plan->reach, Reach::kRestart);  // dockerd has not seen the hook's program yet
-  EXPECT_THAT(plan->reach_reason, HasSubstr("to offer --gpus"));
+  EXPECT_THAT(plan->reach_reason, HasSubstr("to provide --gpus"));
   EXPECT_TRUE(plan->expected.is_default);
 }
 
@@ -112,7 +112,7 @@ TEST(PlanTest, WhoAsksForTheRuntimeGetsNoRestartForCdi) {
   EXPECT_EQ(plan->reach, Reach::kReload);
 }
 
-TEST(PlanTest, OldEnginesCanNotBeToldToReadCdi) {
+TEST(PlanTest, OldEnginesCannotBeReportedToReadCdi) {
   EngineHost host;
   Request request;
   request.cdi = true;
@@ -143,7 +143,7 @@ TEST(PlanTest, OldContainerdGetsARuntimeAndARestart) {
   EXPECT_THAT(plan->files[0].after.value_or(""), HasSubstr("# mine"));
 }
 
-TEST(PlanTest, Containerd17IsToldToReadCdi) {
+TEST(PlanTest, Containerd17IsConfiguredToReadCdi) {
   EngineHost host;
   host.folder().WriteFile("etc/containerd/config.toml", "version = 2\n");
 
@@ -210,7 +210,7 @@ TEST(PlanTest, AHostsFileOfSomebodyElseIsNotOverwritten) {
   request.registries.insecure = {"reg.example"};
 
   EXPECT_THAT(PlanEngine(host.root(), Containerd(host, "1.7.24"), request),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not ours")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not written by kgpu")));
 }
 
 TEST(PlanTest, ProxiesNeedAUnitAndARestart) {
@@ -242,7 +242,7 @@ TEST(PlanTest, PrintsADiffAndTheSteps) {
   const std::string text = Print(*plan);
   EXPECT_THAT(text, HasSubstr("--- /etc/docker/daemon.json\n+++ /etc/docker/daemon.json\n@@ "));
   EXPECT_THAT(text, HasSubstr("# step: change /etc/docker/daemon.json\n"));
-  EXPECT_THAT(text, HasSubstr("# step: reload docker (dockerd takes runtimes"));
+  EXPECT_THAT(text, HasSubstr("# step: reload docker (dockerd reloads runtimes"));
 }
 
 TEST(PlanTest, ShowsNoProgramAsADiff) {
@@ -267,7 +267,7 @@ TEST(PlanTest, ADeviceInTheFilesPlaceIsRefused) {
 
   EXPECT_THAT(
       PlanEngine(host.root(), DockerOf(host, "20.10.24"), {}),
-      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/etc/docker/daemon.json: is no file")));
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/etc/docker/daemon.json: not a file")));
 }
 
 TEST(PlanShimTest, CopiesTheProgramAndLinksTheHook) {
@@ -301,7 +301,7 @@ TEST(PlanShimTest, LeavesAnothersHookAlone) {
 
   ASSERT_OK(plan);
   EXPECT_FALSE(plan->HasSteps());
-  EXPECT_THAT(plan->notes, ElementsAre(HasSubstr("not ours")));
+  EXPECT_THAT(plan->notes, ElementsAre(HasSubstr("not written by kgpu")));
 }
 
 TEST(PlanShimTest, NeedsAProgram) {

@@ -21,7 +21,7 @@ std::string StepsOf(const Plan& plan) {
     out += file.source.empty() ? fmt::format("{} {}\n", VerbOf(file), file.path)
                                : fmt::format("copy {} to {}\n", file.source, file.path);
   }
-  for (const LinkStep& link : plan.links) {
+  for (const change::LinkStep& link : plan.links) {
     out += link.is_removal ? fmt::format("remove the link {}\n", link.path)
                            : fmt::format("link {} to {}\n", link.path, link.target);
   }
@@ -40,7 +40,7 @@ std::string DiffOf(const FileStep& file) {
     why = "a program";
   } else if (file.mode == 0600 &&
              !file.kind) {  // a proxy's password is not for a terminal or a log
-    why = "for root's eyes only";
+    why = "readable only by root";
   } else {
     return UnifiedDiff(file.path, file.before, file.after);
   }
@@ -53,7 +53,7 @@ std::string Print(const Plan& plan) {
   const std::string name = plan.engine ? plan.engine->Name() : plan.id;
   fmt::format_to(std::back_inserter(out), "# {}: {}\n", name, plan.way);
   if (!plan.HasSteps() && plan.reach == Reach::kNothing) {
-    out += "# nothing to change\n";
+    out += "# no changes\n";
   }
   for (const FileStep& file : plan.files) {
     out += DiffOf(file);

@@ -26,8 +26,8 @@ Status CheckText(std::string_view flag, std::string_view text) {
       text, [](char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '\\' && c != '\''; });
   return is_plain ? OkStatus()
                   : InvalidArgument(
-                        "{}: \"{}\" has a blank, a quote, a backslash or a character "
-                        "that is not ASCII: write it as %20, %22, …",
+                        "{}: \"{}\" contains a space, a quote, a backslash or a non-ASCII "
+                        "character: percent-encode it (%20, %22, …)",
                         flag, Shown(text));
 }
 

@@ -9,11 +9,11 @@
 namespace kgpu::engine {
 namespace {
 
-void AppendFlags(const Wish& wish, std::string& text) {
-  for (const std::string& registry : wish.insecure_registries) {
+void AppendFlags(const Settings& settings, std::string& text) {
+  for (const std::string& registry : settings.insecure_registries) {
     fmt::format_to(std::back_inserter(text), " \\\n  --insecure-registry={}", registry);
   }
-  for (const std::string& mirror : wish.registry_mirrors) {
+  for (const std::string& mirror : settings.registry_mirrors) {
     fmt::format_to(std::back_inserter(text), " \\\n  --registry-mirror={}", mirror);
   }
   text += "\n";
@@ -22,51 +22,51 @@ void AppendFlags(const Wish& wish, std::string& text) {
 // minikube's docker driver runs the node as a container of the host's Docker, which brings the GPUs
 // into it: by CDI names, or by the runtime behind --gpus. Source: minikube start --help; --gpus=all
 // since 1.32, nvidia.com since 1.37.
-std::string Minikube(const Wish& wish) {
-  const bool is_by_runtime = wish.runtime || wish.cdi == false;
+std::string Minikube(const Settings& settings) {
+  const bool is_by_runtime = settings.runtime || settings.cdi == false;
   std::string text =
-      "# With bpf_jit_harden above 0 containers in the node do not start:\n"
+      "# With bpf_jit_harden above 0, containers in the node do not start:\n"
       "#   sysctl -w net.core.bpf_jit_harden=0\n";
   if (is_by_runtime) {
     text +=
-        "# Once on the host, for the node is started with docker run --gpus:\n"
+        "# Once on the host, because the node is started with docker run --gpus:\n"
         "#   kgpu runtime configure --engine docker --set-default --restart\n"
         "minikube start --driver=docker --container-runtime=docker --gpus=all";
-    AppendFlags(wish, text);
+    AppendFlags(settings, text);
   } else {
     text +=
-        "# Once on the host, whose Docker has to read CDI (25 or newer); minikube 1.37 or newer:\n"
+        "# Once on the host, whose Docker must support CDI (25 or newer); minikube 1.37 or newer:\n"
         "#   kgpu runtime configure --engine docker --restart\n"
         "#   kgpu cdi generate\n"
         "# (older ones: kgpu runtime configure --print minikube --set-default)\n"
         "minikube start --driver=docker --container-runtime=docker --gpus=nvidia.com";
-    AppendFlags(wish, text);
+    AppendFlags(settings, text);
   }
   text +=
-      "\n# A node that is the host itself (as root) takes what the host's engine has:\n"
+      "\n"
+      "# A node that is the host itself (as root) uses the host's engine:\n"
       "#   kgpu runtime configure --restart\n"
       "#   minikube start --driver=none\n";
   return text;
 }
 
-void AppendContainerd(const Wish& wish, const NamedRuntime& runtime, std::string& text) {
+void AppendContainerd(const Settings& settings, const NamedRuntime& runtime, std::string& text) {
   text +=
       "# group_vars/k8s_cluster/k8s-cluster.yml\n"
       "container_manager: containerd\n\n";
-  if (wish.cdi.value_or(true)) {
+  if (settings.cdi.value_or(true)) {
     text +=
         "# group_vars/all/containerd.yml: containerd reads the CDI specs that kgpu writes.\n"
         "enable_cdi: true\n";
   } else {
     text +=
-        "# group_vars/all/containerd.yml; enable_cdi: false leaves it to containerd 2, which reads "
-        "CDI.\n"
+        "# group_vars/all/containerd.yml; containerd 2 supports CDI without enable_cdi.\n"
         "containerd_extra_runtime_args:\n"
         "  enable_cdi: false\n";
   }
-  if (wish.runtime) {
+  if (settings.runtime) {
     fmt::format_to(std::back_inserter(text),
-                   "# The runtime {0}, for pods with runtimeClassName: {0}.\n"
+                   "# Runtime {0} for pods with runtimeClassName: {0}.\n"
                    "containerd_additional_runtimes:\n"
                    "  - name: {0}\n"
                    "    type: io.containerd.runc.v2\n"
@@ -77,21 +77,21 @@ void AppendContainerd(const Wish& wish, const NamedRuntime& runtime, std::string
                    "'false') }}}}\"\n",
                    runtime.name, runtime.path);
   }
-  if (wish.set_default) {
+  if (settings.set_default) {
     fmt::format_to(std::back_inserter(text), "containerd_default_runtime: {}\n", runtime.name);
   }
-  if (!wish.insecure_registries.empty() || !wish.registry_mirrors.empty()) {
+  if (!settings.insecure_registries.empty() || !settings.registry_mirrors.empty()) {
     text += "containerd_registries_mirrors:\n";
   }
-  for (const std::string& registry : wish.insecure_registries) {
+  for (const std::string& registry : settings.insecure_registries) {
     fmt::format_to(std::back_inserter(text),
                    "  - prefix: \"{0}\"\n    mirrors:\n      - host: https://{0}\n"
                    "        capabilities: [\"pull\", \"resolve\"]\n        skip_verify: true\n",
                    registry);
   }
-  if (!wish.registry_mirrors.empty()) {
+  if (!settings.registry_mirrors.empty()) {
     text += "  - prefix: docker.io\n    mirrors:\n";
-    for (const std::string& mirror : wish.registry_mirrors) {
+    for (const std::string& mirror : settings.registry_mirrors) {
       fmt::format_to(std::back_inserter(text),
                      "      - host: {}\n        capabilities: [\"pull\", \"resolve\"]\n"
                      "        skip_verify: false\n",
@@ -100,15 +100,18 @@ void AppendContainerd(const Wish& wish, const NamedRuntime& runtime, std::string
   }
 }
 
-void AppendCrio(const Wish& wish, const NamedRuntime& runtime, std::string& text) {
-  text += "\n# With CRI-O instead (container_manager: crio) CDI is always read";
-  if (!wish.runtime) {
+void AppendCrio(const Settings& settings, const NamedRuntime& runtime, std::string& text) {
+  text +=
+      "\n"
+      "# With CRI-O instead (container_manager: crio), CDI is always enabled";
+  if (!settings.runtime) {
     text += ": nothing to set.\n";
     return;
   }
   fmt::format_to(
       std::back_inserter(text),
-      ".\n# group_vars/all/cri-o.yml; the list replaces Kubespray's, so crun stays named.\n"
+      ".\n"
+      "# group_vars/all/cri-o.yml; the list replaces Kubespray's, so it also names crun.\n"
       "crio_runtimes:\n"
       "  - name: crun\n"
       "    path: \"{{{{ crio_runtime_bin_dir }}}}/crun\"\n"
@@ -119,32 +122,33 @@ void AppendCrio(const Wish& wish, const NamedRuntime& runtime, std::string& text
       "    type: oci\n"
       "    root: /run/{0}\n",
       runtime.name, runtime.path);
-  if (wish.set_default) {
+  if (settings.set_default) {
     fmt::format_to(std::back_inserter(text), "crio_default_runtime: {}\n", runtime.name);
   }
 }
 
 // Source: Kubespray, roles/container-engine/{containerd,cri-o}/defaults/main.yml.
-std::string Kubespray(const Wish& wish) {
-  const NamedRuntime runtime = wish.runtime.value_or(NamedRuntime{});
+std::string Kubespray(const Settings& settings) {
+  const NamedRuntime runtime = settings.runtime.value_or(NamedRuntime{});
   std::string text;
-  AppendContainerd(wish, runtime, text);
-  AppendCrio(wish, runtime, text);
+  AppendContainerd(settings, runtime, text);
+  AppendCrio(settings, runtime, text);
   text +=
-      "\n# Kubespray's own nvidia_accelerator_enabled installs driver 390 and a device plugin\n"
-      "# beside kgpu's: leave it off.\n"
+      "\n"
+      "# Kubespray's own nvidia_accelerator_enabled installs driver 390 and another device\n"
+      "# plugin: keep it disabled.\n"
       "nvidia_accelerator_enabled: false\n";
   return text;
 }
 
 }  // namespace
 
-StatusOr<std::string> Recipe(std::string_view tool, const Wish& wish) {
+StatusOr<std::string> Recipe(std::string_view tool, const Settings& settings) {
   if (tool == "minikube") {
-    return Minikube(wish);
+    return Minikube(settings);
   }
   if (tool == "kubespray") {
-    return Kubespray(wish);
+    return Kubespray(settings);
   }
   return InvalidArgument("--print: \"{}\" must be minikube or kubespray", Printable(tool, 40));
 }

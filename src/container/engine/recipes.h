@@ -11,8 +11,8 @@
 namespace kgpu::engine {
 
 // Text for "minikube" (start flags, as a script) or "kubespray" (group variables, YAML), with
-// comments. Of the wish counts: runtime, set_default, cdi, registries. Errors: InvalidArgument (no
-// such tool), with those there are.
-StatusOr<std::string> Recipe(std::string_view tool, const Wish& wish);
+// comments. Of the request counts: runtime, set_default, cdi, registries. Errors: InvalidArgument
+// (no such tool), with those there are.
+StatusOr<std::string> Recipe(std::string_view tool, const Settings& settings);
 
 }  // namespace kgpu::engine

@@ -12,13 +12,13 @@
 namespace kgpu::engine {
 namespace {
 
-Wish Everything() {
-  Wish wish;
-  wish.runtime = NamedRuntime{};
-  wish.set_default = true;
-  wish.insecure_registries = {"reg.example:5000"};
-  wish.registry_mirrors = {"https://mirror.example"};
-  return wish;
+Settings Everything() {
+  Settings settings;
+  settings.runtime = NamedRuntime{};
+  settings.set_default = true;
+  settings.insecure_registries = {"reg.example:5000"};
+  settings.registry_mirrors = {"https://mirror.example"};
+  return settings;
 }
 
 TEST(RecipesTest, MinikubeGetsItsStartFlags) {
@@ -28,8 +28,8 @@ TEST(RecipesTest, MinikubeGetsItsStartFlags) {
   ExpectGolden("src/container/engine/testdata/minikube.txt", *text);
 }
 
-TEST(RecipesTest, MinikubesNodeGetsGpusByCdiUnlessToldOtherwise) {
-  const auto text = Recipe("minikube", Wish{});
+TEST(RecipesTest, MinikubesNodeGetsGpusByCdiUnlessConfiguredOtherwise) {
+  const auto text = Recipe("minikube", Settings{});
 
   ASSERT_OK(text);
   EXPECT_THAT(*text, ::testing::HasSubstr("--gpus=nvidia.com\n"));
@@ -44,7 +44,7 @@ TEST(RecipesTest, KubesprayGetsGroupVariables) {
 }
 
 TEST(RecipesTest, KubesprayNeedsLittleForCdi) {
-  const auto text = Recipe("kubespray", Wish{});
+  const auto text = Recipe("kubespray", Settings{});
 
   ASSERT_OK(text);
   EXPECT_THAT(*text, ::testing::HasSubstr("enable_cdi: true\n"));
@@ -52,14 +52,14 @@ TEST(RecipesTest, KubesprayNeedsLittleForCdi) {
 }
 
 TEST(RecipesTest, OtherToolsAreRefused) {
-  EXPECT_THAT(Recipe("kops", Wish{}), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(Recipe("kops", Settings{}), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST(RecipesTest, KubespraySwitchesCdiOffWhereContainerdHasItOn) {
-  Wish wish;
-  wish.cdi = false;
+  Settings settings;
+  settings.cdi = false;
 
-  const auto text = Recipe("kubespray", wish);
+  const auto text = Recipe("kubespray", settings);
 
   ASSERT_OK(text);
   EXPECT_THAT(*text,

@@ -55,10 +55,10 @@ Status CheckInsecure(const std::string& registry, bool takes_networks) {
   return OkStatus();
 }
 
-std::string MirrorHosts(const RegistryWish& wish) {
+std::string MirrorHosts(const RegistrySettings& settings) {
   std::string text(kHeader);
   text += "server = \"https://registry-1.docker.io\"\n";
-  for (const std::string& mirror : wish.mirrors) {
+  for (const std::string& mirror : settings.mirrors) {
     fmt::format_to(std::back_inserter(text),
                    "\n[host.\"{}\"]\n  capabilities = [\"pull\", \"resolve\"]\n", mirror);
   }
@@ -77,11 +77,11 @@ std::string InsecureHosts(const std::string& registry) {
 
 }  // namespace
 
-Status CheckRegistries(const RegistryWish& wish, bool takes_networks) {
-  for (const std::string& registry : wish.insecure) {
+Status CheckRegistries(const RegistrySettings& settings, bool takes_networks) {
+  for (const std::string& registry : settings.insecure) {
     RETURN_IF_ERROR(CheckInsecure(registry, takes_networks));
   }
-  for (const std::string& mirror : wish.mirrors) {
+  for (const std::string& mirror : settings.mirrors) {
     if (!IsUrl(mirror)) {
       return InvalidArgument(
           "--registry-mirror: \"{}\" must be a URL such as https://mirror.example",
@@ -91,27 +91,27 @@ Status CheckRegistries(const RegistryWish& wish, bool takes_networks) {
   return OkStatus();
 }
 
-std::vector<TextFile> ContainerdHosts(const RegistryWish& wish, std::string_view folder) {
+std::vector<TextFile> ContainerdHosts(const RegistrySettings& settings, std::string_view folder) {
   std::vector<TextFile> files;
-  if (!wish.mirrors.empty()) {
-    files.push_back({fmt::format("{}/docker.io/hosts.toml", folder), MirrorHosts(wish)});
+  if (!settings.mirrors.empty()) {
+    files.push_back({fmt::format("{}/docker.io/hosts.toml", folder), MirrorHosts(settings)});
   }
-  for (const std::string& registry : wish.insecure) {
+  for (const std::string& registry : settings.insecure) {
     files.push_back({fmt::format("{}/{}/hosts.toml", folder, registry), InsecureHosts(registry)});
   }
   return files;
 }
 
-TextFile ContainersRegistries(const RegistryWish& wish) {
+TextFile ContainersRegistries(const RegistrySettings& settings) {
   std::string text(kHeader);
-  for (const std::string& registry : wish.insecure) {
+  for (const std::string& registry : settings.insecure) {
     fmt::format_to(std::back_inserter(text), "\n[[registry]]\nlocation = \"{}\"\ninsecure = true\n",
                    registry);
   }
-  if (!wish.mirrors.empty()) {
+  if (!settings.mirrors.empty()) {
     text += "\n[[registry]]\nlocation = \"docker.io\"\n";
   }
-  for (const std::string& mirror : wish.mirrors) {
+  for (const std::string& mirror : settings.mirrors) {
     fmt::format_to(std::back_inserter(text), "\n[[registry.mirror]]\nlocation = \"{}\"\n{}",
                    WithoutScheme(mirror), mirror.starts_with("http://") ? "insecure = true\n" : "");
   }

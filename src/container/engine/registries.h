@@ -16,7 +16,7 @@ struct TextFile {
   bool operator==(const TextFile&) const = default;
 };
 
-struct RegistryWish {
+struct RegistrySettings {
   std::vector<std::string> insecure;  // "registry.example:5000"
   std::vector<std::string> mirrors;   // of docker.io: "https://mirror.example"
 
@@ -25,13 +25,13 @@ struct RegistryWish {
 
 // Errors: InvalidArgument: an insecure registry that is no HOST[:PORT], a mirror that is no http or
 // https URL. Docker takes networks (10.0.0.0/8) for insecure registries; the others do not.
-Status CheckRegistries(const RegistryWish& wish, bool takes_networks);
+Status CheckRegistries(const RegistrySettings& settings, bool takes_networks);
 
 // containerd: <folder>/<registry>/hosts.toml, which it reads at every pull; `folder` is what its
 // config_path says. Source: containerd's docs/hosts.md.
-std::vector<TextFile> ContainerdHosts(const RegistryWish& wish, std::string_view folder);
+std::vector<TextFile> ContainerdHosts(const RegistrySettings& settings, std::string_view folder);
 
 // CRI-O and podman: one drop-in of registries.conf. Source: containers-registries.conf.d(5).
-TextFile ContainersRegistries(const RegistryWish& wish);
+TextFile ContainersRegistries(const RegistrySettings& settings);
 
 }  // namespace kgpu::engine

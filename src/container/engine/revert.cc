@@ -6,21 +6,20 @@
 
 #include "src/container/engine/apply.h"
 #include "src/container/engine/engine_files.h"
+#include "src/host/change/fingerprint.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/edit/document.h"
 
 namespace kgpu::engine {
 namespace {
 
-constexpr size_t kMostKeptBytes = size_t{64} << 20;
-
 StatusOr<std::optional<std::string>> Original(const sys::Root& host, const FileRecord& file) {
   if (file.backup.empty()) {
     return std::optional<std::string>();
   }
-  auto text = host.ReadFile(file.backup, kMostKeptBytes);
+  auto text = host.ReadFile(file.backup, change::kMostFileBytes);
   if (!text.ok()) {
-    return Annotate(text.status(), "{}: the text to come back to", file.path);
+    return Annotate(text.status(), "{}: the text to restore", file.path);
   }
   return std::optional(*std::move(text));
 }
@@ -29,7 +28,7 @@ StatusOr<std::optional<std::string>> Original(const sys::Root& host, const FileR
 StatusOr<std::optional<std::string>> WithoutOurs(const FileRecord& file, const std::string& now,
                                                  bool was_there, std::vector<std::string>& notes) {
   if (!file.kind) {
-    notes.push_back(fmt::format("{} was edited since: left as it is", file.path));
+    notes.push_back(fmt::format("{} was edited since: left unchanged", file.path));
     return std::optional(now);
   }
   ASSIGN_OR_RETURN(TextEdit edit, Revert(*file.kind, {file.path, now}, file.changes));
@@ -47,7 +46,7 @@ Status AddFile(const sys::Root& host, const FileRecord& file, Plan& plan) {
     return OkStatus();
   }
   if (!now) {
-    plan.notes.push_back(fmt::format("{} was removed since: left so", file.path));
+    plan.notes.push_back(fmt::format("{} was removed since: not restored", file.path));
     return OkStatus();
   }
   FileStep step;
@@ -57,8 +56,7 @@ Status AddFile(const sys::Root& host, const FileRecord& file, Plan& plan) {
   if (const auto found = host.Stat(file.path); found.ok()) {
     step.mode = found->st_mode & 07777;
   }
-  const bool is_as_we_left_it = std::ranges::find(file.ours, Fingerprint(*now)) != file.ours.end();
-  if (is_as_we_left_it) {
+  if (change::IsAmong(file.ours, *now)) {  // nobody edited it since
     step.after = original;
   } else {
     ASSIGN_OR_RETURN(step.after, WithoutOurs(file, *now, original.has_value(), plan.notes));
@@ -95,7 +93,7 @@ Status JudgeRevertReach(const Record& record, Plan& plan) {
     ASSIGN_OR_RETURN(const bool needs_restart, NeedsDockerRestart(plan, record));
     if (needs_restart) {
       plan.reach = Reach::kRestart;
-      plan.reach_reason = "dockerd forgets a runtime at its next start only";
+      plan.reach_reason = "dockerd forgets a runtime only when it restarts";
     }
   }
   return OkStatus();

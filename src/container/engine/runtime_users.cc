@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "src/container/engine/daemons.h"
+#include "src/host/facts/daemons.h"
 
 namespace kgpu::engine {
 namespace {
@@ -22,7 +22,7 @@ std::vector<std::string> NamesIn(const sys::Root& host, const std::string& folde
   return names.ok() ? *std::move(names) : std::vector<std::string>();
 }
 
-// The shim writes the program that it was told of into "runtime", or all it was told into
+// The shim writes the program that it was given into "runtime", or all it was given into
 // "options.json".
 bool IsStartedBy(const sys::Root& host, const std::string& bundle, const std::string& program) {
   for (const char* file : {"runtime", "options.json"}) {
@@ -52,7 +52,7 @@ void AddBundles(const sys::Root& host, const std::string& program, std::set<std:
 std::vector<std::string> RuntimeUsers(const sys::Root& host, const std::string& program) {
   std::set<std::string> ids;
   AddBundles(host, program, ids);
-  for (const Daemon& monitor : FindDaemons(host, {"conmon"})) {
+  for (const host::Daemon& monitor : host::FindDaemons(host, {"conmon"})) {
     if (monitor.Flag({"-r", "--runtime"}) == program) {
       ids.insert(monitor.Flag({"-c", "--cid"}));
     }

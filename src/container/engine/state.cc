@@ -7,7 +7,6 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
 #include "src/platform/doc/json_texts.h"
 #include "src/platform/edit/change.h"
@@ -16,9 +15,6 @@ namespace kgpu::engine {
 namespace {
 
 namespace json = boost::json;
-
-constexpr int kFormat = 1;
-constexpr size_t kMostStateBytes = size_t{16} << 20;
 
 constexpr std::array<std::string_view, 3> kPhases = {"applying", "applied", "reverting"};
 constexpr std::array<std::string_view, 3> kReaches = {"nothing", "reload", "restart"};
@@ -103,33 +99,21 @@ StatusOr<Record> ReadRecord(const json::value& value, const std::string& where) 
 
 }  // namespace
 
-std::string Fingerprint(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return fmt::format("{:016x}-{}", hash, text.size());
-}
-
 std::string PrintState(const State& state) {
   json::object engines;
   for (const auto& [id, record] : state) {
     engines[doc::View(id)] = RecordJson(record);
   }
-  return doc::Print(json::object{{"format", kFormat}, {"engines", std::move(engines)}},
-                    doc::Format::kJson);
+  return change::JournalFile::Print({{"engines", std::move(engines)}});
 }
 
 StatusOr<State> ParseState(std::string_view text, std::string_view file) {
-  ASSIGN_OR_RETURN(const json::value tree,
-                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostStateBytes}));
+  ASSIGN_OR_RETURN(const json::value tree, kStateJournal.Parse(text, file));
   doc::Fields fields(tree, std::string(file));
-  const int64_t format = fields.Number("format");
   const json::value& engines = fields.Get("engines");
   RETURN_IF_ERROR(fields.status());
-  if (format != kFormat || !engines.is_object()) {
-    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
-                           format);
+  if (!engines.is_object()) {
+    return InvalidArgument("{}: engines: must be an object", file);
   }
   State state;
   for (const auto& engine : engines.get_object()) {
@@ -141,20 +125,8 @@ StatusOr<State> ParseState(std::string_view text, std::string_view file) {
 }
 
 StatusOr<State> ReadState(const sys::Root& host) {
-  const auto text = host.ReadFile(kStateFile, kMostStateBytes);
-  if (text.status().code() == StatusCode::kNotFound) {
-    return State{};
-  }
-  RETURN_IF_ERROR(text.status());
-  auto state = ParseState(*text, host.At(kStateFile));
-  if (!state.ok()) {
-    return MakeStatus(
-        state.status().code(),
-        fmt::format("{}; put a copy of it back, or remove it: what it tells of can then not be "
-                    "reverted, the first texts of files are in {}",
-                    Message(state.status()), host.At(kBackupFolder)));
-  }
-  return state;
+  ASSIGN_OR_RETURN(std::optional<State> state, kStateJournal.Read(host, ParseState));
+  return std::move(state).value_or(State());
 }
 
 }  // namespace kgpu::engine

@@ -12,13 +12,14 @@
 
 #include "src/container/engine/config_edit.h"
 #include "src/container/engine/plan.h"
+#include "src/host/change/journal_file.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::engine {
 
-inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
-inline constexpr std::string_view kStateFile = "/var/lib/kgpu/engines.json";
 inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/backup";
+inline constexpr std::string_view kStateFile = "/var/lib/kgpu/engines.json";
+inline constexpr change::JournalFile kStateJournal(kStateFile, size_t{16} << 20, kBackupFolder);
 
 struct FileRecord {
   std::string path;
@@ -48,10 +49,6 @@ struct Record {
 
 // By Engine::Id(), and kShimId.
 using State = std::map<std::string, Record>;
-
-// Tells texts apart; not made against somebody who wants two to look alike, since whoever writes
-// these files is root already.
-std::string Fingerprint(std::string_view text);
 
 std::string PrintState(const State& state);
 // Errors: InvalidArgument, naming `file` and the field.

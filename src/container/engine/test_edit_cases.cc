@@ -109,25 +109,25 @@ const EditCase kCases[] = {
     {"podman-exists", "rd"},
 };
 
-Wish WishOf(const EditCase& c) {
-  const auto has = [&c](char letter) { return c.wish.find(letter) != std::string_view::npos; };
-  Wish wish;
-  wish.set_default = has('d');
+Settings RequestOf(const EditCase& c) {
+  const auto has = [&c](char letter) { return c.settings.find(letter) != std::string_view::npos; };
+  Settings settings;
+  settings.set_default = has('d');
   if (has('r')) {
-    wish.runtime = NamedRuntime();
+    settings.runtime = NamedRuntime();
   }
   if (has('c')) {
-    wish.cdi = true;
+    settings.cdi = true;
   }
   const bool is_docker = c.name.starts_with("docker");
   if (has('x') && is_docker) {
-    wish.insecure_registries = {"10.0.0.5:5000", "registry.lab:5000"};
-    wish.registry_mirrors = {"https://mirror.example"};
+    settings.insecure_registries = {"10.0.0.5:5000", "registry.lab:5000"};
+    settings.registry_mirrors = {"https://mirror.example"};
   } else if (has('x')) {
-    wish.cdi_spec_dirs = {"/etc/cdi", "/opt/cdi"};
-    wish.container_annotations = {"kgpu.dev/*"};
+    settings.cdi_spec_dirs = {"/etc/cdi", "/opt/cdi"};
+    settings.container_annotations = {"kgpu.dev/*"};
   }
-  return wish;
+  return settings;
 }
 
 std::string EngineOf(const EditCase& c) {
@@ -169,7 +169,7 @@ StatusOr<std::vector<FileEdit>> EditContainerdCase(const EditCase& c, const Text
   input.main.text = TextAt(texts, "config.toml");
   input.drop_in.text = TextAt(texts, drop_in);
   input.imported = Others(c, texts, {"config.toml", drop_in});
-  return EditContainerd(input, WishOf(c));
+  return EditContainerd(input, RequestOf(c));
 }
 
 }  // namespace
@@ -205,11 +205,11 @@ std::string TextAt(const Texts& texts, const std::string& path) {
 
 StatusOr<std::vector<FileEdit>> Edit(const EditCase& c, const Texts& texts) {
   const std::string engine = EngineOf(c);
-  const Wish wish = WishOf(c);
+  const Settings settings = RequestOf(c);
   const std::string base = Base(c);
   if (engine == "docker") {
     const NamedText file = {.path = base + "daemon.json", .text = TextAt(texts, "daemon.json")};
-    return One(file.path, TextKind::kJson, EditDocker(file, wish));
+    return One(file.path, TextKind::kJson, EditDocker(file, settings));
   }
   if (engine == "containerd") {
     return EditContainerdCase(c, texts);
@@ -218,18 +218,18 @@ StatusOr<std::vector<FileEdit>> Edit(const EditCase& c, const Texts& texts) {
     const bool is_v3 = c.name.starts_with("k3s-v3");
     const std::string name = is_v3 ? "config-v3.toml.tmpl" : "config.toml.tmpl";
     const NamedText file = {.path = base + name, .text = TextAt(texts, name)};
-    return One(file.path, TextKind::kTomlTemplate, EditK3sTemplate(file, is_v3 ? 3 : 2, wish));
+    return One(file.path, TextKind::kTomlTemplate, EditK3sTemplate(file, is_v3 ? 3 : 2, settings));
   }
   if (engine == "crio") {
     const std::string name = "crio.conf.d/99-kgpu.conf";
     CrioInput input;
     input.drop_in.text = TextAt(texts, name);
     input.files = Others(c, texts, {name});
-    return One(input.drop_in.path, TextKind::kToml, EditCrio(input, wish));
+    return One(input.drop_in.path, TextKind::kToml, EditCrio(input, settings));
   }
   const std::string name = "containers.conf.d/99-kgpu.conf";
   const NamedText file = {.path = base + name, .text = TextAt(texts, name)};
-  return One(file.path, TextKind::kToml, EditPodman(file, wish));
+  return One(file.path, TextKind::kToml, EditPodman(file, settings));
 }
 
 std::string Relative(const EditCase& c, const std::string& path) {

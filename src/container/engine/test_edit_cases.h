@@ -1,4 +1,4 @@
-// The inputs below testdata/edits, each with what is wished of it: for tests that walk them all.
+// The inputs below testdata/edits, each with what is asked for of it: for tests that walk them all.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ using Texts = std::map<std::string, std::string>;  // by path below the engine's
 struct EditCase {
   std::string name;  // its first word is the engine, of containerd its second the version
   // r: a runtime, d: the default one, c: CDI, x: everything else that the engine knows
-  std::string_view wish = "r";
+  std::string_view settings = "r";
 };
 
 void PrintTo(const EditCase& c, std::ostream* out);

@@ -11,53 +11,14 @@
 #include <fmt/format.h>
 
 #include "src/container/engine/control.h"
-#include "src/container/engine/disk.h"
 #include "src/container/engine/engine_api.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/run.h"
+#include "testing/scripted_runner.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::engine {
-
-// Answers each command by what was said for it; the commands run are kept, joined by blanks.
-class ScriptedRunner final : public sys::ProgramRunner {
- public:
-  // What a command prints, and its exit code. The longest text that the command starts with counts.
-  void Answer(std::string command, std::string out, int code = 0, std::string err = "") {
-    answers_[std::move(command)] = {.exit = {.code = code, .signal = std::nullopt},
-                                    .out = std::move(out),
-                                    .err = std::move(err)};
-  }
-  void OnRun(std::function<void(const std::string& command)> watch) { watch_ = std::move(watch); }
-
-  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
-    const std::string command = Join(request.argv, " ");
-    commands_.push_back(command);
-    if (watch_) {
-      watch_(command);
-    }
-    const sys::RunResult* best = nullptr;
-    for (const auto& [start, answer] : answers_) {  // in order: a longer start comes later
-      best = command.starts_with(start) ? &answer : best;
-    }
-    if (best == nullptr) {
-      return NotFound("start {}: no such program", request.argv[0]);
-    }
-    return *best;
-  }
-
-  const std::vector<std::string>& commands() const { return commands_; }
-  size_t Count(std::string_view start) const {
-    return static_cast<size_t>(std::ranges::count_if(
-        commands_, [&](const std::string& command) { return command.starts_with(start); }));
-  }
-
- private:
-  std::map<std::string, sys::RunResult> answers_;
-  std::function<void(const std::string&)> watch_;
-  std::vector<std::string> commands_;
-};
 
 class EngineHost {
  public:
@@ -145,53 +106,12 @@ class FakeApi final : public EngineApi {
     if (!facts.ok() || is_good(*facts)) {
       return facts;
     }
-    return FailedPrecondition("{} answers, but {} does not show", engine.Name(), wanted);
+    return FailedPrecondition("{} answers, but did not report {}", engine.Name(), wanted);
   }
   void SetAnswer(std::function<StatusOr<LiveFacts>()> answer) { answer_ = std::move(answer); }
 
  private:
   std::function<StatusOr<LiveFacts>()> answer_ = [] { return LiveFacts{}; };
-};
-
-// Dies at the given change of the disk: that one and all after it do nothing, as after a kill -9.
-class DyingDisk final : public Disk {
- public:
-  DyingDisk(Disk& disk, int lives) : disk_(disk), lives_(lives) {}
-
-  Status Write(const std::string& path, std::string_view bytes, mode_t mode) override {
-    return Live([&] { return disk_.Write(path, bytes, mode); });
-  }
-  Status Replace(const std::string& path, std::string_view bytes,
-                 const Attributes& attributes) override {
-    return Live([&] { return disk_.Replace(path, bytes, attributes); });
-  }
-  Status Remove(const std::string& path) override {
-    return Live([&] { return disk_.Remove(path); });
-  }
-  Status Link(const std::string& path, const std::string& target) override {
-    return Live([&] { return disk_.Link(path, target); });
-  }
-  Status MakeFolder(const std::string& path) override {
-    return Live([&] { return disk_.MakeFolder(path); });
-  }
-  Status RemoveFolder(const std::string& path) override {
-    return Live([&] { return disk_.RemoveFolder(path); });
-  }
-  Status Move(const std::string& path, const std::string& to) override {
-    return Live([&] { return disk_.Move(path, to); });
-  }
-  Status Tidy(const std::string& path) override {
-    return Live([&] { return disk_.Tidy(path); });
-  }
-  bool is_dead() const { return lives_ < 0; }
-
- private:
-  Status Live(const std::function<Status()>& change) {
-    return --lives_ < 0 ? Internal("dead") : change();
-  }
-
-  Disk& disk_;
-  int lives_;
 };
 
 }  // namespace kgpu::engine

@@ -14,7 +14,7 @@ StatusOr<SpecSet> BuildSpecs(const device::Snapshot& snapshot, const host::Drive
   HostPlan host;
   if (snapshot.gpus.empty()) {
     set.notes.push_back(snapshot.driver.reason.empty()
-                            ? std::string("no GPU is in the inventory, so no device is written")
+                            ? std::string("no GPU found, so no device is written")
                             : fmt::format("no device is written: {}", snapshot.driver.reason));
   } else {
     ASSIGN_OR_RETURN(const HostParts parts, FindHostParts(root, snapshot));
@@ -25,7 +25,7 @@ StatusOr<SpecSet> BuildSpecs(const device::Snapshot& snapshot, const host::Drive
   for (const std::string& kind : options.kinds) {
     set.specs.push_back(ToSpec(plan, kind));
   }
-  set.book = std::move(host.book);
+  set.index = std::move(host.index);
   return set;
 }
 

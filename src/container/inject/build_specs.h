@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "src/container/cdi/spec.h"
-#include "src/container/inject/book.h"
 #include "src/container/inject/capability.h"
+#include "src/container/inject/index.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/platform/base/status.h"
@@ -23,15 +23,15 @@ struct SpecOptions {
 
 struct SpecSet {
   std::vector<cdi::Spec> specs;    // one for each kind, in order
-  Book book;                       // of the same devices, for WriteBook
-  std::vector<std::string> notes;  // for people: what was left out and why, with the mend
+  InjectionIndex index;            // of the same devices, for WriteIndex
+  std::vector<std::string> notes;  // for people: what was left out and why, with the fix
 };
 
 // The specs of what `snapshot` shows, for cdi::Publisher or for printing. A snapshot without GPUs
 // gives specs without devices (which are not valid as files; the publisher keeps the old ones for
 // a while). Reads files, opens no device.
 // Errors: NotFound (no driver libraries below the driver root), FailedPrecondition (kernel module
-// and libraries differ), each with the mend.
+// and libraries differ), each with the fix.
 StatusOr<SpecSet> BuildSpecs(const device::Snapshot& snapshot, const host::DriverRoot& root,
                              const SpecOptions& options = {});
 

@@ -29,14 +29,14 @@ class BuildSpecsTest : public ::testing::Test {
   TestHost host_;
 };
 
-TEST_F(BuildSpecsTest, DriverRootWithoutLibrariesNamesTheMend) {
+TEST_F(BuildSpecsTest, DriverRootWithoutLibrariesNamesTheFix) {
   host_.dir().MakeDir("dev");
   EXPECT_THAT(
       Build(TestSnapshot(1)),
       StatusIs(StatusCode::kNotFound, AllOf(HasSubstr(host_.path()), HasSubstr("--driver-root"))));
 }
 
-TEST_F(BuildSpecsTest, OtherVersionThanTheModuleNamesTheMend) {
+TEST_F(BuildSpecsTest, OtherVersionThanTheModuleNamesTheFix) {
   host_.InstallRhel();
   device::Snapshot snapshot = TestSnapshot(1);
   snapshot.driver.module_version = "550.54.15";

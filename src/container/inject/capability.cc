@@ -95,8 +95,8 @@ StatusOr<CapabilitySet> ParseCapabilities(std::string_view text) {
         std::ranges::find(kWords, word, &std::pair<std::string_view, Capability>::first);
     if (row == kWords.end()) {
       return InvalidArgument(
-          "driver capability \"{}\" is none of compute, utility, graphics, video, display, ngx, "
-          "compat32, all",
+          "driver capability \"{}\" must be compute, utility, graphics, video, display, ngx, "
+          "compat32 or all",
           Printable(word, 40));
     }
     set = set | row->second;

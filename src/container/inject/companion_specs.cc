@@ -20,7 +20,7 @@ constexpr std::array kCompanions = {Companion::kImexChannel, Companion::kGds, Co
 // Ours, and NVIDIA's for those who have its names in their scripts.
 constexpr std::array<std::string_view, 2> kVendors = {"kgpu.dev", "nvidia.com"};
 
-// A spec of all that the driver can be told to make (2^20) is more than engines read.
+// A spec of all that the driver can be configured to make (2^20) is more than engines read.
 constexpr size_t kMaxChannels = 4096;
 
 std::string KindOf(std::string_view vendor, Companion companion) {
@@ -74,10 +74,8 @@ cdi::Spec SpecOf(Companion companion, const device::Snapshot& snapshot,
       continue;
     }
     if (is_channel && all.size() == kMaxChannels) {
-      notes.push_back(
-          fmt::format("IMEX channels from {} on are left out: more than {} are not "
-                      "declared",
-                      node.number, kMaxChannels));
+      notes.push_back(fmt::format("IMEX channels from {} on are skipped: the limit is {}",
+                                  node.number, kMaxChannels));
       break;
     }
     last = node.number;

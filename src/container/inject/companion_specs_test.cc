@@ -95,7 +95,7 @@ TEST_F(CompanionSpecsTest, MoreChannelsThanEnginesReadAreLeftOutWithANote) {
   AddChannels(4100);
   const CompanionSpecs set = Build();
   EXPECT_THAT(set.specs.front().devices, SizeIs(4097));
-  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("from 4096 on are left out")));
+  EXPECT_THAT(set.notes, ElementsAre(HasSubstr("from 4096 on are skipped")));
   EXPECT_LT(cdi::PrintSpec(set.specs.front(), doc::Format::kJson).size(), cdi::kSpecLimit);
 }
 

@@ -13,7 +13,7 @@ namespace kgpu::inject {
 inline constexpr std::array<std::string_view, 5> kReadOnlyMount = {"ro", "nosuid", "nodev", "rbind",
                                                                    "rprivate"};
 
-// With the numbers of the host's node, readable and writable; never "m": a container can not make
+// With the numbers of the host's node, readable and writable; never "m": a container cannot make
 // nodes.
 cdi::DeviceNode ToNode(const NodePart& part);
 

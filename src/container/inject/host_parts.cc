@@ -39,11 +39,11 @@ void AddNodes(const host::DriverRoot& root, const device::Snapshot& snapshot,
   }
   if (!nodes.control) {
     parts.notes.emplace_back(
-        "/dev/nvidiactl is not there, no GPU can be opened without it: run nvidia-modprobe -c 255");
+        "/dev/nvidiactl not found, without which no GPU can be opened: run nvidia-modprobe -c 255");
   }
   if (!nodes.uvm) {
     parts.notes.emplace_back(
-        "/dev/nvidia-uvm is not there, CUDA can not start without it: run nvidia-modprobe -u -c 0");
+        "/dev/nvidia-uvm not found, without which CUDA cannot start: run nvidia-modprobe -u -c 0");
   }
   for (const device::Gpu& gpu : snapshot.gpus) {
     for (host::DeviceFile& file : host::ReadDriNodes(root.host, gpu.pci)) {
@@ -137,9 +137,8 @@ StatusOr<HostParts> FindHostParts(const host::DriverRoot& root, const device::Sn
   ASSIGN_OR_RETURN(host::DriverFiles files, host::FindDriverFiles(root.driver, wanted));
   if (!wanted.empty() && files.version != wanted) {
     return FailedPrecondition(
-        "the loaded kernel module is version {}, the libraries below {} are {}: restart the host "
-        "or "
-        "reload the module, or name the place of libraries {} by --driver-root",
+        "the loaded kernel module has version {}, the libraries below {} have {}: restart the host "
+        "or reload the module, or set the path of the libraries {} with --driver-root",
         wanted, root.driver.path(), Join(files.versions, ", "), wanted);
   }
   HostParts parts;

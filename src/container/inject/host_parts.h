@@ -47,12 +47,12 @@ struct HostParts {
   std::vector<std::pair<device::PciBusId, NodePart>> dri;
   std::vector<NodePart> control;   // nvidiactl, nvidia-uvm, nvidia-uvm-tools: those that exist
   std::vector<NodePart> graphics;  // nvidia-modeset, if it exists
-  std::vector<std::string> notes;  // what could not be read or is odd, with the mend
+  std::vector<std::string> notes;  // what could not be read or is odd, with the fix
 };
 
 // Looks for the parts of the driver that the kernel module of `snapshot` wants.
 // Errors: NotFound (no driver libraries below the driver root, no /dev), FailedPrecondition
-// (libraries of another version than the kernel module), each with the mend.
+// (libraries of another version than the kernel module), each with the fix.
 StatusOr<HostParts> FindHostParts(const host::DriverRoot& root, const device::Snapshot& snapshot);
 
 }  // namespace kgpu::inject

@@ -42,8 +42,8 @@ std::string BrandWord(const device::Gpu& gpu) {
   return gpu.brand.empty() ? "unknown" : ToLower(gpu.brand);
 }
 
-BookDevice DeviceOf(const device::Gpu& gpu, std::vector<BookNode> nodes) {
-  BookDevice device;
+IndexDevice DeviceOf(const device::Gpu& gpu, std::vector<IndexNode> nodes) {
+  IndexDevice device;
   device.names = {std::to_string(gpu.index), gpu.uuid.str()};
   if (gpu.compute) {
     device.compute_capability = fmt::format("{}.{}", gpu.compute->major, gpu.compute->minor);
@@ -70,51 +70,51 @@ class Planner {
     }
     PlanFiles();
     // NVIDIA's own runtime would add the devices of this variable a second time.
-    book().env = {"NVIDIA_VISIBLE_DEVICES=void"};
+    index().env = {"NVIDIA_VISIBLE_DEVICES=void"};
     return std::move(plan_);
   }
 
  private:
-  Book& book() { return plan_.book; }
+  InjectionIndex& index() { return plan_.index; }
 
   void PlanDriver() {
     const device::Driver& driver = snapshot_.driver;
-    book().driver_version = parts_.driver_version;
+    index().driver_version = parts_.driver_version;
     if (driver.cuda_major && driver.cuda_minor) {
-      book().cuda_version = fmt::format("{}.{}", *driver.cuda_major, *driver.cuda_minor);
+      index().cuda_version = fmt::format("{}.{}", *driver.cuda_major, *driver.cuda_minor);
     }
   }
 
   void PlanGpu(const device::Gpu& gpu) {
     const NodePart* node = Find(parts_.gpus, gpu.minor);
     if (node == nullptr) {
-      plan_.notes.push_back(fmt::format(
-          "GPU {} ({}) is left out: /dev/nvidia{} is not there, run nvidia-modprobe -c {}",
-          gpu.index, gpu.uuid.str(), gpu.minor, gpu.minor));
+      plan_.notes.push_back(
+          fmt::format("GPU {} ({}) is skipped: /dev/nvidia{} not found: run nvidia-modprobe -c {}",
+                      gpu.index, gpu.uuid.str(), gpu.minor, gpu.minor));
       return;
     }
-    std::vector<BookNode> nodes = {{{}, ToNode(*node)}};
+    std::vector<IndexNode> nodes = {{{}, ToNode(*node)}};
     for (const auto& [pci, dri] : parts_.dri) {
       if (pci == gpu.pci) {
         nodes.push_back({kScreens, ToNode(dri)});
       }
     }
-    // A GPU in MIG mode can not be used as a whole: a container gets its MIG devices.
+    // A GPU in MIG mode cannot be used as a whole: a container gets its MIG devices.
     if (gpu.mig_mode && gpu.mig_mode->is_enabled) {
       for (const device::MigDevice& mig : gpu.mig_devices) {
         PlanMig(gpu, mig, nodes);
       }
       return;
     }
-    book().devices.push_back(DeviceOf(gpu, std::move(nodes)));
+    index().devices.push_back(DeviceOf(gpu, std::move(nodes)));
   }
 
-  void PlanMig(const device::Gpu& gpu, const device::MigDevice& mig, std::vector<BookNode> nodes) {
+  void PlanMig(const device::Gpu& gpu, const device::MigDevice& mig, std::vector<IndexNode> nodes) {
     for (const auto& minor : {mig.gpu_instance_cap_minor, mig.compute_instance_cap_minor}) {
       const NodePart* cap = Find(parts_.caps, minor);
       if (cap == nullptr) {
         plan_.notes.push_back(fmt::format(
-            "MIG device {}:{} ({}) is left out: its node {} is not there, run nvidia-modprobe -f "
+            "MIG device {}:{} ({}) is skipped: its node {} not found: run nvidia-modprobe -f "
             "/proc/driver/nvidia/capabilities/gpu{}/mig/gi{}/access and …/ci{}/access",
             gpu.index, mig.index, mig.uuid.str(),
             minor ? fmt::format("/dev/nvidia-caps/nvidia-cap{}", *minor)
@@ -124,18 +124,18 @@ class Planner {
       }
       nodes.push_back({{}, ToNode(*cap)});
     }
-    BookDevice device = DeviceOf(gpu, std::move(nodes));
+    IndexDevice device = DeviceOf(gpu, std::move(nodes));
     device.names = {fmt::format("{}:{}", gpu.index, mig.index), mig.uuid.str()};
     device.is_mig = true;
-    book().devices.push_back(std::move(device));
+    index().devices.push_back(std::move(device));
   }
 
   void PlanCommonNodes() {
     for (const NodePart& node : parts_.control) {
-      book().nodes.push_back({{}, ToNode(node)});
+      index().nodes.push_back({{}, ToNode(node)});
     }
     for (const NodePart& node : parts_.graphics) {
-      book().nodes.push_back({kScreens, ToNode(node)});
+      index().nodes.push_back({kScreens, ToNode(node)});
     }
   }
 
@@ -143,7 +143,7 @@ class Planner {
     const host::MachineFolders* folders = host::FoldersOf(library.machine);
     if (folders == nullptr) {
       plan_.notes.push_back(fmt::format(
-          "{} is left out: no library folder is known for its machine", library.engine_path));
+          "{} is skipped: no library folder is known for its architecture", library.engine_path));
       return;
     }
     const std::string_view stem =
@@ -166,7 +166,7 @@ class Planner {
                   const std::vector<std::string_view>& names, CapabilitySet needed_by) {
     const std::string_view subfolder =
         library.name.starts_with("libvdpau_nvidia.so") ? "vdpau/" : "";
-    BookFile file;
+    IndexFile file;
     file.needed_by = needed_by;
     file.is_32bit = library.machine != parts_.machine;
     file.host_path = library.engine_path;
@@ -175,17 +175,17 @@ class Planner {
         file.container_paths.push_back(fmt::format("/{}/{}{}", folder, subfolder, name));
       }
     }
-    book().files.push_back(std::move(file));
+    index().files.push_back(std::move(file));
   }
 
   void PlanFiles() {
     for (const FilePart& part : parts_.files) {
-      BookFile file;
+      IndexFile file;
       file.needed_by = part.needed_by;
       file.is_socket = part.is_socket;
       file.host_path = part.engine_path;
       file.container_paths = {part.container_path};
-      book().files.push_back(std::move(file));
+      index().files.push_back(std::move(file));
     }
   }
 
@@ -215,15 +215,15 @@ HostPlan PlanHost(const device::Snapshot& snapshot, const HostParts& parts) {
 
 InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities) {
   InjectionPlan plan;
-  for (const BookDevice& device : host.book.devices) {
+  for (const IndexDevice& device : host.index.devices) {
     plan.devices.push_back({device.names, NodesFor(device.nodes, capabilities)});
   }
   if (!plan.devices.empty()) {
     plan.devices.push_back(EveryDevice(plan.devices));
   }
-  plan.nodes = NodesFor(host.book.nodes, capabilities);
-  plan.mounts = MountsFor(host.book, capabilities);
-  plan.env = host.book.env;
+  plan.nodes = NodesFor(host.index.nodes, capabilities);
+  plan.mounts = MountsFor(host.index, capabilities);
+  plan.env = host.index.env;
   plan.notes = host.notes;
   return plan;
 }

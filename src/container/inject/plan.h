@@ -1,22 +1,22 @@
 // What containers with GPUs need, as a pure function of the inventory and the parts of the host.
-// docs/cdi.md gives the reasons for each rule.
+// docs/how-it-works/cdi.md gives the reasons for each rule.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "src/container/cdi/spec.h"
-#include "src/container/inject/book.h"
 #include "src/container/inject/capability.h"
 #include "src/container/inject/host_parts.h"
+#include "src/container/inject/index.h"
 #include "src/gpu/device/snapshot.h"
 
 namespace kgpu::inject {
 
 // One plan for every capability; CDI specs and kgpu-runtime take of it what is wanted.
 struct HostPlan {
-  Book book;
-  std::vector<std::string> notes;  // devices left out and why, with the mend
+  InjectionIndex index;
+  std::vector<std::string> notes;  // devices left out and why, with the fix
   bool operator==(const HostPlan&) const = default;
 };
 
@@ -33,7 +33,7 @@ struct InjectionPlan {
   std::vector<cdi::DeviceNode> nodes;  // for every container with any of the devices
   std::vector<cdi::Mount> mounts;      // likewise, by depth of the container path, then name
   std::vector<std::string> env;        // likewise
-  std::vector<std::string> notes;      // devices left out and why, with the mend
+  std::vector<std::string> notes;      // devices left out and why, with the fix
   bool operator==(const InjectionPlan&) const = default;
 };
 

@@ -228,14 +228,14 @@ TEST(HostPlanTest, DevicesSayWhatRequirementsAskFor) {
   snapshot.driver.cuda_minor = 2;
   snapshot.gpus[0].compute = device::ComputeCapability{8, 0};
   snapshot.gpus[0].brand = "QuadroRTX";
-  const Book book = PlanHost(snapshot, Parts(2)).book;
-  EXPECT_EQ(book.driver_version, "535.104.05");
-  EXPECT_EQ(book.cuda_version, "12.2");
-  ASSERT_EQ(book.devices.size(), 2U);
-  EXPECT_EQ(book.devices[0].compute_capability, "8.0");
-  EXPECT_EQ(book.devices[0].brand, "quadrortx");
-  EXPECT_EQ(book.devices[1].compute_capability, "");
-  EXPECT_EQ(book.devices[1].brand, "unknown");
+  const InjectionIndex index = PlanHost(snapshot, Parts(2)).index;
+  EXPECT_EQ(index.driver_version, "535.104.05");
+  EXPECT_EQ(index.cuda_version, "12.2");
+  ASSERT_EQ(index.devices.size(), 2U);
+  EXPECT_EQ(index.devices[0].compute_capability, "8.0");
+  EXPECT_EQ(index.devices[0].brand, "quadrortx");
+  EXPECT_EQ(index.devices[1].compute_capability, "");
+  EXPECT_EQ(index.devices[1].brand, "unknown");
 }
 
 TEST(HostPlanTest, MigDevicesHaveTheWordsOfTheirGpu) {
@@ -245,11 +245,11 @@ TEST(HostPlanTest, MigDevicesHaveTheWordsOfTheirGpu) {
   HostParts parts = Parts(1);
   parts.caps = {{1, PlannedNode("/dev/nvidia-caps/nvidia-cap1", 237, 1)},
                 {2, PlannedNode("/dev/nvidia-caps/nvidia-cap2", 237, 2)}};
-  const Book book = PlanHost(snapshot, parts).book;
-  ASSERT_EQ(book.devices.size(), 1U);
-  EXPECT_TRUE(book.devices[0].is_mig);
-  EXPECT_EQ(book.devices[0].brand, "nvidia");
-  EXPECT_EQ(book.devices[0].nodes.size(), 3U);
+  const InjectionIndex index = PlanHost(snapshot, parts).index;
+  ASSERT_EQ(index.devices.size(), 1U);
+  EXPECT_TRUE(index.devices[0].is_mig);
+  EXPECT_EQ(index.devices[0].brand, "nvidia");
+  EXPECT_EQ(index.devices[0].nodes.size(), 3U);
 }
 
 TEST(HostPlanTest, HoldsWhatAnyCapabilityNeeds) {
@@ -259,7 +259,7 @@ TEST(HostPlanTest, HoldsWhatAnyCapabilityNeeds) {
   parts.libraries = {Library("libcuda"), Library("libGLX_nvidia"),
                      Library("libcuda", host::ElfMachine::kI386)};
   const HostPlan host = PlanHost(snapshot, parts);
-  const auto read = ParseBook(PrintBook(host.book), "x.json");
+  const auto read = ParseIndex(PrintIndex(host.index), "x.json");
   ASSERT_OK(read);
   for (const CapabilitySet wanted :
        {kDefaultCapabilities, kAllCapabilities, CapabilitySet(Capability::kGraphics)}) {

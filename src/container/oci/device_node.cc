@@ -34,7 +34,7 @@ StatusOr<FilledNode> FillNode(const cdi::DeviceNode& given, const sys::Root& eng
     if (is_enough) {
       return node;
     }
-    return found.ok() ? InvalidArgument("device node {}: {} is no device", Printable(given.path),
+    return found.ok() ? InvalidArgument("device node {}: {} is not a device", Printable(given.path),
                                         Printable(path))
                       : Annotate(found.status(), "device node {}", Printable(given.path));
   }

@@ -12,15 +12,12 @@
 #include "src/container/oci/tree.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::oci {
 namespace {
 
 namespace json = boost::json;
-
-json::string_view Text(std::string_view text) {
-  return {text.data(), text.size()};
-}
 
 // The first entry whose field `name` is `text`, or the list's size.
 StatusOr<size_t> FindEntry(const Tree& tree, const json::array& list, std::string_view list_name,
@@ -87,7 +84,7 @@ class Editor {
 
   Status Apply(const cdi::ContainerEdits& edits) {
     if (edits.has_intel_rdt) {
-      return Unimplemented("the CDI edits ask for intelRdt, which is not supported here");
+      return Unimplemented("the CDI edits contain intelRdt, which is not supported here");
     }
     for (const std::string& variable : edits.env) {
       RETURN_IF_ERROR(spec_.SetEnv(variable));
@@ -111,8 +108,8 @@ class Editor {
     for (const cdi::DeviceNode& given : nodes) {
       ASSIGN_OR_RETURN(const FilledNode node, FillNode(given, engine_));
       json::object entry;
-      entry["path"] = Text(given.path);
-      entry["type"] = Text(node.type);
+      entry["path"] = doc::View(given.path);
+      entry["type"] = doc::View(node.type);
       entry["major"] = node.major;
       entry["minor"] = node.minor;
       if (node.file_mode) {
@@ -153,11 +150,11 @@ class Editor {
     ASSIGN_OR_RETURN(json::array * rules, tree_.EditList(Field::kDeviceRules));
     json::object rule;
     rule["allow"] = true;
-    rule["type"] = Text(node.type);
+    rule["type"] = doc::View(node.type);
     rule["major"] = node.major;
     rule["minor"] = node.minor;
     if (given.permissions != "none") {
-      rule["access"] = given.permissions.empty() ? "rwm" : Text(given.permissions);
+      rule["access"] = given.permissions.empty() ? "rwm" : doc::View(given.permissions);
     }
     rules->emplace_back(std::move(rule));
     return OkStatus();
@@ -167,8 +164,8 @@ class Editor {
     for (const cdi::NetDevice& device : devices) {
       ASSIGN_OR_RETURN(json::object * map, tree_.EditMap(Field::kNetDevices));
       json::object entry;
-      entry["name"] = Text(device.name);
-      (*map)[Text(device.host_interface_name)] = std::move(entry);
+      entry["name"] = doc::View(device.name);
+      (*map)[doc::View(device.host_interface_name)] = std::move(entry);
     }
     return OkStatus();
   }
@@ -197,18 +194,18 @@ class Editor {
   static json::object MountEntry(const cdi::Mount& mount, bool is_mapped,
                                  const json::storage_ptr& memory) {
     json::object entry(4, memory);
-    entry["destination"] = Text(mount.container_path);
+    entry["destination"] = doc::View(mount.container_path);
     if (!mount.type.empty()) {
-      entry["type"] = Text(mount.type);
+      entry["type"] = doc::View(mount.type);
     }
-    entry["source"] = Text(mount.host_path);
+    entry["source"] = doc::View(mount.host_path);
     json::array options(memory);
     options.reserve(mount.options.size() + 1);
     for (const std::string& option : mount.options) {
-      options.emplace_back(Text(option));
+      options.emplace_back(doc::View(option));
     }
     if (const std::string_view option = MappingOption(mount); is_mapped && !option.empty()) {
-      options.emplace_back(Text(option));
+      options.emplace_back(doc::View(option));
     }
     if (!options.empty()) {
       entry["options"] = std::move(options);
@@ -254,16 +251,16 @@ class Editor {
     const auto* const stage = std::ranges::find_if(
         kHookFields, [&](Field field) { return PathOf(field).back() == hook.hook_name; });
     if (stage == kHookFields.end()) {
-      return InvalidArgument("\"{}\" is no stage of hooks", Printable(hook.hook_name));
+      return InvalidArgument("\"{}\" is not a hook stage", Printable(hook.hook_name));
     }
     ASSIGN_OR_RETURN(json::array * list, tree_.EditList(*stage));
     json::object entry;
-    entry["path"] = Text(hook.path);
+    entry["path"] = doc::View(hook.path);
     for (const auto& [name, words] : {std::pair("args", &hook.args), std::pair("env", &hook.env)}) {
       if (!words->empty()) {
         json::array& texts = entry[name].emplace_array();
         for (const std::string& word : *words) {
-          texts.emplace_back(Text(word));
+          texts.emplace_back(doc::View(word));
         }
       }
     }

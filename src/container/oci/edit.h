@@ -12,7 +12,7 @@
 namespace kgpu::oci {
 
 // What becomes of bind mounts in a container with a user namespace. CDI's library asks the runtime
-// to map their owners ("idmap"), which older kernels and some file systems can not: the container
+// to map their owners ("idmap"), which older kernels and some file systems cannot: the container
 // would not start. Files that everybody may read do without.
 enum class BindOwners : uint8_t { kMapped, kAsOnHost };
 

@@ -105,7 +105,7 @@ TEST_F(OciEditTest, ANodeBelongsToTheProcessUnlessItSaysOtherwise) {
 
 TEST_F(OciEditTest, WhatANodeDoesNotSayIsReadFromTheHost) {
   if (!dir_.MakeCharDevice("dev/nvidia7", 195, 7)) {
-    GTEST_SKIP() << "character devices can not be made here";
+    GTEST_SKIP() << "character devices cannot be created here";
   }
   cdi::DeviceNode node;
   node.path = "/dev/gpu";

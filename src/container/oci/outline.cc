@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/container/oci/cursor.h"
+#include "src/platform/doc/json_cursor.h"
 
 namespace kgpu::oci {
 namespace {
@@ -103,7 +103,7 @@ class Outliner {
   }
 
   std::string_view text_;
-  Cursor cursor_;
+  doc::JsonCursor cursor_;
   std::string out_;
 };
 

@@ -129,7 +129,7 @@ TEST(OciSpecTest, PartsThatNobodyLooksAtAreTheRuntimesBusiness) {
             "\"process\":{\"env\":[\"A=1\"]}}");
 }
 
-TEST(OciSpecTest, RemovesTheMountsAndHooksItIsToldTo) {
+TEST(OciSpecTest, RemovesTheMountsAndHooksItIsAskedTo) {
   Spec spec = Parsed(
       R"({"mounts":[{"destination":"/a","source":"/dev/null"},{"destination":"/b","source":"/x"},)"
       R"({"destination":"/c","source":"/dev/null"}],)"

@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "src/container/oci/cursor.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_cursor.h"
 
 namespace kgpu::oci {
 namespace {
@@ -106,7 +106,7 @@ class Splicer {
   Status Member(const Changes& changes, size_t depth, std::set<std::string_view>& seen) {
     const std::string_view key = cursor_.SkipString();
     if (key.find('\\') != std::string_view::npos) {
-      return InvalidArgument("the key \"{}\" is written with escapes: write it without",
+      return InvalidArgument("the key \"{}\" contains escapes: write it without",
                              Printable(key, 60));
     }
     (void)cursor_.Take(':');
@@ -116,7 +116,7 @@ class Splicer {
       return OkStatus();
     }
     if (!seen.insert(key).second) {
-      return InvalidArgument("\"{}\" is given twice: keep one", key);
+      return InvalidArgument("duplicate key \"{}\": remove one", key);
     }
     if (cursor_.Here() == '{' && !IsValueItself(inside, depth + 1)) {
       return Object(inside, depth + 1);
@@ -129,7 +129,7 @@ class Splicer {
       }
     });
     if (!odd.empty()) {
-      return InvalidArgument("{}: the number {} can not be kept as it is written",
+      return InvalidArgument("{}: the number {} cannot be represented exactly",
                              fmt::join(inside.front()->path, "."), Printable(odd, 60));
     }
     out_ += Nest(inside, depth + 1);
@@ -138,7 +138,7 @@ class Splicer {
   }
 
   std::string_view text_;
-  Cursor cursor_;
+  doc::JsonCursor cursor_;
   size_t copied_ = 0;
   std::string out_;
 };

@@ -11,6 +11,7 @@
 #include "src/container/oci/spec.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::oci {
 namespace {
@@ -95,16 +96,15 @@ Tree::Tree(std::string text, std::string file, size_t outline_size)
 
 StatusOr<std::unique_ptr<Tree>> Tree::Parse(std::string text, std::string file) {
   if (text.size() > kSpecLimit) {
-    return OutOfRange("{}: {} bytes are more than the {} that are read", file, text.size(),
-                      kSpecLimit);
+    return OutOfRange("{}: {} bytes exceed the limit of {}", file, text.size(), kSpecLimit);
   }
   const std::optional<std::string> outline = Outline(text);
   if (!outline) {
     // A parser of everything tells what is wrong, and where.
     ASSIGN_OR_RETURN(const json::value whole, ParseText(text, file, {}));
-    return InvalidArgument("{}: {}", file,
-                           whole.is_object() ? "has keys written with escapes: write them without"
-                                             : "must be a map of fields");
+    return InvalidArgument(
+        "{}: {}", file,
+        whole.is_object() ? "contains keys with escapes: write them without" : "must be a map");
   }
   std::unique_ptr<Tree> tree(
       new Tree(std::move(text), std::move(file), outline->size()));  // NOLINT: private
@@ -125,9 +125,9 @@ StatusOr<const json::value*> Tree::Find(std::span<const std::string_view> path) 
     }
     const json::object* map = value->if_object();
     if (map == nullptr) {
-      return TypeError(NameOfPath(path.first(i)), "a map of fields");
+      return TypeError(NameOfPath(path.first(i)), "a map");
     }
-    value = map->if_contains(json::string_view(path[i].data(), path[i].size()));
+    value = map->if_contains(doc::View(path[i]));
     if (value == nullptr) {
       return nullptr;
     }
@@ -156,9 +156,9 @@ StatusOr<json::value*> Tree::Edit(Field field) {
     }
     json::object* map = value->if_object();
     if (map == nullptr) {
-      return TypeError(NameOfPath(path.first(i)), "a map of fields");
+      return TypeError(NameOfPath(path.first(i)), "a map");
     }
-    value = &(*map)[json::string_view(path[i].data(), path[i].size())];
+    value = &(*map)[doc::View(path[i])];
   }
   changed_.set(static_cast<size_t>(field));
   return value;
@@ -181,7 +181,7 @@ StatusOr<json::object*> Tree::EditMap(Field field) {
     value->emplace_object();
   }
   if (!value->is_object()) {
-    return TypeError(NameOf(field), "a map of fields");
+    return TypeError(NameOf(field), "a map");
   }
   return &value->get_object();
 }
@@ -189,7 +189,7 @@ StatusOr<json::object*> Tree::EditMap(Field field) {
 const json::value& Tree::Get(Field field) const {
   const json::value* value = &root_;
   for (const std::string_view name : PathOf(field)) {
-    value = &value->get_object().at(json::string_view(name.data(), name.size()));
+    value = &value->get_object().at(doc::View(name));
   }
   return *value;
 }
@@ -200,7 +200,7 @@ Status Tree::TypeError(std::string_view what, std::string_view kind) const {
 
 StatusOr<std::string_view> Tree::Text(const json::object& map, std::string_view name,
                                       std::string_view where) const {
-  const json::value* value = map.if_contains(json::string_view(name.data(), name.size()));
+  const json::value* value = map.if_contains(doc::View(name));
   if (value == nullptr || value->is_null()) {
     return std::string_view();
   }
@@ -216,9 +216,9 @@ StatusOr<std::string_view> Tree::TextOfEntry(const json::array& list, size_t ind
                                              std::string_view list_name) const {
   const json::object* entry = list[index].if_object();
   if (entry == nullptr) {
-    return TypeError(fmt::format("{}[{}]", list_name, index), "a map of fields");
+    return TypeError(fmt::format("{}[{}]", list_name, index), "a map");
   }
-  const json::value* value = entry->if_contains(json::string_view(name.data(), name.size()));
+  const json::value* value = entry->if_contains(doc::View(name));
   if (value == nullptr || value->is_null()) {
     return std::string_view();
   }

@@ -20,14 +20,18 @@ namespace {
 
 constexpr size_t kLongestValue = 4096;
 
-// As readers of logs take it in quotes: a quote or backslash of the value can not end it.
+// As readers of logs take it in quotes: a quote or backslash of the value cannot end it.
+// The limit counts what is written: an escaped byte takes four.
 std::string Escaped(std::string_view value) {
   std::string out;
-  for (const char c : value.substr(0, kLongestValue)) {
-    out += c == '"' || c == '\\' ? "\\" : "";
-    out += Printable(std::string_view(&c, 1));
+  for (const char c : value) {
+    const std::string_view escape = c == '"' || c == '\\' ? "\\" : "";
+    const std::string shown = fmt::format("{}{}", escape, Printable(std::string_view(&c, 1)));
+    if (out.size() + shown.size() > kLongestValue) {
+      return out + "…";
+    }
+    out += shown;
   }
-  out += value.size() > kLongestValue ? "…" : "";
   return out;
 }
 
@@ -73,6 +77,10 @@ bool PutAside(const std::string& path, int fd) {
 }
 
 }  // namespace
+
+std::string AuditFile(std::string_view grants, bool is_granted) {
+  return fmt::format("{}{}", grants, is_granted ? "" : ".refused");
+}
 
 std::string AuditLine(const AuditEntry& entry, WallTime now) {
   std::string line = fmt::format("time={} event={}", Timestamp(now),

@@ -1,5 +1,5 @@
-// The record of who got GPUs: one line for each grant and refusal, in a file that only grows until
-// it is put aside.
+// The record of who got GPUs: one line for each grant and refusal, in files that only grow until
+// they are put aside.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,13 @@ struct AuditEntry {
   std::string_view reason = {};
 };
 
+// The file of an entry, where `grants` is that of grants. Any image can have itself refused, over
+// and over: in one file that would push the grants out.
+std::string AuditFile(std::string_view grants, bool is_granted);
+
 // "time=… event=gpu-granted container=… …", with a newline. Values are quoted where they need it,
-// and nothing in them can start a line or write to a terminal; long ones are cut.
+// and nothing in them can start a line or write to a terminal; the written form of each is
+// cut at 4 KiB.
 std::string AuditLine(const AuditEntry& entry, WallTime now);
 
 // Appends with one write to the file at `path`, making it and its folder where they are missing. A

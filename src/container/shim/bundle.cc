@@ -55,10 +55,9 @@ Status Resemble(int fd, const struct stat& info) {
 
 }  // namespace
 
-StatusOr<std::optional<BundleSpec>> BundleSpec::Open(std::string_view folder,
-                                                     std::string_view file) {
+StatusOr<std::optional<BundleSpec>> BundleSpec::Open(std::string_view path) {
   BundleSpec spec;
-  spec.path_ = file.starts_with('/') ? std::string(file) : fmt::format("{}/{}", folder, file);
+  spec.path_ = path.find('/') == std::string_view::npos ? fmt::format("./{}", path) : path;
   const size_t slash = spec.path_.rfind('/');
   spec.name_ = spec.path_.substr(slash + 1);
   const std::string above = slash == 0 ? "/" : spec.path_.substr(0, slash);
@@ -73,18 +72,18 @@ StatusOr<std::optional<BundleSpec>> BundleSpec::Open(std::string_view folder,
     return std::nullopt;
   }
   if (!fd.is_valid()) {
-    return errno == ELOOP ? InvalidArgument("{}: is a link, and a spec must be a file", spec.path_)
+    return errno == ELOOP ? InvalidArgument("{}: must be a file, not a link", spec.path_)
                           : ErrnoStatus(errno, fmt::format("open {}", spec.path_));
   }
   if (::fstat(fd.get(), &spec.info_) != 0) {
     return ErrnoStatus(errno, fmt::format("stat {}", spec.path_));
   }
   if (!S_ISREG(spec.info_.st_mode)) {
-    return InvalidArgument("{}: is no file", spec.path_);
+    return InvalidArgument("{}: not a file", spec.path_);
   }
   if (spec.info_.st_size > static_cast<off_t>(oci::kSpecLimit)) {
-    return OutOfRange("{}: {} bytes are more than the {} that are read", spec.path_,
-                      spec.info_.st_size, oci::kSpecLimit);
+    return OutOfRange("{}: {} bytes exceed the limit of {}", spec.path_, spec.info_.st_size,
+                      oci::kSpecLimit);
   }
   StatusOr<std::string> text = sys::ReadAll(fd.get(), oci::kSpecLimit);
   if (!text.ok()) {

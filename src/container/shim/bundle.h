@@ -16,13 +16,13 @@ namespace kgpu::shim {
 // folders for links meanwhile gets nothing read or written elsewhere. Thread: one.
 class BundleSpec {
  public:
-  // The spec `file` of the bundle `folder`; nothing when either is not there (the runtime will say
-  // so). Never follows a link in the place of the file, never waits for a pipe, reads no byte past
-  // the limit. Errors: InvalidArgument (a link or no file), OutOfRange (more than oci::kSpecLimit
-  // bytes), PermissionDenied, …
-  static StatusOr<std::optional<BundleSpec>> Open(std::string_view folder, std::string_view file);
+  // The spec at `path`; nothing when it is not there (the runtime will say so). Never follows a
+  // link in the place of the file, never waits for a pipe, reads no byte past the limit. Errors:
+  // InvalidArgument (a link or no file), OutOfRange (more than oci::kSpecLimit bytes),
+  // PermissionDenied, …
+  static StatusOr<std::optional<BundleSpec>> Open(std::string_view path);
 
-  // As people find it: "<folder>/<file>".
+  // As people find it.
   const std::string& path() const { return path_; }
   const std::string& text() const { return text_; }
 

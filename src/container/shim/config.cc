@@ -42,9 +42,9 @@ Status ReadRuntimes(const json::value& value, std::vector<std::string>& out) {
     if (runtime.empty() || (runtime.find('/') != std::string::npos && !runtime.starts_with('/'))) {
       return InvalidArgument("\"{}\" must be a name or an absolute path", Printable(runtime, 80));
     }
-    // Two copies of it would start each other forever.
+    // Copies of another name are found when they start each other: MarkedEnvironment.
     if (runtime.substr(runtime.rfind('/') + 1) == "kgpu-runtime") {
-      return InvalidArgument("\"{}\" is this program itself: name runc, crun or the like",
+      return InvalidArgument("\"{}\" is kgpu-runtime itself: use runc, crun or another OCI runtime",
                              Printable(runtime, 80));
     }
   }
@@ -79,7 +79,7 @@ Status ReadField(std::string_view name, const json::value& value, Config& config
   }
   const std::optional<std::string_view> nearest = Nearest(name, {kFields.begin(), kFields.end()});
   return nearest ? InvalidArgument("unknown field, did you mean \"{}\"?", *nearest)
-                 : InvalidArgument("unknown field, known are {}", fmt::join(kFields, ", "));
+                 : InvalidArgument("unknown field, known fields are {}", fmt::join(kFields, ", "));
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ StatusOr<Config> ParseConfig(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const json::value tree, doc::ParseJson(text, file, doc::Limits{.depth = 8}));
   const json::object* object = tree.if_object();
   if (object == nullptr) {
-    return InvalidArgument("{}: must be a map of fields", file);
+    return InvalidArgument("{}: must be a map", file);
   }
   Config config;
   for (const auto& [key, value] : *object) {

@@ -1,5 +1,5 @@
-// What an admin decides about kgpu-runtime: /etc/kgpu/runtime.json. docs/runtime-shim.md has the
-// reasons for the defaults.
+// What an admin decides about kgpu-runtime: /etc/kgpu/runtime.json.
+// docs/how-it-works/runtime-shim.md has the reasons for the defaults.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Config {
   // The real runtime, the first that is there: names, looked for in fixed folders, or whole paths.
   std::vector<std::string> runtimes = {"runc", "crun"};
   // Whose word is taken when a container asks for GPUs. An image can set its environment, and some
-  // engines copy an image's annotations; a mount of /dev/null it can not bring along. Docker's
+  // engines copy an image's annotations; a mount of /dev/null it cannot bring along. Docker's
   // --gpus counts always.
   bool accept_env = false;
   bool accept_annotations = false;
@@ -29,7 +29,7 @@ struct Config {
   inject::CapabilitySet default_capabilities = inject::kDefaultCapabilities;
   // A folder of this host with CUDA's forward-compatibility libraries; empty: never used.
   std::string cuda_compat;
-  // Empty: no audit.
+  // Of the grants; refusals are in the file AuditFile() says. Empty: no audit.
   std::string audit_log = "/var/log/kgpu/runtime.log";
   bool operator==(const Config&) const = default;
 };

@@ -43,22 +43,23 @@ TEST(ShimConfigTest, ReadsTheFileBelowTheRoot) {
   EXPECT_TRUE(ReadConfig(sys::Root::Open(dir.path()).value()).value().accept_env);
 }
 
-TEST(ShimConfigTest, WhatIsWrongIsNamedWithFileFieldAndMend) {
+TEST(ShimConfigTest, WhatIsWrongIsNamedWithFileFieldAndFix) {
   struct Case {
     std::string text;
     std::string error;
   };
   const std::vector<Case> cases = {
       {R"({"acceptEnvs": true})", "x.json: acceptEnvs: unknown field, did you mean \"acceptEnv\"?"},
-      {R"({"zzzzzz": 1})", "zzzzzz: unknown field, known are runtimes"},
+      {R"({"zzzzzz": 1})", "zzzzzz: unknown field, known fields are runtimes"},
       {R"({"acceptEnv": "yes"})", "acceptEnv: must be true or false"},
       {R"({"runtimes": []})", "runtimes: must be a list"},
       {R"({"runtimes": ["bin/runc"]})",
        "runtimes: \"bin/runc\" must be a name or an absolute path"},
-      {R"({"runtimes": ["/opt/bin/kgpu-runtime"]})", "runtimes: \"/opt/bin/kgpu-runtime\" is this"},
+      {R"({"runtimes": ["/opt/bin/kgpu-runtime"]})",
+       "runtimes: \"/opt/bin/kgpu-runtime\" is kgpu-runtime itself"},
       {R"({"defaultCapabilities": "cuda"})", "defaultCapabilities: driver capability \"cuda\""},
       {R"({"auditLog": "log"})", "auditLog: \"log\" must be an absolute path"},
-      {R"({"acceptEnv": true, "acceptEnv": false})", "given twice"},
+      {R"({"acceptEnv": true, "acceptEnv": false})", "duplicate key"},
       {R"([])", "x.json: must be a map"},
       {R"({)", "x.json"},
   };

@@ -60,7 +60,7 @@ StatusOr<CompatLibraries> ReadCompatLibraries(const sys::Root& root, std::string
   }
   const CompatLibrary* libcuda = FindByName(compat, kLibcuda);
   if (libcuda == nullptr) {
-    return NotFound("{} has no {}: install a cuda-compat package, or name its folder",
+    return NotFound("{} has no {}: install a cuda-compat package, or set its folder",
                     root.At(folder), kLibcuda);
   }
   compat.driver_version = VersionOf(libcuda->real_name);
@@ -68,17 +68,17 @@ StatusOr<CompatLibraries> ReadCompatLibraries(const sys::Root& root, std::string
                    cuda::DriverVersion::Parse(compat.driver_version));
   const std::optional<cuda::CudaVersion> cuda = cuda::HighestCuda(driver);
   if (!cuda) {
-    return InvalidArgument("{}: no CUDA is known of driver {}", libcuda->host_path,
+    return InvalidArgument("{}: the CUDA version of driver {} is unknown", libcuda->host_path,
                            Printable(compat.driver_version, 40));
   }
   compat.cuda_version = cuda->str();
   return compat;
 }
 
-void UseCompatLibraries(const CompatLibraries& compat, const inject::Book& book,
+void UseCompatLibraries(const CompatLibraries& compat, const inject::InjectionIndex& index,
                         cdi::ContainerEdits& edits) {
   std::set<std::string_view> kept;  // files of the driver that are not for 64-bit programs
-  for (const inject::BookFile& file : book.files) {
+  for (const inject::IndexFile& file : index.files) {
     if (file.is_32bit) {
       kept.insert(file.host_path);
     }
@@ -97,7 +97,7 @@ void UseCompatLibraries(const CompatLibraries& compat, const inject::Book& book,
     const std::string folder(FolderOfPath(mount.container_path));
     folders.emplace(folder, mount.options);
     mount.host_path = library->host_path;
-    if (VersionOf(name) == book.driver_version) {
+    if (VersionOf(name) == index.driver_version) {
       mount.container_path = fmt::format("{}/{}", folder, library->real_name);
     }
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/container/cdi/spec.h"
-#include "src/container/inject/book.h"
+#include "src/container/inject/index.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
@@ -31,8 +31,8 @@ struct CompatLibraries {
 // InvalidArgument (a driver version that no CUDA is known of).
 StatusOr<CompatLibraries> ReadCompatLibraries(const sys::Root& root, std::string_view folder);
 
-// Puts them in the place of the book's own in `edits`; 32-bit ones stay.
-void UseCompatLibraries(const CompatLibraries& compat, const inject::Book& book,
+// Puts them in the place of the index's own in `edits`; 32-bit ones stay.
+void UseCompatLibraries(const CompatLibraries& compat, const inject::InjectionIndex& index,
                         cdi::ContainerEdits& edits);
 
 }  // namespace kgpu::shim

@@ -42,7 +42,7 @@ TEST_F(RequirementsTest, ADemandThatTheDriverMeetsIsNoObstacle) {
   EXPECT_THAT(bundle_.spec(), HasSubstr("/dev/nvidia0"));
 }
 
-TEST_F(RequirementsTest, ADemandThatIsNotMetIsRefusedWithDemandHostAndMend) {
+TEST_F(RequirementsTest, ADemandThatIsNotMetIsRefusedWithDemandHostAndFix) {
   EXPECT_THAT(bundle_.Edit(Demanding("NVIDIA_REQUIRE_CUDA=cuda>=12.4")),
               StatusIs(StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("cuda>=12.4"), HasSubstr("535.104.05"), HasSubstr("12.2"))));
@@ -90,29 +90,29 @@ TEST_F(RequirementsTest, LibrariesThatDoNotHelpAreNamedWithTheReason) {
   EXPECT_THAT(bundle_.Edit(Demanding("NVIDIA_REQUIRE_CUDA=cuda>=12.8")),
               StatusIs(StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("cuda>=12.8"), HasSubstr("those of CUDA 12.4"))));
-  inject::Book book = TestBook();
-  book.devices[0].brand = "GeForceRTX";
-  bundle_.WriteBook(book);
+  inject::InjectionIndex index = TestIndex();
+  index.devices[0].brand = "GeForceRTX";
+  bundle_.WriteIndex(index);
   EXPECT_THAT(bundle_.Edit(Demanding("NVIDIA_REQUIRE_CUDA=cuda>=12.4")),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("does not run them")));
-  bundle_.WriteBook(TestBook());
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("does not support them")));
+  bundle_.WriteIndex(TestIndex());
   bundle_.config.cuda_compat = "/opt/none";
   EXPECT_THAT(bundle_.Edit(Demanding("NVIDIA_REQUIRE_CUDA=cuda>=12.4")),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/opt/none")));
 }
 
 TEST(CudaCompatTest, Libraries32BitStayTheDrivers) {
-  inject::Book book = TestBook();
-  book.files.push_back({inject::Capability::kCompute,
-                        true,
-                        false,
-                        "/usr/lib32/libcuda.so.535.104.05",
-                        {"/usr/lib/i386-linux-gnu/libcuda.so.1"}});
+  inject::InjectionIndex index = TestIndex();
+  index.files.push_back({inject::Capability::kCompute,
+                         true,
+                         false,
+                         "/usr/lib32/libcuda.so.535.104.05",
+                         {"/usr/lib/i386-linux-gnu/libcuda.so.1"}});
   cdi::ContainerEdits edits;
-  edits.mounts = inject::MountsFor(book, inject::kAllCapabilities);
+  edits.mounts = inject::MountsFor(index, inject::kAllCapabilities);
   const CompatLibraries compat{
       "550.54.15", "12.4", {{"libcuda.so.1", "libcuda.so.550.54.15", "/opt/libcuda"}}};
-  UseCompatLibraries(compat, book, edits);
+  UseCompatLibraries(compat, index, edits);
   for (const cdi::Mount& mount : edits.mounts) {
     if (mount.container_path.find("libcuda") != std::string::npos) {
       EXPECT_EQ(mount.host_path, mount.container_path.find("i386") == std::string::npos

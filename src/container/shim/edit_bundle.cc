@@ -55,7 +55,7 @@ class Edit {
     if (decision.granted) {
       return Give(spec, asks, *decision.granted);
     }
-    // A hook entry without a wish, as OCI hook folders make them for every container.
+    // A hook entry without a request, as OCI hook folders make them for every container.
     return asks.has_hook ? RemoveHook(spec) : OkStatus();
   }
 
@@ -78,18 +78,18 @@ class Edit {
 
   StatusOr<Grant> Put(oci::Spec& spec, const Asks& asks, Source source) {
     ASSIGN_OR_RETURN(const std::vector<std::string_view> env, spec.Env());
-    ASSIGN_OR_RETURN(Wish wish, ReadWish(asks, source, env, config_));
+    ASSIGN_OR_RETURN(Request request, ReadRequest(asks, source, env, config_));
     ASSIGN_OR_RETURN(const inject::CapabilitySet wanted,
                      WantedCapabilities(env, config_.default_capabilities));
-    BookReader books(host_.state);
-    ASSIGN_OR_RETURN(Grant grant, Resolve(wish, wanted, books, host_.state));
-    std::ranges::move(wish.notes, std::back_inserter(grant.notes));
-    RETURN_IF_ERROR(MeetRequirements(env, config_, books, host_.state, grant));
+    IndexReader reader(host_.state);
+    ASSIGN_OR_RETURN(Grant grant, Resolve(request, wanted, reader, host_.state));
+    std::ranges::move(request.notes, std::back_inserter(grant.notes));
+    RETURN_IF_ERROR(MeetRequirements(env, config_, reader, host_.state, grant));
     RETURN_IF_ERROR(spec.RemoveMounts(IsRequestMountOf(source)).status());
     RETURN_IF_ERROR(spec.RemoveHooks(IsGpuHook).status());
     RETURN_IF_ERROR(oci::ApplyEdits(spec, grant.cdi_edits, host_.engine));
     RETURN_IF_ERROR(
-        oci::ApplyEdits(spec, grant.book_edits, host_.engine, oci::BindOwners::kAsOnHost));
+        oci::ApplyEdits(spec, grant.index_edits, host_.engine, oci::BindOwners::kAsOnHost));
     RETURN_IF_ERROR(spec.SetEnv(kVoid));
     RETURN_IF_ERROR(Write(spec));
     return grant;
@@ -117,7 +117,7 @@ class Edit {
     std::string reason;
   };
 
-  // A container does not wait for an admin to mend the log: people are told on stderr.
+  // A container does not wait for an admin to fix the log: people read it on stderr.
   void Audit(const Event& event) {
     if (config_.audit_log.empty()) {
       return;
@@ -130,7 +130,8 @@ class Edit {
                                         .devices = event.devices,
                                         .reason = event.reason},
                                        host_.clock.WallNow());
-    if (const Status status = AppendAudit(host_.state.At(config_.audit_log), line); !status.ok()) {
+    const std::string file = AuditFile(config_.audit_log, event.is_granted);
+    if (const Status status = AppendAudit(host_.state.At(file), line); !status.ok()) {
       audit_problem_ = Message(status);
     }
   }
@@ -143,11 +144,16 @@ class Edit {
   std::string audit_problem_;
 };
 
+// As crun finds it: create.c and run.c of containers/crun.
+std::string SpecPath(const CommandLine& line) {
+  return line.spec_file == kUsualSpec ? fmt::format("{}/{}", line.bundle, kUsualSpec)
+                                      : std::string(line.spec_file);
+}
+
 }  // namespace
 
 Status EditBundle(const CommandLine& line, const Config& config, const Host& host) {
-  ASSIGN_OR_RETURN(const std::optional<BundleSpec> bundle,
-                   BundleSpec::Open(line.bundle, line.spec_file));
+  ASSIGN_OR_RETURN(const std::optional<BundleSpec> bundle, BundleSpec::Open(SpecPath(line)));
   if (!bundle || !MayAsk(bundle->text())) {
     return OkStatus();
   }

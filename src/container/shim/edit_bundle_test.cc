@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "src/container/shim/audit.h"
 #include "src/container/shim/run.h"
 #include "src/container/shim/test_bundle.h"
 #include "testing/status_matchers.h"
@@ -52,6 +53,23 @@ TEST_F(EditBundleTest, TheEnvironmentAloneIsNotTrusted) {
                     HasSubstr("asked=all"), HasSubstr("--gpus"), HasSubstr("acceptEnv")));
 }
 
+TEST_F(EditBundleTest, RefusalsDoNotPushAGrantOutOfTheAudit) {
+  ASSERT_OK(bundle_.Edit(TestBundle::Spec({"NVIDIA_VISIBLE_DEVICES=0"}, "", TestBundle::Hook())));
+  const std::string granted = bundle_.grants();
+  ASSERT_THAT(granted, HasSubstr("event=gpu-granted"));
+  std::string noise;
+  for (int i = 0; i < 5'000; ++i) {
+    noise += "\\u0001";
+  }
+  bundle_.WriteSpec(Asking(noise));
+  // More than two full files of refusals.
+  for (size_t i = 0; i < 2 * kAuditLimit / 4'096 + 100; ++i) {
+    ASSERT_OK(bundle_.Edit());
+  }
+  EXPECT_EQ(bundle_.grants(), granted);
+  EXPECT_THAT(bundle_.refusals(), HasSubstr("event=gpu-refused"));
+}
+
 TEST_F(EditBundleTest, TheAdminMayTrustTheEnvironment) {
   EXPECT_THAT(Given("1"),
               AllOf(HasSubstr(R"("path":"/dev/nvidia1")"), HasSubstr(R"("path":"/dev/nvidiactl")"),
@@ -71,7 +89,7 @@ TEST_F(EditBundleTest, DockersGpuFlagIsTrustedAndItsHookEntryGoes) {
   EXPECT_THAT(bundle_.audit(), HasSubstr("source=docker-gpus"));
 }
 
-TEST_F(EditBundleTest, AHookEntryWithoutAWishGoesAlone) {
+TEST_F(EditBundleTest, AHookEntryWithoutARequestGoesAlone) {
   EXPECT_OK(bundle_.Edit(TestBundle::Spec({}, "", TestBundle::Hook())));
   EXPECT_EQ(bundle_.spec(),
             TestBundle::Spec({}, "", R"(,"hooks":{"prestart":[{"path":"/usr/bin/other"}]})"));
@@ -111,11 +129,11 @@ TEST_F(EditBundleTest, AMountThatIsNoRequestIsRefusedWithItsReason) {
     std::string error;
   };
   const std::vector<Case> cases = {
-      {TestBundle::RequestMount("0", "/etc/passwd"), "a mount of /dev/null, not /etc/passwd"},
-      {TestBundle::RequestMount("../../../etc"), "must be clean"},
-      {TestBundle::RequestMount("a/../0"), "must be clean"},
-      {TestBundle::RequestMount("0//1"), "must be clean"},
-      {TestBundle::RequestMount("cdi/0"), "no CDI name"},
+      {TestBundle::RequestMount("0", "/etc/passwd"), "with a mount of /dev/null, not /etc/passwd"},
+      {TestBundle::RequestMount("../../../etc"), "must be normalized"},
+      {TestBundle::RequestMount("a/../0"), "must be normalized"},
+      {TestBundle::RequestMount("0//1"), "must be normalized"},
+      {TestBundle::RequestMount("cdi/0"), "be a CDI name"},
       {TestBundle::RequestMount("imex/x"), "IMEX channel"},
       {TestBundle::RequestMount("0,1"), "must name one device"},
   };
@@ -170,7 +188,7 @@ TEST_F(EditBundleTest, ADeviceThatDoesNotExistIsRefusedNamingThoseThatDo) {
               StatusIs(StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("MIG mode"), HasSubstr("2:0, 2:1"))));
   EXPECT_THAT(bundle_.Edit(Asking("MIG-cccccccc")),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than one")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("matches several")));
   EXPECT_THAT(bundle_.Edit(Asking("kgpu.dev/gds=all")),
               StatusIs(StatusCode::kNotFound, HasSubstr("kgpu.dev/gds=all")));
 }
@@ -187,7 +205,7 @@ TEST_F(EditBundleTest, CapabilitiesChooseAmongTheMounts) {
                        AllOf(HasSubstr("NVIDIA_DRIVER_CAPABILITIES"), HasSubstr("compute"))));
 }
 
-TEST_F(EditBundleTest, WithoutABookOnlyContainersThatNeedItAreRefused) {
+TEST_F(EditBundleTest, WithoutAnIndexOnlyContainersThatNeedItAreRefused) {
   std::filesystem::remove(bundle_.dir().At("host/run/kgpu/injection.json"));
   bundle_.config.accept_env = true;
   EXPECT_THAT(bundle_.Edit(Asking("all")),
@@ -249,7 +267,7 @@ TEST_F(EditBundleTest, DockersGpuFlagDoesNotVouchForWhatElseTheEnvironmentSays) 
   env.emplace_back("NVIDIA_VISIBLE_DEVICES=0");
   EXPECT_OK(bundle_.Edit(TestBundle::Spec(env, "", TestBundle::Hook())));
   EXPECT_THAT(bundle_.spec(), AllOf(HasSubstr("/dev/nvidia0"), Not(HasSubstr("/dev/nvidia-fs0"))));
-  EXPECT_THAT(bundle_.audit(), AllOf(HasSubstr("NVIDIA_IMEX_CHANNELS, NVIDIA_GDS passed over"),
+  EXPECT_THAT(bundle_.audit(), AllOf(HasSubstr("NVIDIA_IMEX_CHANNELS, NVIDIA_GDS ignored"),
                                      HasSubstr("acceptEnv"), Not(HasSubstr("NVIDIA_MOFED"))));
   env = image;
   env.emplace_back("NVIDIA_VISIBLE_DEVICES=0,kgpu.dev/gds=all");
@@ -264,7 +282,7 @@ TEST_F(EditBundleTest, ChannelsOfManyMountsAreCountedTogether) {
   }
   EXPECT_THAT(bundle_.Edit(TestBundle::Spec({}, TestBundle::RequestMount(channels) + "," +
                                                     TestBundle::RequestMount(channels))),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("IMEX channels are asked for")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("IMEX channels requested")));
 }
 
 TEST_F(EditBundleTest, AbsurdRequestsAreRefusedAndTheSpecStays) {
@@ -275,7 +293,7 @@ TEST_F(EditBundleTest, AbsurdRequestsAreRefusedAndTheSpecStays) {
   }
   const std::string spec = Asking(many);
   EXPECT_THAT(bundle_.Edit(spec),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("10000 devices are asked for")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("10000 devices requested")));
   EXPECT_EQ(bundle_.spec(), spec);
   std::string mounts = TestBundle::RequestMount("0");
   for (int i = 1; i < 10'000; ++i) {
@@ -283,7 +301,7 @@ TEST_F(EditBundleTest, AbsurdRequestsAreRefusedAndTheSpecStays) {
     mounts += TestBundle::RequestMount(std::to_string(i));
   }
   EXPECT_THAT(bundle_.Edit(TestBundle::Spec({}, mounts)),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("10000 devices are asked for")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("10000 devices requested")));
 }
 
 TEST_F(EditBundleTest, ASpecOf64MebibytesIsRefusedUnread) {
@@ -297,11 +315,22 @@ TEST_F(EditBundleTest, OnlyAFileIsReadAsASpec) {
   bundle_.dir().WriteFile("elsewhere.json", Asking("all"));
   bundle_.dir().MakeDir("bundle");
   bundle_.dir().Symlink(bundle_.dir().At("elsewhere.json"), "bundle/config.json");
-  EXPECT_THAT(bundle_.Edit(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("is a link")));
+  EXPECT_THAT(bundle_.Edit(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("not a link")));
   std::filesystem::remove(bundle_.dir().At("bundle/config.json"));
   EXPECT_OK(bundle_.Edit());  // the runtime says that it is missing
   bundle_.dir().MakeDir("bundle/config.json");
-  EXPECT_THAT(bundle_.Edit(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no file")));
+  EXPECT_THAT(bundle_.Edit(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("not a file")));
+}
+
+// As crun does it, which looks for the file before it enters the bundle.
+TEST_F(EditBundleTest, ASpecOfAnotherNameIsRelativeToTheWorkingFolder) {
+  bundle_.WriteSpec(TestBundle::Spec({}));
+  bundle_.dir().WriteFile("other.json", Asking("0"));
+  bundle_.config.accept_env = true;
+  bundle_.spec_file = std::filesystem::relative(bundle_.dir().At("other.json")).string();
+  ASSERT_OK(bundle_.Edit());
+  EXPECT_THAT(bundle_.dir().ReadFile("other.json"), HasSubstr("/dev/nvidia0"));
+  EXPECT_EQ(bundle_.spec(), TestBundle::Spec({}));
 }
 
 TEST_F(EditBundleTest, NothingIsLeftBesideTheSpecAndItsModeStays) {
@@ -333,7 +362,7 @@ TEST_F(EditBundleTest, TheReasonOfARefusalComesBeforeTheTroubleOfTheAudit) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(EditBundleTest, AnAuditThatCanNotBeWrittenStopsNoContainer) {
+TEST_F(EditBundleTest, AnAuditThatCannotBeWrittenStopsNoContainer) {
   bundle_.dir().WriteFile("host/var", "a file where a folder should be");
   ::testing::internal::CaptureStderr();
   EXPECT_THAT(Given("0"), HasSubstr("/dev/nvidia0"));

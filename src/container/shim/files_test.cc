@@ -49,6 +49,12 @@ TEST(ShimAuditTest, AValueWithoutEndIsCut) {
   EXPECT_LT(line.size(), 5'000U);
 }
 
+TEST(ShimAuditTest, AValueIsCutByWhatIsWrittenOfIt) {
+  EXPECT_LT(AuditLine({.asked = std::string(5'000, '\x01')}, kNow).size(), 5'000U);
+  EXPECT_LT(AuditLine({.asked = std::string(5'000, '"')}, kNow).size(), 5'000U);
+  EXPECT_THAT(AuditLine({.asked = std::string(5'000, '\x01')}, kNow), HasSubstr("\\x01…"));
+}
+
 TEST(ShimAuditTest, LinesAreAppendedAndFoldersMade) {
   const TempDir dir;
   const std::string path = dir.At("var/log/kgpu/runtime.log");
@@ -115,6 +121,39 @@ TEST_F(RealRuntimeTest, NamesAreFoundInSystemFoldersInTheirOrder) {
   EXPECT_EQ(Find({"runc", "crun"}).value(), dir_.At("sbin/runc"));
   MakeProgram("opt/runc");
   EXPECT_EQ(Find({"/opt/runc", "crun"}).value(), dir_.At("opt/runc"));
+}
+
+// As a process of number `pid` sees it; `marker` is what it would hand on.
+Status StartCopy(const std::vector<std::string>& environment, pid_t pid, std::string& marker) {
+  std::vector<std::string> texts = environment;
+  std::vector<char*> variables;
+  for (std::string& text : texts) {
+    variables.push_back(text.data());
+  }
+  variables.push_back(nullptr);
+  return MarkedEnvironment(variables.data(), pid, marker).status();
+}
+
+TEST(ShimMarkerTest, ACopyOfItselfIsNotStartedAsTheRuntime) {
+  std::string marker;
+  ASSERT_OK(StartCopy({"PATH=/bin"}, 7, marker));
+  const std::vector<std::string> handed_on = {"PATH=/bin", marker};
+  EXPECT_THAT(StartCopy(handed_on, 7, marker),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("another copy"), HasSubstr("\"runtimes\""))));
+  EXPECT_OK(StartCopy(handed_on, 8, marker));  // another process, started further down
+}
+
+TEST(ShimMarkerTest, TheEnvironmentIsHandedOnWithOneMarker) {
+  std::string old = "KGPU_RUNTIME_PID=7";
+  std::string path = "PATH=/bin";
+  std::vector<char*> environment = {old.data(), path.data(), nullptr};
+  std::string marker;
+  const auto marked = MarkedEnvironment(environment.data(), 8, marker);
+  ASSERT_OK(marked);
+  EXPECT_THAT(*marked,
+              ::testing::ElementsAre(::testing::StrEq("PATH=/bin"),
+                                     ::testing::StrEq("KGPU_RUNTIME_PID=8"), ::testing::IsNull()));
 }
 
 TEST_F(RealRuntimeTest, ItselfAndWhatIsNoProgramAreNoRuntimes) {

@@ -21,10 +21,9 @@ constexpr std::string_view kHookName = "nvidia-container-runtime-hook";
 // Docker offers --gpus where it finds a program of this name, and writes it into the spec as a
 // hook. kgpu-runtime takes the entry out again; it is called only where another runtime was used.
 constexpr char kHookAnswer[] =
-    "kgpu: the GPUs of this container were asked for by docker --gpus, but it was started by a "
-    "runtime that can not give them: run `kgpu runtime configure --engine docker --set-default`, "
-    "or "
-    "start it with --runtime nvidia\n";
+    "kgpu: docker --gpus requested GPUs for this container, but its runtime cannot provide them: "
+    "run `kgpu runtime configure --engine docker --set-default`, or start it with --runtime "
+    "nvidia\n";
 
 bool IsCalled(const char* program, std::string_view name) {
   const std::string_view path(program);
@@ -41,7 +40,7 @@ void KeepMemory() {
   (void)mallopt(M_MMAP_THRESHOLD, kNever);
 }
 
-// The configuration. One that can not be read must not keep containers from being stopped.
+// The configuration. One that cannot be read must not keep containers from being stopped.
 StatusOr<Config> ConfigFor(const CommandLine& line, const sys::Root& root) {
   StatusOr<Config> config = ReadConfig(root);
   if (!config.ok() && !line.starts_container) {
@@ -52,7 +51,7 @@ StatusOr<Config> ConfigFor(const CommandLine& line, const sys::Root& root) {
 
 // Returns only with an error.
 Status BecomeRuntime(const CommandLine& line, const Config& config, const sys::Root& engine,
-                     char** argv, char** environment) {
+                     char** argv, const std::vector<char*>& environment) {
   struct stat self{};
   if (::stat("/proc/self/exe", &self) != 0) {
     return ErrnoStatus(errno, "stat /proc/self/exe");
@@ -64,11 +63,14 @@ Status BecomeRuntime(const CommandLine& line, const Config& config, const sys::R
     arguments.push_back(*argument);
   }
   arguments.push_back(nullptr);
-  ::execve(runtime.c_str(), arguments.data(), environment);
+  ::execve(runtime.c_str(), arguments.data(), environment.data());
   return ErrnoStatus(errno, fmt::format("start {}", runtime));
 }
 
 Status Run(const CommandLine& line, char** argv, char** environment) {
+  std::string marker;
+  ASSIGN_OR_RETURN(const std::vector<char*> marked,
+                   MarkedEnvironment(environment, getpid(), marker));
   ASSIGN_OR_RETURN(const sys::Root state, sys::Root::Open(std::string(line.root)));
   ASSIGN_OR_RETURN(const sys::Root engine, sys::Root::Open("/"));
   ASSIGN_OR_RETURN(const Config config, ConfigFor(line, state));
@@ -76,7 +78,7 @@ Status Run(const CommandLine& line, char** argv, char** environment) {
     const RealClock clock;
     RETURN_IF_ERROR(EditBundle(line, config, {state, engine, clock}));
   }
-  return BecomeRuntime(line, config, engine, argv, environment);
+  return BecomeRuntime(line, config, engine, argv, marked);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ bool IsUsable(const sys::Root& host, const std::string& path, const struct stat&
          (found->st_dev != self.st_dev || found->st_ino != self.st_ino);
 }
 
+constexpr std::string_view kMarker = "KGPU_RUNTIME_PID=";
+
 }  // namespace
 
 StatusOr<std::string> FindRealRuntime(const sys::Root& host,
@@ -36,8 +38,28 @@ StatusOr<std::string> FindRealRuntime(const sys::Root& host,
       }
     }
   }
-  return NotFound("none of {} is in {}: install runc, or give its whole path in \"runtimes\" of {}",
-                  fmt::join(runtimes, ", "), fmt::join(kFolders, ", "), kConfigPath);
+  return NotFound(
+      "none of {} found in {}: install runc, or set its full path in \"runtimes\" of {}",
+      fmt::join(runtimes, ", "), fmt::join(kFolders, ", "), kConfigPath);
+}
+
+StatusOr<std::vector<char*>> MarkedEnvironment(char** environment, pid_t pid, std::string& marker) {
+  marker = fmt::format("{}{}", kMarker, pid);
+  std::vector<char*> marked;
+  for (char** variable = environment; *variable != nullptr; ++variable) {
+    if (*variable == marker) {
+      return FailedPrecondition(
+          "the configured runtime is another copy of kgpu-runtime, and they would start each other "
+          "forever: set the full path of runc or crun in \"runtimes\" of {}",
+          kConfigPath);
+    }
+    if (!std::string_view(*variable).starts_with(kMarker)) {
+      marked.push_back(*variable);
+    }
+  }
+  marked.push_back(marker.data());
+  marked.push_back(nullptr);
+  return marked;
 }
 
 }  // namespace kgpu::shim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include <string>
 #include <vector>
@@ -17,5 +18,11 @@ namespace kgpu::shim {
 StatusOr<std::string> FindRealRuntime(const sys::Root& host,
                                       const std::vector<std::string>& runtimes,
                                       const struct stat& self);
+
+// The environment for the real runtime, with a null at the end: `environment` and `marker`, which
+// borrows both and becomes "KGPU_RUNTIME_PID=<pid>". execve keeps the number of a process, so a
+// copy of this program that is started as the real runtime finds its own; what a container's tools
+// start further down finds another's. Errors: FailedPrecondition (this is such a copy).
+StatusOr<std::vector<char*>> MarkedEnvironment(char** environment, pid_t pid, std::string& marker);
 
 }  // namespace kgpu::shim

@@ -56,49 +56,49 @@ std::string WhyNot(Source source, const Config& config) {
       return config.accept_annotations
                  ? ""
                  : fmt::format(
-                       "annotations are not trusted here, some engines copy an image's: set "
-                       "\"acceptAnnotations\": true in {}",
+                       "annotations are not trusted, because some engines copy them from images: "
+                       "set \"acceptAnnotations\": true in {}",
                        kConfigPath);
     case Source::kMounts:
       return config.accept_mounts
                  ? ""
-                 : fmt::format("mounts are not trusted here: set \"acceptMounts\": true in {}",
+                 : fmt::format("mounts are not trusted: set \"acceptMounts\": true in {}",
                                kConfigPath);
     case Source::kDockerGpus:
       return "";
     case Source::kEnvironment:
       return config.accept_env ? ""
                                : fmt::format(
-                                     "the environment is not trusted here, an image can set it: "
-                                     "ask by docker run "
-                                     "--gpus or by CDI, or set \"acceptEnv\": true in {}",
+                                     "environment variables are not trusted, because images can "
+                                     "set them: request GPUs with docker run --gpus or CDI, or set "
+                                     "\"acceptEnv\": true in {}",
                                      kConfigPath);
   }
   return "";
 }
 
 // "0", "cdi/<vendor>/<class>/<device>", "imex/<channel>" below the folder of requests.
-Status ReadMount(const oci::MountView& mount, std::string& names, Wish& wish) {
+Status ReadMount(const oci::MountView& mount, std::string& names, Request& request) {
   std::string_view name = mount.destination.substr(kMountFolder.size());
   while (name.ends_with('/')) {
     name.remove_suffix(1);
   }
   for (const std::string_view part : Split(name, '/')) {
     if (part.empty() || part == "." || part == "..") {
-      return InvalidArgument("mounts[{}]: {} names no device: its path must be clean", mount.index,
-                             Printable(mount.destination, 120));
+      return InvalidArgument("mounts[{}]: {} names no device: its path must be normalized",
+                             mount.index, Printable(mount.destination, 120));
     }
   }
   if (mount.source != "/dev/null") {
-    return InvalidArgument("mounts[{}]: {}: a device is asked for by a mount of /dev/null, not {}",
-                           mount.index, Printable(mount.destination, 120),
-                           Printable(mount.source, 120));
+    return InvalidArgument(
+        "mounts[{}]: {}: a device is requested with a mount of /dev/null, not {}", mount.index,
+        Printable(mount.destination, 120), Printable(mount.source, 120));
   }
   if (name.starts_with("imex/")) {
     ASSIGN_OR_RETURN(std::vector<std::string> channels, ParseImexChannels(name.substr(5)));
-    std::ranges::move(channels, std::back_inserter(wish.imex_channels));
-    if (wish.imex_channels.size() > kMostNames) {
-      return InvalidArgument("more than {} IMEX channels are asked for", kMostNames);
+    std::ranges::move(channels, std::back_inserter(request.imex_channels));
+    if (request.imex_channels.size() > kMostNames) {
+      return InvalidArgument("more than {} IMEX channels requested", kMostNames);
     }
     return OkStatus();
   }
@@ -121,45 +121,44 @@ Status ReadMount(const oci::MountView& mount, std::string& names, Wish& wish) {
   return OkStatus();
 }
 
-StatusOr<Wish> WishOfMounts(const Asks& asks) {
-  Wish wish;
+StatusOr<Request> RequestOfMounts(const Asks& asks) {
+  Request request;
   if (asks.mounts.size() > kMostNames) {
-    return InvalidArgument("{} devices are asked for, {} at most are read", asks.mounts.size(),
-                           kMostNames);
+    return InvalidArgument("{} devices requested, limit {}", asks.mounts.size(), kMostNames);
   }
   std::string names;
   for (const oci::MountView& mount : asks.mounts) {
-    RETURN_IF_ERROR(ReadMount(mount, names, wish));
+    RETURN_IF_ERROR(ReadMount(mount, names, request));
   }
-  ASSIGN_OR_RETURN(wish.devices, ParseVisibleDevices(names));
-  return wish;
+  ASSIGN_OR_RETURN(request.devices, ParseVisibleDevices(names));
+  return request;
 }
 
-StatusOr<Wish> WishOfAnnotations(const Asks& asks) {
-  Wish wish;
+StatusOr<Request> RequestOfAnnotations(const Asks& asks) {
+  Request request;
   for (const std::string_view value : asks.annotations) {
     ASSIGN_OR_RETURN(std::vector<CdiName> names, ParseCdiNames(value));
-    std::ranges::move(names, std::back_inserter(wish.devices.cdi));
-    if (wish.devices.cdi.size() > kMostNames) {
-      return InvalidArgument("more than {} devices are asked for", kMostNames);
+    std::ranges::move(names, std::back_inserter(request.devices.cdi));
+    if (request.devices.cdi.size() > kMostNames) {
+      return InvalidArgument("more than {} devices requested", kMostNames);
     }
   }
-  wish.devices.kind =
-      wish.devices.cdi.empty() ? DeviceList::Kind::kNothing : DeviceList::Kind::kDevices;
-  return wish;
+  request.devices.kind =
+      request.devices.cdi.empty() ? DeviceList::Kind::kNothing : DeviceList::Kind::kDevices;
+  return request;
 }
 
 // Devices beside the GPUs: words that no flag of Docker's writes, so that they may be an image's.
-Status ReadExtras(const std::vector<std::string_view>& env, Wish& wish) {
+Status ReadExtras(const std::vector<std::string_view>& env, Request& request) {
   StatusOr<std::vector<std::string>> channels =
       ParseImexChannels(oci::FindEnv(env, kImexChannels).value_or(""));
   if (!channels.ok()) {
     return Annotate(channels.status(), "{}", kImexChannels);
   }
-  wish.imex_channels = *std::move(channels);
+  request.imex_channels = *std::move(channels);
   for (const auto& [variable, device_class] : kClassVariables) {
     if (oci::FindEnv(env, variable) == "enabled") {
-      wish.classes.emplace_back(device_class);
+      request.classes.emplace_back(device_class);
     }
   }
   return OkStatus();
@@ -179,26 +178,26 @@ std::vector<std::string_view> ExtrasIn(const std::vector<std::string_view>& env)
   return names;
 }
 
-StatusOr<Wish> WishOfEnvironment(const Asks& asks, const std::vector<std::string_view>& env,
-                                 bool is_env_trusted) {
-  Wish wish;
+StatusOr<Request> RequestOfEnvironment(const Asks& asks, const std::vector<std::string_view>& env,
+                                       bool is_env_trusted) {
+  Request request;
   StatusOr<DeviceList> devices = ParseVisibleDevices(asks.environment.value_or(""));
   if (!devices.ok()) {
     return Annotate(devices.status(), "{}", kVisibleDevices);
   }
-  wish.devices = *std::move(devices);
+  request.devices = *std::move(devices);
   if (is_env_trusted) {
-    RETURN_IF_ERROR(ReadExtras(env, wish));
+    RETURN_IF_ERROR(ReadExtras(env, request));
   } else if (const std::vector<std::string_view> names = ExtrasIn(env); !names.empty()) {
-    wish.notes.push_back(fmt::format(
-        "{} passed over, an image can set such variables: ask by CDI names, as docker run --gpus "
-        "'\"device=0,kgpu.dev/gds=all\"', or set \"acceptEnv\": true in {}",
-        fmt::join(names, ", "), kConfigPath));
+    request.notes.push_back(
+        fmt::format("{} ignored, because images can set such variables: use CDI names, e.g. docker "
+                    "run --gpus '\"device=0,kgpu.dev/gds=all\"', or set \"acceptEnv\": true in {}",
+                    fmt::join(names, ", "), kConfigPath));
   }
-  return wish;
+  return request;
 }
 
-// Whether the variable asks for anything. One that can not be read does: somebody must be told.
+// Whether the variable asks for anything. One that cannot be read does: somebody must know.
 bool AsksForSomething(std::string_view value) {
   const StatusOr<DeviceList> list = ParseVisibleDevices(value);
   return !list.ok() || list->kind != DeviceList::Kind::kNothing;
@@ -260,16 +259,16 @@ Decision Decide(const Asks& asks, const Config& config) {
   return decision;
 }
 
-StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::string_view>& env,
-                        const Config& config) {
+StatusOr<Request> ReadRequest(const Asks& asks, Source source,
+                              const std::vector<std::string_view>& env, const Config& config) {
   switch (source) {
     case Source::kAnnotations:
-      return WishOfAnnotations(asks);
+      return RequestOfAnnotations(asks);
     case Source::kMounts:
-      return WishOfMounts(asks);
+      return RequestOfMounts(asks);
     case Source::kDockerGpus:
     case Source::kEnvironment:
-      return WishOfEnvironment(asks, env, config.accept_env);
+      return RequestOfEnvironment(asks, env, config.accept_env);
   }
   return Internal("a source without a reader");
 }

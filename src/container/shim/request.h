@@ -1,5 +1,5 @@
-// Who asks for GPUs in a container's spec, and whose word is taken. docs/runtime-shim.md, "Who may
-// ask".
+// Who asks for GPUs in a container's spec, and whose word is taken.
+// docs/how-it-works/runtime-shim.md, "Who may ask".
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Asks {
   bool has_hook = false;                        // Docker's --gpus
 };
 
-// False when the text of a spec can not ask for anything: such a container is none of our business,
+// False when the text of a spec cannot ask for anything: such a container is none of our business,
 // and its spec is not even parsed.
 bool MayAsk(std::string_view spec_text);
 
@@ -43,7 +43,7 @@ StatusOr<Asks> FindAsks(const oci::Spec& spec);
 struct Refusal {
   Source source = Source::kEnvironment;
   std::string asked;
-  std::string reason;  // with the mend
+  std::string reason;  // with the fix
 };
 
 struct Decision {
@@ -55,7 +55,7 @@ Decision Decide(const Asks& asks, const Config& config);
 std::string AskedBy(const Asks& asks, Source source);
 
 // What is granted, as values.
-struct Wish {
+struct Request {
   DeviceList devices;
   std::vector<std::string> imex_channels;
   std::vector<std::string> classes;  // "gds", "mofed", "gdrcopy"
@@ -65,8 +65,8 @@ struct Wish {
 // Reads the asks of one source; `env` is the spec's. What the environment asks for beside GPUs
 // counts only where the environment itself is trusted: docker --gpus vouches for the GPUs alone.
 // Errors: InvalidArgument naming what is asked and the rule that is broken.
-StatusOr<Wish> ReadWish(const Asks& asks, Source source, const std::vector<std::string_view>& env,
-                        const Config& config);
+StatusOr<Request> ReadRequest(const Asks& asks, Source source,
+                              const std::vector<std::string_view>& env, const Config& config);
 
 // NVIDIA_DRIVER_CAPABILITIES, or `fallback` where it is unset or empty. Errors: InvalidArgument
 // listing the known words.

@@ -15,8 +15,8 @@ namespace kgpu::shim {
 // they are not met and the admin named a folder of forward-compatibility libraries below `root`
 // with which they would be, those libraries replace the driver's in the grant. Nothing is checked
 // for a grant that has nothing of the driver. Errors: FailedPrecondition (not met: demand, host and
-// mend), InvalidArgument (malformed), those of the book.
+// fix), InvalidArgument (malformed), those of the index.
 Status MeetRequirements(const std::vector<std::string_view>& env, const Config& config,
-                        BookReader& books, const sys::Root& root, Grant& grant);
+                        IndexReader& reader, const sys::Root& root, Grant& grant);
 
 }  // namespace kgpu::shim

@@ -14,7 +14,7 @@
 namespace kgpu::shim {
 namespace {
 
-// Kinds whose devices are those of the book: ours, NVIDIA's, and the one that NVIDIA's runtime
+// Kinds whose devices are those of the index: ours, NVIDIA's, and the one that NVIDIA's runtime
 // makes up.
 constexpr std::array<std::string_view, 3> kGpuKinds = {"kgpu.dev/gpu", "nvidia.com/gpu",
                                                        "runtime.nvidia.com/gpu"};
@@ -56,27 +56,27 @@ bool HasPrefixInAnyCase(std::string_view text, std::string_view prefix) {
 
 class Resolver {
  public:
-  Resolver(inject::CapabilitySet wanted, BookReader& books, const sys::Root& root)
-      : wanted_(wanted), books_(books), root_(root) {}
+  Resolver(inject::CapabilitySet wanted, IndexReader& reader, const sys::Root& root)
+      : wanted_(wanted), reader_(reader), root_(root) {}
 
-  StatusOr<Grant> Run(const Wish& wish) {
-    if (wish.devices.kind == DeviceList::Kind::kDriverOnly) {
-      RETURN_IF_ERROR(books_.Get().status());
+  StatusOr<Grant> Run(const Request& request) {
+    if (request.devices.kind == DeviceList::Kind::kDriverOnly) {
+      RETURN_IF_ERROR(reader_.Get().status());
       grant_.has_driver = true;
     }
-    if (wish.devices.all) {
+    if (request.devices.all) {
       RETURN_IF_ERROR(AddAll());
     }
-    for (const std::string& name : wish.devices.names) {
+    for (const std::string& name : request.devices.names) {
       RETURN_IF_ERROR(AddNamed(name));
     }
-    for (const CdiName& name : wish.devices.cdi) {
+    for (const CdiName& name : request.devices.cdi) {
       RETURN_IF_ERROR(AddCdi(name));
     }
-    for (const std::string& channel : wish.imex_channels) {
+    for (const std::string& channel : request.imex_channels) {
       RETURN_IF_ERROR(AddOfClass("imex-channel", channel));
     }
-    for (const std::string& device_class : wish.classes) {
+    for (const std::string& device_class : request.classes) {
       if (Status status = AddOfClass(device_class, "all"); !status.ok()) {
         // An image may say so of every host it is made for.
         grant_.notes.emplace_back(Message(status));
@@ -86,7 +86,7 @@ class Resolver {
   }
 
  private:
-  void Add(const inject::BookDevice& device) {
+  void Add(const inject::IndexDevice& device) {
     grant_.has_driver = true;
     if (std::ranges::find(grant_.gpus, &device) == grant_.gpus.end()) {
       grant_.gpus.push_back(&device);
@@ -95,20 +95,21 @@ class Resolver {
   }
 
   Status AddAll() {
-    ASSIGN_OR_RETURN(const inject::Book* book, books_.Get());
-    if (book->devices.empty()) {
-      return NotFound("all GPUs are asked for, and this host has none: see kgpu devices");
+    ASSIGN_OR_RETURN(const inject::InjectionIndex* index, reader_.Get());
+    if (index->devices.empty()) {
+      return NotFound("all GPUs requested, but this host has none: run kgpu devices to see why");
     }
-    for (const inject::BookDevice& device : book->devices) {
+    for (const inject::IndexDevice& device : index->devices) {
       Add(device);
     }
     return OkStatus();
   }
 
   // By any of its names, or by the front of its UUID where that is of one device only.
-  static StatusOr<const inject::BookDevice*> Find(const inject::Book& book, std::string_view name) {
-    const inject::BookDevice* by_prefix = nullptr;
-    for (const inject::BookDevice& device : book.devices) {
+  static StatusOr<const inject::IndexDevice*> Find(const inject::InjectionIndex& index,
+                                                   std::string_view name) {
+    const inject::IndexDevice* by_prefix = nullptr;
+    for (const inject::IndexDevice& device : index.devices) {
       for (const std::string& known : device.names) {
         if (known.size() == name.size() && HasPrefixInAnyCase(known, name)) {
           return &device;
@@ -117,7 +118,7 @@ class Resolver {
           continue;
         }
         if (by_prefix != nullptr && by_prefix != &device) {
-          return InvalidArgument("\"{}\" is the front of more than one UUID: give it whole",
+          return InvalidArgument("\"{}\": prefix matches several UUIDs: use the full UUID",
                                  Printable(name, 80));
         }
         by_prefix = &device;
@@ -127,19 +128,19 @@ class Resolver {
   }
 
   Status AddNamed(const std::string& name) {
-    ASSIGN_OR_RETURN(const inject::Book* book, books_.Get());
-    ASSIGN_OR_RETURN(const inject::BookDevice* device, Find(*book, name));
+    ASSIGN_OR_RETURN(const inject::InjectionIndex* index, reader_.Get());
+    ASSIGN_OR_RETURN(const inject::IndexDevice* device, Find(*index, name));
     if (device == nullptr) {
-      return Missing(*book, name);
+      return Missing(*index, name);
     }
     Add(*device);
     return OkStatus();
   }
 
-  static Status Missing(const inject::Book& book, std::string_view name) {
+  static Status Missing(const inject::InjectionIndex& index, std::string_view name) {
     std::vector<std::string> parts;  // MIG devices of the GPU asked for
     std::vector<std::string> all;
-    for (const inject::BookDevice& device : book.devices) {
+    for (const inject::IndexDevice& device : index.devices) {
       all.push_back(fmt::format("{}", fmt::join(device.names, " = ")));
       if (device.names.front().starts_with(fmt::format("{}:", name))) {
         parts.push_back(device.names.front());
@@ -147,22 +148,22 @@ class Resolver {
     }
     if (!parts.empty()) {
       return FailedPrecondition(
-          "GPU {} is in MIG mode and can not be given as a whole: ask for its MIG devices {}", name,
+          "GPU {} is in MIG mode and cannot be used as a whole: request its MIG devices {}", name,
           ShownList(parts));
     }
-    return NotFound("there is no GPU \"{}\" on this host; there are: {}", Printable(name, 80),
+    return NotFound("no GPU \"{}\" on this host; available: {}", Printable(name, 80),
                     ShownList(all));
   }
 
   Status AddCdi(const CdiName& name) {
     if (IsGpuKind(name.kind)) {
-      const StatusOr<const inject::Book*> book = books_.Get();
-      if (book.ok() && name.device == "all") {
+      const StatusOr<const inject::InjectionIndex*> index = reader_.Get();
+      if (index.ok() && name.device == "all") {
         return AddAll();
       }
-      const inject::BookDevice* device = nullptr;
-      if (book.ok()) {
-        ASSIGN_OR_RETURN(device, Find(**book, name.device));
+      const inject::IndexDevice* device = nullptr;
+      if (index.ok()) {
+        ASSIGN_OR_RETURN(device, Find(**index, name.device));
       }
       if (device != nullptr) {
         Add(*device);
@@ -171,7 +172,7 @@ class Resolver {
       if (AddDeclared(name).ok()) {
         return OkStatus();
       }
-      return book.ok() ? Missing(**book, name.device) : book.status();
+      return index.ok() ? Missing(**index, name.device) : index.status();
     }
     return AddDeclared(name);
   }
@@ -232,10 +233,9 @@ class Resolver {
       }
     }
     if (!same_kind.empty()) {
-      return NotFound("there is no {} on this host; there are: {}", name.str(),
-                      ShownList(same_kind));
+      return NotFound("no {} on this host; available: {}", name.str(), ShownList(same_kind));
     }
-    return NotFound("no CDI file in {} or {} declares the kind of {}; declared are: {}",
+    return NotFound("no CDI file in {} or {} declares the kind of {}; declared: {}",
                     cdi::kStaticFolder, cdi::kDynamicFolder, name.str(),
                     ShownList({kinds.begin(), kinds.end()}));
   }
@@ -244,11 +244,11 @@ class Resolver {
     if (!grant_.has_driver) {
       return std::move(grant_);
     }
-    ASSIGN_OR_RETURN(const inject::Book* book, books_.Get());
-    cdi::ContainerEdits& edits = grant_.book_edits;
-    edits.env = book->env;
-    edits.device_nodes = inject::NodesFor(book->nodes, wanted_);
-    for (const inject::BookDevice* gpu : grant_.gpus) {
+    ASSIGN_OR_RETURN(const inject::InjectionIndex* index, reader_.Get());
+    cdi::ContainerEdits& edits = grant_.index_edits;
+    edits.env = index->env;
+    edits.device_nodes = inject::NodesFor(index->nodes, wanted_);
+    for (const inject::IndexDevice* gpu : grant_.gpus) {
       for (cdi::DeviceNode& node : inject::NodesFor(gpu->nodes, wanted_)) {
         // MIG devices of one GPU share its node.
         if (std::ranges::find(edits.device_nodes, node) == edits.device_nodes.end()) {
@@ -256,12 +256,12 @@ class Resolver {
         }
       }
     }
-    edits.mounts = inject::MountsFor(*book, wanted_);
+    edits.mounts = inject::MountsFor(*index, wanted_);
     return std::move(grant_);
   }
 
   inject::CapabilitySet wanted_;
-  BookReader& books_;
+  IndexReader& reader_;
   const sys::Root& root_;
   Grant grant_;
   std::optional<cdi::FolderContents> folders_;
@@ -271,28 +271,28 @@ class Resolver {
 
 }  // namespace
 
-StatusOr<const inject::Book*> BookReader::Get() {
-  if (book_) {
-    return &*book_;
+StatusOr<const inject::InjectionIndex*> IndexReader::Get() {
+  if (index_) {
+    return &*index_;
   }
-  const StatusOr<std::string> text = root_.ReadFile(inject::kInjectionBookPath, inject::kBookLimit);
+  const StatusOr<std::string> text =
+      root_.ReadFile(inject::kInjectionIndexPath, inject::kIndexLimit);
   if (text.status().code() == StatusCode::kNotFound) {
     return FailedPrecondition(
-        "{} is not there, so the GPUs of this host are not known: start kgpu agent, or run kgpu "
-        "cdi "
+        "{}: not found, so the GPUs of this host are unknown: start kgpu agent, or run kgpu cdi "
         "generate",
-        root_.At(inject::kInjectionBookPath));
+        root_.At(inject::kInjectionIndexPath));
   }
   if (!text.ok()) {
     return text.status();
   }
-  ASSIGN_OR_RETURN(book_, inject::ParseBook(*text, root_.At(inject::kInjectionBookPath)));
-  return &*book_;
+  ASSIGN_OR_RETURN(index_, inject::ParseIndex(*text, root_.At(inject::kInjectionIndexPath)));
+  return &*index_;
 }
 
-StatusOr<Grant> Resolve(const Wish& wish, inject::CapabilitySet wanted, BookReader& books,
+StatusOr<Grant> Resolve(const Request& request, inject::CapabilitySet wanted, IndexReader& reader,
                         const sys::Root& root) {
-  return Resolver(wanted, books, root).Run(wish);
+  return Resolver(wanted, reader, root).Run(request);
 }
 
 }  // namespace kgpu::shim

@@ -29,7 +29,8 @@ struct Host {
 Status EditBundle(const CommandLine& line, const Config& config, const Host& host);
 
 // Edits the bundle when the call starts a container, then becomes the real runtime with the same
-// arguments and `environment`, which is not read. Returns only when that fails: the exit code.
+// arguments and `environment`, of which only the marker of a copy of this program is read. Returns
+// only when that fails: the exit code.
 int Main(int argc, char** argv, char** environment);
 
 }  // namespace kgpu::shim

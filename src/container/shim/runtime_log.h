@@ -13,7 +13,7 @@ namespace kgpu::shim {
 // configLogrus of runc's main.go, go-runc's reading of log.json.
 std::string RuntimeLogLine(std::string_view message, bool is_json, WallTime now);
 
-// Appends to the log of `line`, if it names one. A log that can not be written is passed over: the
+// Appends to the log of `line`, if it names one. A log that cannot be written is passed over: the
 // text is on stderr as well.
 void WriteRuntimeLog(const CommandLine& line, std::string_view message, WallTime now);
 

@@ -1,4 +1,4 @@
-// A host and a bundle in a folder, for tests: a book with two GPUs and a GPU in MIG mode.
+// A host and a bundle in a folder, for tests: an index with two GPUs and a GPU in MIG mode.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/container/inject/book.h"
+#include "src/container/inject/index.h"
 #include "src/container/oci/spec.h"
 #include "src/container/shim/run.h"
 #include "testing/fake_clock.h"
@@ -14,8 +14,8 @@
 
 namespace kgpu::shim {
 
-inline inject::BookNode TestNode(const std::string& path, int64_t major, int64_t minor) {
-  inject::BookNode node;
+inline inject::IndexNode TestNode(const std::string& path, int64_t major, int64_t minor) {
+  inject::IndexNode node;
   node.node.path = path;
   node.node.type = "c";
   node.node.major = major;
@@ -24,12 +24,12 @@ inline inject::BookNode TestNode(const std::string& path, int64_t major, int64_t
   return node;
 }
 
-inline inject::Book TestBook() {
+inline inject::InjectionIndex TestIndex() {
   using inject::Capability;
-  inject::Book book;
-  book.driver_version = "535.104.05";
-  book.cuda_version = "12.2";
-  book.devices = {
+  inject::InjectionIndex index;
+  index.driver_version = "535.104.05";
+  index.cuda_version = "12.2";
+  index.devices = {
       {{"0", "GPU-aaaaaaaa-0000-0000-0000-000000000000"},
        "8.0",
        "tesla",
@@ -51,8 +51,8 @@ inline inject::Book TestBook() {
        true,
        {TestNode("/dev/nvidia2", 195, 2), TestNode("/dev/nvidia-caps/nvidia-cap21", 237, 21)}},
   };
-  book.nodes = {TestNode("/dev/nvidiactl", 195, 255)};
-  book.files = {
+  index.nodes = {TestNode("/dev/nvidiactl", 195, 255)};
+  index.files = {
       {Capability::kCompute,
        false,
        false,
@@ -65,16 +65,16 @@ inline inject::Book TestBook() {
        "/usr/lib/libnvcuvid.so.535.104.05",
        {"/usr/lib64/libnvcuvid.so.1"}},
   };
-  book.env = {"NVIDIA_VISIBLE_DEVICES=void"};
-  return book;
+  index.env = {"NVIDIA_VISIBLE_DEVICES=void"};
+  return index;
 }
 
 class TestBundle {
  public:
-  TestBundle() { WriteBook(TestBook()); }
+  TestBundle() { WriteIndex(TestIndex()); }
 
-  void WriteBook(const inject::Book& book) const {
-    dir_.WriteFile("host/run/kgpu/injection.json", inject::PrintBook(book));
+  void WriteIndex(const inject::InjectionIndex& index) const {
+    dir_.WriteFile("host/run/kgpu/injection.json", inject::PrintIndex(index));
   }
   void WriteSpec(std::string_view text) const { dir_.WriteFile("bundle/config.json", text); }
 
@@ -108,6 +108,7 @@ class TestBundle {
     line.starts_container = true;
     line.bundle = bundle;
     line.container = "box";
+    line.spec_file = spec_file;
     return EditBundle(line, config, {state, engine, clock_});
   }
   // WriteSpec and Edit.
@@ -117,10 +118,13 @@ class TestBundle {
   }
 
   std::string spec() const { return dir_.ReadFile("bundle/config.json"); }
-  std::string audit() const { return dir_.ReadFile("host/var/log/kgpu/runtime.log"); }
+  std::string grants() const { return dir_.ReadFile("host/var/log/kgpu/runtime.log"); }
+  std::string refusals() const { return dir_.ReadFile("host/var/log/kgpu/runtime.log.refused"); }
+  std::string audit() const { return grants() + refusals(); }
   const TempDir& dir() const { return dir_; }
 
   Config config;
+  std::string spec_file{kUsualSpec};
 
  private:
   TempDir dir_;

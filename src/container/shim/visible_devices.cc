@@ -16,22 +16,21 @@ constexpr uint64_t kImexChannels = uint64_t{1} << 20;
 // The words of a comma list without empty ones, within the limits.
 StatusOr<std::vector<std::string_view>> WordsOf(std::string_view text) {
   if (text.size() > kLongestList) {
-    return InvalidArgument("the list has {} bytes, {} at most are read", text.size(), kLongestList);
+    return InvalidArgument("the list has {} bytes, limit {}", text.size(), kLongestList);
   }
   std::vector<std::string_view> words;
   for (const std::string_view piece : Split(text, ',')) {
     const std::string_view word = Trim(piece);
     if (word.size() > kLongestName) {
-      return InvalidArgument("\"{}\" has {} characters, {} at most are read", Printable(word, 40),
-                             word.size(), kLongestName);
+      return InvalidArgument("\"{}\" has {} characters, limit {}", Printable(word, 40), word.size(),
+                             kLongestName);
     }
     if (!word.empty()) {
       words.push_back(word);
     }
   }
   if (words.size() > kMostNames) {
-    return InvalidArgument("{} devices are asked for, {} at most are read", words.size(),
-                           kMostNames);
+    return InvalidArgument("{} devices requested, limit {}", words.size(), kMostNames);
   }
   return words;
 }
@@ -49,7 +48,7 @@ bool IsPlainName(std::string_view word) {
 StatusOr<CdiName> ParseCdiName(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    return InvalidArgument("\"{}\" is no CDI name such as kgpu.dev/gpu=0", Printable(text, 80));
+    return InvalidArgument("\"{}\" must be a CDI name such as kgpu.dev/gpu=0", Printable(text, 80));
   }
   const std::string_view kind = text.substr(0, equals);
   const std::string_view device = text.substr(equals + 1);
@@ -75,13 +74,13 @@ StatusOr<DeviceList> ParseVisibleDevices(std::string_view text) {
     } else if (IsPlainName(word)) {
       list.names.emplace_back(word);
     } else {
-      return InvalidArgument("\"{}\" is no index, UUID, GPU:MIG pair or CDI name",
+      return InvalidArgument("\"{}\" must be an index, UUID, GPU:MIG pair or CDI name",
                              Printable(word, 80));
     }
   }
   const bool has_devices = list.all || !list.names.empty() || !list.cdi.empty();
   if (has_none && has_devices) {
-    return InvalidArgument("\"none\" stands beside devices: leave it or them out");
+    return InvalidArgument("\"none\" cannot be combined with devices: remove one of them");
   }
   if (has_devices) {
     list.kind = DeviceList::Kind::kDevices;
@@ -106,7 +105,7 @@ StatusOr<std::vector<std::string>> ParseImexChannels(std::string_view text) {
   for (const std::string_view word : words) {
     const std::optional<uint64_t> channel = ParseUint(word);
     if (!channel || *channel >= kImexChannels) {
-      return InvalidArgument("IMEX channel \"{}\" is no number below {}", Printable(word, 40),
+      return InvalidArgument("IMEX channel \"{}\" must be a number below {}", Printable(word, 40),
                              kImexChannels);
     }
     channels.push_back(std::to_string(*channel));

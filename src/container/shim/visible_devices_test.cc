@@ -22,7 +22,7 @@ TEST(VisibleDevicesTest, NothingIsAskedByEmptyAndVoid) {
 TEST(VisibleDevicesTest, NoneAsksForTheDriverAlone) {
   EXPECT_EQ(ParseVisibleDevices("none").value().kind, Kind::kDriverOnly);
   EXPECT_THAT(ParseVisibleDevices("none,0").status(),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("beside devices")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("be combined with devices")));
 }
 
 TEST(VisibleDevicesTest, NamesOfEverySortMayBeMixed) {
@@ -59,9 +59,9 @@ TEST(VisibleDevicesTest, AbsurdListsAreRefusedByTheirSize) {
   for (int i = 0; i < 10'000; ++i) {
     many += "0,";
   }
-  EXPECT_THAT(ParseVisibleDevices(many).status(),
-              StatusIs(StatusCode::kInvalidArgument,
-                       HasSubstr("10000 devices are asked for, 1024 at most")));
+  EXPECT_THAT(
+      ParseVisibleDevices(many).status(),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("10000 devices requested, limit 1024")));
   EXPECT_THAT(ParseVisibleDevices(std::string(kLongestList + 1, ',')).status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("65537 bytes")));
   EXPECT_THAT(ParseVisibleDevices(std::string(kLongestName + 1, '1')).status(),

@@ -12,8 +12,6 @@
 namespace kgpu::explain {
 namespace {
 
-using Reasons = std::vector<Reason>;
-
 const DeviceClass* FindClass(const Facts& facts, const std::string& name) {
   const auto found = std::ranges::find(facts.device_classes, name, &DeviceClass::name);
   return found == facts.device_classes.end() ? nullptr : &*found;
@@ -24,18 +22,18 @@ void Unmade(const Case& c, const ClaimUse& use, Reasons& out) {
       use.made_from.empty() || c.facts.claim_templates.contains(use.made_from);
   if (!has_template && c.facts.Has("ResourceClaimTemplate")) {
     out.push_back(
-        {"claim-missing",
-         fmt::format("claim {}: there is no ResourceClaimTemplate {}", use.name, use.made_from),
-         {fmt::format("kubectl get resourceclaimtemplates -n {}", ShellWord(c.pod.space))}});
+        Found("claim-missing",
+              fmt::format("claim {}: ResourceClaimTemplate {} not found", use.name, use.made_from),
+              {fmt::format("kubectl get resourceclaimtemplates -n {}", ShellWord(c.pod.space))}));
   } else if (use.claim.empty()) {
-    out.push_back(
-        {"claim-pending",
-         fmt::format("claim {}: not made from its template {} yet", use.name, use.made_from),
-         {fmt::format("kubectl get resourceclaims -n {}", ShellWord(c.pod.space))}});
+    out.push_back(Found(
+        "claim-pending",
+        fmt::format("claim {}: not created from its template {} yet", use.name, use.made_from),
+        {fmt::format("kubectl get resourceclaims -n {}", ShellWord(c.pod.space))}));
   } else {
-    out.push_back({"claim-missing",
-                   fmt::format("claim {}: there is no ResourceClaim {}", use.name, use.claim),
-                   {fmt::format("kubectl get resourceclaims -n {}", ShellWord(c.pod.space))}});
+    out.push_back(Found("claim-missing",
+                        fmt::format("claim {}: ResourceClaim {} not found", use.name, use.claim),
+                        {fmt::format("kubectl get resourceclaims -n {}", ShellWord(c.pod.space))}));
   }
 }
 
@@ -51,19 +49,19 @@ void Unallocated(const Case& c, const Claim& claim, Reasons& out) {
     });
     if (!has_one && c.facts.Has("DeviceClass")) {
       lacks_class = true;
-      out.push_back({"claim-missing",
-                     fmt::format("claim {}: there is no DeviceClass {}", claim.name,
-                                 Join(request.classes, " or ")),
-                     {"kubectl get deviceclasses"}});
+      out.push_back(Found("claim-missing",
+                          fmt::format("claim {}: DeviceClass {} not found", claim.name,
+                                      Join(request.classes, " or ")),
+                          {"kubectl get deviceclasses"}));
     }
   }
   if (!lacks_class) {
-    out.push_back(
-        {"claim-pending",
-         fmt::format("claim {} asks for {} and has no allocation", claim.name, Join(asks, ", ")),
-         {fmt::format("kubectl describe resourceclaim -n {} {}", ShellWord(claim.space),
-                      ShellWord(claim.name)),
-          "kubectl get resourceslices"}});
+    out.push_back(Found(
+        "claim-pending",
+        fmt::format("claim {} requests {} but is not allocated", claim.name, Join(asks, ", ")),
+        {fmt::format("kubectl describe resourceclaim -n {} {}", ShellWord(claim.space),
+                     ShellWord(claim.name)),
+         "kubectl get resourceslices"}));
   }
 }
 
@@ -123,20 +121,20 @@ void RequestOn(const Case& c, const Claim& claim, const ClaimRequest& request, c
   if (supply.free >= want) {
     return;
   }
-  out.push_back(
-      {"claim-no-device",
-       fmt::format("claim {} wants {} of {} (driver {}), {} free of {}", claim.name,
-                   request.wants_all ? "all" : fmt::format("{}", want), found->name, found->driver,
-                   supply.free, supply.all),
-       {supply.all == 0 ? fmt::format("kubectl get resourceslices --field-selector spec.nodeName"
-                                      "={}   # none: does the driver run there?",
-                                      ShellWord(node.name))
-                        : "kubectl get resourceclaims -A   # who has them"}});
+  out.push_back(Found(
+      "claim-no-device",
+      fmt::format("claim {} requests {} of {} (driver {}), {} free of {}", claim.name,
+                  request.wants_all ? "all" : fmt::format("{}", want), found->name, found->driver,
+                  supply.free, supply.all),
+      {supply.all == 0 ? fmt::format("kubectl get resourceslices --field-selector spec.nodeName={} "
+                                     "  # none: check that the driver runs there",
+                                     ShellWord(node.name))
+                       : "kubectl get resourceclaims -A   # shows who uses them"}));
 }
 
 }  // namespace
 
-std::vector<Reason> ClaimReasons(const Case& c) {
+Reasons ClaimReasons(const Case& c) {
   Reasons out;
   if (!c.facts.Has("ResourceClaim")) {
     return out;
@@ -153,15 +151,15 @@ std::vector<Reason> ClaimReasons(const Case& c) {
   return out;
 }
 
-std::vector<Reason> NodeClaimReasons(const Case& c, const Node& node) {
+Reasons NodeClaimReasons(const Case& c, const Node& node) {
   Reasons out;
   for (const Claim* claim : c.claims) {
     if (claim->is_allocated) {
       if (claim->nodes && !MatchesAny(*claim->nodes, node)) {
-        out.push_back({"claim-elsewhere",
-                       fmt::format("claim {} has devices of another node", claim->name),
-                       {fmt::format("kubectl get resourceclaim -n {} {} -o yaml",
-                                    ShellWord(claim->space), ShellWord(claim->name))}});
+        out.push_back(Found("claim-elsewhere",
+                            fmt::format("claim {} has devices on another node", claim->name),
+                            {fmt::format("kubectl get resourceclaim -n {} {} -o yaml",
+                                         ShellWord(claim->space), ShellWord(claim->name))}));
       }
       continue;
     }

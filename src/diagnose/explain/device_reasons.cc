@@ -12,8 +12,6 @@
 namespace kgpu::explain {
 namespace {
 
-using Reasons = std::vector<Reason>;
-
 Amount CapacityOf(const Node& node, std::string_view resource) {
   return std::max(AmountOf(node.capacity, resource), AmountOf(node.allocatable, resource));
 }
@@ -25,50 +23,51 @@ bool OffersOfDomain(const Node& node, std::string_view resource) {
   });
 }
 
-std::vector<std::string> PluginMend(const Node& node) {
+std::vector<std::string> PluginFix(const Node& node) {
   return {fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={}",
                       ShellWord(node.name)),
-          "kgpu status   # on the node: what stands between the GPUs and the kubelet",
+          "kgpu status   # on the node: problems between the GPUs and the kubelet",
           "kgpu doctor   # on the node: driver, runtime, kubelet"};
 }
 
-Reason NotOffered(const Node& node, std::string_view resource) {
+report::Finding NotOffered(const Node& node, std::string_view resource) {
   if (HasGpus(node) && !OffersOfDomain(node, resource)) {
     const Condition* ready = FindCondition(node.conditions, "GPUReady");
-    return {"plugin-not-registered",
-            fmt::format("labels say that it has GPUs, allocatable has no {}{}", resource,
-                        ready == nullptr ? "" : fmt::format("; {}", TextOf(*ready))),
-            PluginMend(node)};
+    return Found("plugin-not-registered",
+                 fmt::format("labels report GPUs, but allocatable has no {}{}", resource,
+                             ready == nullptr ? "" : fmt::format("; {}", TextOf(*ready))),
+                 PluginFix(node));
   }
   if (OffersOfDomain(node, resource)) {
-    return {"resource-other",
-            fmt::format("wants {}; it offers {}", resource, Offers(node)),
-            {"# ask for one of these, or give the node a pool of that name: kgpu config check"}};
+    return Found(
+        "resource-other", fmt::format("requests {}; the node offers {}", resource, Offers(node)),
+        {"# request one of these, or add a pool of that name to the node: kgpu config check"});
   }
-  return {"resource-not-offered", fmt::format("has no {}", resource), {}};
+  return Found("resource-not-offered", fmt::format("has no {}", resource), {});
 }
 
-const Condition* SickCondition(const Node& node) {
+const Condition* UnhealthyCondition(const Node& node) {
   const Condition* healthy = FindCondition(node.conditions, "GPUHealthy");
   return healthy != nullptr && healthy->status != "True" ? healthy : nullptr;
 }
 
-Reason Withheld(const Node& node, std::string_view resource, Amount want, Amount free) {
-  const Condition* sick = SickCondition(node);
+report::Finding Withheld(const Node& node, std::string_view resource, Amount want, Amount free) {
+  const Condition* unhealthy = UnhealthyCondition(node);
   const Amount less = CapacityOf(node, resource) - AmountOf(node.allocatable, resource);
-  std::vector<std::string> mend = {"kgpu health   # on the node: which GPU, why, and its mend"};
-  const auto rule = sick == nullptr ? std::nullopt : health::FindRule(sick->reason);
+  std::vector<std::string> fix = {"kgpu health   # on the node: which GPU, why, and how to fix it"};
+  const auto rule = unhealthy == nullptr ? std::nullopt : health::FindRule(unhealthy->reason);
   if (rule) {
-    mend.push_back(
-        fmt::format("# {}: {} ({})", sick->reason, rule->text, health::ToString(rule->action)));
+    fix.push_back(fmt::format("# {}: {} ({})", unhealthy->reason, rule->text,
+                              health::ToString(rule->action)));
   }
-  return {"gpu-withheld",
-          fmt::format("wants {} {}, {} free; {} of {} withheld: {}", AmountText("", want), resource,
-                      AmountText("", free), AmountText("", less),
-                      AmountText("", CapacityOf(node, resource)),
-                      sick == nullptr ? "its plugin calls them unhealthy (no condition GPUHealthy)"
-                                      : TextOf(*sick)),
-          std::move(mend)};
+  return Found("gpu-withheld",
+               fmt::format("requests {} {}, {} free; {} of {} unhealthy: {}", AmountText("", want),
+                           resource, AmountText("", free), AmountText("", less),
+                           AmountText("", CapacityOf(node, resource)),
+                           unhealthy == nullptr
+                               ? "its plugin reports them unhealthy (no condition GPUHealthy)"
+                               : TextOf(*unhealthy)),
+               std::move(fix));
 }
 
 std::string WhoHas(const Case& c, const Node& node, std::string_view resource) {
@@ -87,7 +86,7 @@ std::string WhoHas(const Case& c, const Node& node, std::string_view resource) {
     names.push_back(
         fmt::format("{} ({}{}{})", holder->title, AmountText(resource, has),
                     holder->since.empty() ? "" : fmt::format(" since {}", holder->since),
-                    holder->is_deleted ? ", ending" : ""));
+                    holder->is_deleted ? ", terminating" : ""));
   }
   if (others > 0) {
     names.push_back(fmt::format("{} more", others));
@@ -95,16 +94,16 @@ std::string WhoHas(const Case& c, const Node& node, std::string_view resource) {
   return Join(names, ", ");
 }
 
-Reason InUse(const Case& c, const Node& node, std::string_view resource, Amount want) {
+report::Finding InUse(const Case& c, const Node& node, std::string_view resource, Amount want) {
   const std::string who = WhoHas(c, node, resource);
-  return {
+  return Found(
       "gpu-in-use",
-      fmt::format("wants {} {}; {} free of {}{}", AmountText("", want), resource,
+      fmt::format("requests {} {}; {} free of {}{}", AmountText("", want), resource,
                   AmountText("", c.FreeOn(node, resource)),
                   AmountText("", AmountOf(node.allocatable, resource)),
                   who.empty() ? "" : fmt::format(": {}", who)),
       {fmt::format("kubectl get pods -A --field-selector spec.nodeName={}", ShellWord(node.name)),
-       "# wait until one of them ends, end one, or add a node"}};
+       "# wait until one of them ends, delete one, or add a node"});
 }
 
 void DevicesOnNode(const Case& c, const Node& node, std::string_view resource, Reasons& out) {
@@ -113,21 +112,21 @@ void DevicesOnNode(const Case& c, const Node& node, std::string_view resource, R
   const Amount allocatable = AmountOf(node.allocatable, resource);
   const Amount free = c.FreeOn(node, resource);
   if (free >= want || c.IsLeftToDra(node, resource)) {
-    return;  // what DRA may serve is told as not judged
+    return;  // what DRA may serve is reported as not judged
   }
   if (capacity.milli == 0) {
     out.push_back(NotOffered(node, resource));
   } else if (want > capacity) {
-    out.push_back({"gpu-too-few",
-                   fmt::format("wants {} {}, it has {}", AmountText("", want), resource,
-                               AmountText("", capacity)),
-                   {}});
-  } else if (allocatable.milli == 0 && SickCondition(node) == nullptr) {
-    out.push_back({"plugin-not-registered",
-                   fmt::format("capacity {} has {}, allocatable 0: the plugin has gone, or calls "
-                               "every device unhealthy",
-                               resource, AmountText("", capacity)),
-                   PluginMend(node)});
+    out.push_back(Found("gpu-too-few",
+                        fmt::format("requests {} {}, the node has {}", AmountText("", want),
+                                    resource, AmountText("", capacity)),
+                        {}));
+  } else if (allocatable.milli == 0 && UnhealthyCondition(node) == nullptr) {
+    out.push_back(Found("plugin-not-registered",
+                        fmt::format("capacity {} has {}, allocatable 0: the plugin has stopped, or "
+                                    "reports all devices unhealthy",
+                                    resource, AmountText("", capacity)),
+                        PluginFix(node)));
   } else if (capacity - AmountOf(c.UseOf(node).used, resource) >= want) {
     out.push_back(Withheld(node, resource, want, free));
   } else {
@@ -137,7 +136,7 @@ void DevicesOnNode(const Case& c, const Node& node, std::string_view resource, R
 
 }  // namespace
 
-std::vector<Reason> DeviceReasons(const Case& c, const Node& node) {
+Reasons DeviceReasons(const Case& c, const Node& node) {
   Reasons out;
   for (const std::string& resource : c.devices) {
     DevicesOnNode(c, node, resource, out);

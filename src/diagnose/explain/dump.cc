@@ -11,6 +11,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_reader.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::explain {
 namespace {
@@ -20,10 +21,6 @@ namespace json = boost::json;
 constexpr std::string_view kKind = "ExplainDump";
 constexpr std::string_view kVersion = "kgpu.dev/v1";
 constexpr size_t kDepth = 64;
-
-json::string_view ViewOf(std::string_view text) {
-  return {text.data(), text.size()};
-}
 
 bool IsYaml(std::string_view text, std::string_view file) {
   const auto format = doc::FormatOfPath(file);
@@ -46,7 +43,7 @@ void TakeHeader(const json::value& root, Dump& dump) {
   for (std::string& kind : TextList(root, {"listed"})) {
     dump.listed.insert(std::move(kind));
   }
-  dump.unseen = TextList(root, {"unseen"});
+  dump.unreadable = TextList(root, {"unreadable"});
   const auto add_held = [&](const json::value& item) {
     dump.held.push_back({.container = Text(item, {"container"}),
                          .resource = Text(item, {"resource"}),
@@ -64,8 +61,8 @@ void NoteOneNamespace(Dump& dump) {
     }
   }
   if (spaces.size() == 1 && dump.Has("Node")) {
-    dump.unseen.push_back(fmt::format(
-        "pods of other namespaces than {}: they may have GPUs (kubectl get pods,nodes,events -A)",
+    dump.unreadable.push_back(fmt::format(
+        "pods in namespaces other than {}: they may use GPUs (kubectl get pods,nodes,events -A)",
         spaces.begin()->empty() ? "default" : *spaces.begin()));
   }
 }
@@ -75,7 +72,8 @@ void NoteOneNamespace(Dump& dump) {
 StatusOr<Dump> ReadDump(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(json::value root, ParseTree(text, file));
   if (!root.is_object()) {
-    return InvalidArgument("{}: must be an object: a dump of `kgpu explain dump`, or a list", file);
+    return InvalidArgument("{}: must be an object: the output of `kgpu explain dump`, or a list",
+                           file);
   }
   Dump dump;
   const std::string kind = Text(root, {"kind"});
@@ -107,37 +105,27 @@ StatusOr<Dump> ReadDump(std::string_view text, std::string_view file) {
   }
   if (dump.items.empty() && !is_ours) {
     return InvalidArgument(
-        "{}: has no object that matters here: make it by `kgpu explain dump` or "
-        "`kubectl get pods,nodes,events -A -o json`",
+        "{}: contains no relevant object: create it with `kgpu explain dump` or `kubectl get "
+        "pods,nodes,events -A -o json`",
         file);
   }
   return dump;
 }
 
 json::value DumpJson(Dump dump) {
-  json::array listed;
-  for (const std::string& kind : dump.listed) {
-    listed.push_back(ViewOf(kind));
-  }
-  json::array unseen;
-  for (const std::string& line : dump.unseen) {
-    unseen.push_back(ViewOf(line));
-  }
   json::array held;
   for (const HeldDevice& device : dump.held) {
-    held.push_back({{"container", ViewOf(device.container)},
-                    {"resource", ViewOf(device.resource)},
-                    {"id", ViewOf(device.id)}});
+    held.push_back({{"container", doc::View(device.container)},
+                    {"resource", doc::View(device.resource)},
+                    {"id", doc::View(device.id)}});
   }
-  json::array items;
-  items.reserve(dump.items.size());
-  for (json::value& item : dump.items) {
-    items.push_back(std::move(item));
-  }
-  return json::object{{"apiVersion", ViewOf(kVersion)}, {"kind", ViewOf(kKind)},
-                      {"pod", ViewOf(dump.pod)},        {"taken", ViewOf(dump.taken)},
-                      {"listed", std::move(listed)},    {"unseen", std::move(unseen)},
-                      {"held", std::move(held)},        {"items", std::move(items)}};
+  json::array items(std::make_move_iterator(dump.items.begin()),
+                    std::make_move_iterator(dump.items.end()));
+  return json::object{
+      {"apiVersion", doc::View(kVersion)}, {"kind", doc::View(kKind)},
+      {"pod", doc::View(dump.pod)},        {"taken", doc::View(dump.taken)},
+      {"listed", doc::Texts(dump.listed)}, {"unreadable", doc::Texts(dump.unreadable)},
+      {"held", std::move(held)},           {"items", std::move(items)}};
 }
 
 }  // namespace kgpu::explain

@@ -20,13 +20,13 @@ inline constexpr size_t kMaxJsonDump = size_t{512} << 20;
 inline constexpr size_t kMaxYamlDump = size_t{16} << 20;
 
 struct Dump {
-  std::string pod{};    // "team-a/train"; empty: not told, as in a list of kubectl's
+  std::string pod{};    // "team-a/train"; empty: unknown, as in a list of kubectl's
   std::string taken{};  // when
   // Objects with their kind. Of a file all that is not judged is taken away.
   std::vector<boost::json::value> items{};
   // Kinds of which all that matters was read.
   std::set<std::string, std::less<>> listed{};
-  std::vector<std::string> unseen{};
+  std::vector<std::string> unreadable{};
   std::vector<HeldDevice> held{};
 
   bool Has(std::string_view kind) const { return listed.contains(kind); }

@@ -27,7 +27,7 @@ using ::testing::UnorderedElementsAre;
 TEST(DumpTest, ReadsBackAsItWasPrinted) {
   Dump dump = World().ToDump();
   dump.taken = "2026-03-01T12:00:00Z";
-  dump.unseen = {"nodes: forbidden"};
+  dump.unreadable = {"nodes: forbidden"};
   dump.held = {{"main", "nvidia.com/gpu", "GPU-1"}};
   const json::value printed = DumpJson(dump);
   for (const auto format : {doc::Format::kJson, doc::Format::kYaml}) {
@@ -74,7 +74,7 @@ TEST(DumpTest, TakesWhatKubectlPrints) {
   ASSERT_OK(dump);
   EXPECT_EQ(dump->items.size(), 3U);
   EXPECT_THAT(dump->listed, UnorderedElementsAre("Pod", "Node"));
-  EXPECT_THAT(dump->unseen, IsEmpty());
+  EXPECT_THAT(dump->unreadable, IsEmpty());
   EXPECT_THAT(json::serialize(DumpJson(*dump)), Not(HasSubstr("hidden")));
 }
 
@@ -84,13 +84,13 @@ TEST(DumpTest, ItemsOfAListOfOneKindNeedNotNameIt) {
   EXPECT_EQ(Explain(FactsOf(*dump, "default", "p")).state, State::kPending);
 }
 
-TEST(DumpTest, PodsOfOneNamespaceAreToldToBeNotAll) {
+TEST(DumpTest, PodsOfOneNamespaceAreReportedAsNotAll) {
   const auto dump = ReadDump(R"({"kind": "List", "items": [
     {"kind": "Pod", "metadata": {"name": "p", "namespace": "a"}},
     {"kind": "Node", "metadata": {"name": "n"}}]})",
                              "-");
   ASSERT_OK(dump);
-  EXPECT_THAT(dump->unseen, ElementsAre(HasSubstr("other namespaces than a")));
+  EXPECT_THAT(dump->unreadable, ElementsAre(HasSubstr("namespaces other than a")));
 }
 
 TEST(DumpTest, RefusesWhatIsNone) {
@@ -100,7 +100,7 @@ TEST(DumpTest, RefusesWhatIsNone) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be an object")));
   EXPECT_THAT(ReadDump("{\"kind\": \"List\", \"items\": [1, {}, {\"kind\": \"Secret\"}]}", "x.json")
                   .status(),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no object that matters")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no relevant object")));
   EXPECT_THAT(ReadDump(std::string(kMaxYamlDump + 1, '#'), "x.yaml").status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("x.yaml")));
 }

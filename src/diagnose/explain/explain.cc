@@ -1,6 +1,7 @@
 #include "src/diagnose/explain/explain.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -58,10 +59,22 @@ std::vector<Stock> StocksOf(const Case& c, const Node& node) {
   return stocks;
 }
 
+// Of the node that the pod is on: what the pod has is not free.
+std::vector<Stock> StocksWithPod(const Case& c, const Node& node, State state) {
+  const bool has_ended = state == State::kSucceeded || state == State::kFailed;
+  std::vector<Stock> stocks = StocksOf(c, node);
+  for (Stock& stock : stocks) {
+    stock.own = has_ended ? Amount() : AmountOf(c.wants, stock.resource);
+    stock.free = std::max(stock.free - stock.own, Amount());
+    stock.is_free_known = c.facts.Has("Pod");
+  }
+  return stocks;
+}
+
 // Fewer reasons first, then more that is free.
 bool IsNearer(const NodeVerdict& a, const NodeVerdict& b) {
   const auto blocks = [](const NodeVerdict& node) {
-    return std::ranges::count_if(node.reasons, &Reason::is_blocking);
+    return std::ranges::count_if(node.reasons, IsBlocking);
   };
   const auto free = [](const NodeVerdict& node) {
     return node.stocks.empty() ? 0 : node.stocks.front().free.milli;
@@ -88,13 +101,14 @@ void JudgeOwnNode(const Case& c, Report& report) {
       ++report.other_nodes;
       continue;
     }
-    std::vector<Reason> reasons = NodeReasons(c, node);
-    std::erase_if(reasons, [](const Reason& reason) {
+    Reasons reasons = NodeReasons(c, node);
+    std::erase_if(reasons, [](const report::Finding& reason) {
       return reason.id != "node-not-ready" && reason.id != "node-pressure" &&
              reason.id != "driver-too-old";
     });
-    report.nodes.push_back(
-        {.name = node.name, .stocks = StocksOf(c, node), .reasons = std::move(reasons)});
+    report.nodes.push_back({.name = node.name,
+                            .stocks = StocksWithPod(c, node, report.state),
+                            .reasons = std::move(reasons)});
   }
 }
 
@@ -108,7 +122,7 @@ void FillWants(const Case& c, Report& report) {
   }
 }
 
-// "A100-SXM4-80GB, 0000:07:00.0" of a device, as the node's annotation has it; empty: not told.
+// "A100-SXM4-80GB, 0000:07:00.0" of a device, as the node's annotation has it; empty: unknown.
 std::string CardOf(const Case& c, std::string_view uuid) {
   for (const Node& node : c.facts.nodes) {
     const auto cards = node.annotations.find(std::string_view("kgpu.dev/gpus"));
@@ -142,60 +156,62 @@ void FillNotJudged(const Case& c, Report& report) {
   if (is_placed) {
     if (report.has.empty() && !c.devices.empty() && report.state == State::kRunning) {
       out.push_back(fmt::format(
-          "which devices it has: the kubelet of {} alone tells (kgpu explain there)", c.pod.node));
+          "the pod's devices: only the kubelet of {} knows them (run kgpu explain there)",
+          c.pod.node));
     }
     return;
   }
   out = c.pod.not_judged;
   if (!c.facts.Has("Pod")) {
-    out.emplace_back("who uses the nodes' devices: no pods were listed");
+    out.emplace_back("users of the nodes' devices: no pods were listed");
   }
   if (!c.facts.Has("Node")) {
     out.emplace_back("nodes: none were listed");
   }
   if (!c.pod.runtime_class.empty() && !c.facts.Has("RuntimeClass")) {
-    out.push_back(fmt::format("whether there is a RuntimeClass {}", c.pod.runtime_class));
+    out.push_back(fmt::format("whether RuntimeClass {} exists", c.pod.runtime_class));
   }
   if (!c.pod.claims.empty()) {
-    out.emplace_back(c.facts.Has("ResourceClaim")
-                         ? "which devices the claims' selectors (CEL), constraints and taint rules "
-                           "take"
-                         : "resource claims: none were listed");
+    out.emplace_back(
+        c.facts.Has("ResourceClaim")
+            ? "which devices the claims' selectors (CEL), constraints and taint rules match"
+            : "resource claims: none were listed");
   }
   for (const std::string& resource : c.devices) {
     if (const DeviceClass* found = c.ClassOf(resource)) {
-      out.push_back(fmt::format(
-          "{}: DRA's class {} serves it where the gate DRAExtendedResource is on and the "
-          "kubelet gives out none",
-          resource, found->name));
+      out.push_back(
+          fmt::format("{}: DRA's class {} provides it if the gate DRAExtendedResource is enabled "
+                      "and no kubelet offers it",
+                      resource, found->name));
     }
   }
-  out.emplace_back("pods without a node that the scheduler keeps room for (nominated)");
+  out.emplace_back("unscheduled pods for which the scheduler reserves room (nominated)");
   out.emplace_back("what the image itself requires of CUDA and driver");
 }
 
-// A mend is one line, whatever names are in it: a script may take it for one.
-void KeepToOneLine(std::vector<Reason>& reasons) {
+// A command is one line, whatever names are in it: a script may take it for one.
+void Finish(std::string_view subject, Reasons& reasons) {
   const auto is_control = [](char c) { return c >= 0 && c < ' '; };
-  for (Reason& reason : reasons) {
-    for (std::string& line : reason.mend) {
+  for (report::Finding& reason : reasons) {
+    reason.subject = subject;
+    for (std::string& line : reason.fix.commands) {
       std::ranges::replace_if(line, is_control, '?');
     }
   }
 }
 
-void KeepToLines(Report& report) {
-  KeepToOneLine(report.reasons);
+void FinishAll(Report& report) {
+  Finish(report.pod, report.reasons);
   for (NodeVerdict& node : report.nodes) {
-    KeepToOneLine(node.reasons);
+    Finish(node.name, node.reasons);
   }
 }
 
 Report ExplainAbsent(const Facts& facts) {
   Report report{.pod = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name)};
-  report.unseen = facts.unseen;
+  report.unreadable = facts.unreadable;
   report.reasons = AbsentReasons(facts);
-  KeepToLines(report);
+  FinishAll(report);
   report.verdict = VerdictOf(report);
   return report;
 }
@@ -203,21 +219,9 @@ Report ExplainAbsent(const Facts& facts) {
 }  // namespace
 
 std::string_view ToString(State state) {
-  switch (state) {
-    case State::kAbsent:
-      return "absent";
-    case State::kPending:
-      return "pending";
-    case State::kStarting:
-      return "starting";
-    case State::kRunning:
-      return "running";
-    case State::kSucceeded:
-      return "succeeded";
-    case State::kFailed:
-      return "failed";
-  }
-  return "absent";
+  static constexpr std::array<std::string_view, 6> kWords = {"absent",  "pending",   "starting",
+                                                             "running", "succeeded", "failed"};
+  return kWords.at(static_cast<size_t>(state));
 }
 
 Report Explain(const Facts& facts) {
@@ -226,7 +230,7 @@ Report Explain(const Facts& facts) {
   }
   const Case c(facts, *facts.pod);
   Report report{.pod = c.pod.Title(), .state = StateOf(c.pod), .node = c.pod.node};
-  report.unseen = facts.unseen;
+  report.unreadable = facts.unreadable;
   FillWants(c, report);
   FillHas(c, report);
   report.reasons = PodReasons(c);
@@ -239,14 +243,14 @@ Report Explain(const Facts& facts) {
     JudgeOwnNode(c, report);
   }
   FillNotJudged(c, report);
-  KeepToLines(report);
+  FinishAll(report);
   report.verdict = VerdictOf(report);
   return report;
 }
 
-bool IsWell(const Report& report) {
+bool IsHealthy(const Report& report) {
   return (report.state == State::kRunning || report.state == State::kSucceeded) &&
-         !HasBlocking(report.reasons);
+         !report::HasError(report.reasons);
 }
 
 }  // namespace kgpu::explain

@@ -29,13 +29,15 @@ struct Stock {
   Amount capacity{};
   Amount allocatable{};
   Amount free{};
+  Amount own{};               // what the pod itself has of it; not part of `free`
+  bool is_free_known = true;  // false: who else is on the node was not read
 };
 
 struct NodeVerdict {
   std::string name{};
   std::vector<Stock> stocks{};
-  std::vector<Reason> reasons{};
-  bool fits() const { return !HasBlocking(reasons); }
+  Reasons reasons{};
+  bool fits() const { return !report::HasError(reasons); }
 };
 
 struct Report {
@@ -45,18 +47,18 @@ struct Report {
   std::string node{};                          // where it is; empty: nowhere
   std::map<std::string, std::string> wants{};  // resource → amount; claim → what it asks for
   std::vector<std::string> has{};              // devices, as far as they are known
-  std::vector<Reason> reasons{};               // the pod's own
+  Reasons reasons{};                           // the pod's own
   // Those that have GPUs or what the pod asks for, nearest first; of a pod that is on a node, that
   // one.
   std::vector<NodeVerdict> nodes{};
   size_t other_nodes = 0;  // that are not among them
   std::vector<std::string> not_judged{};
-  std::vector<std::string> unseen{};
+  std::vector<std::string> unreadable{};
 };
 
 Report Explain(const Facts& facts);
 
 // Whether the pod has what it asks for: it runs or has ended well, and nothing is wrong with it.
-bool IsWell(const Report& report);
+bool IsHealthy(const Report& report);
 
 }  // namespace kgpu::explain

@@ -34,12 +34,12 @@ TEST(ExplainTest, TheVerdictCountsWhatIsFree) {
 
 TEST(ExplainTest, TheVerdictNamesTheNodeThatFitsAndWhatTheSchedulerSays) {
   EXPECT_EQ(World().Explain().verdict,
-            "pending: as far as is judged here node-a fits; the scheduler has not placed it yet");
+            "pending: node-a fits as far as checked; the scheduler has not placed it yet");
   const Edit event{"",
                    "kind: Event\ninvolvedObject: {kind: Pod, namespace: team-a, name: train}\n"
                    "reason: FailedScheduling\nmessage: volume node affinity conflict"};
   EXPECT_THAT(World().Apply({event}).Explain().verdict,
-              HasSubstr("saw it otherwise: volume node affinity conflict"));
+              HasSubstr("reported: volume node affinity conflict"));
 }
 
 TEST(ExplainTest, SeveralReasonsOfANodeAreNoLackOfDevices) {
@@ -74,13 +74,27 @@ TEST(ExplainTest, ARunningPodTellsItsDevices) {
               Contains(HasSubstr("the kubelet of node-a")));
   dump.held = {{"main", "nvidia.com/gpu", "GPU-1::0"}};
   const Report report = Explain(FactsOf(dump, "team-a", "train"));
-  EXPECT_TRUE(IsWell(report));
+  EXPECT_TRUE(IsHealthy(report));
   EXPECT_EQ(report.verdict,
             "running: has 2 nvidia.com/gpu on node-a: nvidia.com/gpu GPU-1::0 (A100-SXM4-80GB, "
             "0000:07:00.0), container main");
 }
 
-TEST(ExplainTest, ASickDeviceOfARunningPodIsTold) {
+TEST(ExplainTest, WhatARunningPodHasIsNotFree) {
+  const Edit runs{"train",
+                  "spec: {nodeName: node-a}\nstatus: {phase: Running, containerStatuses: [{name: "
+                  "main, state: {running: {}}}]}"};
+  // The pod has 2 of the 8, team-b/serve 4.
+  EXPECT_THAT(ReportText(World().Apply({runs}).Explain(), 10),
+              HasSubstr("node-a: nvidia.com/gpu 2 free of 8, 2 used by this pod"));
+  EXPECT_THAT(ReportText(World().Apply({runs}).Forget("Pod").Explain(), 10),
+              HasSubstr("node-a: nvidia.com/gpu ? free of 8, 2 used by this pod"));
+  const Edit ended{"train", "spec: {nodeName: node-a}\nstatus: {phase: Succeeded}"};
+  EXPECT_THAT(ReportText(World().Apply({ended}).Explain(), 10),
+              HasSubstr("node-a: nvidia.com/gpu 4 free of 8\n"));
+}
+
+TEST(ExplainTest, AnUnhealthyDeviceOfARunningPodIsReported) {
   World world;
   world.Apply({{"train",
                 "spec: {nodeName: node-a}\nstatus: {phase: Running, containerStatuses: [{name: "
@@ -92,12 +106,12 @@ TEST(ExplainTest, ASickDeviceOfARunningPodIsTold) {
   dump.held = {{"main", "nvidia.com/gpu", "GPU-2"}};
   EXPECT_THAT(IdsOf(Explain(FactsOf(dump, "team-a", "train"))), IsEmpty());
   dump.held = {{"main", "nvidia.com/gpu", "GPU-1::0"}};
-  EXPECT_THAT(IdsOf(Explain(FactsOf(dump, "team-a", "train"))), ElementsAre("gpu-sick"));
+  EXPECT_THAT(IdsOf(Explain(FactsOf(dump, "team-a", "train"))), ElementsAre("gpu-unhealthy"));
 }
 
 TEST(ExplainTest, WithoutNodesNoneIsCalledUnfit) {
   const Report report = World().Forget("Node").Explain();
-  EXPECT_THAT(report.verdict, HasSubstr("no node is known"));
+  EXPECT_THAT(report.verdict, HasSubstr("no nodes were listed"));
   EXPECT_THAT(report.not_judged, Contains("nodes: none were listed"));
 }
 
@@ -107,15 +121,15 @@ TEST(ExplainTest, WhatThePodAsAWholeIsGivenCounts) {
   EXPECT_EQ(report.wants.at("cpu"), "10");
 }
 
-TEST(ExplainTest, APodThatRunsWithoutAskingIsToldSo) {
+TEST(ExplainTest, APodThatRunsWithoutAskingIsReportedAsSuch) {
   const Report report =
       World()
           .Apply({{"train",
                    "spec: {nodeName: node-a, containers: [{name: main}]}\nstatus: {phase: "
                    "Running, containerStatuses: [{name: main, state: {running: {}}}]}"}})
           .Explain();
-  EXPECT_FALSE(IsWell(report));
-  EXPECT_THAT(report.verdict, HasSubstr("no container asks for a GPU"));
+  EXPECT_FALSE(IsHealthy(report));
+  EXPECT_THAT(report.verdict, HasSubstr("no container requests a GPU"));
 }
 
 TEST(ExplainTest, AnAbsentPodIsExplainedByTheEventsOfItsMaker) {
@@ -151,10 +165,10 @@ TEST(ExplainTest, AnAbsentPodIsExplainedByTheEventsOfItsMaker) {
 TEST(ExplainTest, AMistypedNameIsAnsweredWithTheNearest) {
   const Report report = World().Apply({{"serve", "metadata: {namespace: team-a}"}}).Explain("serv");
   ASSERT_EQ(report.reasons.size(), 1U);
-  EXPECT_EQ(report.reasons[0].evidence, "team-a/serv is not there; team-a/serve is");
+  EXPECT_EQ(report.reasons[0].evidence.at(0), "team-a/serv not found; did you mean team-a/serve?");
 }
 
-TEST(ExplainTest, WhatIsNotJudgedIsTold) {
+TEST(ExplainTest, WhatIsNotJudgedIsReported) {
   const Report report =
       World()
           .Forget("Pod")
@@ -167,7 +181,7 @@ TEST(ExplainTest, WhatIsNotJudgedIsTold) {
   EXPECT_THAT(report.not_judged,
               ElementsAre("topology spread constraints", "pod anti-affinity",
                           "where its volumes can be attached", HasSubstr("no pods were listed"),
-                          "whether there is a RuntimeClass x", HasSubstr("nominated"),
+                          "whether RuntimeClass x exists", HasSubstr("nominated"),
                           HasSubstr("the image itself")));
 }
 
@@ -183,7 +197,7 @@ TEST(ExplainTest, WhatDraServesIsNotCalledUnknown) {
           .Explain();
   EXPECT_THAT(IdsOf(report), Not(Contains("resource-unknown")));
   EXPECT_THAT(report.not_judged,
-              Contains(HasSubstr("example.com/big: DRA's class big serves it where")));
+              Contains(HasSubstr("example.com/big: DRA's class big provides it if")));
 }
 
 TEST(ExplainTest, InitContainersAndSidecarsCountAsTheSchedulerCountsThem) {
@@ -206,13 +220,13 @@ TEST(ExplainTest, TheTextShowsTheNearestNodesAndCountsTheRest) {
                                   "true}}\nstatus: {{allocatable: {{nvidia.com/gpu: 8}}}}",
                                   i)}});
   }
-  EXPECT_THAT(ReportText(world.Explain(), 2),
-              AllOf(StartsWith("team-a/train: pending: no node fits"),
-                    HasSubstr("asks for: cpu 4, nvidia.com/gpu 2\n"),
-                    HasSubstr("      # once it may take pods again: kubectl uncordon cold-0\n"),
-                    HasSubstr("… and 4 more nodes, by what stands first: 1 gpu-in-use, 3 "
-                              "node-cordoned"),
-                    HasSubstr("1 node without GPUs is not shown")));
+  EXPECT_THAT(
+      ReportText(world.Explain(), 2),
+      AllOf(StartsWith("team-a/train: pending: no node fits"),
+            HasSubstr("requests: cpu 4, nvidia.com/gpu 2\n"),
+            HasSubstr("           # when it may take pods again: kubectl uncordon cold-0\n"),
+            HasSubstr("… and 4 more nodes, by first reason: 1 gpu-in-use, 3 node-cordoned"),
+            HasSubstr("1 node without GPUs is not shown")));
 }
 
 TEST(ExplainTest, TheTextNeverWritesToTheTerminal) {
@@ -225,15 +239,15 @@ TEST(ExplainTest, JsonHasTheFieldsOfThePage) {
   const json::value value = ReportJson(World().Apply({kBusy}).Explain());
   EXPECT_EQ(value.at("pod"), "team-a/train");
   EXPECT_EQ(value.at("state"), "pending");
-  EXPECT_EQ(value.at("well"), false);
+  EXPECT_EQ(value.at("healthy"), false);
   const json::value& node = value.at("nodes").at(0);
   EXPECT_EQ(node.at("fits"), false);
   EXPECT_EQ(node.at("resources").at("nvidia.com/gpu").at("free"), 1);
-  EXPECT_EQ(node.at("reasons").at(0).at("id"), "gpu-in-use");
+  EXPECT_EQ(node.at("findings").at(0).at("id"), "gpu-in-use");
 }
 
 // Ten nodes, each with a trouble of its own.
-TEST(ExplainTest, ASavedClusterIsToldAsItWasBefore) {
+TEST(ExplainTest, ASavedClusterIsReportedAsItWasBefore) {
   const std::string folder = "src/diagnose/explain/testdata";
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/" + folder + "/cluster.yaml");
   std::stringstream text;
@@ -247,7 +261,7 @@ TEST(ExplainTest, ASavedClusterIsToldAsItWasBefore) {
 }
 
 TEST(ExplainTest, ThePageHasTheTableOfReasons) {
-  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/explain.md");
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/explain.md");
   std::stringstream page;
   page << file.rdbuf();
   EXPECT_THAT(page.str(), HasSubstr(ReasonsMarkdown())) << "paste `kgpu explain reasons` there";

@@ -200,7 +200,7 @@ struct Claim {
 
 struct DeviceClass {
   std::string name{};
-  std::string driver{};       // that its selectors name; empty: not to be told
+  std::string driver{};       // that its selectors name; empty: unknown
   bool is_of_driver = false;  // and they say no more
   std::string resource{};     // extendedResourceName
 };
@@ -239,8 +239,8 @@ struct Facts {
   std::vector<HeldDevice> held{};
   // Kinds of which all that matters was read: what is not among them is not there.
   std::set<std::string, std::less<>> listed{};
-  std::vector<std::string> unseen{};  // what could not be read, and why
-  std::vector<std::string> names{};   // of other pods of the namespace: "namespace/name"
+  std::vector<std::string> unreadable{};  // what could not be read, and why
+  std::vector<std::string> names{};       // of other pods of the namespace: "namespace/name"
 
   bool Has(std::string_view kind) const { return listed.contains(kind); }
 };

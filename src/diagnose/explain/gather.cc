@@ -122,6 +122,7 @@ class Gatherer {
       if (node.ok()) {
         Keep("Node", *std::move(node));
         dump_.listed.insert("Node");
+        ReadPods();
       } else {
         NotSeen(fmt::format("node {}", pod_.node), node.status());
       }
@@ -177,7 +178,7 @@ class Gatherer {
     return nodes;
   }
 
-  // All of a collection, in chunks. `is_expected`: that it can not be read is worth telling.
+  // All of a collection, in chunks. `is_expected`: that it cannot be read is worth telling.
   // Returns how the last request went.
   StatusCode List(std::string_view kind, const std::string& path, const std::string& selector,
                   bool is_expected = true, const std::set<std::string>& nodes = {}) {
@@ -204,7 +205,7 @@ class Gatherer {
     if (next.empty()) {
       dump_.listed.insert(std::string(kind));
     } else {
-      dump_.unseen.push_back(fmt::format("{}: more than {} objects", kind, kMostObjects));
+      dump_.unreadable.push_back(fmt::format("{}: more than {} objects", kind, kMostObjects));
     }
     return StatusCode::kOk;
   }
@@ -238,7 +239,7 @@ class Gatherer {
   }
 
   void NotSeen(std::string_view what, const Status& status) {
-    dump_.unseen.push_back(fmt::format("{}: {}", what, Message(status)));
+    dump_.unreadable.push_back(fmt::format("{}: {}", what, Message(status)));
   }
 
   const Ask& ask_;

@@ -17,9 +17,9 @@ namespace kgpu::explain {
 using Ask = std::function<StatusOr<boost::json::value>(kube::ApiRequest)>;
 
 // The pod, its events, the nodes, the pods that are on nodes with GPUs, the rules of the namespace
-// and DRA's objects, all without what is not judged. What may not be read is told in `unseen`; a
-// pod that is not there is none of the items. Errors: the server is not reached, or forbids to read
-// the pod.
+// and DRA's objects, all without what is not judged. What may not be read is reported in
+// `unreadable`; a pod that is not there is none of the items. Errors: the server is not reached, or
+// forbids to read the pod.
 StatusOr<Dump> Gather(const Ask& ask, std::string_view space, std::string_view name);
 
 }  // namespace kgpu::explain

@@ -157,8 +157,12 @@ TEST_F(GatherTest, APlacedPodNeedsItsNodeAlone) {
   MakeNode("node-0", 8);
   MakeNode("node-1", 8);
   MakePod("team-a", "train", "node-1", "2");
+  MakePod("team-b", "serve", "node-1", "3");
+  MakePod("team-b", "other", "node-0", "8");
   const Report report = Explain(FactsOf(Gathered(), "team-a", "train"));
   EXPECT_EQ(report.node, "node-1");
+  ASSERT_EQ(report.nodes.size(), 1U);
+  EXPECT_EQ(report.nodes[0].stocks.at(0).free.milli, 3000) << "of 8";
   EXPECT_EQ(AskedFor("/api/v1/nodes/node-1"), 1U);
   EXPECT_EQ(AskedFor("/api/v1/nodes limit"), 0U);
 }
@@ -176,13 +180,13 @@ TEST_F(GatherTest, AnAbsentPodIsLookedForInEvents) {
   EXPECT_THAT(report.verdict, HasSubstr("exceeded quota: q"));
 }
 
-TEST_F(GatherTest, WhatMayNotBeReadIsTold) {
+TEST_F(GatherTest, WhatMayNotBeReadIsReported) {
   MakeNode("node-0", 8);
   MakePod("team-a", "train", "", "2");
   api_.faults().Add(
       {.kind = apiserver::FaultKind::kAnswer, .verb = "list", .resource = "nodes", .code = 403});
   const Dump dump = Gathered();
-  EXPECT_THAT(dump.unseen, Contains(StartsWith("Node: ")));
+  EXPECT_THAT(dump.unreadable, Contains(StartsWith("Node: ")));
   EXPECT_THAT(Explain(FactsOf(dump, "team-a", "train")).not_judged,
               Contains(HasSubstr("nodes: none were listed")));
 }

@@ -45,22 +45,22 @@ struct Case {
 };
 
 // Why `node` does not fit; empty: as far as is judged here it does.
-std::vector<Reason> NodeReasons(const Case& c, const Node& node);
+Reasons NodeReasons(const Case& c, const Node& node);
 // The part of it that is about devices.
-std::vector<Reason> DeviceReasons(const Case& c, const Node& node);
+Reasons DeviceReasons(const Case& c, const Node& node);
 // What is the pod's own, as long as it is not scheduled.
-std::vector<Reason> PodReasons(const Case& c);
+Reasons PodReasons(const Case& c);
 // The part of it that is about the scheduler's ways.
-std::vector<Reason> SchedulerReasons(const Case& c);
+Reasons SchedulerReasons(const Case& c);
 // The part that is about resource claims: of the pod, and of a node.
-std::vector<Reason> ClaimReasons(const Case& c);
-std::vector<Reason> NodeClaimReasons(const Case& c, const Node& node);
+Reasons ClaimReasons(const Case& c);
+Reasons NodeClaimReasons(const Case& c, const Node& node);
 // What went wrong behind the scheduler.
-std::vector<Reason> TroubleReasons(const Case& c);
+Reasons TroubleReasons(const Case& c);
 // Of a pod that is not there: what the events of its namespace say.
-std::vector<Reason> AbsentReasons(const Facts& facts);
+Reasons AbsentReasons(const Facts& facts);
 // What of its amounts the rules of the namespace forbid, for a pod that no server has taken yet.
-std::vector<Reason> RuleReasons(const Case& c);
+Reasons RuleReasons(const Case& c);
 
 // Whether a node has GPUs, whatever its kubelet knows of them.
 bool HasGpus(const Node& node);

@@ -18,27 +18,23 @@ namespace {
 constexpr std::string_view kUnschedulable = "node.kubernetes.io/unschedulable";
 constexpr std::string_view kGate = "kgpu.dev/not-ready";
 
-using Reasons = std::vector<Reason>;
-
 void Readiness(const Case& c, const Node& node, Reasons& out) {
   const Condition* ready = FindCondition(node.conditions, "Ready");
   const bool is_tolerated =
       Tolerates(c.pod.tolerations, {"node.kubernetes.io/not-ready", "", "NoSchedule"});
   if (ready != nullptr && ready->status != "True" && !is_tolerated) {
-    out.push_back(
-        {"node-not-ready",
-         TextOf(*ready),
-         {fmt::format("kubectl describe node {}", ShellWord(node.name)),
-          "systemctl status kubelet   # on the node", "journalctl -u kubelet --since -10min"}});
+    out.push_back(Found(
+        "node-not-ready", TextOf(*ready),
+        {fmt::format("kubectl describe node {}", ShellWord(node.name)),
+         "systemctl status kubelet   # on the node", "journalctl -u kubelet --since -10min"}));
   }
   const Taint cordon{std::string(kUnschedulable), "", "NoSchedule"};
   if (node.is_unschedulable && !Tolerates(c.pod.tolerations, cordon)) {
-    out.push_back({"node-cordoned",
-                   "spec.unschedulable is true",
-                   {fmt::format("kubectl describe node {}   # who cordoned it, and what for",
-                                ShellWord(node.name)),
-                    fmt::format("# once it may take pods again: kubectl uncordon {}",
-                                ShellWord(node.name))}});
+    out.push_back(Found(
+        "node-cordoned", "spec.unschedulable is true",
+        {fmt::format("kubectl describe node {}   # shows who cordoned it, and why",
+                     ShellWord(node.name)),
+         fmt::format("# when it may take pods again: kubectl uncordon {}", ShellWord(node.name))}));
   }
 }
 
@@ -53,8 +49,8 @@ constexpr std::array kPressures = {
     Pressure{"NetworkUnavailable", "node.kubernetes.io/network-unavailable"},
 };
 
-// Taints that stand for something that is told by a reason of its own.
-bool IsToldElsewhere(const Node& node, const Taint& taint) {
+// Taints that stand for something that has a reason of its own.
+bool IsReportedElsewhere(const Node& node, const Taint& taint) {
   if (taint.key == kUnschedulable) {
     return node.is_unschedulable;
   }
@@ -70,10 +66,9 @@ void Pressures(const Case& c, const Node& node, Reasons& out) {
     const bool is_tolerated =
         Tolerates(c.pod.tolerations, {std::string(pressure.taint), "", "NoSchedule"});
     if (condition != nullptr && condition->status == "True" && !is_tolerated) {
-      out.push_back({"node-pressure",
-                     TextOf(*condition),
-                     {fmt::format("kubectl describe node {}", ShellWord(node.name)),
-                      "df -h /var/lib/kubelet; free -h   # on the node"}});
+      out.push_back(Found("node-pressure", TextOf(*condition),
+                          {fmt::format("kubectl describe node {}", ShellWord(node.name)),
+                           "df -h /var/lib/kubelet; free -h   # on the node"}));
     }
   }
 }
@@ -85,15 +80,16 @@ bool IsPressure(const Node& node, const Taint& taint) {
   });
 }
 
-Reason GateReason(const Node& node, const Taint& taint) {
+report::Finding GateReason(const Node& node, const Taint& taint) {
   const Condition* ready = FindCondition(node.conditions, "GPUReady");
-  return {"gpu-gate-closed",
-          fmt::format("taint {}; {}", TaintText(taint),
-                      ready == nullptr ? "no agent has told of the node yet (no GPUReady)"
-                                       : TextOf(*ready)),
-          {fmt::format("kgpu node status --node {}", ShellWord(node.name)),
-           fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={} | grep kgpu",
-                       ShellWord(node.name))}};
+  return Found(
+      "gpu-gate-closed",
+      fmt::format("taint {}; {}", TaintText(taint),
+                  ready == nullptr ? "no agent has reported on the node yet (no GPUReady)"
+                                   : TextOf(*ready)),
+      {fmt::format("kgpu node status --node {}", ShellWord(node.name)),
+       fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={} | grep kgpu",
+                   ShellWord(node.name))});
 }
 
 // Taints that the cluster, its clouds and its autoscalers set and take away.
@@ -106,28 +102,27 @@ bool IsOfOthers(std::string_view key) {
          });
 }
 
-Reason TaintReason(const Node& node, const Taint& taint) {
+report::Finding TaintReason(const Node& node, const Taint& taint) {
   std::string toleration = taint.value.empty()
                                ? fmt::format("key: {}, operator: Exists", taint.key)
                                : fmt::format("key: {}, value: \"{}\"", taint.key, taint.value);
-  std::vector<std::string> mend = {
-      fmt::format("kubectl describe node {}   # who set the taint, and what for",
+  std::vector<std::string> fix = {
+      fmt::format("kubectl describe node {}   # shows who set the taint, and why",
                   ShellWord(node.name)),
-      fmt::format(
-          "# where the pod may run there all the same: spec.tolerations: {{{}, effect: {}}}",
-          toleration, taint.effect)};
+      fmt::format("# if the pod may run there anyway: spec.tolerations: {{{}, effect: {}}}",
+                  toleration, taint.effect)};
   if (!IsOfOthers(taint.key)) {
-    mend.push_back(fmt::format("# or, where the taint is yours: kubectl taint node {} {}-",
-                               ShellWord(node.name),
-                               ShellWord(fmt::format("{}:{}", taint.key, taint.effect))));
+    fix.push_back(fmt::format("# or, if the taint is yours: kubectl taint node {} {}-",
+                              ShellWord(node.name),
+                              ShellWord(fmt::format("{}:{}", taint.key, taint.effect))));
   }
-  return {"taint-not-tolerated", TaintText(taint), std::move(mend)};
+  return Found("taint-not-tolerated", TaintText(taint), std::move(fix));
 }
 
 void Taints(const Case& c, const Node& node, Reasons& out) {
   for (const Taint& taint : node.taints) {
     if (taint.effect == "PreferNoSchedule" || Tolerates(c.pod.tolerations, taint) ||
-        IsToldElsewhere(node, taint) || IsPressure(node, taint)) {
+        IsReportedElsewhere(node, taint) || IsPressure(node, taint)) {
       continue;
     }
     out.push_back(taint.key == kGate ? GateReason(node, taint) : TaintReason(node, taint));
@@ -136,8 +131,8 @@ void Taints(const Case& c, const Node& node, Reasons& out) {
 
 std::string HasText(const Node& node, std::string_view key) {
   const auto found = node.labels.find(key);
-  return found == node.labels.end() ? "it has no such label"
-                                    : fmt::format("it has {}", found->second);
+  return found == node.labels.end() ? "the node has no such label"
+                                    : fmt::format("the node has {}", found->second);
 }
 
 // A label that kgpu or NFD finds out is not to be set by hand.
@@ -151,13 +146,12 @@ void NodeSelectors(const Case& c, const Node& node, Reasons& out) {
     if (Holds({key, "In", {value}}, node.labels)) {
       continue;
     }
-    out.push_back(
-        {"selector-differs",
-         fmt::format("wants {}={}; {}", key, value, HasText(node, key)),
-         {IsFoundOut(key)
-              ? fmt::format("# change spec.nodeSelector[\"{}\"]", key)
-              : fmt::format("# where the node is so: kubectl label node {} {}",
-                            ShellWord(node.name), ShellWord(fmt::format("{}={}", key, value)))}});
+    out.push_back(Found(
+        "selector-differs", fmt::format("requires {}={}; {}", key, value, HasText(node, key)),
+        {IsFoundOut(key)
+             ? fmt::format("# change spec.nodeSelector[\"{}\"]", key)
+             : fmt::format("# if the node qualifies: kubectl label node {} {}",
+                           ShellWord(node.name), ShellWord(fmt::format("{}={}", key, value)))}));
   }
   if (!c.pod.affinity || MatchesAny(*c.pod.affinity, node)) {
     return;
@@ -168,29 +162,30 @@ void NodeSelectors(const Case& c, const Node& node, Reasons& out) {
     for (const Requirement& requirement : Unmet(term, node)) {
       unmet.push_back(fmt::format("{}; {}", RequirementText(requirement),
                                   requirement.key == "metadata.name"
-                                      ? fmt::format("it is {}", node.name)
+                                      ? fmt::format("the node has {}", node.name)
                                       : HasText(node, requirement.key)));
     }
     if (!unmet.empty()) {
       terms.push_back(Join(unmet, "; and "));
     }
   }
-  out.push_back({"affinity-differs",
-                 terms.empty() ? "its terms are empty, and match nothing" : Join(terms, "; or "),
-                 {"# change spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuring"
-                  "Execution"}});
+  out.push_back(
+      Found("affinity-differs",
+            terms.empty() ? "its terms are empty, and match nothing" : Join(terms, "; or "),
+            {"# change spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuring"
+             "Execution"}));
 }
 
 void HostResources(const Case& c, const Node& node, Reasons& out) {
   std::vector<std::string> shorts;
   for (const auto& [resource, want] : c.wants) {
-    // A node object that does not tell of its CPUs is one of a test or a cut-down dump.
+    // A node object that does not report of its CPUs is one of a test or a cut-down dump.
     if (IsExtended(resource) || !node.allocatable.contains(resource) ||
         c.FreeOn(node, resource) >= want) {
       continue;
     }
-    shorts.push_back(fmt::format("wants {} {}, {} free of {}", AmountText(resource, want), resource,
-                                 AmountText(resource, c.FreeOn(node, resource)),
+    shorts.push_back(fmt::format("requests {} {}, {} free of {}", AmountText(resource, want),
+                                 resource, AmountText(resource, c.FreeOn(node, resource)),
                                  AmountText(resource, AmountOf(node.allocatable, resource))));
   }
   const size_t pods = c.UseOf(node).holders.size();
@@ -199,11 +194,10 @@ void HostResources(const Case& c, const Node& node, Reasons& out) {
     shorts.push_back(fmt::format("{} pods of {}", pods, AmountText("", room->second)));
   }
   if (!shorts.empty()) {
-    out.push_back(
-        {"host-resources-short",
-         Join(shorts, "; "),
-         {fmt::format("kubectl describe node {}   # Allocated resources", ShellWord(node.name)),
-          "# lower the pod's requests, or end what has them"}});
+    out.push_back(Found(
+        "host-resources-short", Join(shorts, "; "),
+        {fmt::format("kubectl describe node {}   # Allocated resources", ShellWord(node.name)),
+         "# lower the pod's requests, or stop pods that use them"}));
   }
 }
 
@@ -228,16 +222,16 @@ void Cuda(const Case& c, const Node& node, Reasons& out) {
   for (const ContainerSpec& container : c.pod.containers) {
     const cuda::Verdict verdict = cuda::CheckEnvironment(container.environment, host);
     if (verdict.outcome != cuda::Outcome::kSatisfied) {
-      out.push_back({"driver-too-old",
-                     fmt::format("container {}: {}", container.name, verdict.reason),
-                     {"# the scheduler does not look at this: the container would fail there"}});
+      out.push_back(Found("driver-too-old",
+                          fmt::format("container {}: {}", container.name, verdict.reason),
+                          {"# the scheduler does not check this: the container would fail there"}));
     }
   }
 }
 
 }  // namespace
 
-std::vector<Reason> NodeReasons(const Case& c, const Node& node) {
+Reasons NodeReasons(const Case& c, const Node& node) {
   Reasons out;
   Readiness(c, node, out);
   Pressures(c, node, out);

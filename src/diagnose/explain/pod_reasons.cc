@@ -13,49 +13,70 @@
 namespace kgpu::explain {
 namespace {
 
-using Reasons = std::vector<Reason>;
-
 std::string OwnerHint(const Pod& pod) {
-  return pod.owner.empty() ? "# change the pod's manifest and create it anew"
-                           : fmt::format("# change it in what made the pod: {}", pod.owner);
+  return pod.owner.empty() ? "# change the pod's manifest and recreate the pod"
+                           : fmt::format("# change the owner of the pod: {}", pod.owner);
 }
 
 void Gates(const Case& c, Reasons& out) {
   if (!c.pod.gates.empty()) {
-    out.push_back({"scheduling-gated",
-                   fmt::format("spec.schedulingGates: {}", Join(c.pod.gates, ", ")),
-                   {"# whoever set a gate takes it away; a queue does when the pod's turn has come",
-                    fmt::format("kubectl get workloads -n {}   # where Kueue is used",
-                                ShellWord(c.pod.space))}});
+    out.push_back(Found(
+        "scheduling-gated", fmt::format("spec.schedulingGates: {}", Join(c.pod.gates, ", ")),
+        {"# the controller that set a gate removes it; a queue does so when it is the pod's turn",
+         fmt::format("kubectl get workloads -n {}   # if Kueue is used", ShellWord(c.pod.space))}));
   }
 }
 
+// The resource of GPUs before there were device plugins.
+constexpr std::string_view kOldResource = "alpha.kubernetes.io/nvidia-gpu";
+
+// False: no container asks for it.
+bool AsksByOldResource(const Case& c, Reasons& out) {
+  bool is_found = false;
+  for (const ContainerSpec& container : c.pod.containers) {
+    const auto limit = container.limits.find(kOldResource);
+    const auto request = container.requests.find(kOldResource);
+    if (limit == container.limits.end() && request == container.requests.end()) {
+      continue;
+    }
+    is_found = true;
+    const Amount amount = limit == container.limits.end() ? request->second : limit->second;
+    out.push_back(Found(
+        "resource-gone",
+        fmt::format("container {} requests {} {}, which no node has since Kubernetes 1.11",
+                    container.name, AmountText("", amount), kOldResource),
+        {fmt::format("# write nvidia.com/gpu: {} to resources.limits instead",
+                     AmountText("", amount)),
+         "kgpu doctor manifest FILE --in-place   # changes it in the manifest", OwnerHint(c.pod)}));
+  }
+  return is_found;
+}
+
 void Asks(const Case& c, Reasons& out) {
-  if (!c.devices.empty() || !c.pod.claims.empty()) {
+  if (AsksByOldResource(c, out) || !c.devices.empty() || !c.pod.claims.empty()) {
     return;
   }
-  std::string evidence = "no container has a resource of devices in its limits, nor a claim";
+  std::string evidence = "no container has a device resource in its limits, or a claim";
   for (const ContainerSpec& container : c.pod.containers) {
     for (const std::string& variable : container.environment) {
       if (variable.starts_with("NVIDIA_VISIBLE_DEVICES=")) {
         evidence +=
-            fmt::format("; {} of container {} gives none by itself", variable, container.name);
+            fmt::format("; {} of container {} does not request a GPU", variable, container.name);
       }
     }
   }
-  out.push_back({"no-gpu-asked",
-                 evidence,
-                 {"# add to a container: resources: {limits: {nvidia.com/gpu: 1}}",
-                  "kubectl get nodes -o custom-columns=NODE:.metadata.name,"
-                  "OFFERS:.status.allocatable   # what there is"}});
+  out.push_back(
+      Found("no-gpu-asked", evidence,
+            {"# add to a container: resources: {limits: {nvidia.com/gpu: 1}}",
+             "kubectl get nodes -o custom-columns=NODE:.metadata.name,OFFERS:.status.allocatable   "
+             "# shows the available resources"}));
 }
 
 void Containers(const Case& c, Reasons& out) {
   for (const ContainerSpec& container : c.pod.containers) {
     for (const std::string& wrong : container.wrong) {
-      out.push_back({"quantity-wrong",
-                     fmt::format("container {}: {}", container.name, wrong),
-                     {"# write a whole number: 1"}});
+      out.push_back(Found("quantity-wrong", fmt::format("container {}: {}", container.name, wrong),
+                          {"# use an integer: 1"}));
     }
     Amounts named = container.requests;
     named.insert(container.limits.begin(), container.limits.end());
@@ -67,17 +88,17 @@ void Containers(const Case& c, Reasons& out) {
       const auto request = container.requests.find(resource);
       if (request != container.requests.end() && request->second != limit) {
         out.push_back(
-            {"requests-limits-differ",
-             fmt::format("container {}: {}: request {}, limit {}", container.name, resource,
-                         AmountText("", request->second), AmountText("", limit)),
-             {"# write the same number to both, or only the limit", OwnerHint(c.pod)}});
+            Found("requests-limits-differ",
+                  fmt::format("container {}: {}: request {}, limit {}", container.name, resource,
+                              AmountText("", request->second), AmountText("", limit)),
+                  {"# use the same number for both, or set only the limit", OwnerHint(c.pod)}));
       }
       if (!amount.IsWhole() || !limit.IsWhole()) {
-        out.push_back(
-            {"resource-fraction",
-             fmt::format("container {}: {} {}", container.name, AmountText("", amount), resource),
-             {"# ask for whole devices; for a part of a GPU take a shared resource or a "
-              "MIG profile"}});
+        out.push_back(Found(
+            "resource-fraction",
+            fmt::format("container {}: {} {}", container.name, AmountText("", amount), resource),
+            {"# request whole devices; for a part of a GPU use a shared resource or a MIG "
+             "profile"}));
       }
     }
   }
@@ -105,24 +126,23 @@ void Unknown(const Case& c, const std::string& resource,
     there.push_back(fmt::format("{} ({} node{})", name, nodes, nodes == 1 ? "" : "s"));
   }
   const auto near = Nearest(resource, names);
-  std::vector<std::string> mend;
+  std::vector<std::string> fix;
   if (near) {
-    mend.push_back(fmt::format("# ask for {} instead of {}", *near, resource));
-    mend.push_back(OwnerHint(c.pod));
+    fix.push_back(fmt::format("# request {} instead of {}", *near, resource));
+    fix.push_back(OwnerHint(c.pod));
   } else if (!there.empty()) {
-    mend.push_back("# ask for one that is there, or give a node a pool of that name");
+    fix.push_back("# request an available one, or add a pool of that name to a node");
   }
   if (resource.find("/mig-") != resource.npos) {
-    mend.emplace_back(
-        "# MIG profiles are made by a pool: share: {by: mig, layout: [1g.10gb, ...]}");
+    fix.emplace_back("# a pool creates MIG profiles: share: {by: mig, layout: [1g.10gb, ...]}");
   }
   if (there.empty()) {
-    mend.emplace_back("kgpu doctor   # on a node that has GPUs: why its kubelet knows of none");
+    fix.emplace_back("kgpu doctor   # on a node with GPUs: shows why its kubelet reports none");
   }
-  out.push_back({"resource-unknown",
-                 fmt::format("{}; nodes offer {}", resource,
-                             there.empty() ? "no devices at all" : Join(there, ", ")),
-                 std::move(mend)});
+  out.push_back(Found("resource-unknown",
+                      fmt::format("{}; nodes offer {}", resource,
+                                  there.empty() ? "no devices at all" : Join(there, ", ")),
+                      std::move(fix)));
 }
 
 Amount MostOfOne(const Facts& facts, std::string_view resource) {
@@ -150,12 +170,13 @@ void Devices(const Case& c, Reasons& out) {
     if (most.milli == 0 && !lacks_plugin) {
       Unknown(c, resource, offered, out);
     } else if (most.milli > 0 && want > most) {
-      out.push_back({"resource-too-many",
-                     fmt::format("wants {} {} on one node, the most that one has is {}",
-                                 AmountText("", want), resource, AmountText("", most)),
-                     {fmt::format("# ask for at most {}, in several pods where the work allows it",
-                                  AmountText("", most)),
-                      OwnerHint(c.pod)}});
+      out.push_back(
+          Found("resource-too-many",
+                fmt::format("requests {} {} on one node, but no node has more than {}",
+                            AmountText("", want), resource, AmountText("", most)),
+                {fmt::format("# request at most {}, in several pods if the workload allows it",
+                             AmountText("", most)),
+                 OwnerHint(c.pod)}));
     }
   }
 }
@@ -174,17 +195,17 @@ void RuntimeClass(const Case& c, Reasons& out) {
   const std::vector<std::string> there(c.facts.runtime_classes.begin(),
                                        c.facts.runtime_classes.end());
   out.push_back(
-      {"runtime-class-missing",
-       fmt::format("spec.runtimeClassName is {}; there are: {}", wanted,
-                   there.empty() ? "none" : Join(there, ", ")),
-       {IsPlainName(wanted)
-            ? fmt::format("printf 'apiVersion: node.k8s.io/v1\\nkind: RuntimeClass\\n"
-                          "metadata: {{name: {0}}}\\nhandler: {0}\\n' | kubectl apply -f -",
-                          wanted)
-            : "# no RuntimeClass can have that name: change spec.runtimeClassName"}});
+      Found("runtime-class-missing",
+            fmt::format("spec.runtimeClassName is {}; available: {}", wanted,
+                        there.empty() ? "none" : Join(there, ", ")),
+            {IsPlainName(wanted)
+                 ? fmt::format("printf 'apiVersion: node.k8s.io/v1\\nkind: RuntimeClass\\n"
+                               "metadata: {{name: {0}}}\\nhandler: {0}\\n' | kubectl apply -f -",
+                               wanted)
+                 : "# no RuntimeClass can have that name: change spec.runtimeClassName"}));
 }
 
-// A line that no node of the cluster meets can not be met by waiting.
+// A line that no node of the cluster meets cannot be met by waiting.
 void NoNodeHas(const Case& c, const Requirement& requirement, Reasons& out) {
   const bool is_met = std::ranges::any_of(
       c.facts.nodes, [&](const Node& node) { return Holds(requirement, node.labels); });
@@ -202,11 +223,10 @@ void NoNodeHas(const Case& c, const Requirement& requirement, Reasons& out) {
     evidence += fmt::format("; nodes have {}", Join(values, ", "));
   }
   out.push_back(
-      {"selector-matches-no-node",
-       evidence,
-       {values.empty() ? fmt::format("kubectl get nodes --show-labels")
-                       : fmt::format("kubectl get nodes -L {}", ShellWord(requirement.key)),
-        OwnerHint(c.pod)}});
+      Found("selector-matches-no-node", evidence,
+            {values.empty() ? fmt::format("kubectl get nodes --show-labels")
+                            : fmt::format("kubectl get nodes -L {}", ShellWord(requirement.key)),
+             OwnerHint(c.pod)}));
 }
 
 void Selectors(const Case& c, Reasons& out) {
@@ -229,10 +249,10 @@ void Selectors(const Case& c, Reasons& out) {
 
 }  // namespace
 
-std::vector<Reason> PodReasons(const Case& c) {
+Reasons PodReasons(const Case& c) {
   Reasons out;
   if (c.pod.is_deleted) {
-    out.push_back({"pod-ending", "metadata.deletionTimestamp is set", {}});
+    out.push_back(Found("pod-ending", "metadata.deletionTimestamp is set", {}));
   }
   Asks(c, out);
   if (!c.pod.node.empty()) {

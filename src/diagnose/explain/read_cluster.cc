@@ -281,7 +281,7 @@ Facts FactsOf(const Dump& dump, std::string_view space, std::string_view name) {
   facts.wanted_space = space;
   facts.wanted_name = name;
   facts.listed.insert(dump.listed.begin(), dump.listed.end());
-  facts.unseen = dump.unseen;
+  facts.unreadable = dump.unreadable;
   facts.held = dump.held;
   FactsReader reader(facts);
   for (const json::value& item : dump.items) {

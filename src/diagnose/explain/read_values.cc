@@ -7,6 +7,7 @@
 
 #include "src/diagnose/explain/readers.h"
 #include "src/kube/api/json.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::explain {
 namespace {
@@ -53,14 +54,7 @@ void ForEach(const json::value& object, Path path,
 }
 
 std::vector<std::string> TextList(const json::value& object, Path path) {
-  std::vector<std::string> texts;
-  const auto take = [&](const json::value& item) {
-    if (const json::string* text = item.if_string()) {
-      texts.emplace_back(text->data(), text->size());
-    }
-  };
-  ForEach(object, path, take);
-  return texts;
+  return doc::TextsOf(kube::FindField(object, path));
 }
 
 Texts ReadTexts(const json::value& object, Path path) {

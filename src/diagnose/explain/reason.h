@@ -1,47 +1,29 @@
 // Why a pod has no GPU: entries of a table, and what was found.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/platform/base/status.h"
+#include "src/platform/report/finding.h"
 
 namespace kgpu::explain {
 
-enum class About : uint8_t {
-  kNode,  // why one node does not fit
-  kPod,   // the pod's own
-};
-// "node", "pod".
-std::string_view ToString(About about);
+// In the order in which they are reported. An error keeps the pod from running, or from its GPU; an
+// info does not. `extra`: whether it is about one node or the pod.
+std::span<const report::Kind> ReasonKinds();
 
-struct ReasonKind {
-  std::string_view id;  // never changes
-  About about = About::kNode;
-  bool is_blocking = true;  // false: a remark
-  std::string_view title;   // what is so
-};
+using Reasons = std::vector<report::Finding>;
 
-// In the order in which they are told.
-std::span<const ReasonKind> ReasonKinds();
 // Of an id of the table.
-const ReasonKind& KindOf(std::string_view id);
+report::Finding Found(std::string_view id, std::string evidence, std::vector<std::string> commands);
 
-struct Reason {
-  std::string_view id{};
-  std::string evidence{};           // what was seen, with names and values
-  std::vector<std::string> mend{};  // commands, in order; "#" begins what a person has to do
-  bool operator==(const Reason&) const = default;
+inline bool IsBlocking(const report::Finding& reason) {
+  return reason.severity == report::Severity::kError;
+}
 
-  bool is_blocking() const { return KindOf(id).is_blocking; }
-};
-
-bool HasBlocking(const std::vector<Reason>& reasons);
-
-// For docs/explain.md, and for `kgpu explain reasons`.
+// For docs/reference/explain.md, and for `kgpu explain reasons`.
 std::string ReasonsMarkdown();
 
 }  // namespace kgpu::explain

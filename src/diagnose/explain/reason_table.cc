@@ -1,116 +1,107 @@
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
+#include <utility>
 
 #include "src/diagnose/explain/reason.h"
+#include "src/platform/report/print.h"
 
 namespace kgpu::explain {
 namespace {
 
-using enum About;
+using enum report::Severity;
 
-constexpr std::array kKinds = {
+constexpr std::string_view kNode = "node";
+constexpr std::string_view kPod = "pod";
+
+constexpr auto kKinds = std::to_array<report::Kind>({
     // Why a node does not fit.
-    ReasonKind{"node-not-ready", kNode, true,
-               "the kubelet of the node does not say that it is well"},
-    ReasonKind{"node-cordoned", kNode, true, "the node takes no new pods"},
-    ReasonKind{"node-pressure", kNode, true, "disk, memory or processes of the node run short"},
-    ReasonKind{"gpu-gate-closed", kNode, true,
-               "kgpu has not verified that the node can give GPUs to pods"},
-    ReasonKind{"taint-not-tolerated", kNode, true,
-               "the node has a taint that the pod does not tolerate"},
-    ReasonKind{"selector-differs", kNode, true, "the node lacks a label of spec.nodeSelector"},
-    ReasonKind{"affinity-differs", kNode, true, "no term of the required node affinity matches"},
-    ReasonKind{"plugin-not-registered", kNode, true,
-               "the node has GPUs, and its kubelet knows of none that can be given out"},
-    ReasonKind{"resource-other", kNode, true, "the node offers its GPUs under another name"},
-    ReasonKind{"resource-not-offered", kNode, true, "the node does not offer the resource"},
-    ReasonKind{"gpu-too-few", kNode, true, "the pod asks for more than the node has"},
-    ReasonKind{"gpu-withheld", kNode, true, "GPUs of the node are sick and not given out"},
-    ReasonKind{"gpu-in-use", kNode, true, "other pods have the GPUs"},
-    ReasonKind{"claim-elsewhere", kNode, true,
-               "a resource claim of the pod is allocated to devices of other nodes"},
-    ReasonKind{"claim-no-device", kNode, true,
-               "the node has no free device of the driver that a claim asks for"},
-    ReasonKind{"host-resources-short", kNode, true,
-               "CPU, memory or room for pods is not left on the node"},
-    ReasonKind{"driver-too-old", kNode, false,
-               "the node's driver does not run the CUDA that a container requires"},
+    {"node-not-ready", kError, "the node's kubelet is not ready", kNode},
+    {"node-cordoned", kError, "the node takes no new pods", kNode},
+    {"node-pressure", kError, "the node is short of disk, memory or processes", kNode},
+    {"gpu-gate-closed", kError, "kgpu has not verified that pods can get GPUs on the node", kNode},
+    {"taint-not-tolerated", kError, "the node has a taint that the pod does not tolerate", kNode},
+    {"selector-differs", kError, "the node lacks a label of spec.nodeSelector", kNode},
+    {"affinity-differs", kError, "no term of the required node affinity matches", kNode},
+    {"plugin-not-registered", kError,
+     "the node has GPUs, but its kubelet reports none as allocatable", kNode},
+    {"resource-other", kError, "the node offers its GPUs under another name", kNode},
+    {"resource-not-offered", kError, "the node does not offer the resource", kNode},
+    {"gpu-too-few", kError, "the pod requests more than the node has", kNode},
+    {"gpu-withheld", kError, "GPUs of the node are unhealthy and not allocated", kNode},
+    {"gpu-in-use", kError, "other pods use the GPUs", kNode},
+    {"claim-elsewhere", kError,
+     "a resource claim of the pod is allocated to devices of other nodes", kNode},
+    {"claim-no-device", kError, "the node has no free device of the driver that a claim requests",
+     kNode},
+    {"host-resources-short", kError, "the node has too little CPU, memory or room for pods", kNode},
+    {"driver-too-old", kInfo,
+     "the node's driver does not support the CUDA version that a container requires", kNode},
     // What is the pod's own.
-    ReasonKind{"pod-absent", kPod, true, "there is no such pod"},
-    ReasonKind{"quota-exceeded", kPod, true, "a ResourceQuota of the namespace forbids it"},
-    ReasonKind{"limit-range", kPod, true, "a LimitRange of the namespace forbids it"},
-    ReasonKind{"runtime-class-missing", kPod, true, "there is no such RuntimeClass"},
-    ReasonKind{"priority-class-missing", kPod, true, "there is no such PriorityClass"},
-    ReasonKind{"create-refused", kPod, true, "the API server refused to create the pod"},
-    ReasonKind{"scheduling-gated", kPod, true, "the pod has scheduling gates"},
-    ReasonKind{"no-gpu-asked", kPod, true, "no container asks for a GPU"},
-    ReasonKind{"quantity-wrong", kPod, true, "an amount is no quantity"},
-    ReasonKind{"resource-fraction", kPod, true, "devices are asked for in parts"},
-    ReasonKind{"requests-limits-differ", kPod, true, "requests and limits of a device differ"},
-    ReasonKind{"resource-unknown", kPod, true, "no node offers the resource"},
-    ReasonKind{"resource-too-many", kPod, true, "no node has so many"},
-    ReasonKind{"selector-matches-no-node", kPod, true,
-               "no node has the label that the pod asks for"},
-    ReasonKind{"claim-missing", kPod, true,
-               "a resource claim, its template or its class is not there"},
-    ReasonKind{"claim-pending", kPod, false, "a resource claim is not allocated yet"},
-    ReasonKind{"preempting", kPod, false, "the scheduler is making room for the pod"},
-    ReasonKind{"preemption-possible", kPod, false, "pods of lower priority hold enough"},
-    ReasonKind{"scheduler-other", kPod, false, "another scheduler is to place the pod"},
-    ReasonKind{"scheduler-silent", kPod, false, "no scheduler has looked at the pod"},
-    ReasonKind{"scheduler-says", kPod, false, "what the scheduler says"},
-    ReasonKind{"pod-ending", kPod, false, "the pod is being deleted"},
+    {"pod-absent", kError, "the pod does not exist", kPod},
+    {"quota-exceeded", kError, "a ResourceQuota of the namespace forbids it", kPod},
+    {"limit-range", kError, "a LimitRange of the namespace forbids it", kPod},
+    {"runtime-class-missing", kError, "the RuntimeClass does not exist", kPod},
+    {"priority-class-missing", kError, "the PriorityClass does not exist", kPod},
+    {"create-refused", kError, "the API server rejected the pod", kPod},
+    {"scheduling-gated", kError, "the pod has scheduling gates", kPod},
+    {"no-gpu-asked", kError, "no container requests a GPU", kPod},
+    {"resource-gone", kError, "a container requests GPUs by a resource that Kubernetes removed",
+     kPod},
+    {"quantity-wrong", kError, "an amount is not a valid quantity", kPod},
+    {"resource-fraction", kError, "a fraction of a device is requested", kPod},
+    {"requests-limits-differ", kError, "requests and limits of a device differ", kPod},
+    {"resource-unknown", kError, "no node offers the resource", kPod},
+    {"resource-too-many", kError, "no node has that many", kPod},
+    {"selector-matches-no-node", kError, "no node has the label that the pod requires", kPod},
+    {"claim-missing", kError, "a resource claim, its template or its class does not exist", kPod},
+    {"claim-pending", kInfo, "a resource claim is not allocated yet", kPod},
+    {"preempting", kInfo, "the scheduler is preempting pods", kPod},
+    {"preemption-possible", kInfo, "preempting pods of lower priority would free enough", kPod},
+    {"scheduler-other", kInfo, "the pod uses another scheduler", kPod},
+    {"scheduler-silent", kInfo, "no scheduler has processed the pod", kPod},
+    {"scheduler-says", kInfo, "the scheduler's message", kPod},
+    {"pod-ending", kInfo, "the pod is being deleted", kPod},
     // What goes wrong behind the scheduler.
-    ReasonKind{"admission-refused", kPod, true, "the kubelet could not give the pod its devices"},
-    ReasonKind{"shared-too-many", kPod, true,
-               "the device plugin gives a pod one slot of a shared GPU"},
-    ReasonKind{"kubelet-out-of-resource", kPod, true,
-               "the kubelet had fewer devices left than the scheduler believed"},
-    ReasonKind{"topology-refused", kPod, true,
-               "the node's GPUs, CPUs and memory for the pod do not lie together"},
-    ReasonKind{"kubelet-refused", kPod, true, "the kubelet refused or ended the pod"},
-    ReasonKind{"cdi-device-unknown", kPod, true, "the runtime does not know the CDI device"},
-    ReasonKind{"runtime-handler-unknown", kPod, true,
-               "the container engine does not know the runtime of the RuntimeClass"},
-    ReasonKind{"cuda-requirement", kPod, true, "the image requires another CUDA, driver or GPU"},
-    ReasonKind{"driver-not-loaded", kPod, true,
-               "the driver did not answer when the container started"},
-    ReasonKind{"claim-not-prepared", kPod, true, "the DRA driver could not prepare a claim"},
-    ReasonKind{"image-pull", kPod, true, "an image can not be had"},
-    ReasonKind{"container-not-created", kPod, true, "a container can not be created or started"},
-    ReasonKind{"container-ended", kPod, true, "a container keeps ending"},
-    ReasonKind{"gpu-sick", kPod, false,
-               "a GPU of the pod is or was sick, or its program failed on it"},
-};
+    {"admission-refused", kError, "the kubelet could not give the pod its devices", kPod},
+    {"shared-too-many", kError, "the device plugin allocates one slot of a shared GPU per pod",
+     kPod},
+    {"kubelet-out-of-resource", kError,
+     "the kubelet had fewer devices left than the scheduler assumed", kPod},
+    {"topology-refused", kError,
+     "the node's GPUs, CPUs and memory for the pod are on different NUMA nodes", kPod},
+    {"kubelet-refused", kError, "the kubelet rejected or stopped the pod", kPod},
+    {"cdi-device-unknown", kError, "the runtime does not know the CDI device", kPod},
+    {"runtime-handler-unknown", kError,
+     "the container engine does not know the runtime of the RuntimeClass", kPod},
+    {"cuda-requirement", kError, "the image requires another CUDA version, driver or GPU", kPod},
+    {"driver-not-loaded", kError, "the driver did not answer when the container started", kPod},
+    {"claim-not-prepared", kError, "the DRA driver could not prepare a claim", kPod},
+    {"image-pull", kError, "an image cannot be pulled", kPod},
+    {"container-not-created", kError, "a container cannot be created or started", kPod},
+    {"container-ended", kError, "a container keeps exiting", kPod},
+    {"gpu-unhealthy", kInfo, "a GPU of the pod is or was unhealthy, or its program failed on it",
+     kPod},
+});
 
 }  // namespace
 
-std::string_view ToString(About about) {
-  return about == About::kNode ? "node" : "pod";
-}
-
-std::span<const ReasonKind> ReasonKinds() {
+std::span<const report::Kind> ReasonKinds() {
   return kKinds;
 }
 
-const ReasonKind& KindOf(std::string_view id) {
-  const auto* const found = std::ranges::find(kKinds, id, &ReasonKind::id);
-  return found == kKinds.end() ? kKinds.front() : *found;
-}
-
-bool HasBlocking(const std::vector<Reason>& reasons) {
-  return std::ranges::any_of(reasons, &Reason::is_blocking);
+report::Finding Found(std::string_view id, std::string evidence,
+                      std::vector<std::string> commands) {
+  const auto* const found = std::ranges::find(kKinds, id, &report::Kind::id);
+  const report::Kind& kind = found == kKinds.end() ? kKinds.front() : *found;
+  return {.id = std::string(id),
+          .severity = kind.severity,
+          .message = std::string(kind.title),
+          .evidence = {std::move(evidence)},
+          .fix = {.commands = std::move(commands)}};
 }
 
 std::string ReasonsMarkdown() {
-  std::string text = "| Reason | About | Blocks | When |\n|---|---|---|---|\n";
-  for (const ReasonKind& kind : kKinds) {
-    text += fmt::format("| `{}` | {} | {} | {} |\n", kind.id, ToString(kind.about),
-                        kind.is_blocking ? "yes" : "no", kind.title);
-  }
-  return text;
+  return report::KindsMarkdown(kKinds, "About");
 }
 
 }  // namespace kgpu::explain

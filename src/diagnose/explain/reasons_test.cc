@@ -1,4 +1,4 @@
-// Each reason alone: one edit of a cluster in which the pod fits brings exactly it, and its mend,
+// Each reason alone: one edit of a cluster in which the pod fits brings exactly it, and its fix,
 // where that is a change of an object, takes it away again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 struct Row {
   std::string id;
   std::vector<Edit> breaks;
-  std::vector<Edit> mends{};     // none: what mends it is no change of an object here
-  std::set<std::string> also{};  // what can not but come with it
+  std::vector<Edit> fixes{};     // none: what fixes it is no change of an object here
+  std::set<std::string> also{};  // what cannot but come with it
   std::string evidence{};        // part of it
 };
 
@@ -64,7 +64,7 @@ std::vector<Row> LabelAndPluginRows() {
        {{"train", "spec: {nodeSelector: {zone: b}}"}},
        {{"node-a", "metadata: {labels: {zone: b}}"}},
        {},
-       "wants zone=b; it has no such label"},
+       "requires zone=b; the node has no such label"},
       {"affinity-differs",
        {{"train",
          "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
@@ -72,7 +72,7 @@ std::vector<Row> LabelAndPluginRows() {
          "[arm64]}]}]}}}}"}},
        {{"train", "spec: {affinity: null}"}},
        {},
-       "kubernetes.io/arch In [arm64]; it has amd64"},
+       "kubernetes.io/arch In [arm64]; the node has amd64"},
       {"plugin-not-registered",
        {{"node-a",
          "status: {capacity: {nvidia.com/gpu: null}, allocatable: {nvidia.com/gpu: null}}"},
@@ -84,7 +84,7 @@ std::vector<Row> LabelAndPluginRows() {
        {{"node-a", "status: {allocatable: {nvidia.com/gpu: 0}}"}},
        {{"node-a", "status: {allocatable: {nvidia.com/gpu: 8}}"}},
        {},
-       "the plugin has gone"},
+       "the plugin has stopped"},
       {"resource-other",
        {{"node-a",
          "status: {capacity: {nvidia.com/gpu: null, nvidia.com/gpu.shared: 8}, "
@@ -94,7 +94,7 @@ std::vector<Row> LabelAndPluginRows() {
          "status: {capacity: {nvidia.com/gpu: 8}, allocatable: {nvidia.com/gpu: 8}}"}},
        {Resources("{limits: {nvidia.com/gpu.shared: 2}}"), {"node-c", "status: null"}},
        {"node-cordoned"},
-       "it offers nvidia.com/gpu.shared 8"},
+       "the node offers nvidia.com/gpu.shared 8"},
   };
 }
 
@@ -119,14 +119,14 @@ std::vector<Row> DeviceRows() {
          "status: {capacity: {nvidia.com/gpu: 8}, allocatable: {nvidia.com/gpu: 8}}"}},
        {},
        {"node-cordoned"},
-       "wants 2 nvidia.com/gpu, it has 1"},
+       "requests 2 nvidia.com/gpu, the node has 1"},
       {"gpu-withheld",
        {{"node-a",
          "status: {allocatable: {nvidia.com/gpu: 5}, conditions: [{type: GPUHealthy, "
          "status: 'False', reason: Xid79, message: 'GPU 3 (GPU-x): Xid79: lost'}]}"}},
        {{"node-a", "status: {allocatable: {nvidia.com/gpu: 6}}"}},
        {},
-       "3 of 8 withheld: GPUHealthy=False, Xid79: GPU 3"},
+       "3 of 8 unhealthy: GPUHealthy=False, Xid79: GPU 3"},
       {"gpu-in-use",
        {{"serve", "spec: {containers: [{resources: {limits: {nvidia.com/gpu: 7}}}]}"}},
        {{"serve", "status: {phase: Succeeded}"}},
@@ -138,7 +138,7 @@ std::vector<Row> DeviceRows() {
          "{nvidia.com/gpu: 2}}}]}"}},
        {Resources("{requests: {cpu: 54}, limits: {nvidia.com/gpu: 2}}")},
        {},
-       "wants 60 cpu, 54 free of 62"},
+       "requests 60 cpu, 54 free of 62"},
       {"host-resources-short",
        {{"node-a", "status: {allocatable: {pods: 1}}"}},
        {{"node-a", "status: {allocatable: {pods: 2}}"}},
@@ -162,26 +162,26 @@ std::vector<Row> ClaimRows() {
        {{"train", kClaimPod}},
        {{"", kClaim}, {"", kClass}, {"", kSlice}},
        {},
-       "there is no ResourceClaim one"},
+       "ResourceClaim one not found"},
       {"claim-missing",
        {{"train", kClaimPod}, {"", kClaim}, {"", kSlice}},
        {{"", kClass}},
        {},
-       "there is no DeviceClass gpu.nvidia.com"},
+       "DeviceClass gpu.nvidia.com not found"},
       {"claim-missing",
        {{"train",
          "spec: {containers: [{name: main}], resourceClaims: [{name: gpu, "
          "resourceClaimTemplateName: t}]}"}},
        {{"", "kind: ResourceClaimTemplate\nmetadata: {name: t, namespace: team-a}"}},
        {},
-       "there is no ResourceClaimTemplate t"},
+       "ResourceClaimTemplate t not found"},
       {"claim-pending",
        {{"train", kClaimPod}, {"", kClaim}, {"", kClass}, {"", kSlice}},
        {{"one",
          "status: {allocation: {devices: {results: [{driver: gpu.nvidia.com, pool: node-a, "
          "device: gpu-0}]}}}"}},
        {},
-       "asks for 1 of gpu.nvidia.com"},
+       "requests 1 of gpu.nvidia.com"},
       {"claim-elsewhere",
        {{"train", kClaimPod},
         {"", kClaim},
@@ -191,7 +191,7 @@ std::vector<Row> ClaimRows() {
          "metadata.name, operator: In, values: [node-z]}]}]}}}"}},
        {{"one", "status: {allocation: {nodeSelector: null}}"}},
        {},
-       "claim one has devices of another node"},
+       "claim one has devices on another node"},
       {"claim-no-device",
        {{"train", kClaimPod},
         {"", kClaim},
@@ -213,6 +213,11 @@ std::vector<Row> ManifestRows() {
        {{"train", "spec: {schedulingGates: []}"}},
        {},
        "kueue.x-k8s.io/admission"},
+      {"resource-gone",
+       {Resources("{limits: {alpha.kubernetes.io/nvidia-gpu: 1}}")},
+       {Resources(kFits)},
+       {},
+       "container main requests 1 alpha.kubernetes.io/nvidia-gpu"},
       {"no-gpu-asked",
        {{"train",
          "spec: {containers: [{name: main, env: [{name: NVIDIA_VISIBLE_DEVICES, value: "
@@ -244,7 +249,7 @@ std::vector<Row> ManifestRows() {
        {Resources("{limits: {nvidia.com/gpu: 16}}")},
        {Resources(kFits)},
        {"gpu-too-few"},
-       "wants 16 nvidia.com/gpu on one node, the most that one has is 8"},
+       "requests 16 nvidia.com/gpu on one node, but no node has more than 8"},
   };
 }
 
@@ -254,7 +259,7 @@ std::vector<Row> WaitingRows() {
        {{"train", "spec: {runtimeClassName: nvidia}"}},
        {{"", "kind: RuntimeClass\nmetadata: {name: nvidia}\nhandler: nvidia"}},
        {},
-       "there are: none"},
+       "available: none"},
       {"selector-matches-no-node",
        {{"train", "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100}}"}},
        {{"train", "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}}"}},
@@ -298,7 +303,7 @@ std::vector<Row> WaitingRows() {
          "{requests.nvidia.com/gpu: 4}, used: {requests.nvidia.com/gpu: 3}}"}},
        {{"q", "status: {hard: {requests.nvidia.com/gpu: 5}}"}},
        {},
-       "3 used of 4, wants 2 more"},
+       "3 used of 4, requests 2 more"},
       {"limit-range",
        {{"train", "metadata: {uid: null}"},
         {"",
@@ -306,7 +311,7 @@ std::vector<Row> WaitingRows() {
          "Container, max: {nvidia.com/gpu: 1}}]}"}},
        {{"l", "spec: {limits: [{type: Container, max: {nvidia.com/gpu: 2}}]}"}},
        {},
-       "most of a Container for nvidia.com/gpu: 1; container main wants 2"},
+       "most of a Container for nvidia.com/gpu: 1; container main requests 2"},
   };
 }
 
@@ -330,7 +335,7 @@ std::vector<Edit> Runs() {
            "null, containerStatuses: [{name: main, state: {running: {}}}]}"}};
 }
 
-std::vector<Edit> Tells(const std::string& reason, const std::string& message) {
+std::vector<Edit> Reports(const std::string& reason, const std::string& message) {
   return {{"train", "spec: {nodeName: node-a}"},
           {"", fmt::format("kind: Event\nmetadata: {{name: e}}\nregarding: {{kind: Pod, namespace: "
                            "team-a, name: train}}\nreason: {}\nnote: '{}'",
@@ -362,14 +367,14 @@ std::vector<Row> TroubleRows() {
        {},
        "unresolvable"},
       {"runtime-handler-unknown",
-       Tells("FailedCreatePodSandBox", "no runtime for \"nvidia\" is configured"), Runs()},
+       Reports("FailedCreatePodSandBox", "no runtime for \"nvidia\" is configured"), Runs()},
       {"cuda-requirement",
        Waits("RunContainerError",
              "requirement error: unsatisfied condition: cuda>=12.4, please update your driver"),
        Runs()},
       {"driver-not-loaded",
        Waits("RunContainerError", "initialization error: nvml error: driver not loaded"), Runs()},
-      {"claim-not-prepared", Tells("FailedPrepareDynamicResources", "device is taken"), Runs()},
+      {"claim-not-prepared", Reports("FailedPrepareDynamicResources", "device is taken"), Runs()},
       {"image-pull", Waits("ImagePullBackOff", "not found"), Runs()},
       {"container-not-created", Waits("CreateContainerConfigError", "secret x not found"), Runs()},
       {"container-ended",
@@ -380,8 +385,8 @@ std::vector<Row> TroubleRows() {
        Runs(),
        {},
        "container main: OOMKilled with exit code 137, 3 restarts"},
-      {"gpu-sick",
-       Tells("GPUUnhealthy", "XID 79: the GPU has fallen off the bus"),
+      {"gpu-unhealthy",
+       Reports("GPUUnhealthy", "XID 79: the GPU has fallen off the bus"),
        {},
        {},
        "XID 79"},
@@ -417,27 +422,27 @@ TEST(ReasonsTest, EachIsFoundAlone) {
   }
 }
 
-TEST(ReasonsTest, EachIsClearedByItsMend) {
+TEST(ReasonsTest, EachIsClearedByItsFix) {
   for (const Row& row : AllRows()) {
-    if (row.mends.empty()) {
+    if (row.fixes.empty()) {
       continue;
     }
-    const Report report = World().Apply(row.breaks).Apply(row.mends).Explain();
+    const Report report = World().Apply(row.breaks).Apply(row.fixes).Explain();
     EXPECT_FALSE(EvidenceOf(report, row.id).find_first_not_of('\n') != std::string::npos)
         << row.id << " stays: " << EvidenceOf(report, row.id);
   }
 }
 
-TEST(ReasonsTest, EachBlockingOneHasAMend) {
+TEST(ReasonsTest, EachBlockingOneHasAFix) {
   const std::set<std::string_view> without = {"resource-not-offered", "gpu-too-few"};
   for (const Row& row : AllRows()) {
     const Report report = World().Apply(row.breaks).Explain();
-    for (const Reason& reason : report.reasons) {
-      EXPECT_TRUE(!reason.is_blocking() || !reason.mend.empty()) << reason.id;
+    for (const report::Finding& reason : report.reasons) {
+      EXPECT_TRUE(!IsBlocking(reason) || !reason.fix.commands.empty()) << reason.id;
     }
     for (const NodeVerdict& node : report.nodes) {
-      for (const Reason& reason : node.reasons) {
-        EXPECT_TRUE(!reason.mend.empty() || without.contains(reason.id)) << reason.id;
+      for (const report::Finding& reason : node.reasons) {
+        EXPECT_TRUE(!reason.fix.commands.empty() || without.contains(reason.id)) << reason.id;
       }
     }
   }
@@ -452,7 +457,7 @@ TEST(ReasonsTest, EachOfTheTableHasARow) {
   // Those of pods that are not there have tests of their own.
   const std::set<std::string_view> elsewhere = {"pod-absent", "priority-class-missing",
                                                 "create-refused"};
-  for (const ReasonKind& kind : ReasonKinds()) {
+  for (const report::Kind& kind : ReasonKinds()) {
     EXPECT_TRUE(ids.contains(kind.id) || elsewhere.contains(kind.id)) << kind.id;
   }
 }

@@ -13,17 +13,15 @@
 namespace kgpu::explain {
 namespace {
 
-using Reasons = std::vector<Reason>;
-
-Reason QuotaReason(const Quota& quota, std::string evidence) {
-  return {"quota-exceeded",
-          std::move(evidence),
-          {fmt::format("kubectl describe resourcequota -n {} {}", ShellWord(quota.space),
-                       ShellWord(quota.name)),
-           "# end pods of the namespace that have them, or have the quota raised"}};
+report::Finding QuotaReason(const Quota& quota, std::string evidence) {
+  return Found("quota-exceeded", std::move(evidence),
+               {fmt::format("kubectl describe resourcequota -n {} {}", ShellWord(quota.space),
+                            ShellWord(quota.name)),
+                "# delete pods of the namespace that use them, or raise the quota"});
 }
 
-// Whether a pod counts for a quota of one scope. Others than these are not told by what is read.
+// Whether a pod counts for a quota of one scope. Others than these cannot be known from what is
+// read.
 bool IsInScope(const Case& c, const Requirement& scope) {
   if (scope.key == "PriorityClass") {
     Texts labels;
@@ -50,10 +48,10 @@ void Quotas(const Case& c, Reasons& out) {
       const Amount want = resource == "pods" ? Amount{1000} : AmountOf(c.wants, resource);
       const Amount used = AmountOf(quota.used, key);
       if (want.milli > 0 && used + want > hard) {
-        out.push_back(
-            QuotaReason(quota, fmt::format("{}: {}: {} used of {}, wants {} more", quota.name, key,
-                                           AmountText(resource, used), AmountText(resource, hard),
-                                           AmountText(resource, want))));
+        out.push_back(QuotaReason(
+            quota, fmt::format("{}: {}: {} used of {}, requests {} more", quota.name, key,
+                               AmountText(resource, used), AmountText(resource, hard),
+                               AmountText(resource, want))));
       }
     }
   }
@@ -61,12 +59,12 @@ void Quotas(const Case& c, Reasons& out) {
 
 void LimitOf(const Limit& limit, std::string_view whose, const Amounts& wants, Reasons& out) {
   const auto add = [&](std::string_view word, const std::string& resource, Amount bound) {
-    out.push_back({"limit-range",
-                   fmt::format("{}: {} of a {} for {}: {}; {} wants {}", limit.range, word,
-                               limit.type, resource, AmountText(resource, bound), whose,
-                               AmountText(resource, AmountOf(wants, resource))),
-                   {fmt::format("kubectl describe limitrange -n {} {}", ShellWord(limit.space),
-                                ShellWord(limit.range))}});
+    out.push_back(Found("limit-range",
+                        fmt::format("{}: {} of a {} for {}: {}; {} requests {}", limit.range, word,
+                                    limit.type, resource, AmountText(resource, bound), whose,
+                                    AmountText(resource, AmountOf(wants, resource))),
+                        {fmt::format("kubectl describe limitrange -n {} {}", ShellWord(limit.space),
+                                     ShellWord(limit.range))}));
   };
   for (const auto& [resource, most] : limit.most) {
     if (AmountOf(wants, resource) > most) {
@@ -116,7 +114,7 @@ std::string_view IdOf(std::string_view message) {
   return "create-refused";
 }
 
-std::vector<std::string> MendOf(std::string_view id, const Event& event) {
+std::vector<std::string> FixOf(std::string_view id, const Event& event) {
   const std::string owner =
       fmt::format("kubectl describe {} -n {} {}", ShellWord(ToLower(event.kind)),
                   ShellWord(event.space), ShellWord(event.name));
@@ -145,31 +143,32 @@ bool Makes(const Event& event, std::string_view name) {
 
 }  // namespace
 
-std::vector<Reason> RuleReasons(const Case& c) {
+Reasons RuleReasons(const Case& c) {
   Reasons out;
   Quotas(c, out);
   Limits(c, out);
   return out;
 }
 
-std::vector<Reason> AbsentReasons(const Facts& facts) {
+Reasons AbsentReasons(const Facts& facts) {
   Reasons out;
   std::vector<std::string_view> names(facts.names.begin(), facts.names.end());
   const std::string wanted = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name);
   const auto near = Nearest(wanted, names);
-  out.push_back({"pod-absent",
-                 fmt::format("{} is not there{}", wanted,
-                             near ? fmt::format("; {} is", *near) : std::string()),
-                 {fmt::format("kubectl get pods -n {}", ShellWord(facts.wanted_space))}});
+  out.push_back(Found("pod-absent",
+                      fmt::format("{} not found{}", wanted,
+                                  near ? fmt::format("; did you mean {}?", *near) : std::string()),
+                      {fmt::format("kubectl get pods -n {}", ShellWord(facts.wanted_space))}));
   for (auto event = facts.events.rbegin(); event != facts.events.rend(); ++event) {
     if (event->space != facts.wanted_space || !Makes(*event, facts.wanted_name)) {
       continue;
     }
     const std::string_view id = IdOf(event->message);
-    const bool is_told = std::ranges::any_of(out, [&](const Reason& r) { return r.id == id; });
-    if (!is_told) {
-      out.push_back({id, fmt::format("{} {}: {}", event->kind, event->name, event->message),
-                     MendOf(id, *event)});
+    const bool is_reported =
+        std::ranges::any_of(out, [&](const report::Finding& r) { return r.id == id; });
+    if (!is_reported) {
+      out.push_back(Found(id, fmt::format("{} {}: {}", event->kind, event->name, event->message),
+                          FixOf(id, *event)));
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Rules of the scheduler and of DRA that need more than one edit to be seen, and what mends may
+// Rules of the scheduler and of DRA that need more than one edit to be seen, and what fixes may
 // say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -161,14 +161,14 @@ TEST(RulesTest, LinesOfOneTermAreAllUnmet) {
   EXPECT_THAT(EvidenceOf(report, "affinity-differs"), ::testing::HasSubstr("; and "));
 }
 
-std::vector<std::string> MendsOf(const Report& report) {
+std::vector<std::string> FixesOf(const Report& report) {
   std::vector<std::string> all;
-  for (const Reason& reason : report.reasons) {
-    all.insert(all.end(), reason.mend.begin(), reason.mend.end());
+  for (const report::Finding& reason : report.reasons) {
+    all.insert(all.end(), reason.fix.commands.begin(), reason.fix.commands.end());
   }
   for (const NodeVerdict& node : report.nodes) {
-    for (const Reason& reason : node.reasons) {
-      all.insert(all.end(), reason.mend.begin(), reason.mend.end());
+    for (const report::Finding& reason : node.reasons) {
+      all.insert(all.end(), reason.fix.commands.begin(), reason.fix.commands.end());
     }
   }
   return all;
@@ -179,15 +179,15 @@ TEST(RulesTest, WhatOthersDecideIsNoCommand) {
        {Edit{"node-a", "spec: {unschedulable: true}"},
         Edit{"node-a", "spec: {taints: [{key: team, value: b, effect: NoSchedule}]}"},
         Edit{"train", "spec: {nodeSelector: {zone: b}}"}}) {
-    for (const std::string& mend : MendsOf(World().Apply({edit}).Explain())) {
-      EXPECT_TRUE(mend.starts_with("#") || mend.find("kubectl describe") == 0 ||
-                  mend.find("kubectl get") == 0)
-          << mend;
+    for (const std::string& fix : FixesOf(World().Apply({edit}).Explain())) {
+      EXPECT_TRUE(fix.starts_with("#") || fix.find("kubectl describe") == 0 ||
+                  fix.find("kubectl get") == 0)
+          << fix;
     }
   }
   const Edit scaler{"node-a",
                     "spec: {taints: [{key: ToBeDeletedByClusterAutoscaler, effect: NoSchedule}]}"};
-  EXPECT_THAT(MendsOf(World().Apply({scaler}).Explain()),
+  EXPECT_THAT(FixesOf(World().Apply({scaler}).Explain()),
               ::testing::Each(::testing::Not(::testing::HasSubstr("kubectl taint"))));
 }
 
@@ -203,19 +203,19 @@ TEST(RulesTest, NamesInCommandsAreWordsOfAShell) {
                         "taints: [{{key: kgpu.dev/not-ready, effect: NoSchedule}}]}}\nstatus: "
                         "{{conditions: [{{type: Ready, status: 'False'}}]}}",
                         evil)}});
-  for (const std::string& mend : MendsOf(world.Explain())) {
-    const size_t at = mend.find(evil);
-    EXPECT_TRUE(mend.starts_with("#") || at == std::string::npos || mend[at - 1] == '\'' ||
-                mend[at - 1] == '=')
-        << mend;
-    EXPECT_EQ(mend.find("printf"), std::string::npos) << mend;
+  for (const std::string& fix : FixesOf(world.Explain())) {
+    const size_t at = fix.find(evil);
+    EXPECT_TRUE(fix.starts_with("#") || at == std::string::npos || fix[at - 1] == '\'' ||
+                fix[at - 1] == '=')
+        << fix;
+    EXPECT_EQ(fix.find("printf"), std::string::npos) << fix;
   }
 }
 
-TEST(RulesTest, AMendIsOneLine) {
+TEST(RulesTest, AFixIsOneLine) {
   const Edit edit{"node-a", "spec: {taints: [{key: \"a\\nreboot\", effect: NoSchedule}]}"};
-  for (const std::string& mend : MendsOf(World().Apply({edit}).Explain())) {
-    EXPECT_EQ(mend.find('\n'), std::string::npos) << mend;
+  for (const std::string& fix : FixesOf(World().Apply({edit}).Explain())) {
+    EXPECT_EQ(fix.find('\n'), std::string::npos) << fix;
   }
 }
 
@@ -227,12 +227,12 @@ TEST(RulesTest, ATaintOfADeviceMayBeTolerated) {
        {"", kClass},
        {"",
         "kind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: gpu.nvidia.com, nodeName: "
-        "node-a, pool: {name: node-a}, devices: [{name: gpu-0, taints: [{key: sick, "
+        "node-a, pool: {name: node-a}, devices: [{name: gpu-0, taints: [{key: unhealthy, "
         "effect: NoSchedule}]}]}"}});
   EXPECT_THAT(EvidenceOf(world.Explain(), "claim-no-device"), ::testing::HasSubstr("0 free of 1"));
   world.Apply({{"one",
                 "spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, "
-                "tolerations: [{key: sick, operator: Exists}]}}]}}"}});
+                "tolerations: [{key: unhealthy, operator: Exists}]}}]}}"}});
   EXPECT_EQ(IdsOf(world.Explain()).count("claim-no-device"), 0U);
 }
 
@@ -251,9 +251,9 @@ TEST(RulesTest, WhoWantsAllDevicesNeedsAllOfThemFree) {
        {"",
         "kind: ResourceClaim\nmetadata: {name: two, namespace: team-b}\nstatus: {allocation: "
         "{devices: {results: [{driver: gpu.nvidia.com, pool: node-a, device: gpu-0}]}}}"}});
-  EXPECT_THAT(EvidenceOf(world.Explain(), "claim-no-device"),
-              ::testing::HasSubstr("wants all of gpu.nvidia.com (driver gpu.nvidia.com), 1 free of "
-                                   "2"));
+  EXPECT_THAT(
+      EvidenceOf(world.Explain(), "claim-no-device"),
+      ::testing::HasSubstr("requests all of gpu.nvidia.com (driver gpu.nvidia.com), 1 free of 2"));
   world.Apply({{"two", "status: null"}});
   EXPECT_EQ(IdsOf(world.Explain()).count("claim-no-device"), 0U);
 }

@@ -147,11 +147,11 @@ Report World::Explain(std::string_view name) const {
 
 std::multiset<std::string> IdsOf(const Report& report) {
   std::multiset<std::string> ids;
-  for (const Reason& reason : report.reasons) {
+  for (const report::Finding& reason : report.reasons) {
     ids.emplace(reason.id);
   }
   for (const NodeVerdict& node : report.nodes) {
-    for (const Reason& reason : node.reasons) {
+    for (const report::Finding& reason : node.reasons) {
       ids.emplace(reason.id);
     }
   }
@@ -164,12 +164,12 @@ Edit Resources(const std::string& yaml) {
 
 std::string EvidenceOf(const Report& report, const std::string& id) {
   std::string all;
-  for (const Reason& reason : report.reasons) {
-    all += reason.id == id ? reason.evidence + "\n" : "";
+  for (const report::Finding& reason : report.reasons) {
+    all += reason.id == id ? reason.evidence.at(0) + "\n" : "";
   }
   for (const NodeVerdict& node : report.nodes) {
-    for (const Reason& reason : node.reasons) {
-      all += reason.id == id ? reason.evidence + "\n" : "";
+    for (const report::Finding& reason : node.reasons) {
+      all += reason.id == id ? reason.evidence.at(0) + "\n" : "";
     }
   }
   return all;

@@ -14,8 +14,6 @@
 namespace kgpu::explain {
 namespace {
 
-using Reasons = std::vector<Reason>;
-
 // A text in a message tells which reason it is; the first that is found counts.
 struct Sign {
   std::string_view text;
@@ -48,62 +46,64 @@ std::string_view IdOfTrouble(std::string_view message, std::string_view otherwis
   return otherwise;
 }
 
-std::vector<std::string> MendOfTrouble(std::string_view id, const Pod& pod) {
+std::vector<std::string> FixOfTrouble(std::string_view id, const Pod& pod) {
   const std::string which = fmt::format("-n {} {}", ShellWord(pod.space), ShellWord(pod.name));
   const std::string describe = fmt::format("kubectl describe pod {}", which);
-  const std::string anew =
+  const std::string again =
       fmt::format("kubectl delete pod {}   # {}", which,
-                  pod.owner.empty() ? "and create it anew: such a pod is not tried again"
-                                    : fmt::format("{} makes another", pod.owner));
+                  pod.owner.empty() ? "and recreate it: such a pod is not retried"
+                                    : fmt::format("{} creates another one", pod.owner));
   if (id == "cdi-device-unknown") {
-    return {"kgpu cdi list   # on the node: which names there are",
-            "kgpu cdi generate   # where no agent keeps the file",
-            "kgpu runtime check   # whether the engine reads CDI, and from which folders"};
+    return {"kgpu cdi list   # on the node: shows the available names",
+            "kgpu cdi generate   # if no agent maintains the file",
+            "kgpu runtime check   # shows whether the engine supports CDI, and its folders"};
   }
   if (id == "runtime-handler-unknown") {
     return {"kgpu runtime status   # on the node", "kgpu runtime configure --restart"};
   }
   if (id == "cuda-requirement") {
-    return {"kgpu require 'cuda>=12.4'   # on the node, with what the message names",
-            "# take an image for an older CUDA, a node with a newer driver, or update the driver"};
+    return {"kgpu require 'cuda>=12.4'   # on the node, with the values of the message",
+            "# use an image for an older CUDA version, a node with a newer driver, or update the "
+            "driver"};
   }
   if (id == "driver-not-loaded") {
     return {"kgpu doctor   # on the node", "kgpu health"};
   }
   if (id == "admission-refused" || id == "kubelet-out-of-resource") {
-    return {anew, "kgpu status   # on the node: whether the plugin is registered",
-            "kgpu health   # whether a device has gone"};
+    return {again, "kgpu status   # on the node: whether the plugin is registered",
+            "kgpu health   # whether a device is missing"};
   }
   if (id == "shared-too-many") {
-    return {"# ask for 1: more slots of a shared GPU give no more of it", anew};
+    return {"# request 1: more slots of a shared GPU do not increase its share", again};
   }
   if (id == "topology-refused") {
     return {
-        "# the kubelet's topologyManagerPolicy keeps the pod's CPUs, memory and GPUs together: "
-        "best-effort places it all the same",
-        "# or ask for no more GPUs and CPUs than one NUMA node has",
-        "kgpu devices --output json | jq '.gpus[] | {index, numaNode}'   # on the node", anew};
+        "# the kubelet's topologyManagerPolicy requires the pod's CPUs, memory and GPUs on one "
+        "NUMA node: best-effort does not",
+        "# or request at most the GPUs and CPUs of one NUMA node",
+        "kgpu devices --output json | jq '.gpus[] | {index, numaNode}'   # on the node", again};
   }
   if (id == "kubelet-refused") {
-    return {describe, anew};
+    return {describe, again};
   }
   if (id == "claim-not-prepared") {
-    return {describe, "kubectl get resourceslices", "# look at the log of the DRA driver's pod"};
+    return {describe, "kubectl get resourceslices", "# see the log of the DRA driver's pod"};
   }
   if (id == "container-ended") {
     return {fmt::format("kubectl logs {} --all-containers --previous", which)};
   }
-  if (id == "gpu-sick") {
+  if (id == "gpu-unhealthy") {
     return {"kgpu health history   # on the node", describe};
   }
   return {describe};
 }
 
 void Add(const Case& c, std::string_view id, std::string evidence, Reasons& out) {
-  const bool is_told = std::ranges::any_of(
-      out, [&](const Reason& reason) { return reason.id == id && reason.evidence == evidence; });
-  if (!is_told) {
-    out.push_back({id, std::move(evidence), MendOfTrouble(id, c.pod)});
+  const bool is_reported = std::ranges::any_of(out, [&](const report::Finding& reason) {
+    return reason.id == id && reason.evidence.front() == evidence;
+  });
+  if (!is_reported) {
+    out.push_back(Found(id, std::move(evidence), FixOfTrouble(id, c.pod)));
   }
 }
 
@@ -184,32 +184,32 @@ bool IsStarted(const Pod& pod) {
 }
 
 void Events(const Case& c, Reasons& out) {
-  struct Told {
+  struct Reported {
     std::string_view reason;
     std::string_view id;
   };
-  constexpr std::array kTold = {
-      Told{"FailedCreatePodSandBox", "container-not-created"},
-      Told{"FailedPrepareDynamicResources", "claim-not-prepared"},
-      Told{"UnexpectedAdmissionError", "admission-refused"},
+  constexpr std::array kReported = {
+      Reported{"FailedCreatePodSandBox", "container-not-created"},
+      Reported{"FailedPrepareDynamicResources", "claim-not-prepared"},
+      Reported{"UnexpectedAdmissionError", "admission-refused"},
   };
-  for (const Told& told : kTold) {
-    const Event* event = LastEvent(c, {told.reason});
+  for (const Reported& reported : kReported) {
+    const Event* event = LastEvent(c, {reported.reason});
     // What an event tells may be over by now.
     if (event != nullptr && !IsStarted(c.pod) && c.pod.phase != "Failed") {
-      Add(c, IdOfTrouble(event->message, told.id),
+      Add(c, IdOfTrouble(event->message, reported.id),
           fmt::format("{}: {}", event->reason, event->message), out);
     }
   }
   if (const Event* event =
           LastEvent(c, {"GPUUnhealthy", "GPUWarning", "GPUProgramError", "GPURecovered"});
       event != nullptr && event->reason != "GPURecovered") {
-    Add(c, "gpu-sick", fmt::format("{}: {}", event->reason, event->message), out);
+    Add(c, "gpu-unhealthy", fmt::format("{}: {}", event->reason, event->message), out);
   }
 }
 
-// The node's condition names the devices that are sick now.
-void SickDevices(const Case& c, Reasons& out) {
+// The node's condition names the devices that are unhealthy now.
+void UnhealthyDevices(const Case& c, Reasons& out) {
   for (const Node& node : c.facts.nodes) {
     const Condition* healthy = FindCondition(node.conditions, "GPUHealthy");
     if (node.name != c.pod.node || healthy == nullptr || healthy->status != "False") {
@@ -218,7 +218,7 @@ void SickDevices(const Case& c, Reasons& out) {
     for (const HeldDevice& device : c.facts.held) {
       const std::string uuid = device.id.substr(0, device.id.find("::"));
       if (!uuid.empty() && healthy->message.find(uuid) != std::string::npos) {
-        Add(c, "gpu-sick", TextOf(*healthy), out);
+        Add(c, "gpu-unhealthy", TextOf(*healthy), out);
       }
     }
   }
@@ -226,12 +226,12 @@ void SickDevices(const Case& c, Reasons& out) {
 
 }  // namespace
 
-std::vector<Reason> TroubleReasons(const Case& c) {
+Reasons TroubleReasons(const Case& c) {
   Reasons out;
   Whole(c, out);
   Statuses(c, out);
   Events(c, out);
-  SickDevices(c, out);
+  UnhealthyDevices(c, out);
   return out;
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 namespace json = boost::json;
 
-const Reason* FirstBlocking(const std::vector<Reason>& reasons) {
-  const auto found = std::ranges::find_if(reasons, &Reason::is_blocking);
+const report::Finding* FirstBlocking(const Reasons& reasons) {
+  const auto found = std::ranges::find_if(reasons, IsBlocking);
   return found == reasons.end() ? nullptr : &*found;
 }
 
@@ -38,15 +38,15 @@ bool LacksDevices(const NodeVerdict& node) {
   constexpr std::string_view kIds[] = {
       "gpu-in-use",           "gpu-withheld",    "gpu-too-few",          "resource-other",
       "resource-not-offered", "claim-no-device", "plugin-not-registered"};
-  return std::ranges::all_of(node.reasons, [&](const Reason& reason) {
-    return !reason.is_blocking() || std::ranges::find(kIds, reason.id) != std::end(kIds);
+  return std::ranges::all_of(node.reasons, [&](const report::Finding& reason) {
+    return !IsBlocking(reason) || std::ranges::find(kIds, reason.id) != std::end(kIds);
   });
 }
 
 std::string InShort(const NodeVerdict& node) {
   std::vector<std::string> ids;
-  for (const Reason& reason : node.reasons) {
-    if (reason.is_blocking() && std::ranges::find(ids, reason.id) == ids.end()) {
+  for (const report::Finding& reason : node.reasons) {
+    if (IsBlocking(reason) && std::ranges::find(ids, reason.id) == ids.end()) {
       ids.emplace_back(reason.id);
     }
   }
@@ -78,29 +78,29 @@ std::string NoNode(const Report& report) {
 }
 
 std::string Pending(const Report& report) {
-  if (const Reason* own = FirstBlocking(report.reasons)) {
-    return fmt::format("{}: {}", KindOf(own->id).title, own->evidence);
+  if (const report::Finding* own = FirstBlocking(report.reasons)) {
+    return fmt::format("{}: {}", own->message, own->evidence.front());
   }
   const auto fitting = std::ranges::count_if(report.nodes, &NodeVerdict::fits);
   if (fitting == 0) {
     if (report.nodes.empty()) {
-      return report.other_nodes == 0 ? "no node is known, so none could be judged"
-                                     : "no node has GPUs or what it asks for";
+      return report.other_nodes == 0 ? "no nodes were listed, so none could be checked"
+                                     : "no node has GPUs or the requested resources";
     }
     return NoNode(report);
   }
-  const auto says = std::ranges::find(report.reasons, "scheduler-says", &Reason::id);
-  return fmt::format("as far as is judged here {} fits{}; {}", report.nodes.front().name,
+  const auto says = std::ranges::find(report.reasons, "scheduler-says", &report::Finding::id);
+  return fmt::format("{} fits as far as checked{}; {}", report.nodes.front().name,
                      fitting == 1 ? "" : fmt::format(", and {} more nodes", fitting - 1),
                      says == report.reasons.end()
                          ? "the scheduler has not placed it yet"
-                         : fmt::format("the scheduler saw it otherwise: {}", says->evidence));
+                         : fmt::format("the scheduler reported: {}", says->evidence.front()));
 }
 
 std::string Placed(const Report& report) {
-  if (const Reason* own = FirstBlocking(report.reasons)) {
+  if (const report::Finding* own = FirstBlocking(report.reasons)) {
     return fmt::format("{}{}: {}", report.node.empty() ? "" : fmt::format("on {}: ", report.node),
-                       KindOf(own->id).title, own->evidence);
+                       own->message, own->evidence.front());
   }
   std::vector<std::string> asked;
   for (const auto& [resource, amount] : report.wants) {
@@ -111,7 +111,7 @@ std::string Placed(const Report& report) {
     }
   }
   if (report.state == State::kStarting) {
-    return fmt::format("on {}, which has set {} aside for it; its containers do not all run yet",
+    return fmt::format("on {}, which has reserved {} for it; not all of its containers run yet",
                        report.node, Join(asked, ", "));
   }
   return fmt::format("{} {} on {}{}", report.state == State::kRunning ? "has" : "had",
@@ -126,7 +126,7 @@ std::string VerdictOf(const Report& report) {
   switch (report.state) {
     case State::kAbsent:
       // What kept it from being made stands last, and says most.
-      text = report.reasons.empty() ? "" : report.reasons.back().evidence;
+      text = report.reasons.empty() ? "" : report.reasons.back().evidence.front();
       break;
     case State::kPending:
       text = Pending(report);

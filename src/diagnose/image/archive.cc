@@ -18,6 +18,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::image {
 namespace {
@@ -36,8 +37,8 @@ std::string JoinPath(std::string_view folder, std::string_view path) {
 }
 
 StatusOr<std::string> ReadText(const BlobStore& store, std::string_view path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> bytes, store.Open(path));
-  auto text = ReadWhole(*bytes, kConfigLimit);
+  ASSIGN_OR_RETURN(const std::unique_ptr<compress::ByteSource> bytes, store.Open(path));
+  auto text = compress::ReadWhole(*bytes, kConfigLimit);
   return text.ok() ? std::move(text) : Annotate(text.status(), "{}", store.NameOf(path));
 }
 
@@ -64,28 +65,18 @@ std::span<const json::value> ListAt(const json::value& value, std::string_view n
   return list == nullptr ? std::span<const json::value>() : std::span(list->data(), list->size());
 }
 
-std::vector<std::string> TextsAt(const json::value& value, std::string_view name) {
-  std::vector<std::string> texts;
-  for (const json::value& item : ListAt(value, name)) {
-    if (const json::string* text = item.if_string()) {
-      texts.emplace_back(text->data(), text->size());
-    }
-  }
-  return texts;
-}
-
 // "sha256:ab…" as blobs/sha256/ab…: a digest that would lead elsewhere names no blob.
 StatusOr<std::string> BlobPath(std::string_view digest) {
   const size_t colon = digest.find(':');
   const std::string_view hex = colon == std::string_view::npos ? "" : digest.substr(colon + 1);
   const bool is_hex = !hex.empty() && hex.find_first_not_of("0123456789abcdef") == hex.npos;
   if (!is_hex || digest.substr(0, colon).find_first_of("./") != std::string_view::npos) {
-    return InvalidArgument("\"{}\" is no digest", Printable(digest, 100));
+    return InvalidArgument("\"{}\" is not a digest", Printable(digest, 100));
   }
   return fmt::format("blobs/{}/{}", digest.substr(0, colon), hex);
 }
 
-// What the layers hold; a layer that can not be read is a note, for the rest still tells much.
+// What the layers hold; a layer that cannot be read is a note, for the rest still tells much.
 void ReadLayers(const BlobStore& store, const std::vector<std::string>& paths, ImageFacts& image) {
   LibraryCollector collector;
   std::set<std::string_view> seen;  // each is read once, however often it is named
@@ -96,7 +87,7 @@ void ReadLayers(const BlobStore& store, const std::vector<std::string>& paths, I
     }
     auto layer = seen.size() <= kLayerLimit
                      ? store.Open(path)
-                     : OutOfRange("more than {} layers: no image has so many", kLayerLimit);
+                     : OutOfRange("more than {} layers: not a valid image", kLayerLimit);
     const Status status =
         layer.ok() ? ReadLayer(*std::move(layer), collector) : std::move(layer).status();
     if (!status.ok() && ++unread <= kMostNotes) {
@@ -105,8 +96,7 @@ void ReadLayers(const BlobStore& store, const std::vector<std::string>& paths, I
     }
   }
   if (unread > kMostNotes) {
-    image.notes.push_back(
-        fmt::format("{} more layers could not be looked into", unread - kMostNotes));
+    image.notes.push_back(fmt::format("{} more layers could not be read", unread - kMostNotes));
   }
   image.libraries = collector.Take();
   image.is_looked_into = unread == 0;
@@ -124,8 +114,8 @@ StatusOr<ImageFacts> ReadParts(const BlobStore& store, const std::string& config
 }
 
 Status TooManyImages(const BlobStore& store, const std::vector<std::string>& names) {
-  return InvalidArgument("{} has {} images: name one by --name: {}", store.NameOf(""), names.size(),
-                         Printable(Join(names, ", "), 300));
+  return InvalidArgument("{} has {} images: select one with --name: {}", store.NameOf(""),
+                         names.size(), Printable(Join(names, ", "), 300));
 }
 
 bool IsNameMeant(std::string_view name, std::string_view wanted) {
@@ -164,12 +154,13 @@ StatusOr<ImageFacts> ReadDockerArchive(const BlobStore& store, const PickOptions
   }
   std::vector<std::vector<std::string>> names;
   for (const json::value& image : *images) {
-    names.push_back(TextsAt(image, "RepoTags"));
+    names.push_back(doc::TextsOf(FindMember(image, "RepoTags")));
   }
   ASSIGN_OR_RETURN(const size_t index, Pick(store, names, options.name));
   const json::value& chosen = images->at(index);
   ASSIGN_OR_RETURN(ImageFacts image,
-                   ReadParts(store, TextAt(chosen, "Config"), TextsAt(chosen, "Layers"), options));
+                   ReadParts(store, TextAt(chosen, "Config"),
+                             doc::TextsOf(FindMember(chosen, "Layers")), options));
   image.name = names[index].empty() ? std::string() : names[index].front();
   image.source = "archive of docker save";
   return image;
@@ -200,7 +191,7 @@ StatusOr<ImageFacts> ReadImageManifest(const BlobStore& store, const json::value
                                        const PickOptions& options) {
   const json::value* config = FindMember(manifest, "config");
   if (config == nullptr) {
-    return InvalidArgument("{} has a manifest without config: it is no image", store.NameOf(""));
+    return InvalidArgument("{} has a manifest without config: not an image", store.NameOf(""));
   }
   ASSIGN_OR_RETURN(const std::string config_path, BlobPath(TextAt(*config, "digest")));
   std::vector<std::string> layers;
@@ -257,8 +248,7 @@ StatusOr<ImageFacts> ReadStore(const BlobStore& store, const PickOptions& option
     return ReadLayout(store, options);
   }
   return InvalidArgument(
-      "{} has neither {} nor {}: it is no image that docker save, podman save or "
-      "skopeo wrote",
+      "{} has neither {} nor {}: not an image written by docker save, podman save or skopeo",
       store.NameOf(""), kDockerManifest, kLayoutIndex);
 }
 
@@ -293,7 +283,7 @@ StatusOr<ImageFacts> ReadBundle(const sys::Root& root, const std::string& folder
     image.notes.push_back(Printable(Message(unread.status()), 300));
   } else if (*unread > 0) {
     image.notes.push_back(
-        fmt::format("{} of its folders are closed: as root they are read", *unread));
+        fmt::format("{} of its folders are unreadable: run as root to read them", *unread));
   }
   return image;
 }
@@ -326,10 +316,10 @@ StatusOr<ImageFacts> ReadArchive(const sys::Root& root, const std::string& path,
   ASSIGN_OR_RETURN(UniqueFd fd, root.OpenFile(path, O_RDONLY | O_NONBLOCK));
   constexpr size_t kMagicBytes = 4;
   std::array<char, kMagicBytes> head{};
-  ASSIGN_OR_RETURN(const size_t got, FilePart(fd.get(), 0, head.size()).Read(head));
+  ASSIGN_OR_RETURN(const size_t got, compress::FilePart(fd.get(), 0, head.size()).Read(head));
   if (const std::string_view unpacker = UnpackerOf({head.data(), got}); !unpacker.empty()) {
     return InvalidArgument(
-        "{0} is packed as a whole and can not be searched: {1} < {2} > image.tar; kgpu doctor "
+        "{0} is compressed as a whole and cannot be searched: {1} < {2} > image.tar; kgpu doctor "
         "image image.tar",
         Printable(root.At(path)), unpacker, ShellWord(root.At(path)));
   }
@@ -356,7 +346,7 @@ StatusOr<ImageFacts> ReadManifest(const BlobStore& store, std::string_view diges
     }
     at = TextAt(*chosen, "digest");
   }
-  return InvalidArgument("{} leads to no manifest of an image", store.NameOf(digest));
+  return InvalidArgument("{} does not lead to an image manifest", store.NameOf(digest));
 }
 
 }  // namespace kgpu::image

@@ -22,7 +22,7 @@ struct PickOptions {
 // files that it begins with.
 bool IsArchive(const sys::Root& root, const std::string& path);
 
-// The image in `path` of `root`. What can not be seen of its layers is in its notes. Errors:
+// The image in `path` of `root`. What cannot be seen of its layers is in its notes. Errors:
 // NotFound, InvalidArgument (none of the forms above; several images and no name).
 StatusOr<ImageFacts> ReadArchive(const sys::Root& root, const std::string& path,
                                  const PickOptions& options);

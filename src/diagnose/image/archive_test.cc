@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/diagnose/image/test_tar.h"
+#include "src/platform/compress/test_pack.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -46,7 +47,7 @@ class ArchiveTest : public ::testing::Test {
   }
   std::string Manifest(const std::string& config) {
     return Blob(fmt::format(R"({{"config":{{"digest":"{}"}},"layers":[{{"digest":"{}"}}]}})",
-                            Blob(config), Blob(Gzip(Layer()))));
+                            Blob(config), Blob(compress::Gzip(Layer()))));
   }
 
   TempDir dir_;
@@ -82,7 +83,7 @@ TEST_F(ArchiveTest, OfSeveralImagesOneMustBeNamed) {
               StatusIs(StatusCode::kNotFound, HasSubstr("z")));
 }
 
-TEST_F(ArchiveTest, ALayerThatCanNotBeReadIsANote) {
+TEST_F(ArchiveTest, ALayerThatCannotBeReadIsANote) {
   dir_.WriteFile("a.tar",
                  DockerArchive(R"([{"Config":"c.json","Layers":["gone.tar","l/layer.tar"]}])"));
   const auto image = Read("a.tar");
@@ -92,7 +93,7 @@ TEST_F(ArchiveTest, ALayerThatCanNotBeReadIsANote) {
   EXPECT_FALSE(image->is_looked_into);
 }
 
-TEST_F(ArchiveTest, ManyLayersThatCanNotBeReadAreFewNotes) {
+TEST_F(ArchiveTest, ManyLayersThatCannotBeReadAreFewNotes) {
   dir_.WriteFile("a.tar",
                  DockerArchive(R"([{"Config":"c.json","Layers":["1","2","3","4","5","6"]}])"));
   const auto image = Read("a.tar");
@@ -188,7 +189,7 @@ TEST_F(ArchiveTest, ALayoutsManifestIsPickedByPlatform) {
 TEST_F(ArchiveTest, ADigestDoesNotLeadOutOfTheLayout) {
   dir_.WriteFile("layout/index.json", R"({"manifests":[{"digest":"sha256:../../../etc/passwd"}]})");
   EXPECT_THAT(Read("layout").status(),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no digest")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is not a digest")));
 }
 
 TEST_F(ArchiveTest, AnIndexThatLeadsToItselfEnds) {
@@ -196,7 +197,7 @@ TEST_F(ArchiveTest, AnIndexThatLeadsToItselfEnds) {
   (void)Blob(fmt::format(R"({{"manifests":[{{"digest":"{}"}}]}})", self));
   dir_.WriteFile("layout/index.json", fmt::format(R"({{"manifests":[{{"digest":"{}"}}]}})", self));
   EXPECT_THAT(Read("layout").status(),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("leads to no manifest")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("does not lead to")));
 }
 
 TEST_F(ArchiveTest, ABundlesRootFileSystemIsLookedInto) {
@@ -219,10 +220,10 @@ TEST_F(ArchiveTest, WithoutLayersOnlyTheConfigurationIsRead) {
   EXPECT_THAT(image->libraries, IsEmpty());
 }
 
-TEST_F(ArchiveTest, FilesThatAreNoImagesAreRefusedWithTheMend) {
+TEST_F(ArchiveTest, FilesThatAreNoImagesAreRefusedWithTheFix) {
   dir_.WriteFile("text", "hello");
   dir_.WriteFile("empty.tar", TarEnd());
-  dir_.WriteFile("packed.tar.gz", Gzip(DockerArchive("[]")));
+  dir_.WriteFile("packed.tar.gz", compress::Gzip(DockerArchive("[]")));
   EXPECT_THAT(Read("text").status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("not an image")));
   EXPECT_THAT(Read("empty.tar").status(),

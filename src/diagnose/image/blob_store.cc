@@ -19,7 +19,7 @@ namespace {
 // An image has some hundred parts.
 constexpr size_t kArchiveEntryLimit = 100'000;
 
-class OwnFile final : public ByteSource {
+class OwnFile final : public compress::ByteSource {
  public:
   explicit OwnFile(UniqueFd fd)
       : fd_(std::move(fd)), part_(fd_.get(), 0, std::numeric_limits<int64_t>::max()) {}
@@ -28,14 +28,14 @@ class OwnFile final : public ByteSource {
 
  private:
   UniqueFd fd_;
-  FilePart part_;
+  compress::FilePart part_;
 };
 
 class FolderStore final : public BlobStore {
  public:
   explicit FolderStore(sys::Root folder) : folder_(std::move(folder)) {}
 
-  StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const override {
+  StatusOr<std::unique_ptr<compress::ByteSource>> Open(std::string_view path) const override {
     return OpenFileOf(folder_, std::string(path));
   }
   std::string NameOf(std::string_view path) const override {
@@ -51,7 +51,7 @@ class TarStore final : public BlobStore {
   TarStore(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
 
   Status FindEntries() {
-    FilePart whole(fd_.get(), 0, std::numeric_limits<int64_t>::max());
+    compress::FilePart whole(fd_.get(), 0, std::numeric_limits<int64_t>::max());
     TarReader reader(whole);
     TarEntry entry;
     for (size_t i = 0; i < kArchiveEntryLimit; ++i) {
@@ -66,12 +66,13 @@ class TarStore final : public BlobStore {
     return OutOfRange("more than {} files", kArchiveEntryLimit);
   }
 
-  StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const override {
+  StatusOr<std::unique_ptr<compress::ByteSource>> Open(std::string_view path) const override {
     const auto found = entries_.find(path);
     if (found == entries_.end()) {
-      return NotFound("{}: is not in the archive", NameOf(path));
+      return NotFound("{}: not in the archive", NameOf(path));
     }
-    return std::make_unique<FilePart>(fd_.get(), found->second.offset, found->second.size);
+    return std::make_unique<compress::FilePart>(fd_.get(), found->second.offset,
+                                                found->second.size);
   }
   std::string NameOf(std::string_view path) const override {
     return fmt::format("{}: {}", name_, Printable(path, 200));
@@ -85,7 +86,8 @@ class TarStore final : public BlobStore {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<ByteSource>> OpenFileOf(const sys::Root& root, const std::string& path) {
+StatusOr<std::unique_ptr<compress::ByteSource>> OpenFileOf(const sys::Root& root,
+                                                           const std::string& path) {
   ASSIGN_OR_RETURN(const struct stat stat, root.Stat(path));
   if (!S_ISREG(stat.st_mode)) {
     return InvalidArgument("{}: must be a file", Printable(root.At(path), 300));

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "src/diagnose/image/byte_source.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/compress/byte_source.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::image {
@@ -17,14 +17,15 @@ class BlobStore {
  public:
   virtual ~BlobStore() = default;
   // Errors: NotFound, InvalidArgument (no plain file).
-  virtual StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const = 0;
+  virtual StatusOr<std::unique_ptr<compress::ByteSource>> Open(std::string_view path) const = 0;
   // For errors.
   virtual std::string NameOf(std::string_view path) const = 0;
 };
 
 // A plain file of `root`, which is open as long as the source lives. Errors: those of the root,
 // InvalidArgument (no plain file: to open a device may be enough to set it off).
-StatusOr<std::unique_ptr<ByteSource>> OpenFileOf(const sys::Root& root, const std::string& path);
+StatusOr<std::unique_ptr<compress::ByteSource>> OpenFileOf(const sys::Root& root,
+                                                           const std::string& path);
 
 // A folder of `root`; no name and no link leads out of it. Errors: those of the root.
 StatusOr<std::unique_ptr<BlobStore>> OpenFolderStore(const sys::Root& root,

@@ -119,7 +119,7 @@ Status ReadCriImage(std::string_view text, std::string_view file, ImageFacts& im
   ASSIGN_OR_RETURN(const json::value root, ParseMap(text, file));
   const json::value* spec = Find(Find(&root, "info"), "imageSpec");
   if (spec == nullptr || !spec->is_object()) {
-    return InvalidArgument("{}: info.imageSpec is not there", file);
+    return InvalidArgument("{}: info.imageSpec not found", file);
   }
   image.architecture = TextOf(Find(spec, "architecture"));
   ReadContainerPart(Find(spec, "config"), image);

@@ -75,15 +75,8 @@ bool Put(LibraryKind kind, std::string_view path, std::optional<std::string> ver
 }  // namespace
 
 std::string_view ToString(LibraryKind kind) {
-  switch (kind) {
-    case LibraryKind::kRuntime:
-      return "runtime";
-    case LibraryKind::kCompat:
-      return "compat";
-    case LibraryKind::kDriver:
-      break;
-  }
-  return "driver";
+  static constexpr std::array<std::string_view, 3> kWords = {"runtime", "compat", "driver"};
+  return kWords.at(static_cast<size_t>(kind));
 }
 
 bool ReadLibraryPath(std::string_view path, CudaLibrary& library) {

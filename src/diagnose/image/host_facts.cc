@@ -53,8 +53,7 @@ StatusOr<HostFacts> FactsOfWords(const HostWords& words) {
     gpu.compute = *compute;
   } else if (!model) {
     return InvalidArgument(
-        "--model: \"{}\" is not known: give its compute capability by "
-        "--gpu-arch, such as 9.0",
+        "--model: \"{}\" is unknown: set its compute capability with --gpu-arch, e.g. 9.0",
         Printable(words.model, 80));
   }
   host.gpus.push_back(std::move(gpu));
@@ -68,8 +67,7 @@ StatusOr<HostFacts> FactsOfSnapshot(const device::Snapshot& snapshot,
   auto parsed = cuda::DriverVersion::Parse(version);
   if (!parsed.ok()) {
     return FailedPrecondition(
-        "this host does not say which driver it has ({}): kgpu doctor tells "
-        "what is wrong, or say by --driver which one is meant",
+        "the driver of this host is unknown ({}): run kgpu doctor to see why, or set --driver",
         driver.reason.empty() ? device::ToString(driver.state) : std::string_view(driver.reason));
   }
   HostFacts host;

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "src/diagnose/image/byte_source.h"
 #include "src/diagnose/image/config.h"
 #include "src/diagnose/image/layers.h"
 #include "src/diagnose/image/verdict.h"
+#include "src/platform/compress/byte_source.h"
 
 namespace {
 
@@ -53,7 +53,7 @@ void Read(char kind, std::string_view text, image::ImageFacts& facts) {
       break;
   }
   image::LibraryCollector collector;
-  (void)image::ReadLayer(std::make_unique<image::TextSource>(text), collector);
+  (void)image::ReadLayer(std::make_unique<kgpu::compress::TextSource>(text), collector);
   facts.libraries = collector.Take();
 }
 
@@ -71,10 +71,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   host.architecture = "amd64";
   host.gpus = {{"GPU 0", kgpu::cuda::ComputeCapability{8, 0}, "nvidia", true}};
   const image::ImageVerdict verdict = image::Judge(facts, host);
-  CheckLines(verdict.evidence);
-  CheckLines(verdict.mend);
+  CheckLines(verdict.finding.evidence);
+  CheckLines(verdict.finding.fix.commands);
   CheckLines(verdict.notes);
-  Require(image::IsGood(verdict) || verdict.answer > image::Answer::kRunsByMinor ||
-          verdict.is_refused);
+  Require(verdict.finding.severity == kgpu::report::Severity::kInfo ||
+          verdict.answer > image::Answer::kRunsByMinor || verdict.is_refused);
   return 0;
 }

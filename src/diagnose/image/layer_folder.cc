@@ -35,7 +35,7 @@ class FolderReader {
     }
     collector_.EndLayer();
     if (!folders_.empty()) {
-      return OutOfRange("the image has more files than are looked at");
+      return OutOfRange("the image has too many files to check");
     }
     return unread_;
   }

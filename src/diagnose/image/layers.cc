@@ -2,6 +2,7 @@
 
 #include "src/diagnose/image/tar.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/compress/unpack.h"
 
 namespace kgpu::image {
 namespace {
@@ -76,9 +77,10 @@ std::vector<CudaLibrary> LibraryCollector::Take() {
   return libraries;
 }
 
-Status ReadLayer(std::unique_ptr<ByteSource> layer, LibraryCollector& collector) {
+Status ReadLayer(std::unique_ptr<compress::ByteSource> layer, LibraryCollector& collector) {
   Budget& budget = collector.budget();
-  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> bytes, Unpack(std::move(layer), budget));
+  ASSIGN_OR_RETURN(const std::unique_ptr<compress::ByteSource> bytes,
+                   compress::Unpack(std::move(layer), budget.bytes));
   TarReader reader(*bytes);
   TarEntry entry;
   for (; budget.entries > 0; --budget.entries) {
@@ -90,7 +92,7 @@ Status ReadLayer(std::unique_ptr<ByteSource> layer, LibraryCollector& collector)
     collector.SeeEntry(entry.path);
   }
   collector.EndLayer();
-  return OutOfRange("the image has more files than are looked at");
+  return OutOfRange("the image has too many files to check");
 }
 
 }  // namespace kgpu::image

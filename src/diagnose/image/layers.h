@@ -2,16 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/diagnose/image/byte_source.h"
 #include "src/diagnose/image/facts.h"
-#include "src/diagnose/image/unpack.h"
 #include "src/platform/base/status.h"
+#include "src/platform/compress/byte_source.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::image {
@@ -19,6 +19,13 @@ namespace kgpu::image {
 // No image of use has more CUDA libraries, or a longer path: PATH_MAX of Linux.
 inline constexpr size_t kLibraryLimit = 1000;
 inline constexpr size_t kPathLimit = 4096;
+
+// How much may still be looked at. One serves a whole image: a layer of a few megabytes may unpack
+// to terabytes, and a manifest may name thousands of layers.
+struct Budget {
+  uint64_t bytes = uint64_t{64} << 30;  // that come out of packed layers
+  size_t entries = 4'000'000;           // of archives and folders; large images have some 300,000
+};
 
 // Collects what is left when all layers lie over each other.
 class LibraryCollector {
@@ -48,7 +55,7 @@ class LibraryCollector {
 
 // A layer as a tar archive, packed by gzip or zstd or not at all. Errors: those of Unpack and
 // TarReader, OutOfRange (more than the budget); what was read until then counts.
-Status ReadLayer(std::unique_ptr<ByteSource> layer, LibraryCollector& collector);
+Status ReadLayer(std::unique_ptr<compress::ByteSource> layer, LibraryCollector& collector);
 
 // A layer, or a whole root file system, as a folder below `root`, where files and folders are
 // hidden as overlayfs or fuse-overlayfs does it. Links are not followed, nor what is mounted in it.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/diagnose/image/test_tar.h"
+#include "src/platform/compress/test_pack.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -36,7 +37,7 @@ class AsNobody {
 };
 
 void Add(LibraryCollector& collector, const std::string& layer) {
-  EXPECT_OK(ReadLayer(std::make_unique<TextSource>(layer), collector));
+  EXPECT_OK(ReadLayer(std::make_unique<compress::TextSource>(layer), collector));
 }
 
 std::vector<std::string> PathsOf(LibraryCollector& collector) {
@@ -50,7 +51,7 @@ std::vector<std::string> PathsOf(LibraryCollector& collector) {
 TEST(LayersTest, LibrariesOfAllLayersCount) {
   LibraryCollector collector;
   const std::string first = TarFile(kRuntime, "") + TarEnd();
-  const std::string second = Gzip(TarFile(kCompat, "") + TarEnd());
+  const std::string second = compress::Gzip(TarFile(kCompat, "") + TarEnd());
   Add(collector, first);
   Add(collector, second);
   EXPECT_THAT(PathsOf(collector), ElementsAre(kRuntime, kCompat));
@@ -79,14 +80,14 @@ TEST(LayersTest, AnOpaqueFolderHidesWhatIsBelowAndKeepsItsOwn) {
 TEST(LayersTest, WhatWasReadOfABrokenLayerCounts) {
   LibraryCollector collector;
   const std::string layer = TarFile(kRuntime, "") + "rubbish";
-  EXPECT_THAT(ReadLayer(std::make_unique<TextSource>(layer), collector),
+  EXPECT_THAT(ReadLayer(std::make_unique<compress::TextSource>(layer), collector),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte")));
   EXPECT_THAT(PathsOf(collector), ElementsAre(kRuntime));
 }
 
 TEST(LayersTest, LayersOfZstdAreRead) {
   LibraryCollector collector;
-  const std::string layer = Zstd(TarFile(kRuntime, "") + TarEnd());
+  const std::string layer = compress::Zstd(TarFile(kRuntime, "") + TarEnd());
   Add(collector, layer);
   EXPECT_THAT(PathsOf(collector), ElementsAre(kRuntime));
 }
@@ -123,8 +124,8 @@ TEST(LayersTest, AllLayersShareOneBudget) {
   collector.budget().entries = 3;
   const std::string layer = TarFile("a", "") + TarFile("b", "") + TarEnd();
   Add(collector, layer);
-  EXPECT_THAT(ReadLayer(std::make_unique<TextSource>(layer), collector),
-              StatusIs(StatusCode::kOutOfRange, HasSubstr("more files")));
+  EXPECT_THAT(ReadLayer(std::make_unique<compress::TextSource>(layer), collector),
+              StatusIs(StatusCode::kOutOfRange, HasSubstr("too many files")));
 }
 
 TEST(LayersTest, FoldersHideAsFuseOverlayfsDoesIt) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "src/gpu/cuda/compatibility.h"
 #include "src/gpu/cuda/requirement.h"
 #include "src/gpu/cuda/requirement_reader.h"
 #include "src/platform/base/strings.h"
@@ -17,7 +18,7 @@ constexpr size_t kMostLines = 8;
 
 class Collector {
  public:
-  void Add(CudaVersion version, bool is_minor_known, std::string line) {
+  void Add(CudaVersion version, bool is_minor_known, std::string line, unsigned update = 0) {
     if (need_.evidence.size() < kMostLines) {
       need_.evidence.push_back(std::move(line));
     }
@@ -28,6 +29,9 @@ class Collector {
     if (is_more) {
       need_.cuda = version;
       need_.is_minor_known = is_minor_known;
+      need_.update = update;
+    } else if (version == *need_.cuda) {
+      need_.update = std::max(need_.update, update);
     }
   }
   bool has_any() const { return need_.cuda.has_value(); }
@@ -41,9 +45,10 @@ void AddVariable(const ImageFacts& image, Collector& collector) {
   std::string_view text = EnvOf(image, "CUDA_VERSION");
   text.remove_prefix(text.starts_with('v') ? 1 : 0);
   const auto version = CudaVersion::Parse(text);
-  if (version.ok()) {
+  const auto numbers = cuda::ParseVersionNumbers(text);
+  if (version.ok() && numbers.ok()) {
     collector.Add(*version, text.find('.') != std::string_view::npos,
-                  fmt::format("CUDA_VERSION={}", Printable(text, 40)));
+                  fmt::format("CUDA_VERSION={}", Printable(text, 40)), cuda::UpdateOf(*numbers));
   }
 }
 
@@ -55,8 +60,9 @@ void AddLibraries(const ImageFacts& image, Collector& collector) {
         !seen.insert(library.version).second) {
       continue;
     }
-    collector.Add(*version, library.version.find('.') != std::string::npos,
-                  fmt::format("/{} is of CUDA {}", Printable(library.path, 200), library.version));
+    collector.Add(
+        *version, library.version.find('.') != std::string::npos,
+        fmt::format("/{} is from CUDA {}", Printable(library.path, 200), library.version));
   }
 }
 
@@ -78,7 +84,7 @@ void AddRequirement(const ImageFacts& image, Collector& collector) {
     }
   }
   if (least) {
-    collector.Add(*least, true, fmt::format("NVIDIA_REQUIRE_CUDA asks for CUDA {}", least->str()));
+    collector.Add(*least, true, fmt::format("NVIDIA_REQUIRE_CUDA requires CUDA {}", least->str()));
   }
 }
 

@@ -12,6 +12,7 @@ namespace kgpu::image {
 
 struct Need {
   std::optional<cuda::CudaVersion> cuda;  // the newest that anything in the image names
+  unsigned update = 0;                    // of that version, where something names one: 1 of 12.4.1
   bool is_minor_known = true;
   std::vector<std::string> evidence{};  // a line for each thing that names one
 };

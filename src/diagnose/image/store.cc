@@ -11,12 +11,12 @@
 #include <optional>
 #include <utility>
 
-#include "src/container/engine/find.h"
 #include "src/diagnose/image/config.h"
 #include "src/diagnose/image/layers.h"
 #include "src/platform/base/shell.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
 
 namespace kgpu::image {
 namespace {
@@ -71,7 +71,7 @@ class Asker {
 
   // Errors: NotFound (no such image, or no such program), those of the program.
   StatusOr<ImageFacts> Ask(const Store& store, const std::string& name) {
-    const std::string program = engine::FindProgram(host_, store.program);
+    const std::string program = sys::FindProgram(host_, store.program);
     if (program.empty()) {
       return NotFound("{} is not installed", store.program);
     }
@@ -151,7 +151,7 @@ class Asker {
     return ReadArchive(host_, path, pick);
   }
 
-  // Where the layers can not be read they can still be saved; that takes space, so nobody does it
+  // Where the layers cannot be read they can still be saved; that takes space, so nobody does it
   // unasked.
   void ReadFolders(const Store& store, const std::vector<std::string>& folders, ImageFacts& image) {
     LibraryCollector collector;
@@ -166,17 +166,14 @@ class Asker {
     image.is_looked_into = !folders.empty() && unread == 0 && status.ok();
     if (folders.empty()) {
       image.notes.push_back(fmt::format(
-          "{} does not say where the layers are: with --save FOLDER they are looked into",
-          store.word));
+          "{} does not report where the layers are: use --save FOLDER to read them", store.word));
     } else if (!status.ok()) {
-      image.notes.push_back(fmt::format(
-          "not all layers were looked into: {}: as root, or with --save FOLDER, they are",
-          Printable(Message(status), 300)));
-    } else if (unread > 0) {
       image.notes.push_back(
-          fmt::format("{} folders of the layers are closed: as root, or with --save FOLDER, they "
-                      "are looked into",
-                      unread));
+          fmt::format("not all layers were read: {}: run as root, or use --save FOLDER",
+                      Printable(Message(status), 300)));
+    } else if (unread > 0) {
+      image.notes.push_back(fmt::format(
+          "{} folders of the layers are unreadable: run as root, or use --save FOLDER", unread));
     }
   }
 
@@ -184,7 +181,7 @@ class Asker {
     ASSIGN_OR_RETURN(const std::string text, Run({program, "inspecti", "--output", "json", name}));
     ImageFacts image;
     RETURN_IF_ERROR(ReadCriImage(text, "crictl inspecti", image));
-    image.notes.emplace_back("crictl shows an image's configuration only: its files were not seen");
+    image.notes.emplace_back("crictl shows only an image's configuration: its files were not read");
     return image;
   }
 
@@ -201,7 +198,7 @@ class Asker {
 
   StatusOr<ImageFacts> AskContainerd(const std::string& program, const std::string& name) {
     Status status =
-        NotFound("no image of that name; its names are whole: docker.io/library/{}", name);
+        NotFound("no image of that name; use the full name: docker.io/library/{}", name);
     for (const char* space : kNamespaces) {
       const auto list = Run({program, "--namespace", space, "images", "list"});
       if (!list.ok()) {
@@ -220,7 +217,7 @@ class Asker {
     Content(Asker& asker, std::string program, std::string space)
         : asker_(asker), program_(std::move(program)), space_(std::move(space)) {}
 
-    StatusOr<std::unique_ptr<ByteSource>> Open(std::string_view path) const override;
+    StatusOr<std::unique_ptr<compress::ByteSource>> Open(std::string_view path) const override;
     std::string NameOf(std::string_view path) const override {
       return fmt::format("containerd's {}", Printable(path, 100));
     }
@@ -236,11 +233,10 @@ class Asker {
     ASSIGN_OR_RETURN(ImageFacts image,
                      ReadManifest(Content(*this, program, space), digest, options_.pick));
     if (options_.pick.reads_layers && !image.is_looked_into) {
-      image.notes.push_back(
-          fmt::format("containerd may have thrown the packed layers away once they were unpacked "
-                      "(discard_unpacked_layers): ctr --namespace {} content fetch {} brings them "
-                      "back",
-                      space, ShellWord(name)));
+      image.notes.push_back(fmt::format(
+          "containerd may have discarded the packed layers after unpacking "
+          "(discard_unpacked_layers): restore them with ctr --namespace {} content fetch {}",
+          space, ShellWord(name)));
     }
     return image;
   }
@@ -251,7 +247,7 @@ class Asker {
 };
 
 // A blob that was printed.
-class PrintedBlob final : public ByteSource {
+class PrintedBlob final : public compress::ByteSource {
  public:
   explicit PrintedBlob(std::string text) : text_(std::move(text)), source_(text_) {}
   StatusOr<size_t> Read(std::span<char> out) override { return source_.Read(out); }
@@ -259,10 +255,10 @@ class PrintedBlob final : public ByteSource {
 
  private:
   std::string text_;
-  TextSource source_;
+  compress::TextSource source_;
 };
 
-StatusOr<std::unique_ptr<ByteSource>> Asker::Content::Open(std::string_view path) const {
+StatusOr<std::unique_ptr<compress::ByteSource>> Asker::Content::Open(std::string_view path) const {
   for (const char* folder : kContentFolders) {
     auto blob = OpenFileOf(asker_.host_, fmt::format("{}/{}", folder, path));
     if (blob.ok()) {
@@ -275,7 +271,7 @@ StatusOr<std::unique_ptr<ByteSource>> Asker::Content::Open(std::string_view path
   ASSIGN_OR_RETURN(std::string text,
                    asker_.Run({program_, "--namespace", space_, "content", "get", digest}));
   if (text.size() >= kConfigLimit) {
-    return OutOfRange("only root can read so large a blob of containerd");
+    return OutOfRange("only root can read such a large blob of containerd");
   }
   return std::make_unique<PrintedBlob>(std::move(text));
 }
@@ -313,13 +309,13 @@ StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner
       return image;
     }
     said += fmt::format("\n  {}: {}", store.word, Message(image.status()));
-    if (!engine::FindProgram(host, store.program).empty()) {
+    if (!sys::FindProgram(host, store.program).empty()) {
       pulls += fmt::format("{}{} {}", pulls.empty() ? "" : "; or ", store.pull, ShellWord(name));
     }
   }
-  return NotFound("no engine of this host has the image {}; fetch it first: {}{}", name,
-                  pulls.empty() ? "no engine's program is installed; save it elsewhere and name "
-                                  "the file: podman save -o image.tar IMAGE"
+  return NotFound("no engine of this host has the image {}: pull it first: {}{}", name,
+                  pulls.empty() ? "no engine is installed: save the image elsewhere and name the "
+                                  "file: podman save -o image.tar IMAGE"
                                 : pulls,
                   said);
 }

@@ -24,7 +24,7 @@ StatusOr<StoreKind> ParseStoreKind(std::string_view text);
 struct StoreOptions {
   std::vector<StoreKind> kinds{};  // to be asked, in this order; empty: all
   PickOptions pick{};
-  // Where docker or podman may save an image whose layers can not be read otherwise, for as long as
+  // Where docker or podman may save an image whose layers cannot be read otherwise, for as long as
   // it is read; empty: nowhere. Below the host's root.
   std::string save_folder{};
   // "NAME=value": what the programs need to know of their user (HOME, DOCKER_HOST, …).

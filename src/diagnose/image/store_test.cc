@@ -24,7 +24,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Programs that print what they were told to, by their command lines.
+// Programs that print what they were given, by their command lines.
 class FakePrograms final : public sys::ProgramRunner {
  public:
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {

@@ -117,7 +117,7 @@ StatusOr<bool> TarReader::ReadBlock(std::string& block) {
     return false;
   }
   if (have < kBlock) {
-    return InvalidArgument("byte {}: the archive ends within a header", at_);
+    return InvalidArgument("byte {}: the archive ends inside a header", at_);
   }
   return block.find_first_not_of('\0') != std::string::npos;
 }
@@ -149,7 +149,7 @@ StatusOr<bool> TarReader::Next(TarEntry& entry) {
     }
     const std::optional<uint64_t> size = NumberOf(block, kSize);
     if (!HasRightSum(block) || !size || *size > kSizeLimit) {
-      return InvalidArgument("byte {}: this is no header of a tar archive", at_ - kBlock);
+      return InvalidArgument("byte {}: not a tar header", at_ - kBlock);
     }
     const char type = block[kType];
     if (type != 'x' && type != 'g' && type != 'L' && type != 'K') {
@@ -168,12 +168,13 @@ StatusOr<bool> TarReader::Next(TarEntry& entry) {
       extended.path = text.substr(0, text.find('\0'));
     }
   }
-  return InvalidArgument("byte {}: more than {} extended headers of one file", at_, kExtendedLimit);
+  return InvalidArgument("byte {}: more than {} extended headers for one file", at_,
+                         kExtendedLimit);
 }
 
 StatusOr<std::string> TarReader::ReadBody(size_t limit) {
   if (left_ > limit) {
-    return OutOfRange("it has {} bytes, more than the {} that are read", left_, limit);
+    return OutOfRange("{} bytes exceed the limit of {}", left_, limit);
   }
   std::string text(left_, '\0');
   size_t have = 0;
@@ -181,7 +182,7 @@ StatusOr<std::string> TarReader::ReadBody(size_t limit) {
     ASSIGN_OR_RETURN(const size_t got,
                      source_.Read(std::span(text.data() + have, text.size() - have)));
     if (got == 0) {
-      return InvalidArgument("byte {}: the archive ends within a file", at_ + have);
+      return InvalidArgument("byte {}: the archive ends inside a file", at_ + have);
     }
     have += got;
   }

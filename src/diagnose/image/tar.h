@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/diagnose/image/byte_source.h"
 #include "src/platform/base/status.h"
+#include "src/platform/compress/byte_source.h"
 
 namespace kgpu::image {
 
@@ -21,7 +21,7 @@ struct TarEntry {
 class TarReader {
  public:
   // Borrows `source`, which stands at the first byte of the archive.
-  explicit TarReader(ByteSource& source) : source_(source) {}
+  explicit TarReader(compress::ByteSource& source) : source_(source) {}
 
   // False at the end. What is left of the entry before is gone over. Errors: InvalidArgument (no
   // tar, or broken), those of the source.
@@ -35,7 +35,7 @@ class TarReader {
   Status Advance(uint64_t count);
   StatusOr<std::string> ReadLongText(uint64_t size);
 
-  ByteSource& source_;
+  compress::ByteSource& source_;
   uint64_t at_ = 0;    // bytes read of the source
   uint64_t left_ = 0;  // of the body
   uint64_t filling_ = 0;

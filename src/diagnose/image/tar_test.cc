@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<std::string> PathsInArchive(const std::string& archive) {
-  TextSource source(archive);
+  compress::TextSource source(archive);
   TarReader reader(source);
   TarEntry entry;
   std::vector<std::string> paths;
@@ -31,7 +31,7 @@ std::vector<std::string> PathsInArchive(const std::string& archive) {
 }
 
 Status FirstError(const std::string& archive) {
-  TextSource source(archive);
+  compress::TextSource source(archive);
   TarReader reader(source);
   TarEntry entry;
   while (true) {
@@ -50,7 +50,7 @@ TEST(TarTest, EntriesComeInOrderWithoutLeadingDots) {
 
 TEST(TarTest, BodiesAreReadAndStandWhereTheEntrySays) {
   const std::string archive = TarFile("a", "one") + TarFile("b", "second") + TarEnd();
-  TextSource source(archive);
+  compress::TextSource source(archive);
   TarReader reader(source);
   TarEntry entry;
   ASSERT_OK(reader.Next(entry));
@@ -63,7 +63,7 @@ TEST(TarTest, BodiesAreReadAndStandWhereTheEntrySays) {
 
 TEST(TarTest, BodiesPastTheLimitAreRefused) {
   const std::string archive = TarFile("a", "too long");
-  TextSource source(archive);
+  compress::TextSource source(archive);
   TarReader reader(source);
   TarEntry entry;
   ASSERT_OK(reader.Next(entry));
@@ -83,9 +83,9 @@ TEST(TarTest, BrokenArchivesAreErrorsWithTheByte) {
   std::string archive = TarFile("a", "one") + TarFile("b", "two");
   archive[1024] = 'X';
   EXPECT_THAT(FirstError(archive),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte 1024: this is no header")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("byte 1024: not a tar header")));
   EXPECT_THAT(FirstError(TarFile("a", "one").substr(0, 300)),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("ends within a header")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("ends inside a header")));
   EXPECT_THAT(FirstError("no archive"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("ends")));
 }
 
@@ -100,7 +100,7 @@ TEST(TarTest, OnlySomeExtendedHeadersStandBeforeAFile) {
     archive += TarFile("././@LongLink", "a/long/name", 'L');
   }
   archive += TarFile("x", "") + TarEnd();
-  TextSource source(archive);
+  compress::TextSource source(archive);
   TarReader reader(source);
   TarEntry entry;
   EXPECT_THAT(reader.Next(entry),

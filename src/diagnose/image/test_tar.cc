@@ -1,9 +1,6 @@
 #include "src/diagnose/image/test_tar.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <zlib.h>
-#include <zstd.h>
 
 namespace kgpu::image {
 namespace {
@@ -38,29 +35,6 @@ std::string TarFile(std::string_view path, std::string_view body, char type) {
 
 std::string TarEnd() {
   return std::string(2 * kBlock, '\0');
-}
-
-std::string Gzip(std::string_view text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string packed(deflateBound(&stream, text.size()), '\0');
-  std::string bytes(text);
-  stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  EXPECT_EQ(deflateEnd(&stream), Z_OK);
-  return packed;
-}
-
-std::string Zstd(std::string_view text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  const size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3);
-  EXPECT_EQ(ZSTD_isError(size), 0U);
-  packed.resize(size);
-  return packed;
 }
 
 }  // namespace kgpu::image

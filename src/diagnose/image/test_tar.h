@@ -10,7 +10,5 @@ namespace kgpu::image {
 std::string TarFile(std::string_view path, std::string_view body, char type = '0');
 // What ends an archive.
 std::string TarEnd();
-std::string Gzip(std::string_view text);
-std::string Zstd(std::string_view text);
 
 }  // namespace kgpu::image

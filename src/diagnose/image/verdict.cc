@@ -1,8 +1,12 @@
 #include "src/diagnose/image/verdict.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "src/diagnose/image/need.h"
 #include "src/gpu/cuda/compatibility.h"
@@ -29,25 +33,46 @@ class Judgement {
   ImageVerdict Speak() {
     Need need = NeedOf(image_);
     verdict_.cuda = need.cuda;
+    verdict_.update = need.update;
     verdict_.is_minor_known = need.is_minor_known;
-    verdict_.evidence = std::move(need.evidence);
+    verdict_.finding.evidence = std::move(need.evidence);
     SpeakOfHost();
     HearArchitecture();
     if (verdict_.cuda) {
-      HearDriver(*verdict_.cuda);
+      // No driver makes a CUDA run on a GPU that it has dropped.
+      if (!HasDroppedGpu(*verdict_.cuda)) {
+        HearDriver(*verdict_.cuda);
+      }
       HearGpus(*verdict_.cuda);
     }
     HearWhatWasSeen();
     HearRequirements();
     HearLibraries();
     std::ranges::copy(image_.notes, std::back_inserter(verdict_.notes));
+    Conclude();
     return std::move(verdict_);
   }
 
  private:
-  void Show(std::string line) { verdict_.evidence.push_back(std::move(line)); }
+  void Conclude() {
+    const bool is_good = verdict_.answer <= Answer::kRunsByMinor && !verdict_.is_refused;
+    report::Finding& finding = verdict_.finding;
+    finding.id = ToString(verdict_.answer);
+    finding.severity = is_good ? report::Severity::kInfo : report::Severity::kError;
+    finding.subject = fmt::format(
+        "{} ({})", image_.name.empty() ? "image" : Printable(image_.name, 200), image_.source);
+    finding.message = fmt::format("{}{}", Describe(verdict_.answer),
+                                  verdict_.is_refused ? "; the container will not start" : "");
+  }
+
+  void Show(std::string line) { verdict_.finding.evidence.push_back(std::move(line)); }
   void Note(std::string line) { verdict_.notes.push_back(std::move(line)); }
-  void Mend(std::string line) { verdict_.mend.push_back(std::move(line)); }
+  void Fix(std::string line) {
+    std::vector<std::string>& commands = verdict_.finding.fix.commands;
+    if (std::ranges::find(commands, line) == commands.end()) {
+      commands.push_back(std::move(line));
+    }
+  }
   void Worsen(Answer answer) { verdict_.answer = std::max(verdict_.answer, answer); }
 
   std::string HighestText() const {
@@ -62,7 +87,7 @@ class Judgement {
     const std::string highest = HighestText();
     Show(highest.empty()
              ? fmt::format("driver {}", host_.driver.str())
-             : fmt::format("driver {} has all of CUDA {}", host_.driver.str(), highest));
+             : fmt::format("driver {} fully supports CUDA {}", host_.driver.str(), highest));
   }
 
   void HearArchitecture() {
@@ -74,55 +99,55 @@ class Judgement {
     Show(fmt::format("the image is for {}, the host is {}", Printable(image_.architecture, 40),
                      host_.architecture));
     // A name from an archive may be anything.
-    Mend(IsImageName(image_.name)
-             ? fmt::format("podman pull --platform {} {}",
-                           ShellWord(fmt::format("linux/{}", host_.architecture)),
-                           ShellWord(image_.name))
-             : fmt::format("# an image for {}", Printable(host_.architecture, 40)));
+    Fix(IsImageName(image_.name)
+            ? fmt::format("podman pull --platform {} {}",
+                          ShellWord(fmt::format("linux/{}", host_.architecture)),
+                          ShellWord(image_.name))
+            : fmt::format("# an image for {}", Printable(host_.architecture, 40)));
   }
 
   // What nobody looked into may hold any CUDA.
   void HearWhatWasSeen() {
     if (image_.is_looked_into) {
       if (!verdict_.cuda) {
-        Note("nothing in the image is of CUDA");
+        Note("the image contains no CUDA");
       }
       return;
     }
     if (verdict_.cuda) {
-      Note("not all layers were looked into: a newer CUDA in them would count");
+      Note("not all layers were read: they may contain a newer CUDA version");
       return;
     }
     Worsen(Answer::kUnknown);
-    Show("nothing of CUDA was seen, but not all layers were looked into");
-    Mend("# let its layers be read: as root, without --quick, or from a file of docker save");
+    Show("no CUDA was found, but not all layers were read");
+    Fix("# read all layers: as root, without --quick, or from a file of docker save");
   }
 
   // The driver is new enough where it says so itself: it may be newer than our table.
-  Fit FitOfDriver(const CudaVersion& cuda) const {
+  Fit FitOfDriver(const CudaVersion& cuda, unsigned update) const {
+    const Fit fit = cuda::FitOf(cuda, host_.driver, update);
     const auto says = CudaVersion::Parse(host_.cuda);
-    if (says.ok() && *says >= cuda) {
-      return Fit::kWhole;
-    }
-    return cuda::FitOf(cuda, host_.driver);
+    // It names no update: of one, the table has the last word as far as it knows the version.
+    const bool is_by_table = update > 0 && fit != Fit::kUnknown && says.ok() && *says == cuda;
+    return says.ok() && *says >= cuda && !is_by_table ? Fit::kWhole : fit;
   }
 
   void HearDriver(const CudaVersion& cuda) {
-    switch (FitOfDriver(cuda)) {
+    switch (FitOfDriver(cuda, verdict_.update)) {
       case Fit::kWhole:
         if (!verdict_.is_minor_known) {
           Note(
-              fmt::format("which minor version of CUDA {} it is was not seen: one that is newer "
-                          "than the driver's runs by minor-version compatibility",
+              fmt::format("the minor version of CUDA {} is unknown: if it is newer than the "
+                          "driver's, it runs by minor-version compatibility",
                           cuda.major));
         }
         return;
       case Fit::kMinor:
         Worsen(Answer::kRunsByMinor);
-        MendMinor(cuda);
+        FixMinor(cuda);
         return;
       case Fit::kUnknown:
-        Note(fmt::format("CUDA {} is newer than all that is known here", cuda.str()));
+        Note(fmt::format("CUDA {} is newer than any version known to kgpu", cuda.str()));
         break;
       case Fit::kNone:
         break;
@@ -130,12 +155,35 @@ class Judgement {
     HearCompat(cuda);
   }
 
-  void MendMinor(const CudaVersion& cuda) {
-    const std::optional<DriverVersion> whole = cuda::LeastDriver(cuda);
-    if (whole) {
-      Mend(fmt::format("# for programs that compile PTX when they run: driver {} or newer",
-                       whole->str()));
+  void FixMinor(const CudaVersion& cuda) {
+    const std::optional<DriverVersion> whole = cuda::LeastDriver(cuda, verdict_.update);
+    if (whole && RunsGpus(*whole)) {
+      Fix(fmt::format("# for programs that compile PTX at run time: driver {} or newer",
+                      whole->str()));
+    } else if (const std::string highest = HighestText(); whole && !highest.empty()) {
+      Fix(
+          fmt::format("# for programs that compile PTX when they run: an image for CUDA {} or "
+                      "older, since newer drivers have dropped the GPU",
+                      highest));
     }
+  }
+
+  // Whether drivers of this branch still run every GPU of the host.
+  bool RunsGpus(const DriverVersion& driver) const {
+    return std::ranges::all_of(host_.gpus, [&driver](const HostGpu& gpu) {
+      return !gpu.compute ||
+             driver.branch() <= cuda::LastDriverBranch(*gpu.compute).value_or(UINT32_MAX);
+    });
+  }
+
+  static bool IsDropped(const CudaVersion& cuda, const cuda::ComputeCapability& compute) {
+    const std::optional<cuda::ComputeCapability> least = cuda::LeastCompute(cuda.major);
+    return least && compute < *least;
+  }
+  bool HasDroppedGpu(const CudaVersion& cuda) const {
+    return std::ranges::any_of(host_.gpus, [&cuda](const HostGpu& gpu) {
+      return gpu.compute && IsDropped(cuda, *gpu.compute);
+    });
   }
 
   const CudaLibrary* FindCompat(const CudaVersion& cuda) const {
@@ -157,14 +205,17 @@ class Judgement {
       return fmt::format("there is no cuda-compat for CUDA {}", cuda.str());
     }
     if (!cuda::TakesCompat(cuda, host_.driver)) {
-      return fmt::format("cuda-compat of CUDA {} is not known to run over drivers of branch {}",
+      return fmt::format("cuda-compat of CUDA {} is not known to run on drivers of branch {}",
                          cuda.str(), host_.driver.branch());
     }
     for (const HostGpu& gpu : host_.gpus) {
       if (gpu.is_data_center == false) {
-        return fmt::format("cuda-compat runs on GPUs of data centers only, not on {}",
-                           NameOfGpu(gpu));
+        return fmt::format("cuda-compat runs only on data center GPUs, not on {}", NameOfGpu(gpu));
       }
+    }
+    const std::optional<DriverVersion> libraries = cuda::LeastDriver(cuda);
+    if (libraries && !RunsGpus(*libraries)) {
+      return fmt::format("cuda-compat of CUDA {} has dropped the GPU", cuda.str());
     }
     return "";
   }
@@ -183,22 +234,25 @@ class Judgement {
       Worsen(Answer::kNot);
       Show(why_not);
     }
-    MendDriver(cuda, needed, whole);
+    FixDriver(cuda, needed, whole);
   }
 
-  void MendDriver(const CudaVersion& cuda, const std::string& needed,
-                  const std::optional<DriverVersion>& whole) {
+  void FixDriver(const CudaVersion& cuda, const std::string& needed,
+                 const std::optional<DriverVersion>& whole) {
+    const auto least = DriverVersion::Parse(needed);
     if (needed.empty()) {
-      Mend("# a newer driver on the host");
-    } else if (whole && whole->str() != needed) {
-      Mend(fmt::format("# driver {} or newer on the host; {} for programs that compile PTX", needed,
-                       whole->str()));
+      Fix("# a newer driver on the host");
+    } else if (least.ok() && !RunsGpus(*least)) {
+      // Only an older image is left.
+    } else if (whole && whole->str() != needed && RunsGpus(*whole)) {
+      Fix(fmt::format("# driver {} or newer on the host; {} for programs that compile PTX", needed,
+                      whole->str()));
     } else {
-      Mend(fmt::format("# driver {} or newer on the host", needed));
+      Fix(fmt::format("# driver {} or newer on the host", needed));
     }
     const std::string highest = HighestText();
     if (!highest.empty() && highest != cuda.str()) {
-      Mend(fmt::format("# an image for CUDA {} or older", highest));
+      Fix(fmt::format("# an image for CUDA {} or older", highest));
     }
   }
 
@@ -214,52 +268,66 @@ class Judgement {
     verdict_.has_compat = compat != nullptr;
     if (compat != nullptr) {
       const std::string folder = compat->path.substr(0, compat->path.rfind('/'));
-      Show(
-          fmt::format("/{} in the image is a cuda-compat that does", Printable(compat->path, 200)));
-      Mend(
-          fmt::format("podman run --env {} …", ShellWord(SearchFirst(fmt::format("/{}", folder)))));
+      Show(fmt::format("/{} in the image is a suitable cuda-compat", Printable(compat->path, 200)));
+      Fix(fmt::format("podman run --env {} …", ShellWord(SearchFirst(fmt::format("/{}", folder)))));
     } else {
-      Show(image_.is_looked_into ? "the image has no cuda-compat that does"
-                                 : "whether the image has a cuda-compat was not seen");
-      Mend(fmt::format("apt-get install cuda-compat-{}-{}   # in the image; then {}", cuda.major,
-                       cuda.minor, ShellWord(SearchFirst("/usr/local/cuda/compat"))));
-      Mend(
-          "# on the host, for every container: cuda-compat in kgpu-runtime's configuration "
-          "(docs/runtime-shim.md)");
+      Show(image_.is_looked_into ? "the image has no suitable cuda-compat"
+                                 : "whether the image has a suitable cuda-compat is unknown");
+      Fix(fmt::format("apt-get install cuda-compat-{}-{}   # in the image; then {}", cuda.major,
+                      cuda.minor, ShellWord(SearchFirst("/usr/local/cuda/compat"))));
+      Fix("# on the host, for all containers: set cuda-compat in kgpu-runtime's configuration "
+          "(docs/how-it-works/runtime-shim.md)");
     }
     if (host_.gpus.empty() || std::ranges::any_of(host_.gpus, [](const HostGpu& gpu) {
           return !gpu.is_data_center.has_value();
         })) {
-      Note("cuda-compat runs on GPUs of data centers only: whether this is one is not known");
+      Note("cuda-compat runs only on data center GPUs: whether this GPU is one is unknown");
     }
   }
 
+  // GPUs of one compute capability fare alike: each kind is reported once.
   void HearGpus(const CudaVersion& cuda) {
+    std::map<cuda::ComputeCapability, std::vector<const HostGpu*>> kinds;
     for (const HostGpu& gpu : host_.gpus) {
       if (gpu.compute) {
-        HearGpu(cuda, gpu, *gpu.compute);
+        kinds[*gpu.compute].push_back(&gpu);
       }
+    }
+    for (const auto& [compute, gpus] : kinds) {
+      const std::string more = gpus.size() == 1 ? "" : fmt::format(" and {} more", gpus.size() - 1);
+      HearGpu(cuda, NameOfGpu(*gpus.front()) + more, compute);
     }
   }
 
-  void HearGpu(const CudaVersion& cuda, const HostGpu& gpu,
+  void HearGpu(const CudaVersion& cuda, const std::string& name,
                const cuda::ComputeCapability& compute) {
-    const std::optional<cuda::ComputeCapability> least = cuda::LeastCompute(cuda.major);
-    if (least && compute < *least) {
+    if (IsDropped(cuda, compute)) {
+      const std::optional<cuda::ComputeCapability> least = cuda::LeastCompute(cuda.major);
       Worsen(Answer::kNot);
-      Show(fmt::format("CUDA {} is not made for compute capability {} of {}: {} and newer only",
-                       cuda.major, compute.str(), NameOfGpu(gpu), least->str()));
-      if (const std::optional<uint32_t> last = cuda::LastCudaMajor(compute)) {
-        Mend(fmt::format("# an image for CUDA {}, the last for this GPU, or older", *last));
-      }
+      Show(fmt::format("CUDA {} does not support compute capability {} of {}: it needs {} or newer",
+                       cuda.major, compute.str(), name, least ? least->str() : ""));
+      FixDropped(compute);
       return;
     }
     const std::optional<CudaVersion> first = cuda::FirstCuda(compute);
     if (first && cuda < *first && (verdict_.is_minor_known || cuda.major < first->major)) {
       Worsen(Answer::kPtxOnly);
-      Show(fmt::format("CUDA {} makes no code for compute capability {} of {}: {} does first",
-                       cuda.str(), compute.str(), NameOfGpu(gpu), first->str()));
-      Mend(fmt::format("# an image for CUDA {} or newer", first->str()));
+      Show(fmt::format(
+          "CUDA {} generates no code for compute capability {} of {}: {} is the first that does",
+          cuda.str(), compute.str(), name, first->str()));
+      Fix(fmt::format("# an image for CUDA {} or newer", first->str()));
+    }
+  }
+
+  // The newest image that both the GPU and the driver of this host run.
+  void FixDropped(const cuda::ComputeCapability& compute) {
+    const std::optional<uint32_t> last = cuda::LastCudaMajor(compute);
+    const std::string highest = HighestText();
+    const Fit fit = last ? FitOfDriver({*last, 0}, 0) : Fit::kNone;
+    if (last && (fit == Fit::kWhole || fit == Fit::kMinor || highest.empty())) {
+      Fix(fmt::format("# an image for CUDA {}, the last for this GPU, or older", *last));
+    } else if (!highest.empty()) {
+      Fix(fmt::format("# an image for CUDA {} or older", highest));
     }
   }
 
@@ -288,7 +356,7 @@ class Judgement {
     if (!is_of_driver && requirements.outcome == cuda::Outcome::kUnsatisfied) {
       Worsen(Answer::kNot);
     } else if (verdict_.answer == Answer::kRunsByMinor) {
-      Mend("podman run --env NVIDIA_DISABLE_REQUIRE=1 …");
+      Fix("podman run --env NVIDIA_DISABLE_REQUIRE=1 …");
     }
   }
 
@@ -298,13 +366,13 @@ class Judgement {
     for (const CudaLibrary& library : image_.libraries) {
       if (library.kind == LibraryKind::kDriver) {
         Note(
-            fmt::format("/{} is a driver's library that the image brings: it may be found before "
-                        "the host's, which must be the one",
+            fmt::format("/{} is a driver library inside the image: it may be found instead of the "
+                        "host's, which is required",
                         Printable(library.path, 200)));
       }
     }
     if (search.find("/stubs") != std::string_view::npos) {
-      Note("LD_LIBRARY_PATH leads to stubs, whose libcuda does nothing");
+      Note("LD_LIBRARY_PATH contains stubs, whose libcuda does nothing");
     }
     if (search.find("/compat") != std::string_view::npos) {
       HearCompatInPath();
@@ -315,8 +383,8 @@ class Judgement {
     for (const HostGpu& gpu : host_.gpus) {
       if (gpu.is_data_center == false) {
         Note(
-            fmt::format("LD_LIBRARY_PATH leads to cuda-compat, with which CUDA does not start on "
-                        "{} (error 804): set it to nothing",
+            fmt::format("LD_LIBRARY_PATH contains cuda-compat, with which CUDA does not start on "
+                        "{} (error 804): unset it",
                         NameOfGpu(gpu)));
         return;
       }
@@ -325,8 +393,8 @@ class Judgement {
       const auto version = DriverVersion::Parse(library.version);
       if (library.kind == LibraryKind::kCompat && version.ok() && *version < host_.driver) {
         Note(
-            fmt::format("LD_LIBRARY_PATH leads to cuda-compat {}, which is older than the driver "
-                        "and does not run over it: set it to nothing",
+            fmt::format("LD_LIBRARY_PATH contains cuda-compat {}, which is older than the driver "
+                        "and does not run on it: unset it",
                         library.version));
         return;
       }
@@ -341,43 +409,21 @@ class Judgement {
 }  // namespace
 
 std::string_view ToString(Answer answer) {
-  switch (answer) {
-    case Answer::kRuns:
-      return "runs";
-    case Answer::kRunsByMinor:
-      return "runs-by-minor-version";
-    case Answer::kUnknown:
-      return "unknown";
-    case Answer::kPtxOnly:
-      return "runs-from-ptx-only";
-    case Answer::kNeedsCompat:
-      return "needs-cuda-compat";
-    case Answer::kNot:
-      break;
-  }
-  return "will-not-run";
+  static constexpr std::array<std::string_view, 6> kWords = {
+      "runs",        "runs-by-minor-version", "unknown", "runs-from-ptx-only", "needs-cuda-compat",
+      "will-not-run"};
+  return kWords.at(static_cast<size_t>(answer));
 }
 
 std::string_view Describe(Answer answer) {
-  switch (answer) {
-    case Answer::kRuns:
-      return "runs";
-    case Answer::kRunsByMinor:
-      return "runs by minor-version compatibility (programs that compile PTX excepted)";
-    case Answer::kUnknown:
-      return "not known: too little of it could be read";
-    case Answer::kPtxOnly:
-      return "runs only as far as its programs hold PTX for newer GPUs";
-    case Answer::kNeedsCompat:
-      return "needs cuda-compat";
-    case Answer::kNot:
-      break;
-  }
-  return "will not run";
-}
-
-bool IsGood(const ImageVerdict& verdict) {
-  return verdict.answer <= Answer::kRunsByMinor && !verdict.is_refused;
+  static constexpr std::array<std::string_view, 6> kWords = {
+      "runs",
+      "runs by minor-version compatibility (except programs that compile PTX)",
+      "unknown: too little of it could be read",
+      "runs only if its programs contain PTX for newer GPUs",
+      "needs cuda-compat",
+      "will not run"};
+  return kWords.at(static_cast<size_t>(answer));
 }
 
 ImageVerdict Judge(const ImageFacts& image, const HostFacts& host) {

@@ -10,6 +10,7 @@
 #include "src/diagnose/image/facts.h"
 #include "src/gpu/cuda/requirement.h"
 #include "src/gpu/cuda/version.h"
+#include "src/platform/report/finding.h"
 
 namespace kgpu::image {
 
@@ -45,17 +46,15 @@ std::string_view Describe(Answer answer);
 struct ImageVerdict {
   Answer answer = Answer::kRuns;
   std::optional<cuda::CudaVersion> cuda;  // that the image needs; nothing: none was seen
+  unsigned update = 0;                    // of it: 1 of 12.4.1
   bool is_minor_known = true;             // of it; else it is .0 of the major
   // Whether its requirements stop a start by kgpu-runtime or NVIDIA's hook, whatever the answer.
   bool is_refused = false;
   bool has_compat = false;  // libraries that would do, in the image
-  std::vector<std::string> evidence{};
-  std::vector<std::string> mend{};  // commands; "#" begins what a person has to do
+  // Its id is the answer; an error unless the image runs and nothing refuses to start it.
+  report::Finding finding{};
   std::vector<std::string> notes{};
 };
-
-// What is wanted: it runs and nothing refuses to start it.
-bool IsGood(const ImageVerdict& verdict);
 
 ImageVerdict Judge(const ImageFacts& image, const HostFacts& host);
 

@@ -19,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -76,13 +77,27 @@ TEST(VerdictTest, EveryPairOfCudaDriverAndGpuHasOneAnswer) {
       {"12.4.1", "470.57.02", "RTX A6000", Answer::kNeedsCompat},  // some of them are certified
       {"14.0.0", "610.43.02", "H100", Answer::kNot},
       {"", "535.104.05", "A100", Answer::kRuns},
+      // Updates have a least driver of their own.
+      {"12.4.1", "550.54.14", "A100", Answer::kRunsByMinor},
+      {"12.4.1", "550.54.15", "A100", Answer::kRuns},
+      {"12.4.0", "550.54.14", "A100", Answer::kRuns},
+      {"12.0.1", "525.60.13", "A100", Answer::kRunsByMinor},
+      {"12.6.3", "560.35.03", "A100", Answer::kRunsByMinor},
+      {"12.6.2", "560.35.03", "A100", Answer::kRuns},
+      {"12.8.1", "570.26", "A100", Answer::kRunsByMinor},
+      {"11.4.3", "470.57.02", "A100", Answer::kRunsByMinor},
+      {"11.4.2", "470.57.02", "A100", Answer::kRuns},
+      {"11.0.3", "450.51.05", "A100", Answer::kRunsByMinor},
+      {"11.0.2", "450.51.05", "A100", Answer::kRuns},
+      {"10.2.89", "440.33", "V100", Answer::kRuns},
+      {"12.4.127", "550.54.14", "A100", Answer::kRuns},  // of a build, not of an update
   };
   for (const Row& row : kRows) {
     const ImageVerdict verdict =
         Judge(Image(std::string(row.cuda)), Host(std::string(row.driver), std::string(row.model)));
     EXPECT_EQ(ToString(verdict.answer), ToString(row.answer))
         << row.cuda << " " << row.driver << " " << row.model;
-    EXPECT_EQ(verdict.mend.empty(), verdict.answer == Answer::kRuns)
+    EXPECT_EQ(verdict.finding.fix.commands.empty(), verdict.answer == Answer::kRuns)
         << row.cuda << " " << row.driver << " " << row.model;
   }
 }
@@ -93,12 +108,38 @@ TEST(VerdictTest, ADriverThatSaysItHasACudaIsBelieved) {
   EXPECT_EQ(Judge(Image("14.0.0"), host).answer, Answer::kRuns);
 }
 
+TEST(VerdictTest, ADriverThatSaysItsCudaMayLackAnUpdateOfIt) {
+  HostFacts host = Host("550.54.14", "A100");
+  host.cuda = "12.4";  // as the driver itself says, update or not
+  const ImageVerdict verdict = Judge(Image("12.4.1"), host);
+  EXPECT_EQ(verdict.answer, Answer::kRunsByMinor);
+  EXPECT_THAT(verdict.finding.fix.commands, ElementsAre(HasSubstr("driver 550.54.15 or newer")));
+  EXPECT_EQ(Judge(Image("12.4.0"), host).answer, Answer::kRuns);
+}
+
+TEST(VerdictTest, OnlyWhatTheGpuCanRunIsRecommendedAndOnce) {
+  HostFacts host = Host("470.57.02", "K80");
+  host.gpus.resize(4, host.gpus.front());
+  ImageVerdict verdict = Judge(Image("12.4.1"), host);
+  EXPECT_EQ(verdict.answer, Answer::kNot);
+  EXPECT_THAT(verdict.finding.fix.commands,
+              ElementsAre("# an image for CUDA 11, the last for this GPU, or older"));
+  EXPECT_THAT(verdict.finding.evidence, Contains(HasSubstr("of K80 and 3 more")));
+  // No driver with CUDA 11.8 runs Kepler.
+  verdict = Judge(Image("11.8.0"), host);
+  EXPECT_EQ(verdict.answer, Answer::kRunsByMinor);
+  EXPECT_THAT(verdict.finding.fix.commands, ElementsAre(HasSubstr("an image for CUDA 11.4")));
+  // The driver is older than the last CUDA for the GPU.
+  verdict = Judge(Image("12.4.1"), Host("390.46", "K80"));
+  EXPECT_THAT(verdict.finding.fix.commands, ElementsAre("# an image for CUDA 9.1 or older"));
+}
+
 TEST(VerdictTest, AnImageForAnotherMachineDoesNotRun) {
   ImageFacts image = Image("12.2.0");
   image.architecture = "arm64";
   const ImageVerdict verdict = Judge(image, Host("535.104.05"));
   EXPECT_EQ(verdict.answer, Answer::kNot);
-  EXPECT_THAT(verdict.mend, Contains("podman pull --platform linux/amd64 x:1"));
+  EXPECT_THAT(verdict.finding.fix.commands, Contains("podman pull --platform linux/amd64 x:1"));
 }
 
 TEST(VerdictTest, TheNewestLibraryDecidesOverTheVariable) {
@@ -129,22 +170,23 @@ TEST(VerdictTest, CompatLibrariesInTheImageAreFoundAndNamed) {
   ImageVerdict verdict = Judge(image, Host("470.57.02", "A100"));
   EXPECT_EQ(verdict.answer, Answer::kNeedsCompat);
   EXPECT_TRUE(verdict.has_compat);
-  EXPECT_THAT(verdict.mend,
+  EXPECT_THAT(verdict.finding.fix.commands,
               Contains("podman run --env LD_LIBRARY_PATH=/usr/local/cuda-12.4/compat …"));
   image.libraries[0].version = "450.51.06";
   verdict = Judge(image, Host("470.57.02", "A100"));
   EXPECT_FALSE(verdict.has_compat) << "too old to be of use";
-  EXPECT_THAT(verdict.mend, Contains(HasSubstr("apt-get install cuda-compat-12-4")));
+  EXPECT_THAT(verdict.finding.fix.commands,
+              Contains(HasSubstr("apt-get install cuda-compat-12-4")));
 }
 
 TEST(VerdictTest, TheImagesOwnSearchPathStaysBehindThatOfCompat) {
   ImageFacts image = Image("12.4.1");
   image.env.emplace_back("LD_LIBRARY_PATH=/usr/local/nvidia/lib64");
   EXPECT_THAT(
-      Judge(image, Host("470.57.02", "A100")).mend,
+      Judge(image, Host("470.57.02", "A100")).finding.fix.commands,
       Contains(HasSubstr("LD_LIBRARY_PATH=/usr/local/cuda/compat:/usr/local/nvidia/lib64")));
   image.libraries = {{LibraryKind::kCompat, "x/compat/libcuda.so.550.54.15", "550.54.15"}};
-  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).mend,
+  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).finding.fix.commands,
               Contains("podman run --env LD_LIBRARY_PATH=/x/compat:/usr/local/nvidia/lib64 …"));
 }
 
@@ -153,8 +195,8 @@ TEST(VerdictTest, WhatNobodyLookedIntoIsNotSaidToRun) {
   image.is_looked_into = false;
   ImageVerdict verdict = Judge(image, Host("535.104.05", "A100"));
   EXPECT_EQ(verdict.answer, Answer::kUnknown);
-  EXPECT_FALSE(IsGood(verdict));
-  EXPECT_FALSE(verdict.mend.empty());
+  EXPECT_EQ(verdict.finding.severity, report::Severity::kError);
+  EXPECT_FALSE(verdict.finding.fix.commands.empty());
   image.env.emplace_back("NVIDIA_REQUIRE_ARCH=arch>=9.0");
   EXPECT_EQ(Judge(image, Host("535.104.05", "A100")).answer, Answer::kNot);
   image = Image("12.2.0");
@@ -167,11 +209,11 @@ TEST(VerdictTest, WhatNobodyLookedIntoIsNotSaidToRun) {
 TEST(VerdictTest, NamesInCommandsAreWordsOfAShell) {
   ImageFacts image = Image("12.4.1");
   image.libraries = {{LibraryKind::kCompat, "x;reboot;/compat/libcuda.so.550.54.15", "550.54.15"}};
-  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).mend,
+  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).finding.fix.commands,
               Contains("podman run --env 'LD_LIBRARY_PATH=/x;reboot;/compat' …"));
   image.architecture = "arm64";
   image.name = "a;curl x|sh";
-  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).mend,
+  EXPECT_THAT(Judge(image, Host("470.57.02", "A100")).finding.fix.commands,
               AllOf(Contains("# an image for amd64"), Each(Not(HasSubstr("curl")))));
 }
 
@@ -181,11 +223,12 @@ TEST(VerdictTest, RequirementsThatAreNotMetRefuseAStart) {
   ImageVerdict verdict = Judge(image, Host("535.104.05", "A100"));
   EXPECT_EQ(verdict.answer, Answer::kRunsByMinor);
   EXPECT_TRUE(verdict.is_refused);
-  EXPECT_FALSE(IsGood(verdict));
-  EXPECT_THAT(verdict.mend, Contains("podman run --env NVIDIA_DISABLE_REQUIRE=1 …"));
+  EXPECT_EQ(verdict.finding.severity, report::Severity::kError);
+  EXPECT_THAT(verdict.finding.fix.commands,
+              Contains("podman run --env NVIDIA_DISABLE_REQUIRE=1 …"));
   image.env.emplace_back("NVIDIA_DISABLE_REQUIRE=1");
   verdict = Judge(image, Host("535.104.05", "A100"));
-  EXPECT_TRUE(IsGood(verdict));
+  EXPECT_EQ(verdict.finding.severity, report::Severity::kInfo);
 }
 
 TEST(VerdictTest, ADemandForAnotherGpuIsFinal) {
@@ -193,7 +236,7 @@ TEST(VerdictTest, ADemandForAnotherGpuIsFinal) {
   image.env = {"CUDA_VERSION=12.2.0", "NVIDIA_REQUIRE_ARCH=arch>=9.0"};
   const ImageVerdict verdict = Judge(image, Host("535.104.05", "A100"));
   EXPECT_EQ(verdict.answer, Answer::kNot);
-  EXPECT_THAT(verdict.evidence, Contains(HasSubstr("arch>=9.0")));
+  EXPECT_THAT(verdict.finding.evidence, Contains(HasSubstr("arch>=9.0")));
 }
 
 TEST(VerdictTest, TheRequirementTellsTheCudaWhereNothingElseDoes) {
@@ -202,7 +245,7 @@ TEST(VerdictTest, TheRequirementTellsTheCudaWhereNothingElseDoes) {
   const ImageVerdict verdict = Judge(image, Host("470.57.02", "A100"));
   ASSERT_TRUE(verdict.cuda.has_value());
   EXPECT_EQ(verdict.cuda->str(), "11.0");
-  EXPECT_TRUE(IsGood(verdict));
+  EXPECT_EQ(verdict.finding.severity, report::Severity::kInfo);
 }
 
 TEST(VerdictTest, LibrariesThatStandInTheWayAreNamed) {
@@ -212,7 +255,7 @@ TEST(VerdictTest, LibrariesThatStandInTheWayAreNamed) {
       {LibraryKind::kCompat, "usr/local/cuda/compat/libcuda.so.525.60.13", "525.60.13"},
       {LibraryKind::kDriver, "usr/lib/libcuda.so.470.57.02", "470.57.02"}};
   EXPECT_THAT(Judge(image, Host("535.104.05", "A100")).notes,
-              AllOf(Contains(HasSubstr("stubs")), Contains(HasSubstr("the image brings")),
+              AllOf(Contains(HasSubstr("stubs")), Contains(HasSubstr("the image")),
                     Contains(HasSubstr("older than the driver"))));
   EXPECT_THAT(Judge(image, Host("535.104.05", "GeForce RTX 3090")).notes,
               Contains(HasSubstr("error 804")));
@@ -220,17 +263,17 @@ TEST(VerdictTest, LibrariesThatStandInTheWayAreNamed) {
 
 TEST(VerdictTest, AnImageWithoutCudaRuns) {
   const ImageVerdict verdict = Judge(Image(""), Host("535.104.05"));
-  EXPECT_TRUE(IsGood(verdict));
-  EXPECT_THAT(verdict.notes, Contains("nothing in the image is of CUDA"));
-  EXPECT_THAT(verdict.mend, IsEmpty());
+  EXPECT_EQ(verdict.finding.severity, report::Severity::kInfo);
+  EXPECT_THAT(verdict.notes, Contains("the image contains no CUDA"));
+  EXPECT_THAT(verdict.finding.fix.commands, IsEmpty());
 }
 
 TEST(VerdictTest, HostileTextsStayOnTheirLine) {
   ImageFacts image = Image("12.4\n\x1b[2J");
   image.architecture = "evil\n";
-  const std::string text = VerdictText(image, Judge(image, Host("535.104.05")));
+  const std::string text = VerdictText(Judge(image, Host("535.104.05")));
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_THAT(Judge(image, Host("535.104.05")).evidence, Each(Not(HasSubstr("\n"))));
+  EXPECT_THAT(Judge(image, Host("535.104.05")).finding.evidence, Each(Not(HasSubstr("\n"))));
 }
 
 TEST(VerdictViewTest, JsonIsUtf8WhateverThePathsOfAnArchiveAre) {
@@ -243,10 +286,10 @@ TEST(VerdictViewTest, JsonIsUtf8WhateverThePathsOfAnArchiveAre) {
 }
 
 TEST(VerdictViewTest, TheTableOfTheDocumentIsThatOfTheCode) {
-  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/doctor-image.md");
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/doctor-image.md");
   const std::string page((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(page, HasSubstr(PairsMarkdown()))
-      << "docs/doctor-image.md must hold what `kgpu doctor image --pairs` prints";
+      << "docs/reference/doctor-image.md must hold what `kgpu doctor image --pairs` prints";
 }
 
 }  // namespace

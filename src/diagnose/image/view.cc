@@ -4,38 +4,24 @@
 
 #include <array>
 #include <iterator>
-#include <vector>
 
 #include "src/gpu/cuda/compatibility.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 #include "src/platform/doc/utf8.h"
+#include "src/platform/report/print.h"
 
 namespace kgpu::image {
 namespace {
 
 namespace json = boost::json;
 
-json::string_view View(std::string_view text) {
-  return {text.data(), text.size()};
-}
+using doc::Texts;
+using doc::View;
 
 // A path in a tar archive may be of any bytes, JSON is not.
 std::string Utf8(std::string_view text) {
   return doc::FindInvalidUtf8(text) ? Printable(text, text.size()) : std::string(text);
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array list;
-  for (const std::string& text : texts) {
-    list.push_back(View(text));
-  }
-  return list;
-}
-
-void PutLines(std::string_view indent, const std::vector<std::string>& lines, std::string& text) {
-  for (const std::string& line : lines) {
-    fmt::format_to(std::back_inserter(text), "{}{}\n", indent, line);
-  }
 }
 
 json::array LibrariesJson(const ImageFacts& image) {
@@ -82,13 +68,11 @@ std::string PairText(const cuda::CudaVersion& cuda, std::string_view driver) {
 
 }  // namespace
 
-std::string VerdictText(const ImageFacts& image, const ImageVerdict& verdict) {
-  std::string text = fmt::format(
-      "{} ({}): {}{}\n", image.name.empty() ? "image" : Printable(image.name, 200), image.source,
-      Describe(verdict.answer), verdict.is_refused ? "; a start is refused" : "");
-  PutLines("  ", verdict.evidence, text);
-  PutLines("    ", verdict.mend, text);
-  PutLines("  note: ", verdict.notes, text);
+std::string VerdictText(const ImageVerdict& verdict, bool has_color) {
+  std::string text = report::FindingsText({&verdict.finding, 1}, {.has_color = has_color});
+  for (const std::string& note : verdict.notes) {
+    fmt::format_to(std::back_inserter(text), "  note: {}\n", note);
+  }
   return text;
 }
 
@@ -96,11 +80,10 @@ json::value VerdictJson(const ImageFacts& image, const HostFacts& host,
                         const ImageVerdict& verdict) {
   return json::object{
       {"answer", View(ToString(verdict.answer))},
-      {"good", IsGood(verdict)},
+      {"good", verdict.finding.severity == report::Severity::kInfo},
       {"refused", verdict.is_refused},
       {"compatInImage", verdict.has_compat},
-      {"evidence", Texts(verdict.evidence)},
-      {"mend", Texts(verdict.mend)},
+      {"findings", report::FindingsJson({&verdict.finding, 1})},
       {"notes", Texts(verdict.notes)},
       {"image",
        {{"name", Utf8(image.name)},

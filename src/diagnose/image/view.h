@@ -10,11 +10,12 @@
 
 namespace kgpu::image {
 
-std::string VerdictText(const ImageFacts& image, const ImageVerdict& verdict);
+std::string VerdictText(const ImageVerdict& verdict, bool has_color = false);
+// Field names are part of the interface: docs/reference/doctor-image.md.
 boost::json::value VerdictJson(const ImageFacts& image, const HostFacts& host,
                                const ImageVerdict& verdict);
 
-// The table of docs/doctor-image.md: CUDA versions against driver branches.
+// The table of docs/reference/doctor-image.md: CUDA versions against driver branches.
 std::string PairsMarkdown();
 
 }  // namespace kgpu::image

@@ -27,71 +27,71 @@ bool IsYes(const json::value* value) {
   return std::ranges::find(kYes, View(value->get_string())) != kYes.end();
 }
 
-void CheckVisibleDevices(const Container& container, Findings& findings) {
+void CheckVisibleDevices(const Container& container, Matches& matches) {
   const bool has_gpu = AsksForGpus(*container.value);
   for (const Container& variable : ItemsOf(container.value, container.path, "env")) {
     const std::string_view value = TextOf(variable.value, "value");
     if (TextOf(variable.value, "name") != kVisible || value == "void" || value == "none") {
       continue;
     }
-    Finding finding;
-    finding.id = "visible-devices-set";
-    finding.severity = Severity::kWarning;
-    finding.path = variable.path;
-    finding.value = Printable(value, 120);
-    finding.message = has_gpu ? "the node sets it to the GPUs that were given: set here it gives "
-                                "others, or all, where the runtime obeys it"
-                              : "it gives GPUs that nobody counts, so that two pods share them "
-                                "unawares, where the runtime obeys it";
-    finding.mend = has_gpu ? "leave it out" : "leave it out, ask for nvidia.com/gpu in limits";
+    Match match;
+    match.finding.id = "visible-devices-set";
+    match.finding.severity = Severity::kWarning;
+    match.path = variable.path;
+    match.value = Printable(value, 120);
+    match.finding.message = has_gpu ? "the node sets it to the allocated GPUs: setting it here "
+                                      "selects other or all GPUs if the runtime obeys it"
+                                    : "it selects GPUs without allocation, so two pods may share "
+                                      "them unknowingly, if the runtime obeys it";
+    match.advice = has_gpu ? "remove it" : "remove it, and request nvidia.com/gpu in limits";
     if (has_gpu) {
-      finding.fix.push_back({Change::Kind::kRemove, variable.path, {}, ""});
+      match.changes.push_back({Change::Kind::kRemove, variable.path, {}, ""});
     }
-    findings.push_back(std::move(finding));
+    matches.push_back(std::move(match));
   }
 }
 
-void CheckPrivileged(const Container& container, Findings& findings) {
+void CheckPrivileged(const Container& container, Matches& matches) {
   const json::value* privileged =
       FieldOf(FieldOf(container.value, "securityContext"), "privileged");
   if (!IsYes(privileged) || !AsksForGpus(*container.value)) {
     return;
   }
-  Finding finding;
-  finding.id = "gpu-privileged";
-  finding.severity = Severity::kWarning;
-  finding.path = container.path.Key("securityContext").Key("privileged");
-  finding.value = "true";
-  finding.message = "it has every GPU of the node, not only those it asks for; none needs it";
-  finding.mend =
-      "leave it out, or add the capability that is needed: securityContext: "
-      "{capabilities: {add: […]}}";
-  findings.push_back(std::move(finding));
+  Match match;
+  match.finding.id = "gpu-privileged";
+  match.finding.severity = Severity::kWarning;
+  match.path = container.path.Key("securityContext").Key("privileged");
+  match.value = "true";
+  match.finding.message =
+      "it can access all GPUs of the node, not only the requested ones, and does not need to";
+  match.advice =
+      "remove it, or add the required capability: securityContext: {capabilities: {add: […]}}";
+  matches.push_back(std::move(match));
 }
 
-void CheckRuntimeClass(const PodSpec& pod, Findings& findings) {
+void CheckRuntimeClass(const PodSpec& pod, Matches& matches) {
   const std::string_view name = TextOf(pod.spec, "runtimeClassName");
   if (!name.starts_with("nvidia") || AsksForGpus(pod)) {
     return;
   }
-  Finding finding;
-  finding.id = "runtime-class-without-gpu";
-  finding.severity = Severity::kWarning;
-  finding.path = pod.path.Key("runtimeClassName");
-  finding.value = Printable(name, 80);
-  finding.message = "the runtime alone gives GPUs that nobody counts, or none";
-  finding.mend = "ask for nvidia.com/gpu in limits; a CDI node needs no runtime class";
-  findings.push_back(std::move(finding));
+  Match match;
+  match.finding.id = "runtime-class-without-gpu";
+  match.finding.severity = Severity::kWarning;
+  match.path = pod.path.Key("runtimeClassName");
+  match.value = Printable(name, 80);
+  match.finding.message = "the runtime alone provides unallocated GPUs, or none";
+  match.advice = "request nvidia.com/gpu in limits; a CDI node needs no runtime class";
+  matches.push_back(std::move(match));
 }
 
 }  // namespace
 
-void CheckAccounting(const PodSpec& pod, Findings& findings) {
+void CheckAccounting(const PodSpec& pod, Matches& matches) {
   for (const Container& container : ContainersOf(pod)) {
-    CheckVisibleDevices(container, findings);
-    CheckPrivileged(container, findings);
+    CheckVisibleDevices(container, matches);
+    CheckPrivileged(container, matches);
   }
-  CheckRuntimeClass(pod, findings);
+  CheckRuntimeClass(pod, matches);
 }
 
 }  // namespace kgpu::manifest

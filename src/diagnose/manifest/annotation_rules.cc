@@ -17,7 +17,7 @@ namespace json = boost::json;
 struct AnnotationRow {
   std::string_view key;  // a head of the key where it ends with a slash
   std::string_view gone_by;
-  std::string_view mend;
+  std::string_view fix;
   bool goes = true;  // may go as it is; else what it says has to be said elsewhere
 };
 
@@ -27,7 +27,7 @@ constexpr std::array<AnnotationRow, 9> kAnnotationRows = {{
     {kCritical, "1.16", "priorityClassName of the pod"},
     {"scheduler.alpha.kubernetes.io/tolerations", "1.8", "tolerations of the pod", false},
     {"scheduler.alpha.kubernetes.io/affinity", "1.8", "affinity of the pod", false},
-    {"scheduler.alpha.kubernetes.io/nvidiaGPU", "1.11", "nothing: it has no successor"},
+    {"scheduler.alpha.kubernetes.io/nvidiaGPU", "1.11", "nothing: it has no replacement"},
     {"experimental.kubernetes.io/", "1.11", "nothing: the driver's files come with the GPU"},
     {"pod.alpha.kubernetes.io/init-containers", "1.8", "initContainers of the pod", false},
     {"pod.beta.kubernetes.io/init-containers", "1.8", "initContainers of the pod", false},
@@ -50,7 +50,7 @@ std::string_view PriorityOf(std::string_view kind) {
 }  // namespace
 
 void CheckAnnotations(const json::value& metadata, const Path& at, const PodSpec* pod,
-                      Findings& findings) {
+                      Matches& matches) {
   const json::value* annotations = FieldOf(&metadata, "annotations");
   const json::object* fields = annotations == nullptr ? nullptr : annotations->if_object();
   for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
@@ -60,31 +60,32 @@ void CheckAnnotations(const json::value& metadata, const Path& at, const PodSpec
     if (row == nullptr) {
       continue;
     }
-    Finding finding;
-    finding.id = "annotation-gone";
-    finding.severity = Severity::kWarning;
-    finding.path = at.Key("annotations").Key(key);
-    finding.value = Shown(field.value());
-    finding.gone_by = row->gone_by;
-    finding.message = "nothing reads this annotation any more";
-    finding.mend = row->mend;
+    Match match;
+    match.finding.id = "annotation-gone";
+    match.finding.severity = Severity::kWarning;
+    match.path = at.Key("annotations").Key(key);
+    match.value = Shown(field.value());
+    match.gone_by = row->gone_by;
+    match.finding.message = "nothing reads this annotation any more";
+    match.advice = row->fix;
     if (row->goes) {
-      finding.fix.push_back({Change::Kind::kRemove, finding.path, {}, ""});
+      match.changes.push_back({Change::Kind::kRemove, match.path, {}, ""});
     }
     const bool says_priority =
         FieldOf(pod == nullptr ? nullptr : pod->spec, "priorityClassName") != nullptr;
     // Elsewhere the annotation never meant anything, and a priority would.
     const bool meant_it = pod != nullptr && pod->space == "kube-system";
     if (row->key == kCritical && !meant_it) {
-      finding.mend = "leave it out: outside of kube-system it had no effect";
+      match.advice = "remove it: outside of kube-system it had no effect";
     }
     if (row->key == kCritical && meant_it && !says_priority) {
       const std::string_view priority = PriorityOf(pod->kind);
-      finding.mend = fmt::format("priorityClassName: {}", priority);
-      finding.fix.push_back({Change::Kind::kSet, pod->path.Key("priorityClassName"),
-                             json::value(json::string_view(priority.data(), priority.size())), ""});
+      match.advice = fmt::format("priorityClassName: {}", priority);
+      match.changes.push_back({Change::Kind::kSet, pod->path.Key("priorityClassName"),
+                               json::value(json::string_view(priority.data(), priority.size())),
+                               ""});
     }
-    findings.push_back(std::move(finding));
+    matches.push_back(std::move(match));
   }
 }
 

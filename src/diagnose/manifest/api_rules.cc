@@ -18,7 +18,7 @@ Change SetText(const Path& path, std::string_view text) {
 }
 
 // What older versions did where nothing was said: nobody's pods are to be replaced by an apply.
-void KeepUpdates(const json::value& object, const Path& at, Finding& finding) {
+void KeepUpdates(const json::value& object, const Path& at, Match& match) {
   const std::string_view kind = TextOf(&object, "kind");
   const std::string_view version = TextOf(&object, "apiVersion");
   const bool was_on_delete = (kind == "DaemonSet" && version == "extensions/v1beta1") ||
@@ -28,9 +28,9 @@ void KeepUpdates(const json::value& object, const Path& at, Finding& finding) {
       FieldOf(spec, "updateStrategy") != nullptr) {
     return;
   }
-  finding.fix.push_back({Change::Kind::kSet, at.Key("spec").Key("updateStrategy"),
-                         json::object{{"type", "OnDelete"}}, ""});
-  finding.mend += "; updateStrategy: {type: OnDelete}, which it meant so far";
+  match.changes.push_back({Change::Kind::kSet, at.Key("spec").Key("updateStrategy"),
+                           json::object{{"type", "OnDelete"}}, ""});
+  match.advice += "; updateStrategy: {type: OnDelete}, its previous default";
 }
 
 // Whether a budget's selector is there and empty: it took no pod, and takes all of them now.
@@ -45,15 +45,15 @@ bool HasEmptySelector(const json::value& object) {
 
 // apps/v1 wants a selector, which the older ones took from the pods' labels, and knows two fields
 // less. False: there are no labels to take.
-bool AddWorkloadFix(const json::value& object, const Path& at, Finding& finding) {
+bool AddWorkloadFix(const json::value& object, const Path& at, Match& match) {
   const json::value* spec = FieldOf(&object, "spec");
   const Path spec_path = at.Key("spec");
   for (const std::string_view field : {"rollbackTo", "templateGeneration"}) {
     if (FieldOf(spec, field) != nullptr) {
-      finding.fix.push_back({Change::Kind::kRemove, spec_path.Key(field), {}, ""});
+      match.changes.push_back({Change::Kind::kRemove, spec_path.Key(field), {}, ""});
     }
   }
-  KeepUpdates(object, at, finding);
+  KeepUpdates(object, at, match);
   if (FieldOf(spec, "selector") != nullptr) {
     return true;
   }
@@ -62,13 +62,13 @@ bool AddWorkloadFix(const json::value& object, const Path& at, Finding& finding)
     return false;
   }
   json::object selector{{"matchLabels", *labels}};
-  finding.fix.push_back({Change::Kind::kSet, spec_path.Key("selector"), std::move(selector), ""});
-  finding.mend += "; spec.selector is taken from the pods' labels";
+  match.changes.push_back({Change::Kind::kSet, spec_path.Key("selector"), std::move(selector), ""});
+  match.advice += "; spec.selector is copied from the pods' labels";
   return true;
 }
 
 // What a request of a claim says stands one level deeper in resource.k8s.io/v1.
-void AddClaimFix(const json::value& object, const Path& at, Finding& finding) {
+void AddClaimFix(const json::value& object, const Path& at, Match& match) {
   const bool is_template = TextOf(&object, "kind") == "ResourceClaimTemplate";
   Path spec_path = at.Key("spec");
   const json::value* spec = FieldOf(&object, "spec");
@@ -97,24 +97,24 @@ void AddClaimFix(const json::value& object, const Path& at, Finding& finding) {
     moved.push_back(std::move(outer));
   }
   if (moved != *requests) {
-    finding.fix.push_back(
+    match.changes.push_back(
         {Change::Kind::kSet, spec_path.Key("devices").Key("requests"), std::move(moved), ""});
-    finding.mend += "; what a request asks for stands in `exactly`";
+    match.advice += "; the fields of a request move to `exactly`";
   }
 }
 
-bool AddFix(const ApiRow& row, const json::value& object, const Path& at, Finding& finding) {
+bool AddFix(const ApiRow& row, const json::value& object, const Path& at, Match& match) {
   switch (row.move) {
     case Move::kSame:
       return true;
     case Move::kWorkload:
-      return AddWorkloadFix(object, at, finding);
+      return AddWorkloadFix(object, at, match);
     case Move::kClaim:
-      AddClaimFix(object, at, finding);
+      AddClaimFix(object, at, match);
       return true;
     case Move::kBudget:
       if (HasEmptySelector(object)) {
-        finding.mend += "; its empty selector took no pod, and would take all of them";
+        match.advice += "; its empty selector matched no pod, and would now match all";
         return false;
       }
       return true;
@@ -127,41 +127,41 @@ bool AddFix(const ApiRow& row, const json::value& object, const Path& at, Findin
 }  // namespace
 
 void CheckApi(const json::value& object, const Path& at, const KubernetesVersion& target,
-              Findings& findings) {
+              Matches& matches) {
   const std::string_view version = TextOf(&object, "apiVersion");
   const std::string_view kind = TextOf(&object, "kind");
   const ApiRow* row = FindApi(version, kind);
   if (row == nullptr) {
     return;
   }
-  Finding finding;
-  finding.id = "api-gone";
-  finding.severity = row->gone_by <= target ? Severity::kError : Severity::kWarning;
-  finding.path = at.Key("apiVersion");
-  finding.value = version;
-  finding.gone_by = row->gone_by.str();
-  finding.mend_from = row->served_from;
-  finding.message = fmt::format("Kubernetes {} serves no {} of {}", finding.gone_by,
-                                kind.empty() ? "kind" : Printable(kind, 60), version);
-  finding.mend = row->successor.empty() ? std::string(row->hint)
+  Match match;
+  match.finding.id = "api-gone";
+  match.finding.severity = row->gone_by <= target ? Severity::kError : Severity::kWarning;
+  match.path = at.Key("apiVersion");
+  match.value = version;
+  match.gone_by = row->gone_by.str();
+  match.works_from = row->served_from;
+  match.finding.message = fmt::format("Kubernetes {} does not serve {} of {}", match.gone_by,
+                                      kind.empty() ? "kind" : Printable(kind, 60), version);
+  match.advice = row->successor.empty() ? std::string(row->hint)
                                         : fmt::format("apiVersion: {}", row->successor);
-  if (finding.mend.empty()) {
-    finding.mend = "look for what took its place: kubectl api-resources";
+  if (match.advice.empty()) {
+    match.advice = "find the replacement: kubectl api-resources";
   }
   if (target < row->served_from && !row->successor.empty()) {
-    finding.severity = Severity::kInfo;  // there is nothing to be done yet
+    match.finding.severity = Severity::kInfo;  // there is nothing to be done yet
   }
-  if (AddFix(*row, object, at, finding)) {
-    finding.fix.push_back(SetText(finding.path, row->successor));
+  if (AddFix(*row, object, at, match)) {
+    match.changes.push_back(SetText(match.path, row->successor));
   } else {
-    finding.fix.clear();
-    finding.mend += row->successor.empty() || row->hint.empty() ? std::string()
+    match.changes.clear();
+    match.advice += row->successor.empty() || row->hint.empty() ? std::string()
                                                                 : fmt::format("; {}", row->hint);
     if (row->move == Move::kWorkload) {
-      finding.mend += "; spec.selector must name labels of the pods";
+      match.advice += "; spec.selector must match labels of the pods";
     }
   }
-  findings.push_back(std::move(finding));
+  matches.push_back(std::move(match));
 }
 
 }  // namespace kgpu::manifest

@@ -25,27 +25,27 @@ std::optional<gates::GateHistory> GoneGate(std::string_view name) {
   return gate && gate->gone != 0 ? gate : std::nullopt;
 }
 
-Finding GoneFinding(unsigned gone, const KubernetesVersion& target) {
+Match GoneMatch(unsigned gone, const KubernetesVersion& target) {
   const KubernetesVersion version{1, gone};
-  Finding finding;
-  finding.severity = version <= target ? Severity::kError : Severity::kWarning;
-  finding.gone_by = version.str();
-  return finding;
+  Match match;
+  match.finding.severity = version <= target ? Severity::kError : Severity::kWarning;
+  match.gone_by = version.str();
+  return match;
 }
 
-Finding GateFinding(const gates::GateHistory& gate, Path path, std::string_view value,
-                    const KubernetesVersion& target) {
-  Finding finding = GoneFinding(gate.gone, target);
-  finding.id = "feature-gate-gone";
-  finding.path = std::move(path);
-  finding.value = Printable(value, 200);
-  finding.message =
+Match GateMatch(const gates::GateHistory& gate, Path path, std::string_view value,
+                const KubernetesVersion& target) {
+  Match match = GoneMatch(gate.gone, target);
+  match.finding.id = "feature-gate-gone";
+  match.path = std::move(path);
+  match.value = Printable(value, 200);
+  match.finding.message =
       fmt::format("a component that does not know the gate {} does not start", gate.name);
-  finding.mend = fmt::format("leave out {}: what it switched on is always on, or gone", gate.name);
+  match.advice = fmt::format("remove {}: its feature is always on, or removed", gate.name);
   if (gate.on != 0 && value.ends_with("true")) {
-    finding.mend_from = KubernetesVersion{1, gate.on};
+    match.works_from = KubernetesVersion{1, gate.on};
   }
-  return finding;
+  return match;
 }
 
 // "A=true,B=true" without A.
@@ -61,42 +61,42 @@ std::string Without(std::string_view gates, std::string_view gone) {
 
 // A list of gates within an argument: `head` stands before it.
 void CheckGates(std::string_view gates, std::string_view head, const Path& path,
-                const KubernetesVersion& target, Findings& findings) {
+                const KubernetesVersion& target, Matches& matches) {
   for (const std::string_view gate : Split(gates, ',')) {
     const auto gone = GoneGate(gate.substr(0, gate.find('=')));
     if (!gone) {
       continue;
     }
-    Finding finding = GateFinding(*gone, path, gate, target);
+    Match match = GateMatch(*gone, path, gate, target);
     const std::string rest = Without(gates, gone->name);
     if (!rest.empty()) {
-      finding.fix.push_back(
+      match.changes.push_back(
           {Change::Kind::kSet, path, json::value(fmt::format("{}{}", head, rest)), ""});
     } else if (!head.empty()) {
-      finding.fix.push_back({Change::Kind::kRemove, path, {}, ""});
+      match.changes.push_back({Change::Kind::kRemove, path, {}, ""});
     }
-    findings.push_back(std::move(finding));
+    matches.push_back(std::move(match));
   }
 }
 
 void CheckFlag(std::string_view argument, const Path& path, const KubernetesVersion& target,
-               Findings& findings) {
+               Matches& matches) {
   const std::span<const gates::FlagHistory> flags = gates::GoneFlags();
   const auto flag =
       std::ranges::find(flags, argument.substr(0, argument.find('=')), &gates::FlagHistory::flag);
   if (flag == flags.end()) {
     return;
   }
-  Finding finding = GoneFinding(flag->gone, target);
-  finding.id = "kubelet-flag-gone";
-  finding.path = path;
-  finding.value = Printable(argument, 200);
-  finding.message = "a kubelet that does not know the flag does not start";
-  finding.mend = "leave it out";
+  Match match = GoneMatch(flag->gone, target);
+  match.finding.id = "kubelet-flag-gone";
+  match.path = path;
+  match.value = Printable(argument, 200);
+  match.finding.message = "a kubelet that does not know the flag does not start";
+  match.advice = "remove it";
   if (argument.find('=') != std::string_view::npos) {
-    finding.fix.push_back({Change::Kind::kRemove, path, {}, ""});
+    match.changes.push_back({Change::Kind::kRemove, path, {}, ""});
   }
-  findings.push_back(std::move(finding));
+  matches.push_back(std::move(match));
 }
 
 std::string_view TextOfItem(const Container& item) {
@@ -119,7 +119,7 @@ std::string_view ProgramOf(const Container& container) {
 
 }  // namespace
 
-void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Findings& findings) {
+void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Matches& matches) {
   for (const Container& container : ContainersOf(pod)) {
     const bool is_kubelet = ProgramOf(container) == "kubelet";
     for (const std::string_view key : {"command", "args"}) {
@@ -127,11 +127,11 @@ void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Finding
       for (const Container& argument : ItemsOf(container.value, container.path, key)) {
         const std::string_view text = TextOfItem(argument);
         if (is_gates) {
-          CheckGates(text, "", argument.path, target, findings);
+          CheckGates(text, "", argument.path, target, matches);
         } else if (text.starts_with(kGatesFlag)) {
-          CheckGates(text.substr(kGatesFlag.size()), kGatesFlag, argument.path, target, findings);
+          CheckGates(text.substr(kGatesFlag.size()), kGatesFlag, argument.path, target, matches);
         } else if (is_kubelet) {
-          CheckFlag(text, argument.path, target, findings);
+          CheckFlag(text, argument.path, target, matches);
         }
         is_gates = text == kGatesFlag.substr(0, kGatesFlag.size() - 1);
       }
@@ -140,7 +140,7 @@ void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Finding
 }
 
 void CheckKubeletConfig(const json::value& object, const Path& at, const KubernetesVersion& target,
-                        Findings& findings) {
+                        Matches& matches) {
   if (TextOf(&object, "kind") != "KubeletConfiguration") {
     return;
   }
@@ -150,10 +150,9 @@ void CheckKubeletConfig(const json::value& object, const Path& at, const Kuberne
     const auto& field = *(fields->begin() + i);
     const std::string_view key(field.key().data(), field.key().size());
     if (const auto gone = GoneGate(key)) {
-      Finding finding =
-          GateFinding(*gone, at.Key("featureGates").Key(key), Shown(field.value()), target);
-      finding.fix.push_back({Change::Kind::kRemove, finding.path, {}, ""});
-      findings.push_back(std::move(finding));
+      Match match = GateMatch(*gone, at.Key("featureGates").Key(key), Shown(field.value()), target);
+      match.changes.push_back({Change::Kind::kRemove, match.path, {}, ""});
+      matches.push_back(std::move(match));
     }
   }
 }

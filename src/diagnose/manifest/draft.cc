@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What doc::Print writes in place of a document that the change can not be made in.
+// What doc::Print writes in place of a document that the change cannot be made in.
 constexpr std::string_view kName = "document";
 
 bool RemoveAt(json::value& root, const Path& path) {
@@ -116,12 +116,12 @@ bool Draft::Apply(const Change& asked) {
   if (!Do(wanted, change) || wanted == located_.root) {
     return false;
   }
-  // What is moved is printed anew, too.
+  // What is moved is printed again, too.
   const bool prints_more = change.kind == Change::Kind::kSet && change.value.is_structured();
   if (prints_more && HasOldYaml(text_, located_)) {
     return false;
   }
-  return ApplyInText({&change, 1}, wanted) || PrintAnew(wanted);
+  return ApplyInText({&change, 1}, wanted) || PrintAgain(wanted);
 }
 
 bool Draft::ApplyWords(std::span<const Change> changes) {
@@ -151,7 +151,7 @@ bool Draft::ApplyInText(std::span<const Change> changes, const json::value& want
   return false;
 }
 
-bool Draft::PrintAnew(const json::value& wanted) {
+bool Draft::PrintAgain(const json::value& wanted) {
   if (!is_json_ && HasOldYaml(text_, located_)) {
     return false;
   }

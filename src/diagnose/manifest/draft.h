@@ -1,5 +1,5 @@
 // A document that is changed step by step. Its text keeps comments and order as far as the change
-// can be made in it; else the document is printed anew.
+// can be made in it; else the document is printed again.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -39,10 +39,10 @@ class Draft {
   bool is_reprinted() const { return is_reprinted_; }
 
   // False where `asked` changes nothing: its path leads nowhere, or the document would have to be
-  // printed anew and kubectl, which reads an older YAML, would then read other values.
+  // printed again and kubectl, which reads an older YAML, would then read other values.
   bool Apply(const Change& asked);
 
-  // Changes of single words, each on a line of its own, at once: the text is read anew only once.
+  // Changes of single words, each on a line of its own, at once: the text is read again only once.
   // False, and nothing is changed, where the result would not be right.
   bool ApplyWords(std::span<const Change> changes);
 
@@ -51,7 +51,7 @@ class Draft {
       : text_(std::move(text)), located_(std::move(located)), is_json_(is_json) {}
 
   bool ApplyInText(std::span<const Change> changes, const boost::json::value& wanted);
-  bool PrintAnew(const boost::json::value& wanted);
+  bool PrintAgain(const boost::json::value& wanted);
 
   std::string text_;
   doc::Located located_;

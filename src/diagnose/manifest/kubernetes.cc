@@ -14,7 +14,7 @@ StatusOr<KubernetesVersion> KubernetesVersion::Parse(std::string_view text) {
   const std::optional<uint64_t> major = ParseUint(parts[0]);
   const std::optional<uint64_t> minor = parts.size() > 1 ? ParseUint(parts[1]) : std::nullopt;
   if (!major || !minor || *major > 99 || *minor > 999) {
-    return InvalidArgument("\"{}\" is no version of Kubernetes such as 1.29", Printable(text, 40));
+    return InvalidArgument("\"{}\" must be a Kubernetes version, e.g. 1.29", Printable(text, 40));
   }
   return KubernetesVersion{static_cast<uint32_t>(*major), static_cast<uint32_t>(*minor)};
 }

@@ -19,43 +19,50 @@ namespace {
 
 namespace json = boost::json;
 
-// One document is mended so often at most: each mend ends a finding, and brings none. It also reads
-// the document anew, so that of a large one only so many bytes are read altogether.
-constexpr size_t kMostMends = 300;
+// One document is fixed so often at most: each fix ends a finding, and brings none. It also reads
+// the document again, so that of a large one only so many bytes are read altogether.
+constexpr size_t kMostFixes = 300;
 constexpr size_t kMostBytesRead = size_t{16} << 20;
 constexpr size_t kWalkDepth = 64;
 
-constexpr std::array<RuleEntry, 15> kRules = {{
-    {"api-gone", "An API version that the cluster does not serve", true},
-    {"resource-key-gone", "`alpha.kubernetes.io/nvidia-gpu`", true},
-    {"gpu-fraction", "A GPU count that is not whole", false},
-    {"gpu-request-without-limit", "A request for GPUs without the limit", true},
-    {"gpu-request-differs", "A request for GPUs that is not the limit", true},
-    {"host-driver-mount",
-     "Files or nodes of the driver mounted from the host (left to a person where no GPU is asked "
-     "for)",
-     true},
-    {"visible-devices-set", "`NVIDIA_VISIBLE_DEVICES` (left to a person where no GPU is asked for)",
-     true},
-    {"gpu-privileged", "A privileged container that asks for GPUs", false},
-    {"runtime-class-without-gpu", "`runtimeClassName: nvidia` without a GPU asked for", false},
-    {"node-label-gone", "Labels of nodes that are gone (`accelerator` is left to a person)", true},
-    {"taint-gone", "Taints that are gone", true},
-    {"annotation-gone",
-     "Annotations that nothing reads (left to a person where they say more than yes)", true},
-    {"feature-gate-gone", "Feature gates that components no longer know", true},
-    {"kubelet-flag-gone", "Flags that the kubelet no longer knows", true},
-    {"merge-key", "A merge key of YAML: what it brings is not looked at", false},
+constexpr std::array<report::Kind, 18> kRules = {{
+    {"api-gone", Severity::kError, "An API version that the cluster does not serve", "yes"},
+    {"resource-key-gone", Severity::kError, "`alpha.kubernetes.io/nvidia-gpu`", "yes"},
+    {"gpu-fraction", Severity::kError, "A GPU count that is not an integer", "no"},
+    {"gpu-request-without-limit", Severity::kError, "A request for GPUs without the limit", "yes"},
+    {"gpu-request-differs", Severity::kError, "A GPU request that differs from the limit", "yes"},
+    {"host-driver-mount", Severity::kWarning,
+     "Driver files or device nodes mounted from the host (needs a manual fix if no GPU is "
+     "requested)",
+     "yes"},
+    {"visible-devices-set", Severity::kWarning,
+     "`NVIDIA_VISIBLE_DEVICES` (needs a manual fix if no GPU is requested)", "yes"},
+    {"gpu-privileged", Severity::kWarning, "A privileged container that requests GPUs", "no"},
+    {"runtime-class-without-gpu", Severity::kWarning,
+     "`runtimeClassName: nvidia` without a GPU request", "no"},
+    {"node-label-gone", Severity::kError, "Removed node labels (`accelerator` needs a manual fix)",
+     "yes"},
+    {"taint-gone", Severity::kError, "Removed taints", "yes"},
+    {"annotation-gone", Severity::kWarning,
+     "Annotations that nothing reads (needs a manual fix unless the value is a plain yes)", "yes"},
+    {"feature-gate-gone", Severity::kError, "Removed feature gates", "yes"},
+    {"kubelet-flag-gone", Severity::kError, "Removed kubelet flags", "yes"},
+    {"image-gone", Severity::kError, "A CUDA image that Docker Hub no longer has", "no"},
+    {"image-outdated", Severity::kWarning,
+     "NVIDIA's device plugin of 2020 or earlier: `1.0.0-beta…`, `1.8` to `1.12`", "no"},
+    {"nfd-operator", Severity::kWarning,
+     "A `NodeFeatureDiscovery`, which only the operator of NFD reads", "no"},
+    {"merge-key", Severity::kInfo, "A YAML merge key, whose fields are not checked", "no"},
 }};
 
 class Walker {
  public:
   explicit Walker(const KubernetesVersion& target) : target_(target) {}
 
-  Findings Walk(const json::value& root) {
+  Matches Walk(const json::value& root) {
     Object(root, Path(), 0);
-    std::ranges::for_each(findings_, [this](Finding& finding) { HoldBack(finding); });
-    return std::move(findings_);
+    std::ranges::for_each(matches_, [this](Match& match) { HoldBack(match); });
+    return std::move(matches_);
   }
 
  private:
@@ -69,9 +76,10 @@ class Walker {
       }
       return;
     }
-    CheckApi(object, at, target_, findings_);
-    CheckKubeletConfig(object, at, target_, findings_);
-    CheckCounts(object, at, findings_);
+    CheckApi(object, at, target_, matches_);
+    CheckOperators(object, at, matches_);
+    CheckKubeletConfig(object, at, target_, matches_);
+    CheckCounts(object, at, matches_);
     kind_ = kind;
     space_ = TextOf(FieldOf(&object, "metadata"), "namespace");
     Value(object, at, depth);
@@ -93,7 +101,7 @@ class Walker {
       return;
     }
     Metadata(value, at);
-    CheckMergeKey(value, at, findings_);
+    CheckMergeKey(value, at, matches_);
     for (const auto& field : *fields) {
       const std::string_view key(field.key().data(), field.key().size());
       if (key == "spec" && IsPod(field.value())) {
@@ -118,35 +126,36 @@ class Walker {
     const json::value* spec = FieldOf(&value, "spec");
     const PodSpec pod{spec, at.Key("spec"), kind_, space_};
     const bool is_pod = spec != nullptr && IsPod(*spec);
-    CheckAnnotations(*metadata, at.Key("metadata"), is_pod ? &pod : nullptr, findings_);
+    CheckAnnotations(*metadata, at.Key("metadata"), is_pod ? &pod : nullptr, matches_);
   }
 
   void Pod(const PodSpec& pod) {
-    CheckResources(pod, findings_);
-    CheckDriverMounts(pod, findings_);
-    CheckAccounting(pod, findings_);
-    CheckPlacement(pod, target_, findings_);
-    CheckArguments(pod, target_, findings_);
+    CheckImages(pod, matches_);
+    CheckResources(pod, matches_);
+    CheckDriverMounts(pod, matches_);
+    CheckAccounting(pod, matches_);
+    CheckPlacement(pod, target_, matches_);
+    CheckArguments(pod, target_, matches_);
   }
 
   // What takes the place of the old has to be there.
-  void HoldBack(Finding& finding) const {
-    const auto gone_by = KubernetesVersion::Parse(finding.gone_by);
-    if (gone_by.ok() && target_ < *gone_by && finding.severity == Severity::kError) {
-      finding.severity = Severity::kWarning;
+  void HoldBack(Match& match) const {
+    const auto gone_by = KubernetesVersion::Parse(match.gone_by);
+    if (gone_by.ok() && target_ < *gone_by && match.finding.severity == Severity::kError) {
+      match.finding.severity = Severity::kWarning;
     }
     const KubernetesVersion from =
-        finding.mend_from.value_or(gone_by.ok() ? *gone_by : KubernetesVersion());
-    if (target_ < from && !finding.fix.empty()) {
-      finding.fix.clear();
-      finding.mend += fmt::format("; from Kubernetes {} on", from.str());
+        match.works_from.value_or(gone_by.ok() ? *gone_by : KubernetesVersion());
+    if (target_ < from && !match.changes.empty()) {
+      match.changes.clear();
+      match.advice += fmt::format("; from Kubernetes {} on", from.str());
     }
   }
 
   KubernetesVersion target_;
   std::string_view kind_;
   std::string_view space_;
-  Findings findings_;
+  Matches matches_;
 };
 
 std::string ObjectAt(const json::value& root, const Path& path) {
@@ -168,32 +177,56 @@ doc::Position PositionOf(const doc::Located& located, const Path& path) {
   return path.last().is_index ? place->value : place->key;
 }
 
-std::vector<FoundFinding> Locate(Findings findings, const doc::Located& located,
-                                 const Document& document) {
-  std::vector<FoundFinding> found;
-  found.reserve(findings.size());
-  for (Finding& finding : findings) {
-    FoundFinding entry;
-    entry.document = document.number;
-    entry.position = PositionOf(located, finding.path);
-    entry.position.line += document.lines_before;
-    entry.object = ObjectAt(located.root, finding.path);
-    entry.finding = std::move(finding);
-    found.push_back(std::move(entry));
+std::string ChangeText(const Change& change) {
+  switch (change.kind) {
+    case Change::Kind::kSet:
+      return fmt::format("set {} to {}", change.path.str(), Shown(change.value));
+    case Change::Kind::kRename:
+      return fmt::format("rename {} to {}", change.path.str(), change.key);
+    case Change::Kind::kRemove:
+      break;
   }
-  return found;
+  return fmt::format("remove {}", change.path.str());
 }
 
-// Applies what can be mended: words at once, then one finding at a time, for a mend may move what
+// What the finding of a match says of its place and its fix.
+void Notify(const std::string& file, Match& match) {
+  report::Finding& finding = match.finding;
+  finding.subject = fmt::format("{}:{}:{}", file, match.position.line, match.position.column);
+  finding.evidence = {fmt::format("{}: {}: {}", match.object, match.path.str(), match.value)};
+  if (!match.gone_by.empty()) {
+    finding.evidence.push_back(fmt::format("removed in {}", match.gone_by));
+  }
+  finding.fix.commands = {
+      fmt::format("# {}{}", match.changes.empty() ? "manual fix: " : "", match.advice)};
+  if (!match.changes.empty()) {
+    report::FileEdit& edit = finding.fix.edits.emplace_back(report::FileEdit{.path = file});
+    std::ranges::transform(match.changes, std::back_inserter(edit.changes), ChangeText);
+  }
+}
+
+Matches Locate(Matches matches, const doc::Located& located, const Document& document,
+               const std::string& file) {
+  for (Match& match : matches) {
+    match.document = document.number;
+    match.position = PositionOf(located, match.path);
+    match.position.line += document.lines_before;
+    match.object = ObjectAt(located.root, match.path);
+    Notify(file, match);
+  }
+  return matches;
+}
+
+// Applies what can be fixed: words at once, then one finding at a time, for a fix may move what
 // others speak of.
-Findings MendAll(Draft& draft, const KubernetesVersion& target) {
+Matches FixAll(Draft& draft, const KubernetesVersion& target) {
   (void)draft.ApplyWords(WordChanges(Walker(target).Walk(draft.located().root), draft.located()));
-  const size_t most = std::clamp(kMostBytesRead / (draft.text().size() + 1), size_t{1}, kMostMends);
+  const size_t most = std::clamp(kMostBytesRead / (draft.text().size() + 1), size_t{1}, kMostFixes);
   for (size_t i = 0; i < most; ++i) {
-    Findings findings = Walker(target).Walk(draft.located().root);
+    Matches matches = Walker(target).Walk(draft.located().root);
     bool is_changed = false;
-    for (const Finding& finding : findings) {
-      for (const Change& change : finding.fix) {
+    for (const Match& match : matches) {
+      for (const Change& change : match.changes) {
         is_changed = draft.Apply(change) || is_changed;
       }
       if (is_changed) {
@@ -201,7 +234,7 @@ Findings MendAll(Draft& draft, const KubernetesVersion& target) {
       }
     }
     if (!is_changed) {
-      return findings;
+      return matches;
     }
   }
   return Walker(target).Walk(draft.located().root);
@@ -213,12 +246,11 @@ Status WithLinesOfFile(const Document& document, const std::string& file, const 
       fmt::format("{}{}", std::string(document.lines_before, '\n'), document.text);
   const Status again = Draft::Parse(whole, file).status();
   const bool is_template = document.text.find("{{") != std::string_view::npos;
-  return MakeStatus(
-      status.code(),
-      fmt::format("{}{}", Message(again.ok() ? status : again),
-                  is_template ? "; a chart's template is no manifest: helm template CHART | kgpu "
-                                "doctor manifest -"
-                              : ""));
+  return MakeStatus(status.code(),
+                    fmt::format("{}{}", Message(again.ok() ? status : again),
+                                is_template ? "; a chart's template is not a manifest: helm "
+                                              "template CHART | kgpu doctor manifest -"
+                                            : ""));
 }
 
 Status CheckDocument(const Document& document, const KubernetesVersion& target, Report& report) {
@@ -226,9 +258,10 @@ Status CheckDocument(const Document& document, const KubernetesVersion& target, 
   if (!draft.ok()) {
     return WithLinesOfFile(document, report.file, draft.status());
   }
-  std::ranges::move(Locate(Walker(target).Walk(draft->located().root), draft->located(), document),
-                    std::back_inserter(report.findings));
-  std::ranges::move(Locate(MendAll(*draft, target), draft->located(), document),
+  std::ranges::move(
+      Locate(Walker(target).Walk(draft->located().root), draft->located(), document, report.file),
+      std::back_inserter(report.findings));
+  std::ranges::move(Locate(FixAll(*draft, target), draft->located(), document, report.file),
                     std::back_inserter(report.left));
   if (draft->is_reprinted()) {
     report.reprinted.push_back(document.number);
@@ -241,23 +274,10 @@ Status CheckDocument(const Document& document, const KubernetesVersion& target, 
 
 }  // namespace
 
-std::string_view ToString(Severity severity) {
-  switch (severity) {
-    case Severity::kInfo:
-      return "info";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kError:
-      break;
-  }
-  return "error";
-}
-
 StatusOr<Report> CheckManifest(std::string_view text, const std::string& file,
                                const KubernetesVersion& target) {
   if (text.size() > kFileLimit) {
-    return InvalidArgument("{}: {} bytes are more than the {} that are read", file, text.size(),
-                           kFileLimit);
+    return InvalidArgument("{}: {} bytes exceed the limit of {}", file, text.size(), kFileLimit);
   }
   Report report;
   report.file = file;
@@ -276,7 +296,7 @@ StatusOr<Report> CheckManifest(std::string_view text, const std::string& file,
   return report;
 }
 
-std::span<const RuleEntry> AllRules() {
+std::span<const report::Kind> AllRules() {
   return kRules;
 }
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "src/diagnose/manifest/finding.h"
 #include "src/diagnose/manifest/kubernetes.h"
+#include "src/diagnose/manifest/match.h"
 #include "src/platform/base/status.h"
-#include "src/platform/doc/located.h"
+#include "src/platform/report/finding.h"
 
 namespace kgpu::manifest {
 
@@ -19,27 +19,21 @@ namespace kgpu::manifest {
 inline constexpr size_t kFileLimit = size_t{4} << 20;
 inline constexpr size_t kDocumentLimit = 1000;
 
-struct FoundFinding {
-  Finding finding;
-  size_t document = 1;     // of the file, counted from 1
-  doc::Position position;  // in the file
-  std::string object;      // "Deployment demo"
-};
-
 struct Report {
   std::string file;
   size_t documents = 0;  // that hold something
-  std::vector<FoundFinding> findings{};
-  std::string modern{};              // the whole file after all that could be mended
-  std::vector<FoundFinding> left{};  // what it still has
-  std::vector<size_t> reprinted{};   // documents that lost their comments on the way
+  std::vector<Match> findings{};
+  std::string modern{};             // the whole file after all that could be fixed
+  std::vector<Match> left{};        // what it still has
+  std::vector<size_t> reprinted{};  // documents that lost their comments on the way
 };
 
 // Errors: InvalidArgument (no YAML, too much of it), with the place.
 StatusOr<Report> CheckManifest(std::string_view text, const std::string& file,
                                const KubernetesVersion& target);
 
-// Every kind of finding, in the order of docs/doctor-manifest.md.
-std::span<const RuleEntry> AllRules();
+// Every kind of finding, in the order of docs/reference/doctor-manifest.md; `extra`: whether
+// --print fixes it.
+std::span<const report::Kind> AllRules();
 
 }  // namespace kgpu::manifest

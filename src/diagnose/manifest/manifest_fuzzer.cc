@@ -1,4 +1,4 @@
-// Any text: what is mended stays mended, and a manifest without findings stays as it is.
+// Any text: what is fixed stays fixed, and a manifest without findings stays as it is.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

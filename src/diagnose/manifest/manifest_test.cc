@@ -31,9 +31,9 @@ Report Check(const std::string& text, const KubernetesVersion& target = kNewestK
   return report.ok() ? *std::move(report) : Report{};
 }
 
-std::vector<std::string> IdsOf(const std::vector<FoundFinding>& findings) {
+std::vector<std::string> IdsOf(const std::vector<Match>& findings) {
   std::vector<std::string> ids;
-  for (const FoundFinding& found : findings) {
+  for (const Match& found : findings) {
     ids.emplace_back(found.finding.id);
   }
   return ids;
@@ -51,7 +51,7 @@ struct Row {
   std::string name;
   std::string text;
   std::string id;
-  bool is_mended;
+  bool is_fixed;
 };
 
 std::vector<Row> Rows() {
@@ -123,31 +123,63 @@ std::vector<Row> Rows() {
       {"budget for all",
        "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nspec: {selector: {}}\n", "api-gone",
        false},
-      {"policy of the scheduler", "apiVersion: v1\nkind: Policy\n", "api-gone", false},
+      {"a scheduler policy: extenders are now set in a KubeSchedulerConfiguration",
+       "apiVersion: v1\nkind: Policy\n", "api-gone", false},
+      {"CUDA image without a distribution", Pod("    image: nvidia/cuda:9.0-base\n"), "image-gone",
+       false},
+      {"old device plugin", Pod("    image: nvidia/k8s-device-plugin:1.0.0-beta\n"),
+       "image-outdated", false},
+      {"NFD's operator", "apiVersion: nfd.openshift.io/v1\nkind: NodeFeatureDiscovery\n",
+       "nfd-operator", false},
       {"merge key", "x: &x {a: 1}\ny:\n  <<: *x\n", "merge-key", false},
       {"kubelet's flag", Pod("    command: [kubelet, --network-plugin=cni]\n"), "kubelet-flag-gone",
        true},
   };
 }
 
-TEST(ManifestTest, EveryFindingHasItsManifestAndIsMendedWhereItSaysSo) {
-  std::set<std::string_view> seen;
+TEST(ManifestTest, EveryFindingHasItsManifestAndIsFixedWhereItSaysSo) {
+  std::set<std::string, std::less<>> seen;
   for (const Row& row : Rows()) {
     const Report report = Check(row.text);
     EXPECT_THAT(IdsOf(report.findings), ElementsAre(row.id)) << row.name;
-    EXPECT_EQ(report.left.empty(), row.is_mended) << row.name << "\n" << report.modern;
-    EXPECT_EQ(report.modern != row.text, row.is_mended) << row.name;
-    EXPECT_EQ(Check(report.modern).findings.empty(), row.is_mended) << row.name;
-    for (const FoundFinding& found : report.findings) {
-      EXPECT_FALSE(found.finding.mend.empty()) << row.name;
+    EXPECT_EQ(report.left.empty(), row.is_fixed) << row.name << "\n" << report.modern;
+    EXPECT_EQ(report.modern != row.text, row.is_fixed) << row.name;
+    EXPECT_EQ(Check(report.modern).findings.empty(), row.is_fixed) << row.name;
+    for (const Match& found : report.findings) {
+      EXPECT_FALSE(found.advice.empty()) << row.name;
       EXPECT_FALSE(found.finding.message.empty()) << row.name;
       seen.insert(found.finding.id);
     }
   }
-  for (const RuleEntry& rule : AllRules()) {
+  for (const report::Kind& rule : AllRules()) {
     EXPECT_TRUE(seen.contains(rule.id)) << rule.id << " has no manifest";
   }
   EXPECT_EQ(seen.size(), AllRules().size()) << "a finding is not in the table";
+}
+
+TEST(ManifestTest, ImagesAreJudgedByRegistryAndTag) {
+  const struct {
+    const char* image;
+    const char* id;  // empty: nothing is wrong with it
+  } kImages[] = {{"nvidia/cuda", "image-gone"},
+                 {"nvidia/cuda:latest", "image-gone"},
+                 {"docker.io/nvidia/cuda:10.2-base-ubuntu18.04", "image-gone"},
+                 {"nvidia/cuda:11.0-base", "image-gone"},
+                 {"nvidia/cuda:12.4.1-base-ubuntu22.04", ""},
+                 {"nvidia/cuda:12.4.1-cudnn-devel-rockylinux8", ""},
+                 {"nvidia/cuda@sha256:00", ""},
+                 {"registry.example:5000/nvidia/cuda:9.0-base", ""},
+                 {"nvcr.io/nvidia/k8s-device-plugin:1.0.0-beta6", "image-outdated"},
+                 {"nvidia/k8s-device-plugin:1.11", "image-outdated"},
+                 {"nvidia/k8s-device-plugin:v1.9", "image-outdated"},
+                 {"nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""},
+                 {"nvidia/k8s-device-plugin:v1.0.0", ""}};
+  for (const auto& row : kImages) {
+    const Report report = Check(Pod(fmt::format("    image: {}\n", row.image)));
+    const std::vector<std::string> ids =
+        *row.id == '\0' ? std::vector<std::string>() : std::vector<std::string>{row.id};
+    EXPECT_EQ(IdsOf(report.findings), ids) << row.image;
+  }
 }
 
 TEST(ManifestTest, TheModernManifestKeepsCommentsAndOrder) {
@@ -173,8 +205,8 @@ TEST(ManifestTest, FindingsAreCountedFromTheTopOfTheFile) {
   EXPECT_EQ(report.findings[0].document, 2U);
   EXPECT_EQ(report.findings[0].position, (doc::Position{5, 1}));
   EXPECT_EQ(report.findings[0].object, "CronJob n");
-  EXPECT_EQ(report.findings[0].finding.path.str(), "apiVersion");
-  EXPECT_EQ(report.findings[0].finding.gone_by, "1.25");
+  EXPECT_EQ(report.findings[0].path.str(), "apiVersion");
+  EXPECT_EQ(report.findings[0].gone_by, "1.25");
 }
 
 TEST(ManifestTest, ObjectsOfAListAreLookedAtOneByOne) {
@@ -182,7 +214,7 @@ TEST(ManifestTest, ObjectsOfAListAreLookedAtOneByOne) {
       "apiVersion: v1\nkind: List\nitems:\n- apiVersion: batch/v1beta1\n  kind: CronJob\n"
       "  metadata: {name: n}\n");
   ASSERT_EQ(report.findings.size(), 1U);
-  EXPECT_EQ(report.findings[0].finding.path.str(), "items[0].apiVersion");
+  EXPECT_EQ(report.findings[0].path.str(), "items[0].apiVersion");
   EXPECT_EQ(report.findings[0].object, "CronJob n");
   EXPECT_THAT(report.modern, HasSubstr("- apiVersion: batch/v1\n"));
 }
@@ -255,7 +287,7 @@ TEST(ManifestTest, OnlyWhatIsServedTakesThePlaceOfTheOld) {
   Report report = Check(claim, {1, 33});
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings[0].finding.severity, Severity::kInfo);
-  EXPECT_THAT(report.findings[0].finding.mend, HasSubstr("from Kubernetes 1.34 on"));
+  EXPECT_THAT(report.findings[0].finding.fix.commands.at(0), HasSubstr("from Kubernetes 1.34 on"));
   EXPECT_EQ(report.modern, claim);
   report = Check(claim, {1, 34});
   EXPECT_THAT(report.modern, HasSubstr("resource.k8s.io/v1\n"));
@@ -263,7 +295,7 @@ TEST(ManifestTest, OnlyWhatIsServedTakesThePlaceOfTheOld) {
   EXPECT_EQ(Check(job, {1, 20}).modern, job);
 }
 
-TEST(ManifestTest, ALargeListIsMendedWhole) {
+TEST(ManifestTest, ALargeListIsFixedWhole) {
   std::string text = "apiVersion: v1\nkind: List\nitems:\n";
   for (int i = 0; i < 400; ++i) {
     text += fmt::format(
@@ -293,7 +325,7 @@ TEST(ManifestTest, WhileBothTaintsAreAboutBothAreTolerated) {
   EXPECT_THAT(Check(report.modern, {1, 23}).findings, IsEmpty());
 }
 
-TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseIsNotPrintedAnew) {
+TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseIsNotPrintedAgain) {
   const std::string pod =
       "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: "
       "NVIDIA_VISIBLE_DEVICES, value: all}], resources: {limits: {nvidia.com/gpu: 1}}}], "
@@ -303,7 +335,7 @@ TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseIsNotPrintedAnew) {
   EXPECT_EQ(report.left.size(), 1U);
 }
 
-TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseStaysBesideAMend) {
+TEST(ManifestTest, WhatAnOlderYamlReadsOtherwiseStaysBesideAFix) {
   const Report report = Check(Pod("    resources: {limits: {alpha.kubernetes.io/nvidia-gpu: 1}}\n",
                                   "  volumes:\n  - name: v\n    secret: {defaultMode: 0400}\n"));
   EXPECT_THAT(report.left, IsEmpty());
@@ -334,7 +366,7 @@ TEST(ManifestTest, WhatUpdatedOnDeleteGoesOnDoingSo) {
       "      labels: {app: driver}\n    spec:\n      containers: [{name: c}]\n");
   EXPECT_THAT(report.left, IsEmpty());
   EXPECT_THAT(report.modern, HasSubstr("type: OnDelete"));
-  EXPECT_THAT(report.findings.at(0).finding.mend, HasSubstr("OnDelete"));
+  EXPECT_THAT(report.findings.at(0).finding.fix.commands.at(0), HasSubstr("OnDelete"));
 }
 
 TEST(ManifestTest, OnlyPodsOfTheSystemWereCritical) {
@@ -359,7 +391,7 @@ TEST(ManifestTest, APathThatEndsLikeTheKubeletIsNoKubelet) {
       ElementsAre("kubelet-flag-gone"));
 }
 
-TEST(ManifestTest, ADocumentThatCanNotBeMendedInPlaceIsPrintedAnew) {
+TEST(ManifestTest, ADocumentThatCannotBeFixedInPlaceIsPrintedAgain) {
   const Report report = Check(
       "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: "
       "NVIDIA_VISIBLE_DEVICES, value: all}], resources: {limits: {nvidia.com/gpu: 1}}}]}}\n");
@@ -368,7 +400,7 @@ TEST(ManifestTest, ADocumentThatCanNotBeMendedInPlaceIsPrintedAnew) {
   EXPECT_THAT(report.modern, Not(HasSubstr("VISIBLE")));
 }
 
-TEST(ManifestTest, ADocumentThatIsPrintedAnewStaysOneOfItsOwn) {
+TEST(ManifestTest, ADocumentThatIsPrintedAgainStaysOneOfItsOwn) {
   const Report report = Check(
       "kind: Service\n--- {kind: KubeletConfiguration, featureGates: {DevicePlugins: true}}\n");
   EXPECT_EQ(report.modern, "kind: Service\n---\nkind: KubeletConfiguration\n");
@@ -393,14 +425,15 @@ TEST(ManifestTest, NothingHasNoFindings) {
 TEST(ManifestViewTest, ALineNamesFilePlaceObjectPathAndValue) {
   const Report report = Check("apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: n}\n");
   const std::string text = ReportsText({&report, 1});
-  EXPECT_THAT(text, HasSubstr("error    m.yaml:1:1: CronJob n: apiVersion: batch/v1beta1\n"));
-  EXPECT_THAT(text, HasSubstr("gone by 1.25: api-gone: "));
-  EXPECT_THAT(text, HasSubstr("1 documents: 1 errors, 0 warnings; --print mends 1\n"));
+  EXPECT_THAT(text, HasSubstr("error    api-gone: m.yaml:1:1: "));
+  EXPECT_THAT(text, HasSubstr("\n         CronJob n: apiVersion: batch/v1beta1\n"));
+  EXPECT_THAT(text, HasSubstr("\n         removed in 1.25\n"));
+  EXPECT_THAT(text, HasSubstr("1 document: 1 error, 0 warnings, 0 info; --print fixes 1\n"));
 }
 
 TEST(ManifestViewTest, TheTableOfTheDocumentIsThatOfTheCode) {
-  EXPECT_THAT(ReadSource("docs/doctor-manifest.md"), HasSubstr(RulesMarkdown()))
-      << "docs/doctor-manifest.md must hold what `kgpu doctor manifest --list` prints";
+  EXPECT_THAT(ReadSource("docs/reference/doctor-manifest.md"), HasSubstr(RulesMarkdown()))
+      << "docs/reference/doctor-manifest.md must hold what `kgpu doctor manifest --list` prints";
 }
 
 TEST(KubernetesVersionTest, ReadsVersionsAsPeopleWriteThem) {

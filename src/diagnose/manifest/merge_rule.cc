@@ -7,20 +7,20 @@
 
 namespace kgpu::manifest {
 
-void CheckMergeKey(const boost::json::value& map, const Path& at, Findings& findings) {
+void CheckMergeKey(const boost::json::value& map, const Path& at, Matches& matches) {
   constexpr std::string_view kMerge = "<<";
   if (FieldOf(&map, kMerge) == nullptr) {
     return;
   }
-  Finding finding;
-  finding.id = "merge-key";
-  finding.severity = Severity::kInfo;
-  finding.path = at.Key(kMerge);
-  finding.value = "a merge key";
-  finding.message = "kubectl takes fields from there; they are not looked at as a part of this map";
-  finding.mend =
-      "look at what kubectl makes of it: kubectl create --dry-run=client -o yaml -f FILE";
-  findings.push_back(std::move(finding));
+  Match match;
+  match.finding.id = "merge-key";
+  match.finding.severity = Severity::kInfo;
+  match.path = at.Key(kMerge);
+  match.value = "a merge key";
+  match.finding.message =
+      "kubectl merges fields from there; they are not checked as part of this map";
+  match.advice = "check the result of kubectl: kubectl create --dry-run=client -o yaml -f FILE";
+  matches.push_back(std::move(match));
 }
 
 }  // namespace kgpu::manifest

@@ -97,7 +97,7 @@ std::vector<Change> Unmount(const PodSpec& pod, std::string_view volume) {
 
 }  // namespace
 
-void CheckDriverMounts(const PodSpec& pod, Findings& findings) {
+void CheckDriverMounts(const PodSpec& pod, Matches& matches) {
   const std::vector<Container> volumes = ItemsOf(pod.spec, pod.path, "volumes");
   if (IsPartOfNode(pod, volumes)) {
     return;
@@ -107,21 +107,21 @@ void CheckDriverMounts(const PodSpec& pod, Findings& findings) {
     if (!IsDriverPath(path)) {
       continue;
     }
-    Finding finding;
-    finding.id = "host-driver-mount";
-    finding.severity = Severity::kWarning;
-    finding.path = volume.path.Key("hostPath").Key("path");
-    finding.value = Printable(path, 200);
-    finding.message =
-        "the driver's files and nodes come with the GPU: mounted by hand they are of one host, and "
-        "whoever has them has every GPU";
-    finding.mend = "leave out the volume and its mounts, ask for nvidia.com/gpu in limits";
+    Match match;
+    match.finding.id = "host-driver-mount";
+    match.finding.severity = Severity::kWarning;
+    match.path = volume.path.Key("hostPath").Key("path");
+    match.value = Printable(path, 200);
+    match.finding.message =
+        "the driver's files and device nodes come with the GPU: manual mounts fit only one host, "
+        "and give access to all its GPUs";
+    match.advice = "remove the volume and its mounts, and request nvidia.com/gpu in limits";
     // Without a GPU asked for nothing would take their place.
     if (AsksForGpus(pod)) {
-      finding.fix = Unmount(pod, TextOf(volume.value, "name"));
-      finding.fix.push_back({Change::Kind::kRemove, volume.path, {}, ""});
+      match.changes = Unmount(pod, TextOf(volume.value, "name"));
+      match.changes.push_back({Change::Kind::kRemove, volume.path, {}, ""});
     }
-    findings.push_back(std::move(finding));
+    matches.push_back(std::move(match));
   }
 }
 

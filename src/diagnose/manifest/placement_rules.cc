@@ -11,6 +11,7 @@
 #include "src/diagnose/manifest/containers.h"
 #include "src/diagnose/manifest/rules.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::manifest {
 namespace {
@@ -50,24 +51,24 @@ const LabelRow* FindRow(const std::array<LabelRow, n>& rows, std::string_view ke
   return row == rows.end() ? nullptr : row;
 }
 
-Finding Describe(std::string_view id, const LabelRow& row, std::string_view what, Path path) {
-  Finding finding;
-  finding.id = id;
-  finding.severity =
+Match Describe(std::string_view id, const LabelRow& row, std::string_view what, Path path) {
+  Match match;
+  match.finding.id = id;
+  match.finding.severity =
       row.gone_by.empty() || !row.is_same_value ? Severity::kWarning : Severity::kError;
-  finding.path = std::move(path);
-  finding.value = row.old_key;
-  finding.gone_by = row.gone_by;
-  finding.mend_from = row.from;
-  finding.message = row.gone_by.empty()
-                        ? fmt::format("this {} is deprecated", what)
-                        : fmt::format("no node has this {} unless somebody sets it", what);
-  finding.mend = fmt::format("{}{}", row.key,
-                             row.is_same_value ? "" : ", with the value that kgpu labels shows");
-  return finding;
+  match.path = std::move(path);
+  match.value = row.old_key;
+  match.gone_by = row.gone_by;
+  match.works_from = row.from;
+  match.finding.message = row.gone_by.empty()
+                              ? fmt::format("this {} is deprecated", what)
+                              : fmt::format("nodes no longer have this {} by default", what);
+  match.advice = fmt::format("{}{}", row.key,
+                             row.is_same_value ? "" : ", with the value shown by kgpu labels");
+  return match;
 }
 
-void CheckSelector(const PodSpec& pod, Findings& findings) {
+void CheckSelector(const PodSpec& pod, Matches& matches) {
   const json::value* selector = FieldOf(pod.spec, "nodeSelector");
   const json::object* fields = selector == nullptr ? nullptr : selector->if_object();
   for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
@@ -77,16 +78,15 @@ void CheckSelector(const PodSpec& pod, Findings& findings) {
     if (row == nullptr) {
       continue;
     }
-    Finding finding =
-        Describe("node-label-gone", *row, "label", pod.path.Key("nodeSelector").Key(key));
+    Match match = Describe("node-label-gone", *row, "label", pod.path.Key("nodeSelector").Key(key));
     if (row->is_same_value) {
       const bool has_both = FieldOf(selector, row->key) != nullptr;
-      finding.fix.push_back({has_both ? Change::Kind::kRemove : Change::Kind::kRename,
-                             finding.path,
-                             {},
-                             std::string(row->key)});
+      match.changes.push_back({has_both ? Change::Kind::kRemove : Change::Kind::kRename,
+                               match.path,
+                               {},
+                               std::string(row->key)});
     }
-    findings.push_back(std::move(finding));
+    matches.push_back(std::move(match));
   }
 }
 
@@ -107,16 +107,15 @@ std::vector<Container> TermsOf(const PodSpec& pod) {
 }
 
 void CheckKey(std::string_view id, std::string_view what, const Container& item,
-              const LabelRow* row, Findings& findings) {
+              const LabelRow* row, Matches& matches) {
   if (row == nullptr) {
     return;
   }
-  Finding finding = Describe(id, *row, what, item.path.Key("key"));
+  Match match = Describe(id, *row, what, item.path.Key("key"));
   if (row->is_same_value) {
-    finding.fix.push_back({Change::Kind::kSet, finding.path,
-                           json::value(json::string_view(row->key.data(), row->key.size())), ""});
+    match.changes.push_back({Change::Kind::kSet, match.path, json::value(doc::View(row->key)), ""});
   }
-  findings.push_back(std::move(finding));
+  matches.push_back(std::move(match));
 }
 
 bool IsToleratedAs(const std::vector<Container>& tolerations, const json::value& old,
@@ -129,39 +128,39 @@ bool IsToleratedAs(const std::vector<Container>& tolerations, const json::value&
 
 // While nodes may still have the old taint both are tolerated.
 void CheckToleration(const Container& toleration, const std::vector<Container>& all,
-                     const PodSpec& pod, const KubernetesVersion& target, Findings& findings) {
+                     const PodSpec& pod, const KubernetesVersion& target, Matches& matches) {
   const LabelRow* row = FindRow(kTaints, TextOf(toleration.value, "key"));
   const auto gone_by = KubernetesVersion::Parse(row == nullptr ? "1.0" : row->gone_by);
   if (row == nullptr || !gone_by.ok() || *gone_by <= target) {
-    CheckKey("taint-gone", "taint", toleration, row, findings);
+    CheckKey("taint-gone", "taint", toleration, row, matches);
     return;
   }
   if (IsToleratedAs(all, *toleration.value, row->key)) {
     return;
   }
-  Finding finding = Describe("taint-gone", *row, "taint", toleration.path.Key("key"));
-  finding.mend = fmt::format("{} beside it, until {}", row->key, row->gone_by);
+  Match match = Describe("taint-gone", *row, "taint", toleration.path.Key("key"));
+  match.advice = fmt::format("also {} until {}", row->key, row->gone_by);
   json::array both = *FieldOf(pod.spec, "tolerations")->if_array();
   json::object added = toleration.value->get_object();
-  added["key"] = json::string_view(row->key.data(), row->key.size());
+  added["key"] = doc::View(row->key);
   both.push_back(std::move(added));
-  finding.fix.push_back({Change::Kind::kSet, pod.path.Key("tolerations"), std::move(both), ""});
-  findings.push_back(std::move(finding));
+  match.changes.push_back({Change::Kind::kSet, pod.path.Key("tolerations"), std::move(both), ""});
+  matches.push_back(std::move(match));
 }
 
 }  // namespace
 
-void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Findings& findings) {
-  CheckSelector(pod, findings);
+void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Matches& matches) {
+  CheckSelector(pod, matches);
   for (const Container& term : TermsOf(pod)) {
     for (const Container& rule : ItemsOf(term.value, term.path, "matchExpressions")) {
       CheckKey("node-label-gone", "label", rule, FindRow(kLabels, TextOf(rule.value, "key")),
-               findings);
+               matches);
     }
   }
   const std::vector<Container> tolerations = ItemsOf(pod.spec, pod.path, "tolerations");
   for (const Container& toleration : tolerations) {
-    CheckToleration(toleration, tolerations, pod, target, findings);
+    CheckToleration(toleration, tolerations, pod, target, matches);
   }
 }
 

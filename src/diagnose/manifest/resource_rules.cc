@@ -33,10 +33,10 @@ bool IsWhole(const json::value& value) {
 
 class Checker {
  public:
-  Checker(const json::value& container, const Path& path, Findings& findings)
+  Checker(const json::value& container, const Path& path, Matches& matches)
       : resources_(FieldOf(&container, "resources")),
         path_(path.Key("resources")),
-        findings_(findings) {}
+        matches_(matches) {}
 
   void Check() {
     for (const std::string_view list : {"limits", "requests"}) {
@@ -56,20 +56,20 @@ class Checker {
     if (value == nullptr) {
       return;
     }
-    Finding finding;
-    finding.id = "resource-key-gone";
-    finding.path = path_.Key(list).Key(kOldKey);
-    finding.value = Shown(*value);
-    finding.gone_by = "1.11";
-    finding.mend_from = KubernetesVersion{1, 8};
-    finding.message = "no node has this resource any more: the pod stays pending";
-    finding.mend = fmt::format("{}: {}", kKey, finding.value);
+    Match match;
+    match.finding.id = "resource-key-gone";
+    match.path = path_.Key(list).Key(kOldKey);
+    match.value = Shown(*value);
+    match.gone_by = "1.11";
+    match.works_from = KubernetesVersion{1, 8};
+    match.finding.message = "no node has this resource any more: the pod stays pending";
+    match.advice = fmt::format("{}: {}", kKey, match.value);
     const bool has_both = Get(list, kKey) != nullptr;
-    finding.fix.push_back({has_both ? Change::Kind::kRemove : Change::Kind::kRename,
-                           finding.path,
-                           {},
-                           std::string(kKey)});
-    findings_.push_back(std::move(finding));
+    match.changes.push_back({has_both ? Change::Kind::kRemove : Change::Kind::kRename,
+                             match.path,
+                             {},
+                             std::string(kKey)});
+    matches_.push_back(std::move(match));
   }
 
   void CheckFractions(std::string_view list) {
@@ -81,15 +81,15 @@ class Checker {
       if (!IsGpuKey(key) || IsWhole(field.value())) {
         continue;
       }
-      Finding finding;
-      finding.id = "gpu-fraction";
-      finding.path = path_.Key(list).Key(key);
-      finding.value = Shown(field.value());
-      finding.message = "GPUs are counted whole: the API server refuses the pod";
-      finding.mend =
-          "ask for 1 of a shared resource; a pool with share makes one "
-          "(docs/configuration.md)";
-      findings_.push_back(std::move(finding));
+      Match match;
+      match.finding.id = "gpu-fraction";
+      match.path = path_.Key(list).Key(key);
+      match.value = Shown(field.value());
+      match.finding.message = "GPUs must be integers: the API server rejects the pod";
+      match.advice =
+          "request 1 of a shared resource, created by a pool with share "
+          "(docs/reference/configuration.md)";
+      matches_.push_back(std::move(match));
     }
   }
 
@@ -110,32 +110,32 @@ class Checker {
     if (limit != nullptr && QuantityOf(*limit) == QuantityOf(request)) {
       return;
     }
-    Finding finding;
-    finding.path = path_.Key("requests").Key(key);
-    finding.value = Shown(request);
+    Match match;
+    match.path = path_.Key("requests").Key(key);
+    match.value = Shown(request);
     if (limit == nullptr) {
-      finding.id = "gpu-request-without-limit";
-      finding.message = "a request for GPUs needs the same limit: the API server refuses the pod";
-      finding.mend = fmt::format("limits: {{{}: {}}}", key, finding.value);
+      match.finding.id = "gpu-request-without-limit";
+      match.finding.message = "a GPU request needs an equal limit: the API server rejects the pod";
+      match.advice = fmt::format("limits: {{{}: {}}}", key, match.value);
       const Path limits = path_.Key("limits");
       const bool has_limits = FieldOf(resources_, "limits") != nullptr;
       json::object map;
       map.emplace(json::string_view(key.data(), key.size()), request);
-      finding.fix.push_back({Change::Kind::kSet, has_limits ? limits.Key(key) : limits,
-                             has_limits ? request : json::value(std::move(map)), ""});
+      match.changes.push_back({Change::Kind::kSet, has_limits ? limits.Key(key) : limits,
+                               has_limits ? request : json::value(std::move(map)), ""});
     } else {
-      finding.id = "gpu-request-differs";
-      finding.message =
-          fmt::format("its limit is {}: the API server refuses the pod", Shown(*limit));
-      finding.mend = fmt::format("requests: {{{}: {}}}", key, Shown(*limit));
-      finding.fix.push_back({Change::Kind::kSet, finding.path, *limit, ""});
+      match.finding.id = "gpu-request-differs";
+      match.finding.message =
+          fmt::format("its limit is {}: the API server rejects the pod", Shown(*limit));
+      match.advice = fmt::format("requests: {{{}: {}}}", key, Shown(*limit));
+      match.changes.push_back({Change::Kind::kSet, match.path, *limit, ""});
     }
-    findings_.push_back(std::move(finding));
+    matches_.push_back(std::move(match));
   }
 
   const json::value* resources_;
   Path path_;
-  Findings& findings_;
+  Matches& matches_;
 };
 
 }  // namespace
@@ -144,16 +144,16 @@ bool IsGpuKey(std::string_view key) {
   return key.starts_with("nvidia.com/") || key == "amd.com/gpu";
 }
 
-void CheckResources(const PodSpec& pod, Findings& findings) {
+void CheckResources(const PodSpec& pod, Matches& matches) {
   for (const Container& container : ContainersOf(pod)) {
-    Checker(*container.value, container.path, findings).Check();
+    Checker(*container.value, container.path, matches).Check();
   }
 }
 
 namespace {
 
 // "requests.alpha.kubernetes.io/nvidia-gpu" of a quota, the bare key of a range.
-void CheckCountKeys(const json::value* map, const Path& at, Findings& findings) {
+void CheckCountKeys(const json::value* map, const Path& at, Matches& matches) {
   const json::object* fields = map == nullptr ? nullptr : map->if_object();
   for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
     const auto& field = *(fields->begin() + i);
@@ -164,33 +164,33 @@ void CheckCountKeys(const json::value* map, const Path& at, Findings& findings) 
     // A quota of extended resources is one of requests: there are no others.
     const std::string modern =
         key == kOldKey ? std::string(kKey) : fmt::format("requests.{}", kKey);
-    Finding finding;
-    finding.id = "resource-key-gone";
-    finding.path = at.Key(key);
-    finding.value = Shown(field.value());
-    finding.gone_by = "1.11";
-    finding.mend_from = KubernetesVersion{1, 9};
-    finding.message = "no node has this resource any more: the rule bounds nothing";
-    finding.mend = fmt::format("{}: {}", modern, finding.value);
+    Match match;
+    match.finding.id = "resource-key-gone";
+    match.path = at.Key(key);
+    match.value = Shown(field.value());
+    match.gone_by = "1.11";
+    match.works_from = KubernetesVersion{1, 9};
+    match.finding.message = "no node has this resource any more: the rule has no effect";
+    match.advice = fmt::format("{}: {}", modern, match.value);
     const bool has_both = FieldOf(map, modern) != nullptr;
-    finding.fix.push_back(
-        {has_both ? Change::Kind::kRemove : Change::Kind::kRename, finding.path, {}, modern});
-    findings.push_back(std::move(finding));
+    match.changes.push_back(
+        {has_both ? Change::Kind::kRemove : Change::Kind::kRename, match.path, {}, modern});
+    matches.push_back(std::move(match));
   }
 }
 
 }  // namespace
 
-void CheckCounts(const json::value& object, const Path& at, Findings& findings) {
+void CheckCounts(const json::value& object, const Path& at, Matches& matches) {
   const std::string_view kind = TextOf(&object, "kind");
   const json::value* spec = FieldOf(&object, "spec");
   if (kind == "ResourceQuota") {
-    CheckCountKeys(FieldOf(spec, "hard"), at.Key("spec").Key("hard"), findings);
+    CheckCountKeys(FieldOf(spec, "hard"), at.Key("spec").Key("hard"), matches);
   } else if (kind == "LimitRange") {
     for (const Container& limit : ItemsOf(spec, at.Key("spec"), "limits")) {
       for (const std::string_view key :
            {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
-        CheckCountKeys(FieldOf(limit.value, key), limit.path.Key(key), findings);
+        CheckCountKeys(FieldOf(limit.value, key), limit.path.Key(key), matches);
       }
     }
   }

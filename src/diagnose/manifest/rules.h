@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/diagnose/manifest/finding.h"
 #include "src/diagnose/manifest/kubernetes.h"
+#include "src/diagnose/manifest/match.h"
 
 namespace kgpu::manifest {
 
@@ -20,24 +20,27 @@ struct PodSpec {
   std::string_view space{};  // of that object; empty: not said
 };
 
-using Findings = std::vector<Finding>;
+using Matches = std::vector<Match>;
 
 void CheckApi(const boost::json::value& object, const Path& at, const KubernetesVersion& target,
-              Findings& findings);
+              Matches& matches);
+// Custom resources that need an operator which kgpu does without.
+void CheckOperators(const boost::json::value& object, const Path& at, Matches& matches);
 void CheckKubeletConfig(const boost::json::value& object, const Path& at,
-                        const KubernetesVersion& target, Findings& findings);
+                        const KubernetesVersion& target, Matches& matches);
 // `metadata` of any object; `pod`: whose metadata it is, or null.
 void CheckAnnotations(const boost::json::value& metadata, const Path& at, const PodSpec* pod,
-                      Findings& findings);
-void CheckResources(const PodSpec& pod, Findings& findings);
-void CheckDriverMounts(const PodSpec& pod, Findings& findings);
-void CheckAccounting(const PodSpec& pod, Findings& findings);
-void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Findings& findings);
+                      Matches& matches);
+void CheckImages(const PodSpec& pod, Matches& matches);
+void CheckResources(const PodSpec& pod, Matches& matches);
+void CheckDriverMounts(const PodSpec& pod, Matches& matches);
+void CheckAccounting(const PodSpec& pod, Matches& matches);
+void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Matches& matches);
 // Counts of GPUs that a namespace is given: ResourceQuota, LimitRange.
-void CheckCounts(const boost::json::value& object, const Path& at, Findings& findings);
+void CheckCounts(const boost::json::value& object, const Path& at, Matches& matches);
 // Fields that a merge key of YAML brings, which kubectl resolves and we do not.
-void CheckMergeKey(const boost::json::value& map, const Path& at, Findings& findings);
-void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Findings& findings);
+void CheckMergeKey(const boost::json::value& map, const Path& at, Matches& matches);
+void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Matches& matches);
 
 // Whether a key of resources is one of NVIDIA's GPUs.
 bool IsGpuKey(std::string_view key);

@@ -12,7 +12,7 @@
 namespace kgpu::manifest {
 
 // The text with `changes` made, of which several must be of single words on lines of their own; or
-// nothing where it can not be done so. What comes back may be
+// nothing where it cannot be done so. What comes back may be
 // wrong: it counts only where it parses to the right tree. `is_within_brackets`: whether a scalar
 // that is changed ends at the next comma or bracket.
 std::optional<std::string> Splice(std::string_view text, const doc::Located& located,

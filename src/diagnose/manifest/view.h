@@ -5,18 +5,19 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "src/diagnose/manifest/manifest.h"
 
 namespace kgpu::manifest {
 
-std::string ReportsText(std::span<const Report> reports);
+std::vector<report::Finding> FindingsOf(std::span<const Match> matches);
+
+std::string ReportsText(std::span<const Report> reports, bool has_color = false);
+// Field names are part of the interface: docs/reference/doctor-manifest.md.
 boost::json::value ReportsJson(std::span<const Report> reports);
 
-// The table of docs/doctor-manifest.md.
+// The table of docs/reference/doctor-manifest.md.
 std::string RulesMarkdown();
-
-// Whether there is nothing but remarks.
-bool IsGood(std::span<const Report> reports);
 
 }  // namespace kgpu::manifest

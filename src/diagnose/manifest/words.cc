@@ -26,20 +26,20 @@ size_t LineOf(const Change& change, const doc::Located& located) {
 
 }  // namespace
 
-std::vector<Change> WordChanges(const Findings& findings, const doc::Located& located) {
+std::vector<Change> WordChanges(const Matches& matches, const doc::Located& located) {
   std::vector<Change> changes;
   std::set<size_t> lines;
-  for (const Finding& finding : findings) {
+  for (const Match& match : matches) {
     std::set<size_t> own;
-    for (const Change& change : finding.fix) {
+    for (const Change& change : match.changes) {
       own.insert(LineOf(change, located));
     }
     const bool is_alone =
-        own.size() == finding.fix.size() && !own.contains(0) &&
+        own.size() == match.changes.size() && !own.contains(0) &&
         std::ranges::none_of(own, [&lines](size_t line) { return lines.contains(line); });
     if (is_alone) {
       lines.insert(own.begin(), own.end());
-      std::ranges::copy(finding.fix, std::back_inserter(changes));
+      std::ranges::copy(match.changes, std::back_inserter(changes));
     }
   }
   return changes;

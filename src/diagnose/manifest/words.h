@@ -1,4 +1,4 @@
-// Mends that change single words. Private to this module.
+// Fixes that change single words. Private to this module.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace kgpu::manifest {
 
-// The changes of all findings that are mended by words alone, as far as each stands on a line of
+// The changes of all matches that are fixed by words alone, as far as each stands on a line of
 // its own: those that Draft::ApplyWords makes at once.
-std::vector<Change> WordChanges(const Findings& findings, const doc::Located& located);
+std::vector<Change> WordChanges(const Matches& matches, const doc::Located& located);
 
 }  // namespace kgpu::manifest

@@ -1,5 +1,6 @@
 #include "src/diagnose/validate/lines.h"
 
+#include <array>
 #include <charconv>
 
 #include "src/diagnose/validate/protocol.h"
@@ -26,19 +27,9 @@ std::optional<double> NumberOf(std::string_view text) {
 }  // namespace
 
 std::string_view ToString(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kPassed:
-      return "passed";
-    case Outcome::kFailed:
-      return "failed";
-    case Outcome::kHung:
-      return "hung";
-    case Outcome::kAbsent:
-      return "absent";
-    case Outcome::kCrashed:
-      break;
-  }
-  return "crashed";
+  static constexpr std::array<std::string_view, 5> kWords = {"passed", "failed", "hung", "absent",
+                                                             "crashed"};
+  return kWords.at(static_cast<size_t>(outcome));
 }
 
 void LineReader::EndPhase(SteadyTime now) {

@@ -69,8 +69,13 @@ TEST(ValidateTextTest, WhatIsAbsentWasNotTried) {
 TEST(ValidateTextTest, NeverSaysPassedOfAGpuThatFailsLater) {
   Report report;
   LineReader lines(report, SteadyTime{});
-  lines.Take("begin check\nbegin burn\nfail 0 Burning gave a wrong result\n", SteadyTime{});
-  EXPECT_THAT(Text(report), HasSubstr("Every sum is right\nTest FAILED: Burning"));
+  lines.Take(
+      "begin check\n"
+      "begin burn\n"
+      "fail 0 Burn test gave a wrong result\n",
+      SteadyTime{});
+  EXPECT_THAT(Text(report), HasSubstr("All sums are correct\n"
+                                      "Test FAILED: Burn test"));
   EXPECT_THAT(Text(report), Not(HasSubstr("PASSED")));
 }
 
@@ -81,14 +86,14 @@ TEST(ValidateTextTest, SaysPassedOfAGpuThatDidAllItWasAsked) {
   EXPECT_THAT(Text(report), HasSubstr("Test PASSED\nDone\n"));
 }
 
-TEST(ValidateAdviceTest, NamesTheMendOfEachError) {
+TEST(ValidateAdviceTest, NamesTheFixOfEachError) {
   const std::vector<std::pair<int, std::string>> rows = {
       {-2, "1 GiB"},
       {-1, "could not be loaded"},
-      {0, "computes wrongly"},
-      {2, "The GPU's memory is taken"},
+      {0, "computes wrong results"},
+      {2, "The GPU's memory is in use"},
       {34, "stub"},
-      {218, "of the driver's version"},
+      {218, "has the driver's version"},
       {221, "install libnvidia-ptxjitcompiler"},
       {222, "update the driver"},
       {223, "CUDA_DISABLE_PTX_JIT"},
@@ -110,7 +115,8 @@ TEST(ValidateTextTest, ShowsTheStepsUpToTheFailure) {
   const std::string text = Text(report);
   EXPECT_THAT(text, HasSubstr("Copy input data"));
   EXPECT_THAT(text, Not(HasSubstr("CUDA kernel launch")));
-  EXPECT_THAT(text, HasSubstr("Test FAILED: out of memory\nThe GPU's memory is taken"));
+  EXPECT_THAT(text, HasSubstr("Test FAILED: out of memory\n"
+                              "The GPU's memory is in use"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // What kgpu and kgpu-cuda say to each other. The job is kgpu-cuda's command line and the PTX on its
 // standard input; what it does and finds it writes to its standard output, a line each:
 //   hello VERSION       the first line, whatever the command line is: both come from one release
-//   begin PHASE         a driver call of this phase is next: the parent's clock starts anew
+//   begin PHASE         a driver call of this phase is next: the parent's clock starts again
 //   set KEY VALUE       something measured or read; the value goes on to the end of the line
 //   fail CODE TEXT      the last line: CODE is CUDA's number, or one of those below
 //   done                the last line of a run that went well

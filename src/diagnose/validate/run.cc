@@ -59,7 +59,7 @@ StatusOr<Helper> Start(const RunOptions& options) {
                    FileOf(options.ptx.empty() ? kKernels : std::string_view(options.ptx)));
   std::array<int, 2> ends{-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "make a pipe");
+    return ErrnoStatus(errno, "create a pipe");
   }
   UniqueFd output(ends[0]);
   const UniqueFd written(ends[1]);
@@ -81,13 +81,13 @@ bool WaitReadable(int fd, std::chrono::steady_clock::duration left) {
 
 std::string DescribeEnd(const std::optional<sys::ExitState>& exit, std::string_view during) {
   if (!exit || !exit->signal) {
-    return fmt::format("kgpu-cuda ended during {} with exit code {}", during,
+    return fmt::format("kgpu-cuda exited during {} with exit code {}", during,
                        exit ? exit->code.value_or(-1) : -1);
   }
   // No library kills its own process so: a person did, or the kernel for want of memory.
   return *exit->signal == SIGKILL
              ? fmt::format("kgpu-cuda was killed (SIGKILL) during {}", during)
-             : fmt::format("the driver's library ended its process by signal {} during {}",
+             : fmt::format("the driver's library killed its process with signal {} during {}",
                            *exit->signal, during);
 }
 
@@ -96,12 +96,11 @@ Status CheckVersion(const RunOptions& options, const LineReader& lines) {
   if (options.version.empty() || lines.version() == options.version) {
     return OkStatus();
   }
-  constexpr std::string_view kMend = "install kgpu and kgpu-cuda from one release";
+  constexpr std::string_view kFix = "install kgpu and kgpu-cuda from the same release";
   return lines.version().empty()
-             ? FailedPrecondition("{}: does not answer as kgpu-cuda does: {}", options.program,
-                                  kMend)
-             : FailedPrecondition("{}: of version {}, but kgpu is {}: {}", options.program,
-                                  lines.version(), options.version, kMend);
+             ? FailedPrecondition("{}: does not answer like kgpu-cuda: {}", options.program, kFix)
+             : FailedPrecondition("{}: version {} does not match kgpu {}: {}", options.program,
+                                  lines.version(), options.version, kFix);
 }
 
 bool IsStart(std::string_view phase) {
@@ -117,13 +116,21 @@ bool Follow(const Helper& helper, const RunOptions& options, LineReader& lines,
             const PhaseListener& on_phase) {
   std::array<char, 4096> bytes{};
   std::string phase;
+  bool is_silence_reported = !options.on_silence;
   for (;;) {
     const SteadyTime now = std::chrono::steady_clock::now();
     const SteadyTime end = lines.since() + DeadlineOf(options, lines.phase());
     if (now >= end) {
       return false;
     }
-    if (!WaitReadable(helper.output.get(), end - now)) {
+    const SteadyTime notice = lines.since() + options.patience;
+    const bool is_noticed = !is_silence_reported && (phase.empty() || IsStart(phase));
+    if (is_noticed && now >= notice) {
+      is_silence_reported = true;
+      options.on_silence();
+      continue;
+    }
+    if (!WaitReadable(helper.output.get(), (is_noticed ? std::min(end, notice) : end) - now)) {
       continue;
     }
     const ssize_t got = read(helper.output.get(), bytes.data(), bytes.size());
@@ -160,11 +167,11 @@ StatusOr<Report> Run(const RunOptions& options, const PhaseListener& on_phase) {
   if (!has_ended) {
     report.outcome = Outcome::kHung;
     report.reason = fmt::format(
-        "{} did not end within {}: the driver hangs{}{}", during,
+        "{} did not finish within {}: the driver does not respond{}{}", during,
         FormatDuration(DeadlineOf(options, during)),
-        IsStart(during) ? ", or is slow to start GPUs (nvidia-persistenced keeps them started)"
+        IsStart(during) ? ", or is slow to start GPUs (nvidia-persistenced keeps them initialized)"
                         : "",
-        is_gone ? "" : ", and its process outlives SIGKILL: only a reboot ends it");
+        is_gone ? "" : ", and its process survived SIGKILL: reboot the host");
   } else if (!lines.is_finished()) {
     report.outcome = Outcome::kCrashed;
     report.reason = DescribeEnd(exit, during);

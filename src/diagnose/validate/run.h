@@ -27,6 +27,9 @@ struct RunOptions {
   // The same for the phases in which the driver may have to start all GPUs of the machine: without
   // persistence that takes seconds for each, and more of them with confidential computing.
   std::chrono::milliseconds start_deadline{180'000};
+  // Called once, when the driver has been silent for so long in such a phase.
+  std::chrono::milliseconds patience{2'500};
+  std::function<void()> on_silence{};
 };
 
 // Called as each phase begins.

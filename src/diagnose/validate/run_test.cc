@@ -115,7 +115,7 @@ TEST_F(ValidateRunTest, AKernelThatLeavesOutAnElementFails) {
   EXPECT_THAT(RunNow().reason, HasSubstr("failed at element 49999"));
 }
 
-TEST_F(ValidateRunTest, WhatTheCompilerSaysIsTold) {
+TEST_F(ValidateRunTest, WhatTheCompilerSaysIsReported) {
   options_.ptx = Changed("add.f32", "div.f32");
   const Report report = RunNow();
   EXPECT_EQ(report.error, 218);
@@ -132,7 +132,7 @@ TEST_F(ValidateRunTest, BurnsWithRightResults) {
 TEST_F(ValidateRunTest, AWrongProductWhileBurningFails) {
   options_.burn = std::chrono::milliseconds(300);
   options_.ptx = Changed("0f40400000", "0f40400001");
-  EXPECT_THAT(RunNow().reason, HasSubstr("Burning gave a wrong result"));
+  EXPECT_THAT(RunNow().reason, HasSubstr("Burn test gave a wrong result"));
 }
 
 TEST_F(ValidateRunTest, ACallThatHangsEndsAtItsDeadline) {
@@ -142,23 +142,26 @@ TEST_F(ValidateRunTest, ACallThatHangsEndsAtItsDeadline) {
   const Report report = RunNow();
   EXPECT_EQ(report.outcome, Outcome::kHung);
   // On a machine that is busy it may be a phase before the kernel.
-  EXPECT_THAT(report.reason, HasSubstr(" did not end within 300ms: the driver hangs"));
+  EXPECT_THAT(report.reason,
+              HasSubstr(" did not finish within 300ms: the driver does not respond"));
 }
 
 TEST_F(ValidateRunTest, ADriverThatStartsHasADeadlineOfItsOwn) {
   UseScript("echo begin init; exec sleep 1000\n");
   options_.start_deadline = std::chrono::milliseconds(300);
-  EXPECT_THAT(RunNow().reason,
-              HasSubstr("init did not end within 300ms: the driver hangs, or is slow to start"));
+  EXPECT_THAT(
+      RunNow().reason,
+      HasSubstr(
+          "init did not finish within 300ms: the driver does not respond, or is slow to start"));
 }
 
-TEST_F(ValidateRunTest, ALostGpuIsTold) {
+TEST_F(ValidateRunTest, ALostGpuIsReported) {
   server_->Change([](sim::SimState& state) { state.gpus[0].is_lost = 1; });
   EXPECT_EQ(RunNow().error, 100);
 }
 
 // The kernel waits in the driver until the fault is there.
-TEST_F(ValidateRunTest, AGpuThatIsLostWhileItComputesIsTold) {
+TEST_F(ValidateRunTest, AGpuThatIsLostWhileItComputesIsReported) {
   Hang("cuLaunchKernel");
   const Report report = RunUntilKernel([](sim::SimState& state) { state.gpus[0].is_lost = 1; });
   EXPECT_EQ(report.outcome, Outcome::kFailed);
@@ -166,7 +169,7 @@ TEST_F(ValidateRunTest, AGpuThatIsLostWhileItComputesIsTold) {
   EXPECT_THAT(Advice(report), HasSubstr("fell off the bus"));
 }
 
-TEST_F(ValidateRunTest, AMemoryErrorWhileItComputesIsTold) {
+TEST_F(ValidateRunTest, AMemoryErrorWhileItComputesIsReported) {
   Hang("cuLaunchKernel");
   const Report report =
       RunUntilKernel([](sim::SimState& state) { state.gpus[0].ecc.volatile_uncorrected[0] += 1; });
@@ -175,7 +178,7 @@ TEST_F(ValidateRunTest, AMemoryErrorWhileItComputesIsTold) {
   EXPECT_THAT(Advice(report), HasSubstr("--gpu-reset"));
 }
 
-TEST_F(ValidateRunTest, ALibraryThatIsNoneIsTold) {
+TEST_F(ValidateRunTest, ALibraryThatIsNoneIsReported) {
   root_.WriteFile("usr/lib64/libcuda.so.1", "nothing");
   options_.library = root_.At("usr/lib64/libcuda.so.1");
   const Report report = RunNow();
@@ -186,8 +189,8 @@ TEST_F(ValidateRunTest, ALibraryThatIsNoneIsTold) {
 TEST_F(ValidateRunTest, AHelperOfAnotherVersionIsAnError) {
   options_.version = "99.1";
   EXPECT_THAT(validate::Run(options_, [](std::string_view) {}).status(),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("but kgpu is 99.1"), HasSubstr("from one release"))));
+              StatusIs(StatusCode::kFailedPrecondition, AllOf(HasSubstr("does not match kgpu 99.1"),
+                                                              HasSubstr("from the same release"))));
 }
 
 TEST_F(ValidateRunTest, AProgramThatIsNoHelperIsAnError) {
@@ -195,19 +198,20 @@ TEST_F(ValidateRunTest, AProgramThatIsNoHelperIsAnError) {
   UseScript("exit 0\n");
   EXPECT_THAT(validate::Run(options_, [](std::string_view) {}).status(),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("/helper"), HasSubstr("from one release"))));
+                       AllOf(HasSubstr("/helper"), HasSubstr("from the same release"))));
 }
 
-TEST_F(ValidateRunTest, AHelperThatIsKilledIsTold) {
+TEST_F(ValidateRunTest, AHelperThatIsKilledIsReported) {
   UseScript("echo begin kernel; kill -9 $$\n");
   const Report report = RunNow();
   EXPECT_EQ(report.outcome, Outcome::kCrashed);
   EXPECT_EQ(report.reason, "kgpu-cuda was killed (SIGKILL) during kernel");
 }
 
-TEST_F(ValidateRunTest, ALibraryThatCrashesIsTold) {
+TEST_F(ValidateRunTest, ALibraryThatCrashesIsReported) {
   UseScript("echo begin compile; kill -SEGV $$\n");
-  EXPECT_EQ(RunNow().reason, "the driver's library ended its process by signal 11 during compile");
+  EXPECT_EQ(RunNow().reason,
+            "the driver's library killed its process with signal 11 during compile");
 }
 
 TEST_F(ValidateRunTest, AHelperThatIsNotThereIsAnError) {

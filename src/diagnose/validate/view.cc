@@ -7,6 +7,7 @@
 
 #include "src/diagnose/validate/abi.h"
 #include "src/diagnose/validate/protocol.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::validate {
 namespace {
@@ -40,12 +41,11 @@ json::object JsonOf(const Report& report) {
     phases.push_back(
         {{"name", phase.name}, {"milliseconds", static_cast<double>(phase.took.count()) / 1e6}});
   }
-  const std::string_view outcome = ToString(report.outcome);
   return {{"name", report.name},
           {"uuid", report.uuid},
           {"computeCapability", report.compute_capability},
           {"cuda", report.cuda},
-          {"outcome", json::string_view(outcome.data(), outcome.size())},
+          {"outcome", doc::View(ToString(report.outcome))},
           {"reason", report.reason},
           {"advice", Advice(report)},
           {"error", report.error},
@@ -63,54 +63,54 @@ std::string AdviceForError(int error) {
   switch (error) {
     case kNoLibrary:
       return "The library could not be loaded: install the driver's libcuda for this machine, or "
-             "name it by --cuda-library.";
+             "set --cuda-library.";
     case kNoHostMemory:
-      return "This machine, or this container's limit, has too little memory left for the test: "
-             "raise the limit (1 GiB is plenty), or end what takes it.";
+      return "This machine or container has too little memory for the test: raise the limit (1 GiB "
+             "is enough), or stop programs that use the memory.";
     case kWrongResult:
-      return "The GPU computes wrongly: take it out of service (kgpu health shows its ECC errors "
-             "and row remaps) and have it replaced.";
+      return "The GPU computes wrong results: take it out of service (kgpu health shows its ECC "
+             "errors and row remaps) and have it replaced.";
     case cuda_api::kNoDevice:
-      return "CUDA sees no GPU: see kgpu devices; in a container, was it given one? A GPU in MIG "
-             "mode without MIG devices counts for none.";
+      return "CUDA finds no GPU: run kgpu devices; in a container, check that a GPU was assigned. "
+             "A GPU in MIG mode without MIG devices does not count.";
     case cuda_api::kEccUncorrectable:
-      return "Uncorrectable memory error: reset the GPU (nvidia-smi --gpu-reset) and see kgpu "
+      return "Uncorrectable memory error: reset the GPU (nvidia-smi --gpu-reset) and run kgpu "
              "health.";
     case cuda_api::kStubLibrary:
-      return "This libcuda is the toolkit's stub, made for linking: take its folder (stubs) out of "
-             "the loader's path, or name the driver's file by --cuda-library.";
+      return "This libcuda is the toolkit's stub for linking: remove its folder (stubs) from the "
+             "library path, or set the driver's file with --cuda-library.";
     case cuda_api::kJitCompilerNotFound:
-      return "The driver's compiler is missing: install libnvidia-ptxjitcompiler of the driver's "
-             "version; in a container, \"compute\" must be among NVIDIA_DRIVER_CAPABILITIES.";
+      return "The driver's compiler is missing: install libnvidia-ptxjitcompiler in the driver's "
+             "version; in a container, NVIDIA_DRIVER_CAPABILITIES must include \"compute\".";
     case cuda_api::kUnsupportedPtxVersion:
       return "The driver is older than the kernel's PTX, 6.0 (CUDA 9.0, driver 384): update the "
              "driver.";
     case cuda_api::kInvalidPtx:
-      return "The driver's compiler refuses what others take: is libnvidia-ptxjitcompiler of the "
-             "driver's version (kgpu doctor)?";
+      return "The driver's compiler rejected valid code: check that libnvidia-ptxjitcompiler has "
+             "the driver's version (kgpu doctor).";
     case cuda_api::kJitCompilationDisabled:
-      return "The driver is told to compile nothing (CUDA_DISABLE_PTX_JIT): take that out, or use "
+      return "The driver's compiler is disabled (CUDA_DISABLE_PTX_JIT): unset the variable, or use "
              "another container.";
     case cuda_api::kCompatNotSupported:
-      return "This libcuda is of cuda-compat, which runs on data-centre GPUs alone: take its "
-             "folder "
-             "(compat) out of the loader's path and use the driver's own, or update the driver.";
+      return "This libcuda is from cuda-compat, which runs only on data center GPUs: remove its "
+             "folder (compat) from the library path to use the driver's own, or update the driver.";
     case cuda_api::kOutOfMemory:
-      return "The GPU's memory is taken: end what uses it (kgpu devices, nvidia-smi).";
+      return "The GPU's memory is in use: stop the programs that use it (kgpu devices, "
+             "nvidia-smi).";
     case cuda_api::kDeviceUnavailable:
-      return "Another process holds the GPU for itself: end it, or see its compute mode "
+      return "Another process uses the GPU exclusively: stop it, or check the compute mode "
              "(nvidia-smi -q -d COMPUTE).";
     case cuda_api::kSystemNotReady:
       return "The GPUs' fabric is not ready: start the fabric manager (systemctl enable --now "
-             "nvidia-fabricmanager), of the driver's version.";
+             "nvidia-fabricmanager) in the driver's version.";
     case cuda_api::kDriverMismatch:
-      return "libcuda is not of the loaded kernel module's version: load the new module, or "
-             "reboot.";
+      return "libcuda and the loaded kernel module have different versions: load the new module, "
+             "or reboot.";
     case cuda_api::kUnknown:
       return "Often /dev/nvidia-uvm is missing (modprobe nvidia-uvm; nvidia-modprobe -u -c 0), or "
-             "the GPU fell off the bus: see kgpu devices and the kernel's log.";
+             "the GPU fell off the bus: run kgpu devices and read the kernel's log.";
     default:
-      return "See kgpu health and the kernel's log (dmesg | grep NVRM).";
+      return "Run kgpu health and read the kernel's log (dmesg | grep NVRM).";
   }
 }
 
@@ -127,8 +127,8 @@ std::string Advice(const Report& report) {
     case Outcome::kCrashed:
       break;
   }
-  return "See the kernel's log (dmesg | grep -e NVRM -e Xid) and kgpu health; a GPU that hangs "
-         "needs a reset or a reboot.";
+  return "Read the kernel's log (dmesg | grep -e NVRM -e Xid) and run kgpu health; a GPU that does "
+         "not respond needs a reset or a reboot.";
 }
 
 std::string Text(const Report& report) {
@@ -150,13 +150,13 @@ std::string Text(const Report& report) {
   if (report.outcome == Outcome::kPassed) {
     text += "Test PASSED\nDone\n";
   } else if (report.is_vector_sum_right) {
-    text += "Every sum is right\n";
+    text += "All sums are correct\n";
   }
   AddSpeed(text, "Copy host to device", report.host_to_device);
   AddSpeed(text, "Copy device to host", report.device_to_host);
   AddSpeed(text, "Copy within the device", report.within_device);
   if (report.burn_flops) {
-    text += fmt::format("{:<26}{:8.2f} TFLOP/s, every result right\n", "Burn, single precision",
+    text += fmt::format("{:<26}{:8.2f} TFLOP/s, all results correct\n", "Burn, single precision",
                         *report.burn_flops / 1e12);
   }
   if (report.outcome != Outcome::kPassed) {

@@ -15,7 +15,7 @@ std::string Text(const Report& report);
 
 boost::json::value Json(std::span<const Report> reports);
 
-// What mends it; empty when nothing is wrong, or when the reason says it.
+// What fixes it; empty when nothing is wrong, or when the reason says it.
 std::string Advice(const Report& report);
 
 }  // namespace kgpu::validate

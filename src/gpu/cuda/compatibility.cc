@@ -64,6 +64,18 @@ constexpr std::array<GpuRow, 9> kGpus = {{
     {3, {5, 0}},    // Kepler
 }};
 
+struct BranchRow {
+  ComputeCapability below;
+  uint32_t last_branch = 0;
+};
+
+// Oldest first.
+constexpr std::array<BranchRow, 3> kLastBranches = {{
+    {{3, 0}, 390},  // Fermi
+    {{5, 0}, 470},  // Kepler
+    {{7, 5}, 580},  // Maxwell, Pascal, Volta
+}};
+
 struct CompatRow {
   CudaVersion from;                    // the row is for this one and what follows, to the next row
   std::array<uint32_t, 6> branches{};  // filled up by 0
@@ -109,7 +121,28 @@ std::optional<Toolkit> LeastToolkit(const VersionNumbers& cuda) {
   return least;
 }
 
-std::optional<DriverVersion> LeastDriver(const CudaVersion& cuda) {
+unsigned UpdateOf(const VersionNumbers& version) {
+  const auto& [major, minor, third, fourth] = version;
+  if (major < 11) {
+    return 0;
+  }
+  // The first release of 11.0 is 11.0.2.
+  constexpr unsigned kFirstOf110 = 2;
+  // Larger numbers count builds, as in 12.4.127.
+  constexpr unsigned kMostUpdates = 9;
+  const bool is_110 = major == 11 && minor == 0;
+  const unsigned update = is_110 ? third - std::min(third, kFirstOf110) : third;
+  return update > kMostUpdates ? 0 : update;
+}
+
+std::optional<DriverVersion> LeastDriver(const CudaVersion& cuda, unsigned update) {
+  // The latest update of a version stands first.
+  const auto* const row = std::ranges::find_if(kToolkits, [&](const Toolkit& toolkit) {
+    return toolkit.cuda == cuda && toolkit.update <= update;
+  });
+  if (row != kToolkits.end()) {
+    return row->least_driver;
+  }
   const std::optional<Toolkit> toolkit = LeastToolkit(cuda.numbers());
   return toolkit ? std::optional(toolkit->least_driver) : std::nullopt;
 }
@@ -119,13 +152,14 @@ std::optional<DriverVersion> LeastDriverForMinors(uint32_t cuda_major) {
   return row == nullptr ? std::nullopt : row->least_driver_for_minors;
 }
 
-Fit FitOf(const CudaVersion& cuda, const DriverVersion& driver) {
-  const std::optional<DriverVersion> whole = LeastDriver(cuda);
+Fit FitOf(const CudaVersion& cuda, const DriverVersion& driver, unsigned update) {
+  const std::optional<DriverVersion> whole = LeastDriver(cuda, update);
   if (whole && *whole <= driver) {
     return Fit::kWhole;
   }
   const std::optional<DriverVersion> minors = LeastDriverForMinors(cuda.major);
-  if (minors && *minors <= driver) {
+  const std::optional<DriverVersion> first = LeastDriver(cuda);
+  if ((minors && *minors <= driver) || (first && *first <= driver)) {
     return Fit::kMinor;
   }
   return whole ? Fit::kNone : Fit::kUnknown;
@@ -143,6 +177,12 @@ std::optional<uint32_t> LastCudaMajor(const ComputeCapability& compute) {
   const auto* const row = std::ranges::find_if(
       kMajors, [&compute](const MajorRow& major) { return major.least_compute <= compute; });
   return row == kMajors.end() ? std::nullopt : std::optional(row->cuda_major);
+}
+
+std::optional<uint32_t> LastDriverBranch(const ComputeCapability& compute) {
+  const auto* const row = std::ranges::find_if(
+      kLastBranches, [&compute](const BranchRow& branch) { return compute < branch.below; });
+  return row == kLastBranches.end() ? std::nullopt : std::optional(row->last_branch);
 }
 
 std::optional<CudaVersion> FirstCuda(const ComputeCapability& compute) {

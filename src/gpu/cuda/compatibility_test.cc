@@ -91,6 +91,25 @@ TEST(CompatibilityTest, MinorVersionsRunOnTheirMajorsFirstDriver) {
   }
 }
 
+TEST(CompatibilityTest, AnUpdateHasALeastDriverOfItsOwn) {
+  EXPECT_EQ(Text(LeastDriver({12, 4}, 1)), "550.54.15");
+  EXPECT_EQ(Text(LeastDriver({12, 6}, 2)), "560.35.03") << "that of update 1";
+  EXPECT_EQ(Text(LeastDriver({12, 1}, 1)), "530.30.02") << "that of the first release";
+  EXPECT_EQ(FitOf({12, 4}, Driver("550.54.14"), 1), Fit::kMinor);
+  EXPECT_EQ(FitOf({12, 4}, Driver("550.54.15"), 1), Fit::kWhole);
+  EXPECT_EQ(UpdateOf({12, 4, 1}), 1U);
+  EXPECT_EQ(UpdateOf({11, 0, 3}), 1U);
+  EXPECT_EQ(UpdateOf({11, 0, 2}), 0U);
+  EXPECT_EQ(UpdateOf({12, 4, 127}), 0U);
+  EXPECT_EQ(UpdateOf({10, 2, 89}), 0U);
+}
+
+TEST(CompatibilityTest, NewDriversDropOldGpus) {
+  EXPECT_EQ(LastDriverBranch({3, 7}), 470U);
+  EXPECT_EQ(LastDriverBranch({7, 0}), 580U);
+  EXPECT_EQ(LastDriverBranch({7, 5}), std::nullopt);
+}
+
 TEST(CompatibilityTest, NewCudaDropsOldGpus) {
   EXPECT_EQ(LeastCompute(13), (ComputeCapability{7, 5}));
   EXPECT_EQ(LeastCompute(12), (ComputeCapability{5, 0}));

@@ -94,17 +94,15 @@ class Judge {
     const auto unmet = std::ranges::find(trial.is_met, false);
     if (unmet == trial.is_met.end()) {
       if (!trial.problem.empty()) {
-        verdict_.notes.push_back(
-            fmt::format("an alternative that is not needed is malformed: {}: {}",
-                        Place(demand, trial.position), trial.problem));
+        verdict_.notes.push_back(fmt::format("malformed alternative ignored: {}: {}",
+                                             Place(demand, trial.position), trial.problem));
       }
       return;
     }
     if (!trial.problem.empty()) {
-      Add(Outcome::kMalformed,
-          fmt::format("malformed requirement: {}: {}; correct the image, or start it with "
-                      "NVIDIA_DISABLE_REQUIRE=1",
-                      Place(demand, trial.position), trial.problem));
+      Add(Outcome::kMalformed, fmt::format("malformed requirement: {}: {}: fix the image, or start "
+                                           "it with NVIDIA_DISABLE_REQUIRE=1",
+                                           Place(demand, trial.position), trial.problem));
       return;
     }
     const auto index = static_cast<size_t>(unmet - trial.is_met.begin());
@@ -125,12 +123,12 @@ class Judge {
 
   Verdict Speak() {
     if (facts_.is_cuda_from_driver && facts_.cuda) {
-      Note(fmt::format("the CUDA version, {}, is taken from the driver's", facts_.cuda->str()));
+      Note(fmt::format("the CUDA version, {}, is derived from the driver's version",
+                       facts_.cuda->str()));
     }
     for (size_t i = 0; i < kPropertyNames.size(); ++i) {
       if (unknown_.at(i)) {
-        Note(fmt::format("the {} is not known: conditions on it count as met",
-                         kPropertyNames.at(i)));
+        Note(fmt::format("the {} is unknown: conditions on it count as met", kPropertyNames.at(i)));
       }
     }
     return std::move(verdict_);
@@ -181,7 +179,7 @@ std::optional<Demand> LegacyDemand(const Variables& variables, Judge& judge) {
   text.remove_prefix(text.starts_with('v') ? 1 : 0);
   const auto version = CudaVersion::Parse(text);
   if (!version.ok()) {
-    judge.Note(fmt::format("CUDA_VERSION asks for nothing: {}", Message(version.status())));
+    judge.Note(fmt::format("CUDA_VERSION requires nothing: {}", Message(version.status())));
     return std::nullopt;
   }
   return Demand{fmt::format("CUDA_VERSION={}", Printable(text, 40)),
@@ -197,22 +195,16 @@ size_t BytesOf(const Variables& variables) {
 }
 
 std::string TooLong(size_t bytes) {
-  return fmt::format("malformed requirement: {} bytes are more than the {} allowed", bytes,
+  return fmt::format("malformed requirement: {} bytes exceed the limit of {}", bytes,
                      kRequirementLimit);
 }
 
 }  // namespace
 
 std::string_view ToString(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kSatisfied:
-      return "satisfied";
-    case Outcome::kUnsatisfied:
-      return "unsatisfied";
-    case Outcome::kMalformed:
-      break;
-  }
-  return "malformed";
+  static constexpr std::array<std::string_view, 3> kWords = {"satisfied", "unsatisfied",
+                                                             "malformed"};
+  return kWords.at(static_cast<size_t>(outcome));
 }
 
 Verdict CheckRequirement(std::string_view expression, const HostFacts& host) {

@@ -1,5 +1,6 @@
 // What an image says it needs of the host (NVIDIA_REQUIRE_*, CUDA_VERSION), held against what the
-// host has. Pure, and done in time proportional to the text; docs/requirements.md has the grammar.
+// host has. Pure, and done in time proportional to the text; docs/reference/requirements.md has the
+// grammar.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ std::string_view ToString(Outcome outcome);
 
 struct Verdict {
   Outcome outcome = Outcome::kSatisfied;
-  std::string reason;              // one line with the mend; empty when satisfied
+  std::string reason;              // one line with the fix; empty when satisfied
   std::vector<std::string> notes;  // for people, whatever the outcome: what could not be judged
 };
 

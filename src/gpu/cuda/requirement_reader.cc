@@ -53,7 +53,7 @@ struct Complaint {
 
 Complaint NoOperator(std::string_view text) {
   return {0, fmt::format("\"{}\" has no operator: write a property, one of = != < <= > >= and a "
-                         "value without blanks between, as cuda>=12.4",
+                         "value without spaces, e.g. cuda>=12.4",
                          Printable(text, 40))};
 }
 
@@ -69,23 +69,25 @@ std::optional<Complaint> Read(std::string_view text, Condition& condition) {
   const std::string_view op = text.substr(name_end, value_start - name_end);
   const std::optional<Property> property = Find(kProperties, name);
   if (!property) {
-    return Complaint{0, fmt::format("\"{}\" is no property: cuda, driver, arch and brand are",
-                                    Printable(name, 40))};
+    return Complaint{
+        0, fmt::format("\"{}\" must be one of the properties cuda, driver, arch and brand",
+                       Printable(name, 40))};
   }
   const std::optional<Operator> found = Find(kOperators, op);
   if (!found) {
-    return Complaint{name_end,
-                     fmt::format("\"{}\" is no operator: = != < <= > >= are", Printable(op, 10))};
+    return Complaint{name_end, fmt::format("\"{}\" must be one of the operators = != < <= > >=",
+                                           Printable(op, 10))};
   }
   condition = {*property, *found, text, text.substr(value_start), {}};
   if (condition.value.empty()) {
-    return Complaint{value_start, fmt::format("no value behind \"{}\"", Printable(text, 40))};
+    return Complaint{value_start, fmt::format("missing value after \"{}\"", Printable(text, 40))};
   }
   if (*property == Property::kBrand) {
     return *found == Operator::kEqual || *found == Operator::kNotEqual
                ? std::nullopt
                : std::optional(Complaint{
-                     name_end, fmt::format("brands are compared by = and != only, not by {}", op)});
+                     name_end,
+                     fmt::format("brands can be compared only with = and !=, not with {}", op)});
   }
   const StatusOr<VersionNumbers> version = ParseVersionNumbers(condition.value);
   if (!version.ok()) {

@@ -32,7 +32,7 @@ struct Alternative {
   size_t position = 0;                // of the problem: the first byte of the whole text is 1
 };
 
-// Hands out the alternatives of `text` one by one, so that a long text takes no memory.
+// Dependencies out the alternatives of `text` one by one, so that a long text takes no memory.
 class AlternativeReader {
  public:
   explicit AlternativeReader(std::string_view text) : text_(text) {}

@@ -79,15 +79,15 @@ TEST(AlternativeReaderTest, ProblemsHaveTheirPlace) {
   constexpr Malformed kRows[] = {
       {"cuda", 1, "has no operator"},
       {"brand=tesla,cuda >= 12", 13, "\"cuda\" has no operator"},
-      {"cuda>=12,gpu>=2", 10, "\"gpu\" is no property"},
-      {">=12", 1, "\"\" is no property"},
-      {"cuda==12", 5, "\"==\" is no operator"},
-      {"cuda=<12", 5, "\"=<\" is no operator"},
-      {"cuda!12", 5, "\"!\" is no operator"},
-      {"  cuda>=", 9, "no value behind"},
-      {"cuda>=twelve", 7, "\"twelve\" is no version"},
-      {"arch>=8.0.0.0.0", 7, "is no version"},
-      {"brand>=tesla", 6, "by = and != only"},
+      {"cuda>=12,gpu>=2", 10, "\"gpu\" must be one of the properties"},
+      {">=12", 1, "\"\" must be one of the properties"},
+      {"cuda==12", 5, "\"==\" must be one of the operators"},
+      {"cuda=<12", 5, "\"=<\" must be one of the operators"},
+      {"cuda!12", 5, "\"!\" must be one of the operators"},
+      {"  cuda>=", 9, "missing value after"},
+      {"cuda>=twelve", 7, "\"twelve\" must be a version"},
+      {"arch>=8.0.0.0.0", 7, "must be a version"},
+      {"brand>=tesla", 6, "only with = and !="},
   };
   for (const Malformed& row : kRows) {
     const auto read = Read(row.text);
@@ -98,7 +98,8 @@ TEST(AlternativeReaderTest, ProblemsHaveTheirPlace) {
 }
 
 TEST(AlternativeReaderTest, HostileTextIsQuoted) {
-  EXPECT_THAT(Read("\x1b[2J=1")[0].problem, HasSubstr("\"\\x1b[2J\" is no property"));
+  EXPECT_THAT(Read("\x1b[2J=1")[0].problem,
+              HasSubstr("\"\\x1b[2J\" must be one of the properties"));
 }
 
 struct Comparison {

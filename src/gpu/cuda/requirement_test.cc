@@ -61,15 +61,14 @@ TEST(RequirementTest, OneOfTheAlternativesIsEnough) {
   }
 }
 
-TEST(RequirementTest, TheTextNamesDemandHostAndMend) {
+TEST(RequirementTest, TheTextNamesDemandHostAndFix) {
   const Verdict verdict = CheckRequirement("cuda>=12.4", Host("535.104.05", "12.2"));
-  EXPECT_THAT(
-      verdict.reason,
-      StartsWith("image needs cuda>=12.4; driver 535.104.05 supports up to 12.2; use driver "
-                 "550.54.14 or newer, or an image for CUDA 12.2 or older"));
+  EXPECT_THAT(verdict.reason,
+              StartsWith("image requires cuda>=12.4; driver 535.104.05 supports up to 12.2; use "
+                         "driver 550.54.14 or newer, or an image for CUDA 12.2 or older"));
 }
 
-TEST(RequirementTest, MinorVersionCompatibilityIsToldNotGranted) {
+TEST(RequirementTest, MinorVersionCompatibilityIsReportedNotGranted) {
   EXPECT_THAT(CheckRequirement("cuda>=12.4", Host("535.104.05", "12.2")).reason,
               AllOf(HasSubstr("minor-version compatibility"), HasSubstr("NVIDIA_DISABLE_REQUIRE=1"),
                     HasSubstr("compile PTX")));
@@ -94,27 +93,28 @@ TEST(RequirementTest, EveryAlternativeThatCouldHelpIsNamedOnce) {
   EXPECT_EQ(verdict.outcome, Outcome::kUnsatisfied);
   EXPECT_THAT(
       verdict.reason,
-      StartsWith("image needs cuda>=12.4, or driver branch 470, 525 or 535; driver "
-                 "545.23.08 supports up to 12.3; use driver 550.54.14 or newer, or an image "
-                 "for CUDA 12.3 or older"));
+      StartsWith(
+          "image requires cuda>=12.4, or driver branch 470, 525 or 535; driver 545.23.08 supports "
+          "up to 12.3; use driver 550.54.14 or newer, or an image for CUDA 12.3 or older"));
 }
 
 TEST(RequirementTest, AlternativesOfOtherBrandsAreNotOffered) {
   const Verdict verdict = CheckRequirement("cuda>=12.4 brand=tesla,driver>=470,driver<471",
                                            Host("535.104.05", "12.2", "8.6", "geforce"));
-  EXPECT_THAT(verdict.reason, AllOf(StartsWith("image needs cuda>=12.4; "), Not(HasSubstr("470"))));
+  EXPECT_THAT(verdict.reason,
+              AllOf(StartsWith("image requires cuda>=12.4; "), Not(HasSubstr("470"))));
 }
 
-TEST(RequirementTest, AnotherGpuIsTheMendWhereNoDriverHelps) {
+TEST(RequirementTest, AnotherGpuIsTheFixWhereNoDriverHelps) {
   EXPECT_EQ(CheckRequirement("arch>=9.0 brand=tesla,cuda>=11", Host("535.104.05", "12.2")).reason,
-            "image needs arch>=9.0 or brand=tesla,cuda>=11; GPU 0 has compute capability 8.0 and "
-            "brand nvidia; use another GPU, or another image");
+            "image requires arch>=9.0 or brand=tesla,cuda>=11; GPU 0 has compute capability 8.0 "
+            "and brand nvidia; use another GPU, or another image");
 }
 
 TEST(RequirementTest, NoDriverBringsCudaBackToGpusItDropped) {
   EXPECT_EQ(CheckRequirement("cuda>=13.0", Host("535.104.05", "12.2", "7.0")).reason,
-            "image needs cuda>=13.0; driver 535.104.05 supports up to 12.2; CUDA 13 is not made "
-            "for GPUs of compute capability 7.0: use an image for CUDA 12.2 or older");
+            "image requires cuda>=13.0; driver 535.104.05 supports up to 12.2; CUDA 13 does not "
+            "support GPUs of compute capability 7.0: use an image for CUDA 12.2 or older");
   EXPECT_THAT(CheckRequirement("cuda>=13.1", Host("580.65.06", "13.0", "7.0")).reason,
               HasSubstr("use an image for CUDA 12 or older"));
   EXPECT_THAT(CheckRequirement("cuda>=13.0", Host("535.104.05", "12.2", "7.5")).reason,
@@ -126,14 +126,14 @@ struct TextRow {
   std::string_view reason;
 };
 
-TEST(RequirementTest, MendsFitTheDemand) {
+TEST(RequirementTest, FixesFitTheDemand) {
   constexpr TextRow kRows[] = {
       {"driver>=550",
-       "image needs driver>=550; the host has driver 535.104.05; use driver 550 or newer, or "
+       "image requires driver>=550; the host has driver 535.104.05; use driver 550 or newer, or "
        "another image"},
       {"cuda>=12.4,driver>=570",
-       "image needs cuda>=12.4,driver>=570; driver 535.104.05 supports up to 12.2; use driver 570 "
-       "or newer, or an image for CUDA 12.2 or older; most"},
+       "image requires cuda>=12.4,driver>=570; driver 535.104.05 supports up to 12.2; use driver "
+       "570 or newer, or an image for CUDA 12.2 or older; most"},
       {"cuda>=12.4.1", "use driver 555.42.02 or newer"},
       {"driver>550", "use a driver newer than 550, or another image"},
       {"driver>=560 driver>550", "use a driver newer than 550, or another image"},
@@ -142,10 +142,10 @@ TEST(RequirementTest, MendsFitTheDemand) {
       {"cuda>=12.8 cuda>=12.4", "use driver 550.54.14 or newer"},
       {"cuda>=15.0", "use a driver for CUDA 15.0 or newer, or an image for CUDA 12.2 or older"},
       {"cuda<12.0",
-       "image needs cuda<12.0; driver 535.104.05 supports up to 12.2; use a driver "
-       "that fits, or another image"},
+       "image requires cuda<12.0; driver 535.104.05 supports up to 12.2; use a compatible driver, "
+       "or another image"},
       {"driver>=470,driver<471",
-       "image needs driver branch 470; the host has driver 535.104.05; use a driver that fits"},
+       "image requires driver branch 470; the host has driver 535.104.05; use a compatible driver"},
   };
   for (const TextRow& row : kRows) {
     EXPECT_THAT(CheckRequirement(row.expression, Host("535.104.05", "12.2")).reason,
@@ -161,14 +161,14 @@ TEST(RequirementTest, EveryVisibleGpuMustSuffice) {
   EXPECT_THAT(CheckRequirement("arch>=8.0", host).reason,
               HasSubstr("GPU 1 has compute capability 7.0 and brand tesla"));
   EXPECT_THAT(CheckRequirement("cuda>=12.4 brand=nvidia", host).reason,
-              HasSubstr("image needs cuda>=12.4 for GPU 1; "));
+              HasSubstr("image requires cuda>=12.4 for GPU 1; "));
 }
 
-TEST(RequirementTest, WhatIsNotKnownCountsAsMetAndIsTold) {
+TEST(RequirementTest, WhatIsNotKnownCountsAsMetAndIsReported) {
   Verdict verdict = CheckRequirement("cuda>=99,driver>=999,arch>=99,brand=x", {});
   EXPECT_EQ(verdict.outcome, Outcome::kSatisfied);
   EXPECT_EQ(verdict.notes.size(), 4U);
-  EXPECT_THAT(verdict.notes[1], HasSubstr("driver version is not known"));
+  EXPECT_THAT(verdict.notes[1], HasSubstr("driver version is unknown"));
   verdict = CheckRequirement("cuda>=12.4", Host("nonsense", "12.2"));
   EXPECT_THAT(verdict.reason, HasSubstr("the driver supports up to 12.2"));
 }
@@ -176,21 +176,22 @@ TEST(RequirementTest, WhatIsNotKnownCountsAsMetAndIsTold) {
 TEST(RequirementTest, CudaIsTakenFromTheDriverWhereItIsNotSaid) {
   const Verdict verdict = CheckRequirement("cuda>=12.4", Host("535.104.05", ""));
   EXPECT_EQ(verdict.outcome, Outcome::kUnsatisfied);
-  EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("12.2, is taken from the driver's")));
+  EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("12.2, is derived from the driver's")));
   EXPECT_EQ(CheckRequirement("cuda>=14.0", Host("700.10", "")).outcome, Outcome::kSatisfied)
       << "a driver after all that we know may support it";
 }
 
 TEST(RequirementTest, MalformedTextsAreNamedWithTheirPlace) {
   EXPECT_EQ(CheckRequirement("cuda>=99 gpu>=2", Host("535.104.05", "12.2")).reason,
-            "malformed requirement: byte 10: \"gpu\" is no property: cuda, driver, arch and brand "
-            "are; correct the image, or start it with NVIDIA_DISABLE_REQUIRE=1");
+            "malformed requirement: byte 10: \"gpu\" must be one of the properties cuda, driver, "
+            "arch and brand: fix the image, or start it with NVIDIA_DISABLE_REQUIRE=1");
 }
 
 TEST(RequirementTest, AMalformedAlternativeThatIsNotNeededIsANote) {
   const Verdict verdict = CheckRequirement("cuda>=12.0 gpu>=2", Host("535.104.05", "12.2"));
   EXPECT_EQ(verdict.outcome, Outcome::kSatisfied);
-  EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("byte 12: \"gpu\" is no property")));
+  EXPECT_THAT(verdict.notes,
+              ElementsAre(HasSubstr("byte 12: \"gpu\" must be one of the properties")));
 }
 
 TEST(RequirementTest, LongTextsAreRefusedAndShortened) {
@@ -214,10 +215,10 @@ TEST(EnvironmentTest, EveryVariableMustHold) {
                                                 "NVIDIA_REQUIRE", "NVIDIA_REQUIRE_EMPTY="};
   const Verdict verdict = CheckEnvironment(environment, host);
   EXPECT_EQ(verdict.outcome, Outcome::kUnsatisfied);
-  EXPECT_THAT(verdict.reason, HasSubstr("image needs driver>=550 (NVIDIA_REQUIRE_DRIVER); "));
+  EXPECT_THAT(verdict.reason, HasSubstr("image requires driver>=550 (NVIDIA_REQUIRE_DRIVER); "));
 }
 
-TEST(EnvironmentTest, SeveralReasonsAreTold) {
+TEST(EnvironmentTest, SeveralReasonsAreReported) {
   const std::vector<std::string> environment = {"NVIDIA_REQUIRE_A=arch>=9.0",
                                                 "NVIDIA_REQUIRE_B=gpu=1"};
   const Verdict verdict = CheckEnvironment(environment, Host("535.104.05", "12.2"));
@@ -260,10 +261,9 @@ TEST(EnvironmentTest, LegacyImagesAskByTheirCudaVersion) {
   const HostFacts host = Host("390.48", "9.1", "6.1");
   EXPECT_EQ(CheckEnvironment(std::vector<std::string>{"CUDA_VERSION=9.0.176"}, host).outcome,
             Outcome::kSatisfied);
-  EXPECT_THAT(
-      CheckEnvironment(std::vector<std::string>{"CUDA_VERSION=10.0.130"}, host).reason,
-      StartsWith("image needs cuda>=10.0 (CUDA_VERSION=10.0.130); driver 390.48 supports up "
-                 "to 9.1; use driver 410.48 or newer"));
+  EXPECT_THAT(CheckEnvironment(std::vector<std::string>{"CUDA_VERSION=10.0.130"}, host).reason,
+              StartsWith("image requires cuda>=10.0 (CUDA_VERSION=10.0.130); driver 390.48 "
+                         "supports up to 9.1; use driver 410.48 or newer"));
   EXPECT_EQ(
       CheckEnvironment(
           std::vector<std::string>{"CUDA_VERSION=10.0.130", "NVIDIA_REQUIRE_CUDA=cuda>=9.0"}, host)
@@ -275,7 +275,7 @@ TEST(EnvironmentTest, ACudaVersionThatIsNoneAsksForNothing) {
   const Verdict verdict = CheckEnvironment(std::vector<std::string>{"CUDA_VERSION=cu121"},
                                            Host("390.48", "9.1", "6.1"));
   EXPECT_EQ(verdict.outcome, Outcome::kSatisfied);
-  EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("\"cu121\" is no version")));
+  EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("\"cu121\" must be a version")));
 }
 
 TEST(EnvironmentTest, NothingAskedIsSatisfied) {

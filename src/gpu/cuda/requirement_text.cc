@@ -163,11 +163,11 @@ class Options {
     return fmt::format("{} supports up to {}", driver, facts_.cuda->str());
   }
 
-  std::string Mend() const {
+  std::string Fix() const {
     if (std::string dropped = DroppedGpu(); !dropped.empty()) {
       return dropped;
     }
-    return fmt::format("use {}, or {}{}", upgrade_ ? upgrade_->str() : "a driver that fits",
+    return fmt::format("use {}, or {}{}", upgrade_ ? upgrade_->str() : "a compatible driver",
                        asks_newer_cuda_ && facts_.cuda
                            ? fmt::format("an image for CUDA {} or older", facts_.cuda->str())
                            : std::string("another image"),
@@ -204,20 +204,20 @@ class Options {
       return "";
     }
     return fmt::format(
-        "CUDA {} is not made for GPUs of compute capability {}: use an image for CUDA {} or older",
+        "CUDA {} does not support GPUs of compute capability {}: use an image for CUDA {} or older",
         upgrade_->cuda.major, gpu_.compute->str(),
         facts_.cuda && facts_.cuda->major <= *last ? facts_.cuda->str() : std::to_string(*last));
   }
 
   // NVIDIA's check knows nothing of minor-version compatibility, and so neither does this one; who
-  // is refused for that may be told.
+  // is refused for that may be reported.
   std::string RunsAnyhow() const {
     if (!upgrade_ || !facts_.driver || FitOf(upgrade_->cuda, *facts_.driver) != Fit::kMinor) {
       return "";
     }
     return fmt::format(
-        "; most programs for CUDA {} run on this driver, too, by minor-version compatibility (not "
-        "those that compile PTX): NVIDIA_DISABLE_REQUIRE=1 starts the image as it is",
+        "; most CUDA {} programs also run on this driver by minor-version compatibility (not those "
+        "that compile PTX): start the image as it is with NVIDIA_DISABLE_REQUIRE=1",
         upgrade_->cuda.str());
   }
 
@@ -270,13 +270,13 @@ std::string Explain(std::string_view text, std::string_view source, const Facts&
     demand += fmt::format(" ({})", source);
   }
   if (options.empty()) {
-    return fmt::format("image needs {}; {}; use another GPU, or another image", demand,
+    return fmt::format("image requires {}; {}; use another GPU, or another image", demand,
                        Present(gpu));
   }
   if (facts.gpus.size() > 1 && !gpu.name.empty()) {
     demand += fmt::format(" for {}", Printable(gpu.name, 60));
   }
-  return fmt::format("image needs {}; {}; {}", demand, options.Present(), options.Mend());
+  return fmt::format("image requires {}; {}; {}", demand, options.Present(), options.Fix());
 }
 
 }  // namespace kgpu::cuda

@@ -10,7 +10,7 @@ namespace kgpu::cuda {
 
 // "image needs cuda>=12.4; driver 535.104.05 supports up to 12.2; use driver 550.54.14 or newer, or
 // an image for CUDA 12.2 or older": what is asked for (every alternative that this GPU could meet
-// with another driver), what there is, the mend. `text` has no alternative that is met by `gpu`, a
+// with another driver), what there is, the fix. `text` has no alternative that is met by `gpu`, a
 // GPU of `facts`, and none that is malformed; `source` is the variable that holds it, or empty.
 std::string Explain(std::string_view text, std::string_view source, const Facts& facts,
                     const GpuKind& gpu);

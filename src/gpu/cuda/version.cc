@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostDigits = 9;  // fits 32 bits
 
 Status NoVersion(std::string_view text) {
-  return InvalidArgument("\"{}\" is no version: write numbers with dots between, as 12.4",
+  return InvalidArgument("\"{}\" must be a version: numbers separated by dots, e.g. 12.4",
                          Printable(text, 40));
 }
 

@@ -23,7 +23,7 @@ TEST(VersionTest, RefusesEverythingElse) {
   for (const std::string_view text :
        {"", ".", ".5", "12..4", "12.4a", "v12", "-1", "1,2", "1.2.3.4.5", "9999999999", " 12"}) {
     EXPECT_THAT(ParseVersionNumbers(text),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no version")))
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be a version")))
         << text;
   }
 }

@@ -1,19 +1,13 @@
 #include "src/gpu/device/companion.h"
 
+#include <array>
+
 namespace kgpu::device {
 
 std::string_view ToString(Companion companion) {
-  switch (companion) {
-    case Companion::kImexChannel:
-      return "imex-channel";
-    case Companion::kGds:
-      return "gds";
-    case Companion::kGdrcopy:
-      return "gdrcopy";
-    case Companion::kMofed:
-      return "mofed";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 4> kWords = {"imex-channel", "gds", "gdrcopy",
+                                                             "mofed"};
+  return kWords.at(static_cast<size_t>(companion));
 }
 
 }  // namespace kgpu::device

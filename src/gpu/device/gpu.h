@@ -13,11 +13,11 @@
 
 namespace kgpu::device {
 
-// Why a device can, or can not, be handed out.
+// Why a device can, or cannot, be handed out.
 struct Health {
   bool is_healthy = true;
   std::string reason;  // stable CamelCase word for machines: "Xid79", "GpuLost"; empty when healthy
-  std::string message;  // one sentence for people, with the mend
+  std::string message;  // one sentence for people, with the fix
   bool operator==(const Health&) const = default;
 };
 
@@ -83,7 +83,7 @@ struct MigDevice {
   unsigned gpu_instance = 0;  // GI id
   unsigned compute_instance = 0;
   std::string profile;  // "1g.10gb", "1g.10gb+me", "1c.3g.40gb"
-  // First memory slice of the GPU instance; nullopt: the driver does not tell.
+  // First memory slice of the GPU instance; nullopt: the driver does not report.
   std::optional<unsigned> placement_start{};
   unsigned gpu_instance_slices = 0;
   unsigned compute_instance_slices = 0;

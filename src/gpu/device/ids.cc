@@ -63,9 +63,8 @@ StatusOr<GpuUuid> GpuUuid::Parse(std::string_view text) {
       return GpuUuid(lower);
     }
   }
-  return InvalidArgument(
-      "\"{}\" is no GPU UUID: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx is wanted",
-      Printable(text, 80));
+  return InvalidArgument("\"{}\" must be a GPU UUID: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+                         Printable(text, 80));
 }
 
 StatusOr<MigUuid> MigUuid::Parse(std::string_view text) {
@@ -82,9 +81,8 @@ StatusOr<MigUuid> MigUuid::Parse(std::string_view text) {
       return MigUuid(lower);
     }
   }
-  return InvalidArgument(
-      "\"{}\" is no MIG UUID: MIG-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx is wanted",
-      Printable(text, 80));
+  return InvalidArgument("\"{}\" must be a MIG UUID: MIG-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+                         Printable(text, 80));
 }
 
 StatusOr<PciBusId> PciBusId::Parse(std::string_view text) {
@@ -92,7 +90,7 @@ StatusOr<PciBusId> PciBusId::Parse(std::string_view text) {
   const std::vector<std::string_view> parts = Split(lower, ':');
   const auto error = [text] {
     return InvalidArgument(
-        "\"{}\" is no PCI address: domain:bus:device.function such as 0000:07:00.0 is wanted",
+        "\"{}\" must be a PCI address: domain:bus:device.function, e.g. 0000:07:00.0",
         Printable(text, 40));
   };
   if (parts.size() != 3) {

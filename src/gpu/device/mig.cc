@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::device {
@@ -150,10 +151,7 @@ std::vector<MigProfile> NamedProfiles(const NamesOnly& model) {
 
 // Takes "<digits><unit>" off the front.
 bool TakeNumber(std::string_view* text, std::string_view unit) {
-  size_t digits = 0;
-  while (digits < text->size() && (*text)[digits] >= '0' && (*text)[digits] <= '9') {
-    ++digits;
-  }
+  const auto digits = static_cast<size_t>(std::ranges::find_if_not(*text, IsDigit) - text->begin());
   if (digits == 0 || digits > 4 || !text->substr(digits).starts_with(unit)) {
     return false;
   }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/gpu/nvml/abi.h"
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::device {
@@ -76,15 +77,11 @@ constexpr std::array kModels = {
     ModelEntry{0x31c2, "GB300-278GB"},
 };
 
-bool IsLabelCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
-}
-
 // Runs of other characters become one dash; none at either end.
 std::string Sanitised(std::string_view text) {
   std::string id;
   for (const char c : text) {
-    if (IsLabelCharacter(c)) {
+    if (IsAlphanumeric(c) || c == '.') {
       id += c;
     } else if (!id.empty() && id.back() != '-') {
       id += '-';
@@ -119,29 +116,13 @@ std::string ModelId(std::string_view name, uint16_t pci_device_id) {
 
 std::string_view ArchitectureName(std::optional<uint32_t> nvml_architecture,
                                   std::optional<ComputeCapability> compute) {
-  switch (nvml_architecture.value_or(nvml::kArchUnknown)) {
-    case nvml::kArchKepler:
-      return "kepler";
-    case nvml::kArchMaxwell:
-      return "maxwell";
-    case nvml::kArchPascal:
-      return "pascal";
-    case nvml::kArchVolta:
-      return "volta";
-    case nvml::kArchTuring:
-      return "turing";
-    case nvml::kArchAmpere:
-      return "ampere";
-    case nvml::kArchAda:
-      return "ada";
-    case nvml::kArchHopper:
-      return "hopper";
-    case nvml::kArchBlackwell:
-      return "blackwell";
-    case nvml::kArchRubin:
-      return "rubin";
-    default:
-      break;
+  // By NVML's numbers.
+  static constexpr std::array<std::string_view, nvml::kArchRubin + 1> kNames = {
+      "",       "",    "kepler", "maxwell",   "pascal", "volta", "turing",
+      "ampere", "ada", "hopper", "blackwell", "",       "",      "rubin"};
+  const uint32_t number = nvml_architecture.value_or(nvml::kArchUnknown);
+  if (number < kNames.size() && !kNames.at(number).empty()) {
+    return kNames.at(number);
   }
   if (!compute) {
     return "";
@@ -169,42 +150,13 @@ std::string_view ArchitectureName(std::optional<uint32_t> nvml_architecture,
 }
 
 std::string_view BrandName(int32_t nvml_brand) {
-  switch (nvml_brand) {
-    case nvml::kBrandQuadro:
-      return "Quadro";
-    case nvml::kBrandTesla:
-      return "Tesla";
-    case nvml::kBrandNvs:
-      return "NVS";
-    case nvml::kBrandGrid:
-      return "Grid";
-    case nvml::kBrandGeForce:
-      return "GeForce";
-    case nvml::kBrandTitan:
-      return "Titan";
-    case nvml::kBrandNvidiaVapps:
-      return "NvidiaVApps";
-    case nvml::kBrandNvidiaVpc:
-      return "NvidiaVPC";
-    case nvml::kBrandNvidiaVcs:
-      return "NvidiaVCS";
-    case nvml::kBrandNvidiaVws:
-      return "NvidiaVWS";
-    case nvml::kBrandNvidiaCloudGaming:
-      return "NvidiaCloudGaming";
-    case nvml::kBrandQuadroRtx:
-      return "QuadroRTX";
-    case nvml::kBrandNvidiaRtx:
-      return "NvidiaRTX";
-    case nvml::kBrandNvidia:
-      return "NVIDIA";
-    case nvml::kBrandGeForceRtx:
-      return "GeForceRTX";
-    case nvml::kBrandTitanRtx:
-      return "TitanRTX";
-    default:
-      return "";
-  }
+  // By NVML's numbers; 0 is an unknown brand.
+  static constexpr std::array<std::string_view, nvml::kBrandTitanRtx + 1> kBrands = {
+      "",          "Quadro",      "Tesla",     "NVS",        "Grid",      "GeForce",
+      "Titan",     "NvidiaVApps", "NvidiaVPC", "NvidiaVCS",  "NvidiaVWS", "NvidiaCloudGaming",
+      "QuadroRTX", "NvidiaRTX",   "NVIDIA",    "GeForceRTX", "TitanRTX"};
+  const auto brand = static_cast<size_t>(nvml_brand);
+  return brand < kBrands.size() ? kBrands.at(brand) : "";
 }
 
 }  // namespace kgpu::device

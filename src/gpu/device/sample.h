@@ -134,7 +134,7 @@ struct GpuSample {
   std::optional<RetiredPages> retired;
   PcieSample pcie;
   std::vector<NvLinkSample> nvlinks;  // by link
-  std::vector<unsigned> fans;         // percent, by fan; empty: passive or not told
+  std::vector<unsigned> fans;         // percent, by fan; empty: passive or unknown
   std::optional<unsigned> performance_state;
   std::optional<unsigned> fabric_state;   // nvml::kFabricState…
   std::optional<unsigned> fabric_status;  // an nvml::Return; of a registration that is completed

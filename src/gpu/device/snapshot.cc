@@ -1,38 +1,20 @@
 #include "src/gpu/device/snapshot.h"
 
 #include <algorithm>
+#include <array>
 
 namespace kgpu::device {
 
 std::string_view ToString(DriverState state) {
-  switch (state) {
-    case DriverState::kReady:
-      return "Ready";
-    case DriverState::kStarting:
-      return "Starting";
-    case DriverState::kMissing:
-      return "Missing";
-    case DriverState::kNotLoaded:
-      return "NotLoaded";
-    case DriverState::kNouveau:
-      return "Nouveau";
-    case DriverState::kVersionMismatch:
-      return "VersionMismatch";
-    case DriverState::kNoLibrary:
-      return "NoLibrary";
-    case DriverState::kNoPermission:
-      return "NoPermission";
-    case DriverState::kUnresponsive:
-      return "Unresponsive";
-    case DriverState::kFailed:
-      return "Failed";
-  }
-  return "Failed";
+  static constexpr std::array<std::string_view, 10> kWords = {
+      "Ready",           "Starting",  "Missing",      "NotLoaded",    "Nouveau",
+      "VersionMismatch", "NoLibrary", "NoPermission", "Unresponsive", "Failed"};
+  return kWords.at(static_cast<size_t>(state));
 }
 
 bool Snapshot::SameAs(const Snapshot& other) const {
   return driver == other.driver && gpus == other.gpus && unmanaged == other.unmanaged &&
-         companions == other.companions;
+         companions == other.companions && lost_gpus == other.lost_gpus;
 }
 
 const Gpu* Snapshot::FindGpu(const GpuUuid& uuid) const {

@@ -22,7 +22,7 @@ enum class DriverState {
   kNouveau,          // the nouveau module holds the GPUs
   kVersionMismatch,  // kernel module and library differ: a reboot or a module reload is due
   kNoLibrary,        // kernel module loaded, libnvidia-ml.so.1 not found below the driver root
-  kNoPermission,     // device nodes can not be opened: privileges or cgroup rules are missing
+  kNoPermission,     // device nodes cannot be opened: privileges or cgroup rules are missing
   kUnresponsive,     // a driver call hangs; the probe was given up
   kFailed,           // anything else; the reason says what
 };
@@ -32,7 +32,7 @@ std::string_view ToString(DriverState state);
 
 struct Driver {
   DriverState state = DriverState::kStarting;
-  std::string reason;             // for people, with the mend; empty when ready
+  std::string reason;             // for people, with the fix; empty when ready
   std::string version;            // of the answering library: "535.104.05"; may be empty
   std::string module_version;     // of the loaded kernel module; may be empty
   std::string nvml_version;       // "12.535.104.05"
@@ -48,7 +48,7 @@ struct UnmanagedGpu {
   uint16_t pci_device_id = 0;
   std::string pci_class;      // "3d-controller" or "vga"
   std::string kernel_driver;  // "vfio-pci", "nouveau", "" for none
-  std::string reason;         // why it can not be used, with the mend
+  std::string reason;         // why it cannot be used, with the fix
   bool operator==(const UnmanagedGpu&) const = default;
 };
 
@@ -58,6 +58,9 @@ struct Snapshot {
   std::vector<Gpu> gpus;                  // sorted by PCI address
   std::vector<UnmanagedGpu> unmanaged;    // sorted by PCI address
   std::vector<CompanionNode> companions;  // sorted
+  // GPUs that the driver counts and reports as lost without naming them. A GPU that was known
+  // before is in `gpus`, unhealthy.
+  unsigned lost_gpus = 0;
 
   // Everything but the version.
   bool SameAs(const Snapshot& other) const;

@@ -24,9 +24,9 @@ TEST(SnapshotTest, IsTheSameWhateverItsVersion) {
 
 TEST(SnapshotTest, DiffersWhenHealthDiffers) {
   const Snapshot healthy = OneGpu();
-  Snapshot sick = OneGpu();
-  sick.gpus[0].health = {.is_healthy = false, .reason = "Xid79", .message = "gone"};
-  EXPECT_FALSE(healthy.SameAs(sick));
+  Snapshot unhealthy = OneGpu();
+  unhealthy.gpus[0].health = {.is_healthy = false, .reason = "Xid79", .message = "gone"};
+  EXPECT_FALSE(healthy.SameAs(unhealthy));
 }
 
 TEST(SnapshotTest, DiffersWhenTheDriverOrAnUnmanagedGpuDiffers) {

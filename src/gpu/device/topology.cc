@@ -41,24 +41,4 @@ unsigned NvLinksBetween(const Gpu& a, const Gpu& b) {
   return static_cast<unsigned>(direct) + std::min(SwitchLinks(a), SwitchLinks(b));
 }
 
-std::string_view ToString(PciePath path) {
-  switch (path) {
-    case PciePath::kSameBoard:
-      return "same-board";
-    case PciePath::kSingleSwitch:
-      return "pcie-switch";
-    case PciePath::kMultipleSwitches:
-      return "pcie-switches";
-    case PciePath::kHostBridge:
-      return "host-bridge";
-    case PciePath::kSameNuma:
-      return "numa-node";
-    case PciePath::kCrossNuma:
-      return "system";
-    case PciePath::kUnknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
 }  // namespace kgpu::device

@@ -15,7 +15,4 @@ PciePath PciePathOf(std::optional<nvml::TopologyLevel> level);
 // switch fabric, the links to switches that both have.
 unsigned NvLinksBetween(const Gpu& a, const Gpu& b);
 
-// "same-board", "pcie-switch", "pcie-switches", "host-bridge", "numa-node", "system", "unknown".
-std::string_view ToString(PciePath path);
-
 }  // namespace kgpu::device

@@ -1,4 +1,4 @@
-// What the book keeps of one rule and one part of a GPU.
+// What the tracker keeps of one rule and one part of a GPU.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/gpu/health/flap_history.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/gpu/health/rule_table.h"
 #include "src/gpu/health/xid_counts.h"
 #include "src/platform/base/clock.h"
@@ -29,17 +29,17 @@ struct FaultRecord {
   SteadyTime first_seen{};
   SteadyTime last_seen{};
   uint64_t count = 1;
-  uint64_t untold = 0;  // signs that no news has told of yet
-  SteadyTime told_at{};
-  std::chrono::nanoseconds until_news{};  // from told_at, when there is something untold
+  uint64_t unreported = 0;  // signs that no event has reported yet
+  SteadyTime reported_at{};
+  std::chrono::nanoseconds until_event{};  // from reported_at, when there is something unreported
   bool is_held = false;
 
-  // Stands until the GPU is found well; any other sign passes by itself.
+  // Stands until the GPU is found healthy; any other sign passes by itself.
   bool is_fault() const {
     return rule.is_unhealthy || (rule.is_standing && rule.action != Action::kIgnore);
   }
   // People hear of it at all.
-  bool is_told() const { return is_fault() || rule.action != Action::kIgnore; }
+  bool is_reported() const { return is_fault() || rule.action != Action::kIgnore; }
   bool Matches(const Sign& sign) const {
     return rule.xid == sign.xid && (sign.xid || rule.name == sign.rule) &&
            gpu_instance == sign.gpu_instance && compute_instance == sign.compute_instance;

@@ -48,8 +48,8 @@ struct Verdict {
 
 std::string HeldText(const FlapLimit& limit) {
   return fmt::format(
-      " It failed more than {} times within {} and is no longer trusted by itself: find the cause, "
-      "then run \"kgpu health clear\" or restart the host.",
+      " It failed more than {} times within {} and no longer recovers automatically: find the "
+      "cause, then run \"kgpu health clear\" or restart the host.",
       limit.times, FormatDuration(limit.within));
 }
 

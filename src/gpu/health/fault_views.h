@@ -6,7 +6,7 @@
 
 #include "src/gpu/device/gpu.h"
 #include "src/gpu/health/fault_record.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/gpu/health/settings.h"
 
 namespace kgpu::health {

@@ -23,10 +23,10 @@ constexpr mode_t kMode = 0640;
 StatusOr<size_t> SizeOf(int fd, const std::string& path) {
   struct stat info = {};
   if (fstat(fd, &info) != 0) {
-    return ErrnoStatus(errno, fmt::format("look at {}", path));
+    return ErrnoStatus(errno, fmt::format("stat {}", path));
   }
   if (!S_ISREG(info.st_mode)) {
-    return FailedPrecondition("{} is no file: move it away", path);
+    return FailedPrecondition("{}: not a regular file: move it away", path);
   }
   return static_cast<size_t>(info.st_size);
 }
@@ -37,25 +37,16 @@ bool EndsLine(int fd, size_t size) {
   return size == 0 || (pread(fd, &last, 1, static_cast<off_t>(size) - 1) == 1 && last == '\n');
 }
 
-// A file that was made is kept by a power cut only once its folder is on the disk, too.
-Status SyncFolder(const std::string& folder) {
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.is_valid() || fsync(fd.get()) != 0) {
-    return ErrnoStatus(errno, fmt::format("sync {}", folder));
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 bool IsRepeat(const JournalEntry& entry) {
-  return entry.news && entry.news->kind == HappeningKind::kSeen;
+  return entry.event && entry.event->kind == HealthEventKind::kSeen;
 }
 
 std::vector<JournalEntry> Select(std::vector<JournalEntry> entries, const JournalFilter& filter) {
   std::erase_if(entries, [&filter](const JournalEntry& entry) {
     const bool is_too_old = filter.since && entry.when < *filter.since;
-    const bool is_another = filter.gpu && entry.news && entry.news->gpu != filter.gpu;
+    const bool is_another = filter.gpu && entry.event && entry.event->gpu != filter.gpu;
     return is_too_old || is_another;
   });
   return entries;
@@ -114,7 +105,8 @@ Status Journal::Append(std::span<const JournalEntry> entries) const {
     return Compact(entries);
   }
   if (size == 0) {
-    RETURN_IF_ERROR(SyncFolder(folder_));
+    // A file that was made is kept by a power cut only once its folder is on the disk, too.
+    RETURN_IF_ERROR(sys::SyncFolder(folder_));
   }
   return AppendTo(fd.get(), size, text);
 }
@@ -127,7 +119,7 @@ Status Journal::AppendTo(int fd, size_t size, std::string_view text) const {
   if (!status.ok()) {
     // Half a line would stand there, and half of the entries twice once they are written again.
     if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
-      status = Annotate(status, "half a line stays");
+      status = Annotate(status, "an incomplete line was left");
     }
   }
   return Annotate(status, "write {}", path_);
@@ -151,7 +143,7 @@ StatusOr<JournalText> Journal::Read() const {
 StatusOr<Journal::Boots> Journal::FindBoot(std::string_view boot_id) const {
   ASSIGN_OR_RETURN(const std::string text, ReadText());
   const std::string line =
-      PrintJournalLine({.when = {}, .news = {}, .boot_id = std::string(boot_id)});
+      PrintJournalLine({.when = {}, .event = {}, .boot_id = std::string(boot_id)});
   // From its kind on, which follows the time.
   if (text.find(std::string_view(line).substr(line.find(R"("kind")"))) != std::string::npos) {
     return Boots::kThis;

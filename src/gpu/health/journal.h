@@ -39,7 +39,7 @@ std::vector<JournalEntry> KeepNewest(std::vector<JournalEntry> entries, size_t b
 class Journal {
  public:
   struct Limits {
-    // Past `bytes` the file is written anew with the half that KeepNewest keeps.
+    // Past `bytes` the file is written again with the half that KeepNewest keeps.
     size_t bytes = size_t{1} << 20;
   };
 

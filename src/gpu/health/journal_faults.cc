@@ -10,7 +10,7 @@ namespace {
 std::span<const JournalEntry> OfBoot(std::span<const JournalEntry> entries,
                                      std::string_view boot_id) {
   for (size_t i = entries.size(); i-- > 0;) {
-    if (!entries[i].news) {
+    if (!entries[i].event) {
       return entries[i].boot_id == boot_id ? entries.subspan(i + 1)
                                            : std::span<const JournalEntry>();
     }
@@ -18,44 +18,44 @@ std::span<const JournalEntry> OfBoot(std::span<const JournalEntry> entries,
   return {};
 }
 
-OpenFault FaultOf(const device::GpuUuid& gpu, const Happening& news) {
-  return {.scope = {gpu, news.gpu_instance, news.compute_instance},
-          .rule = news.rule,
-          .xid = news.xid,
-          .fault_class = news.fault_class,
-          .action = news.action,
-          .source = news.source,
-          .message = news.message,
-          .detail = news.detail,
-          .first = news.when,
-          .last = news.when,
-          .count = news.count,
-          .pid = news.pid};
+OpenFault FaultOf(const device::GpuUuid& gpu, const HealthEvent& event) {
+  return {.scope = {gpu, event.gpu_instance, event.compute_instance},
+          .rule = event.rule,
+          .xid = event.xid,
+          .fault_class = event.fault_class,
+          .action = event.action,
+          .source = event.source,
+          .message = event.message,
+          .detail = event.detail,
+          .first = event.when,
+          .last = event.when,
+          .count = event.count,
+          .pid = event.pid};
 }
 
-void Take(const device::GpuUuid& gpu, const Happening& news, std::vector<OpenFault>& faults) {
+void Take(const device::GpuUuid& gpu, const HealthEvent& event, std::vector<OpenFault>& faults) {
   const auto found = std::ranges::find_if(faults, [&](const OpenFault& fault) {
-    return fault.rule == news.rule && fault.scope.gpu == gpu &&
-           fault.scope.gpu_instance == news.gpu_instance &&
-           fault.scope.compute_instance == news.compute_instance;
+    return fault.rule == event.rule && fault.scope.gpu == gpu &&
+           fault.scope.gpu_instance == event.gpu_instance &&
+           fault.scope.compute_instance == event.compute_instance;
   });
-  switch (news.kind) {
-    case HappeningKind::kCleared:
+  switch (event.kind) {
+    case HealthEventKind::kCleared:
       if (found != faults.end()) {
         faults.erase(found);
       }
       break;
-    case HappeningKind::kRaised:
-    case HappeningKind::kHeld: {
-      OpenFault& fault = found != faults.end() ? *found : faults.emplace_back(FaultOf(gpu, news));
-      fault.last = news.when;
-      fault.is_held = fault.is_held || news.kind == HappeningKind::kHeld;
+    case HealthEventKind::kRaised:
+    case HealthEventKind::kHeld: {
+      OpenFault& fault = found != faults.end() ? *found : faults.emplace_back(FaultOf(gpu, event));
+      fault.last = event.when;
+      fault.is_held = fault.is_held || event.kind == HealthEventKind::kHeld;
       break;
     }
-    case HappeningKind::kSeen:
+    case HealthEventKind::kSeen:
       if (found != faults.end()) {
-        found->last = news.when;
-        found->count += news.count;
+        found->last = event.when;
+        found->count += event.count;
       }
       break;
   }
@@ -70,9 +70,9 @@ std::vector<OpenFault> FaultsAfter(std::vector<OpenFault> known,
     return known;
   }
   for (const JournalEntry& entry : OfBoot(entries, boot_id)) {
-    const std::optional<Happening>& news = entry.news;
-    if (news && news->gpu && news->is_unhealthy && entry.when > since) {
-      Take(*news->gpu, *news, known);
+    const std::optional<HealthEvent>& event = entry.event;
+    if (event && event->gpu && event->is_unhealthy && entry.when > since) {
+      Take(*event->gpu, *event, known);
     }
   }
   return known;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/gpu/health/journal_text.h"
 
 namespace kgpu::health {

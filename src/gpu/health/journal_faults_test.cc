@@ -18,14 +18,14 @@ WallTime At(int second) {
 }
 
 JournalEntry BootEntry(const std::string& boot_id) {
-  return {.when = At(0), .news = {}, .boot_id = boot_id};
+  return {.when = At(0), .event = {}, .boot_id = boot_id};
 }
 
-JournalEntry News(HappeningKind kind, const std::string& rule, int second, char gpu = '1') {
-  Happening news{.kind = kind, .when = At(second), .rule = rule, .is_unhealthy = true};
-  news.gpu =
+JournalEntry Events(HealthEventKind kind, const std::string& rule, int second, char gpu = '1') {
+  HealthEvent event{.kind = kind, .when = At(second), .rule = rule, .is_unhealthy = true};
+  event.gpu =
       *device::GpuUuid::Parse(std::string("GPU-0000000") + gpu + "-0000-0000-0000-000000000000");
-  return EntryOf(news);
+  return EntryOf(event);
 }
 
 std::vector<std::string> Rules(const std::vector<OpenFault>& faults) {
@@ -38,9 +38,9 @@ std::vector<std::string> Rules(const std::vector<OpenFault>& faults) {
 
 TEST(FaultsAfterTest, WhatWasRaisedAndNotClearedStands) {
   const std::vector<JournalEntry> journal = {
-      BootEntry(kBoot), News(HappeningKind::kRaised, "Xid79", 1),
-      News(HappeningKind::kRaised, "Xid48", 2), News(HappeningKind::kCleared, "Xid48", 3),
-      News(HappeningKind::kSeen, "Xid79", 4)};
+      BootEntry(kBoot), Events(HealthEventKind::kRaised, "Xid79", 1),
+      Events(HealthEventKind::kRaised, "Xid48", 2), Events(HealthEventKind::kCleared, "Xid48", 3),
+      Events(HealthEventKind::kSeen, "Xid79", 4)};
   const auto faults = FaultsAfter({}, journal, kBoot, {});
   EXPECT_THAT(Rules(faults), ElementsAre("Xid79"));
   EXPECT_EQ(faults[0].first, At(1));
@@ -50,9 +50,9 @@ TEST(FaultsAfterTest, WhatWasRaisedAndNotClearedStands) {
 
 TEST(FaultsAfterTest, OneGpuIsNotAnother) {
   const std::vector<JournalEntry> journal = {BootEntry(kBoot),
-                                             News(HappeningKind::kRaised, "Xid79", 1, '1'),
-                                             News(HappeningKind::kRaised, "Xid79", 2, '2'),
-                                             News(HappeningKind::kCleared, "Xid79", 3, '1')};
+                                             Events(HealthEventKind::kRaised, "Xid79", 1, '1'),
+                                             Events(HealthEventKind::kRaised, "Xid79", 2, '2'),
+                                             Events(HealthEventKind::kCleared, "Xid79", 3, '1')};
   const auto faults = FaultsAfter({}, journal, kBoot, {});
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].scope.gpu.str(), "GPU-00000002-0000-0000-0000-000000000000");
@@ -60,14 +60,14 @@ TEST(FaultsAfterTest, OneGpuIsNotAnother) {
 
 TEST(FaultsAfterTest, WhatIsHeldStaysHeld) {
   const std::vector<JournalEntry> journal = {
-      BootEntry(kBoot), News(HappeningKind::kRaised, "Xid79", 1),
-      News(HappeningKind::kHeld, "Xid79", 1), News(HappeningKind::kRaised, "Xid79", 9)};
+      BootEntry(kBoot), Events(HealthEventKind::kRaised, "Xid79", 1),
+      Events(HealthEventKind::kHeld, "Xid79", 1), Events(HealthEventKind::kRaised, "Xid79", 9)};
   EXPECT_THAT(Rules(FaultsAfter({}, journal, kBoot, {})), ElementsAre("Xid79 held"));
 }
 
 TEST(FaultsAfterTest, FaultsOfAnotherBootAreOver) {
-  std::vector<JournalEntry> journal = {BootEntry("b-1"), News(HappeningKind::kRaised, "Xid79", 1),
-                                       BootEntry(kBoot)};
+  std::vector<JournalEntry> journal = {
+      BootEntry("b-1"), Events(HealthEventKind::kRaised, "Xid79", 1), BootEntry(kBoot)};
   EXPECT_THAT(FaultsAfter({}, journal, kBoot, {}), IsEmpty());
   journal.pop_back();  // this boot could not be noted
   EXPECT_THAT(FaultsAfter({}, journal, kBoot, {}), IsEmpty());
@@ -76,19 +76,19 @@ TEST(FaultsAfterTest, FaultsOfAnotherBootAreOver) {
 
 TEST(FaultsAfterTest, WhatTheMemoryKnowsIsTakenFromThere) {
   const std::vector<JournalEntry> journal = {
-      BootEntry(kBoot), News(HappeningKind::kRaised, "Xid48", 1),
-      News(HappeningKind::kRaised, "Xid79", 2), News(HappeningKind::kCleared, "Xid79", 12)};
+      BootEntry(kBoot), Events(HealthEventKind::kRaised, "Xid48", 1),
+      Events(HealthEventKind::kRaised, "Xid79", 2), Events(HealthEventKind::kCleared, "Xid79", 12)};
   const auto known = FaultsAfter({}, std::span(journal).first(3), kBoot, At(1));
   EXPECT_THAT(Rules(known), ElementsAre("Xid79"));
   EXPECT_THAT(Rules(FaultsAfter(known, journal, kBoot, At(10))), IsEmpty());
   EXPECT_THAT(Rules(FaultsAfter(known, journal, kBoot, At(13))), ElementsAre("Xid79"));
 }
 
-TEST(FaultsAfterTest, WarningsAndNewsOfNoGpuAreLeftOut) {
-  JournalEntry warning = News(HappeningKind::kRaised, "RowRemapPending", 1);
-  warning.news->is_unhealthy = false;
-  JournalEntry nobody = News(HappeningKind::kRaised, "Xid79", 1);
-  nobody.news->gpu.reset();
+TEST(FaultsAfterTest, WarningsAndEventsOfNoGpuAreLeftOut) {
+  JournalEntry warning = Events(HealthEventKind::kRaised, "RowRemapPending", 1);
+  warning.event->is_unhealthy = false;
+  JournalEntry nobody = Events(HealthEventKind::kRaised, "Xid79", 1);
+  nobody.event->gpu.reset();
   EXPECT_THAT(
       FaultsAfter({}, std::vector<JournalEntry>{BootEntry(kBoot), warning, nobody}, kBoot, {}),
       IsEmpty());

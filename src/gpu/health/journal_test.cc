@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/gpu/health/test_happening.h"
+#include "src/gpu/health/test_health_event.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -21,10 +21,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::vector<JournalEntry> Entries(std::initializer_list<Happening> news) {
+std::vector<JournalEntry> Entries(std::initializer_list<HealthEvent> events) {
   std::vector<JournalEntry> entries;
-  for (const Happening& happening : news) {
-    entries.push_back(EntryOf(happening));
+  for (const HealthEvent& event : events) {
+    entries.push_back(EntryOf(event));
   }
   return entries;
 }
@@ -50,15 +50,16 @@ TEST_F(JournalTest, NoJournalIsAnEmptyOne) {
 
 TEST_F(JournalTest, EntriesOutliveWhoWroteThem) {
   EXPECT_OK(Open().Append(Entries({TestXid(0)})));
-  EXPECT_OK(Open().Append(Entries({TestXid(1), TestXid(1, HappeningKind::kCleared, 60)})));
-  EXPECT_THAT(Read(Open()).entries, ElementsAre(EntryOf(TestXid(0)), EntryOf(TestXid(1)),
-                                                EntryOf(TestXid(1, HappeningKind::kCleared, 60))));
+  EXPECT_OK(Open().Append(Entries({TestXid(1), TestXid(1, HealthEventKind::kCleared, 60)})));
+  EXPECT_THAT(Read(Open()).entries,
+              ElementsAre(EntryOf(TestXid(0)), EntryOf(TestXid(1)),
+                          EntryOf(TestXid(1, HealthEventKind::kCleared, 60))));
 }
 
 TEST_F(JournalTest, KnowsItsBoots) {
   const Journal journal = Open();
   EXPECT_THAT(journal.FindBoot("one"), IsOkAndHolds(Journal::Boots::kNone));
-  const JournalEntry boot{.when = TestXid(0).when, .news = {}, .boot_id = "one"};
+  const JournalEntry boot{.when = TestXid(0).when, .event = {}, .boot_id = "one"};
   EXPECT_OK(journal.Append({&boot, 1}));
   EXPECT_THAT(journal.FindBoot("one"), IsOkAndHolds(Journal::Boots::kThis));
   EXPECT_THAT(journal.FindBoot("two"), IsOkAndHolds(Journal::Boots::kOthers));
@@ -81,23 +82,23 @@ TEST_F(JournalTest, ATornTailIsNotJoinedWithTheNextEntry) {
 TEST_F(JournalTest, StaysWithinItsBoundAndKeepsTheNewest) {
   const Journal journal = Open(4096);
   for (int i = 0; i < 60; ++i) {
-    ASSERT_OK(journal.Append(Entries({TestXid(0, HappeningKind::kRaised, i)})));
+    ASSERT_OK(journal.Append(Entries({TestXid(0, HealthEventKind::kRaised, i)})));
     ASSERT_LE(Bytes().size(), 4096U);
   }
   const JournalText text = Read(journal);
   EXPECT_GT(text.entries.size(), 5U);
-  EXPECT_EQ(text.entries.back(), EntryOf(TestXid(0, HappeningKind::kRaised, 59)));
+  EXPECT_EQ(text.entries.back(), EntryOf(TestXid(0, HealthEventKind::kRaised, 59)));
 }
 
 TEST_F(JournalTest, WhatIsSeenOnceMoreDoesNotPushOutWhatBeganAndEnded) {
   const Journal journal = Open(8192);
   ASSERT_OK(journal.Append(Entries({TestXid(7)})));
   for (int i = 0; i < 90; ++i) {
-    ASSERT_OK(journal.Append(Entries({TestXid(0, HappeningKind::kSeen, i)})));
+    ASSERT_OK(journal.Append(Entries({TestXid(0, HealthEventKind::kSeen, i)})));
   }
   const JournalText text = Read(journal);
   EXPECT_EQ(text.entries.front(), EntryOf(TestXid(7)));
-  EXPECT_EQ(text.entries.back(), EntryOf(TestXid(0, HappeningKind::kSeen, 89)));
+  EXPECT_EQ(text.entries.back(), EntryOf(TestXid(0, HealthEventKind::kSeen, 89)));
 }
 
 TEST_F(JournalTest, AFileThatGrewOverItsBoundIsReadFromItsEnd) {
@@ -172,12 +173,12 @@ TEST_F(JournalTest, AFullDiskWhileItIsMadeSmallerLosesNothing) {
 }
 
 TEST(JournalFilterTest, SelectsByTimeAndGpuAndKeepsBoots) {
-  const JournalEntry boot{.when = TestXid(0).when, .news = {}, .boot_id = "b"};
+  const JournalEntry boot{.when = TestXid(0).when, .event = {}, .boot_id = "b"};
   std::vector<JournalEntry> entries =
-      Entries({TestXid(0), TestXid(1), TestXid(0, HappeningKind::kCleared, 60)});
+      Entries({TestXid(0), TestXid(1), TestXid(0, HealthEventKind::kCleared, 60)});
   entries.push_back(boot);
   EXPECT_THAT(Select(entries, {.since = TestXid(0).when + std::chrono::seconds(1), .gpu = {}}),
-              ElementsAre(EntryOf(TestXid(0, HappeningKind::kCleared, 60))));
+              ElementsAre(EntryOf(TestXid(0, HealthEventKind::kCleared, 60))));
   EXPECT_THAT(Select(entries, {.since = {}, .gpu = TestGpu(1)}),
               ElementsAre(EntryOf(TestXid(1)), boot));
 }

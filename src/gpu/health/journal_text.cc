@@ -37,31 +37,31 @@ std::string Cut(std::string_view text, size_t limit) {
   return cut;
 }
 
-void AddNews(const Happening& news, json::object& line) {
-  if (news.gpu) {
-    line["gpu"] = news.gpu->str();
+void AddEvents(const HealthEvent& event, json::object& line) {
+  if (event.gpu) {
+    line["gpu"] = event.gpu->str();
   }
-  if (news.gpu_instance) {
-    line["gi"] = *news.gpu_instance;
+  if (event.gpu_instance) {
+    line["gi"] = *event.gpu_instance;
   }
-  if (news.compute_instance) {
-    line["ci"] = *news.compute_instance;
+  if (event.compute_instance) {
+    line["ci"] = *event.compute_instance;
   }
-  line["rule"] = Cut(news.rule, kMaxWord);
-  if (news.xid) {
-    line["xid"] = *news.xid;
+  line["rule"] = Cut(event.rule, kMaxWord);
+  if (event.xid) {
+    line["xid"] = *event.xid;
   }
-  line["class"] = View(ToString(news.fault_class));
-  line["action"] = View(ToString(news.action));
-  line["source"] = View(ToString(news.source));
-  line["unhealthy"] = news.is_unhealthy;
-  line["message"] = Cut(news.message, kMaxText);
-  if (!news.detail.empty()) {
-    line["detail"] = Cut(news.detail, kMaxText);
+  line["class"] = View(ToString(event.fault_class));
+  line["action"] = View(ToString(event.action));
+  line["source"] = View(ToString(event.source));
+  line["unhealthy"] = event.is_unhealthy;
+  line["message"] = Cut(event.message, kMaxText);
+  if (!event.detail.empty()) {
+    line["detail"] = Cut(event.detail, kMaxText);
   }
-  line["count"] = news.count;
-  if (news.pid) {
-    line["pid"] = *news.pid;
+  line["count"] = event.count;
+  if (event.pid) {
+    line["pid"] = *event.pid;
   }
 }
 
@@ -97,31 +97,31 @@ class Line {
   const json::object& object_;
 };
 
-std::optional<Happening> ReadNews(const Line& line, WallTime when) {
-  const auto kind = ParseHappeningKind(line.Text("kind"));
+std::optional<HealthEvent> ReadEvents(const Line& line, WallTime when) {
+  const auto kind = ParseHealthEventKind(line.Text("kind"));
   if (!kind || line.Text("rule").empty()) {
     return std::nullopt;
   }
-  Happening news;
-  news.kind = *kind;
-  news.when = when;
+  HealthEvent event;
+  event.kind = *kind;
+  event.when = when;
   if (auto gpu = device::GpuUuid::Parse(line.Text("gpu")); gpu.ok()) {
-    news.gpu = *std::move(gpu);
+    event.gpu = *std::move(gpu);
   }
-  news.gpu_instance = line.Small("gi");
-  news.compute_instance = line.Small("ci");
-  news.rule = line.Text("rule");
-  news.xid = line.Number("xid", UINT64_MAX);
+  event.gpu_instance = line.Small("gi");
+  event.compute_instance = line.Small("ci");
+  event.rule = line.Text("rule");
+  event.xid = line.Number("xid", UINT64_MAX);
   // A word of a later version is the nearest thing that is always right.
-  news.fault_class = ParseFaultClass(line.Text("class")).value_or(FaultClass::kOther);
-  news.action = ParseAction(line.Text("action")).value_or(Action::kInspect);
-  news.source = ParseSource(line.Text("source")).value_or(Source::kDriverEvent);
-  news.is_unhealthy = line.Flag("unhealthy");
-  news.message = line.Text("message");
-  news.detail = line.Text("detail");
-  news.count = line.Number("count", UINT64_MAX).value_or(1);
-  news.pid = line.Small("pid");
-  return news;
+  event.fault_class = ParseFaultClass(line.Text("class")).value_or(FaultClass::kOther);
+  event.action = ParseAction(line.Text("action")).value_or(Action::kInspect);
+  event.source = ParseSource(line.Text("source")).value_or(Source::kDriverEvent);
+  event.is_unhealthy = line.Flag("unhealthy");
+  event.message = line.Text("message");
+  event.detail = line.Text("detail");
+  event.count = line.Number("count", UINT64_MAX).value_or(1);
+  event.pid = line.Small("pid");
+  return event;
 }
 
 std::optional<JournalEntry> ReadLine(std::string_view text) {
@@ -146,14 +146,14 @@ std::optional<JournalEntry> ReadLine(std::string_view text) {
     entry.is_first = line.Flag("first");
     return entry;
   }
-  entry.news = ReadNews(line, entry.when);
-  return entry.news ? std::optional(std::move(entry)) : std::nullopt;
+  entry.event = ReadEvents(line, entry.when);
+  return entry.event ? std::optional(std::move(entry)) : std::nullopt;
 }
 
 }  // namespace
 
-JournalEntry EntryOf(const Happening& happening) {
-  return {.when = happening.when, .news = happening, .boot_id = {}};
+JournalEntry EntryOf(const HealthEvent& event) {
+  return {.when = event.when, .event = event, .boot_id = {}};
 }
 
 std::string PrintJournalLine(const JournalEntry& entry) {
@@ -164,9 +164,9 @@ std::string PrintJournalLine(const JournalEntry& entry) {
   }
   line["ms"] =
       std::max<int64_t>(std::chrono::floor<milliseconds>(entry.when.time_since_epoch()).count(), 0);
-  if (entry.news) {
-    line["kind"] = View(ToString(entry.news->kind));
-    AddNews(*entry.news, line);
+  if (entry.event) {
+    line["kind"] = View(ToString(entry.event->kind));
+    AddEvents(*entry.event, line);
   } else {
     line["kind"] = "boot";
     line["boot"] = Cut(entry.boot_id, kMaxWord);

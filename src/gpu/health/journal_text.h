@@ -8,20 +8,20 @@
 #include <string_view>
 #include <vector>
 
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 
 namespace kgpu::health {
 
 struct JournalEntry {
   WallTime when{};
-  std::optional<Happening> news;  // nothing: the host was started anew, which ends held faults
-  std::string boot_id;            // of that start; empty with news
-  bool is_first = false;          // the journal was begun then; the host may have run for long
+  std::optional<HealthEvent> event;  // nothing: the host was started again, which ends held faults
+  std::string boot_id;               // of that start; empty with events
+  bool is_first = false;             // the journal was begun then; the host may have run for long
   bool operator==(const JournalEntry&) const = default;
 };
 
-// The entry of a piece of news.
-JournalEntry EntryOf(const Happening& happening);
+// The entry of a piece of events.
+JournalEntry EntryOf(const HealthEvent& event);
 
 // With a newline at its end, at most kMaxJournalLine bytes: long texts are cut.
 std::string PrintJournalLine(const JournalEntry& entry);

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "src/gpu/health/test_happening.h"
+#include "src/gpu/health/test_health_event.h"
 
 namespace kgpu::health {
 namespace {
@@ -15,15 +15,15 @@ using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Happening FullNews() {
-  Happening news = TestXid(3, HappeningKind::kHeld);
-  news.gpu_instance = 1;
-  news.compute_instance = 0;
-  news.source = Source::kKernelLog;
-  news.detail = "NVRM: Xid (PCI:0000:07:00): 79, \"quoted\" … pid='<unknown>'";
-  news.count = 10'000;
-  news.pid = 4711;
-  return news;
+HealthEvent FullEvent() {
+  HealthEvent event = TestXid(3, HealthEventKind::kHeld);
+  event.gpu_instance = 1;
+  event.compute_instance = 0;
+  event.source = Source::kKernelLog;
+  event.detail = "NVRM: Xid (PCI:0000:07:00): 79, \"quoted\" … pid='<unknown>'";
+  event.count = 10'000;
+  event.pid = 4711;
+  return event;
 }
 
 TEST(JournalTextTest, AnEntryIsOneLine) {
@@ -36,10 +36,10 @@ TEST(JournalTextTest, AnEntryIsOneLine) {
 }
 
 TEST(JournalTextTest, WhatIsPrintedIsReadBack) {
-  const JournalEntry boot{.when = FullNews().when, .news = {}, .boot_id = "b00t"};
-  const JournalEntry news = EntryOf(FullNews());
-  const JournalText journal = ParseJournal(PrintJournalLine(boot) + PrintJournalLine(news));
-  EXPECT_THAT(journal.entries, ElementsAre(boot, news));
+  const JournalEntry boot{.when = FullEvent().when, .event = {}, .boot_id = "b00t"};
+  const JournalEntry event = EntryOf(FullEvent());
+  const JournalText journal = ParseJournal(PrintJournalLine(boot) + PrintJournalLine(event));
+  EXPECT_THAT(journal.entries, ElementsAre(boot, event));
   EXPECT_EQ(journal.bad_lines, 0U);
 }
 
@@ -79,25 +79,25 @@ TEST(JournalTextTest, WordsOfALaterVersionAreReadAsTheNearest) {
   const JournalText journal = ParseJournal(
       R"({"v":1,"ms":1,"kind":"raised","rule":"Xid1","class":"quantum","action":"pray"})");
   ASSERT_THAT(journal.entries, SizeIs(1));
-  ASSERT_TRUE(journal.entries[0].news.has_value());
-  EXPECT_EQ(journal.entries[0].news->fault_class, FaultClass::kOther);
-  EXPECT_EQ(journal.entries[0].news->action, Action::kInspect);
+  ASSERT_TRUE(journal.entries[0].event.has_value());
+  EXPECT_EQ(journal.entries[0].event->fault_class, FaultClass::kOther);
+  EXPECT_EQ(journal.entries[0].event->action, Action::kInspect);
 }
 
 TEST(JournalTextTest, LongAndHostileTextsFitOneLine) {
-  Happening news = FullNews();
-  news.message = std::string(10'000, '"');
-  news.detail = std::string(799, '\\') + "\xc3\xa4" + std::string(9000, '\n');
-  news.rule = std::string(5000, '\x01');
-  std::string line = PrintJournalLine(EntryOf(news));
+  HealthEvent event = FullEvent();
+  event.message = std::string(10'000, '"');
+  event.detail = std::string(799, '\\') + "\xc3\xa4" + std::string(9000, '\n');
+  event.rule = std::string(5000, '\x01');
+  std::string line = PrintJournalLine(EntryOf(event));
   EXPECT_LT(line.size(), kMaxJournalLine);
   EXPECT_THAT(ParseJournal(line).entries, SizeIs(1));
-  news.detail = "a\xff\xfe z";
-  line = PrintJournalLine(EntryOf(news));
+  event.detail = "a\xff\xfe z";
+  line = PrintJournalLine(EntryOf(event));
   const JournalText journal = ParseJournal(line);
   ASSERT_THAT(journal.entries, SizeIs(1));
-  ASSERT_TRUE(journal.entries[0].news.has_value());
-  EXPECT_EQ(journal.entries[0].news->detail, "a?? z");
+  ASSERT_TRUE(journal.entries[0].event.has_value());
+  EXPECT_EQ(journal.entries[0].event->detail, "a?? z");
   EXPECT_THAT(line, EndsWith("}\n"));
 }
 

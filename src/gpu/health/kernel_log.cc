@@ -53,8 +53,8 @@ Status KernelLog::Open() {
   auto fd = host_.OpenFile(kPath, O_RDONLY | O_NONBLOCK);
   if (!fd.ok()) {
     return Annotate(fd.status(),
-                    "XIDs come from the driver's library alone; mount the host's /dev/kmsg and "
-                    "allow reading it");
+                    "XIDs are read only from the driver's library: mount the host's /dev/kmsg and "
+                    "allow reading it to also use the kernel log");
   }
   fd_ = *std::move(fd);
   is_rewound_ = lseek(fd_.get(), 0, SEEK_SET) == 0;  // a pipe has no front to go to
@@ -65,7 +65,7 @@ Status KernelLog::Open() {
   ASSIGN_OR_RETURN(watch_, loop_.WatchReadable(fd_.get(), [this] { Read(); }));
   problem_.clear();
   if (!std::exchange(logged_, {}).empty()) {
-    KGPU_LOG(kInfo, "the kernel's log is read again");
+    KGPU_LOG(kInfo, "kernel log reopened");
   }
   return OkStatus();
 }
@@ -74,7 +74,7 @@ void KernelLog::Fail(const Status& status) {
   Close();
   problem_ = Message(status);
   if (problem_ != logged_) {
-    KGPU_LOG(kInfo, "the kernel's log is not read", {"reason", problem_});
+    KGPU_LOG(kInfo, "kernel log not read", {"reason", problem_});
     logged_ = problem_;
   }
   retry_ = loop_.After(kRetry, [this] {
@@ -92,7 +92,7 @@ void KernelLog::Read() {
     if (size > 0) {
       Take({buffer.data(), static_cast<size_t>(size)});
     } else if (size == 0) {
-      return Fail(Unavailable("{}: nobody writes to it", host_.At(kPath)));
+      return Fail(Unavailable("{}: nothing writes to it", host_.At(kPath)));
     } else if (errno == EAGAIN) {
       return EndSkipping();
     } else if (errno != EINTR && errno != EPIPE) {  // EPIPE: records were lost; the next is read

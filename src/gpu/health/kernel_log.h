@@ -36,7 +36,7 @@ class KernelLog {
   // Whoever starts behind this record of this boot misses nothing: the newest that was heard of a
   // fault, or the newest that was there at the start. Nothing while that is not known.
   std::optional<uint64_t> position() const { return position_; }
-  // Why it is not read, with the mend; empty while it is, or when it was not started.
+  // Why it is not read, with the fix; empty while it is, or when it was not started.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -53,7 +53,7 @@ class KernelLog {
   Listener listener_;
   bool is_started_ = false;
   UniqueFd fd_;
-  bool is_rewound_ = false;   // from its front: records are told apart by their numbers
+  bool is_rewound_ = false;   // from its front: records are distinguished by their numbers
   bool is_skipping_ = false;  // all up to the end is old
   size_t skipped_ = 0;
   std::optional<uint64_t> newest_;  // read

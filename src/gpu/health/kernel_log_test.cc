@@ -102,7 +102,7 @@ TEST_F(KernelLogTest, ALogThatIsNotThereIsTriedAgain) {
   EXPECT_THAT(codes_, ElementsAre(48));
 }
 
-TEST_F(KernelLogTest, AFileThatCanNotBeFollowedIsAProblem) {
+TEST_F(KernelLogTest, AFileThatCannotBeFollowedIsAProblem) {
   dir_.WriteFile("dev/kmsg", "4,3,3,-;NVRM: Xid (PCI:0000:07:00): 48, y\n");
   log_->Start();
   loop_.RunUntilIdle();
@@ -115,7 +115,7 @@ TEST_F(KernelLogTest, WhenItsWriterEndsItIsOpenedAgain) {
   log_->Start();
   writer_.Reset();
   loop_.RunUntilIdle();
-  EXPECT_THAT(log_->problem(), HasSubstr("nobody"));
+  EXPECT_THAT(log_->problem(), HasSubstr("nothing writes"));
   EXPECT_EQ(loop_.watches(), 0U);
 }
 
@@ -134,7 +134,7 @@ TEST_F(KernelLogTest, MayBeStoppedByItsListener) {
 TEST_F(KernelLogTest, FollowsTheRealDevice) {
   const UniqueFd probe(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!probe.is_valid()) {
-    GTEST_SKIP() << "/dev/kmsg can not be read here";
+    GTEST_SKIP() << "/dev/kmsg cannot be read here";
   }
   const sys::Root real = *sys::Root::Open("/");
   auto loop = *EpollLoop::Create();

@@ -33,9 +33,9 @@ struct FabricTrouble {
   std::string_view text;
 };
 constexpr std::array kFabricTroubles = {
-    FabricTrouble{nvml::kFabricDegradedBandwidth, "less bandwidth"},
-    FabricTrouble{nvml::kFabricRouteRecovery, "a route is being recovered"},
-    FabricTrouble{nvml::kFabricAccessTimeoutRecovery, "recovering from an access that timed out"},
+    FabricTrouble{nvml::kFabricDegradedBandwidth, "reduced bandwidth"},
+    FabricTrouble{nvml::kFabricRouteRecovery, "a route is recovering"},
+    FabricTrouble{nvml::kFabricAccessTimeoutRecovery, "recovering from an access timeout"},
 };
 
 // nvmlDeviceGpuRecoveryAction_t, and the rule of each.
@@ -68,7 +68,7 @@ void Add(std::optional<uint64_t>& sum, std::optional<uint64_t> value) {
 }  // namespace
 
 void Measures::Rate::Take(std::optional<uint64_t> counter, SteadyTime now) {
-  if (!counter || !base || *counter < *base) {  // the counter began anew: a reset, a new driver
+  if (!counter || !base || *counter < *base) {  // the counter began again: a reset, a new driver
     base = counter;
     at = now;
     per_minute.reset();
@@ -88,7 +88,7 @@ struct Measures::Pass {
   SteadyTime now;
   Known& known;
   unsigned lanes_of_model;  // the most that a GPU like it has
-  Book& book;
+  FaultTracker& tracker;
   bool has_changed = false;
 
   void Run() {
@@ -96,13 +96,13 @@ struct Measures::Pass {
     JudgeThrottling();
     JudgePcie();
     JudgeNvLinks();
-    JudgeDriversWish();
+    JudgeDriversRequest();
   }
 
  private:
-  static Rule RuleOf(const Book& book, std::string_view name) {
+  static Rule RuleOf(const FaultTracker& tracker, std::string_view name) {
     const Rule* rule = FindNamedRule(name);
-    return rule == nullptr ? Rule{} : health::Judge(book.settings(), *rule);
+    return rule == nullptr ? Rule{} : health::Judge(tracker.settings(), *rule);
   }
 
   // `detail` makes the text only when there is something to tell.
@@ -113,21 +113,21 @@ struct Measures::Pass {
       return;
     }
     const SteadyTime since = known.since.emplace(name, now).first->second;
-    if (now - since < RuleOf(book, name).lasts.value_or(std::chrono::milliseconds(0))) {
+    if (now - since < RuleOf(tracker, name).lasts.value_or(std::chrono::milliseconds(0))) {
       return;
     }
     const std::string text = detail();
     has_changed |=
-        book.Note({.rule = name, .gpu = gpu.uuid, .source = Source::kSample, .detail = text}) !=
+        tracker.Note({.rule = name, .gpu = gpu.uuid, .source = Source::kSample, .detail = text}) !=
         Change::kNothing;
   }
   void Report(std::string_view name, bool is_shown) {
     Report(name, is_shown, [] { return std::string(); });
   }
   void ReportRate(std::string_view name, const Rate& rate) {
-    const uint64_t limit = RuleOf(book, name).limit.value_or(0);
+    const uint64_t limit = RuleOf(tracker, name).limit.value_or(0);
     Report(name, rate.per_minute && *rate.per_minute > static_cast<double>(limit), [&] {
-      return fmt::format("{:.0f} a minute, {} are allowed", rate.per_minute.value_or(0), limit);
+      return fmt::format("{:.0f} per minute, limit {}", rate.per_minute.value_or(0), limit);
     });
   }
 
@@ -137,14 +137,14 @@ struct Measures::Pass {
                               ? *errors - *known.uncorrected
                               : 0;
     known.uncorrected = errors;
-    Report("EccUncorrected", more > 0 && more >= RuleOf(book, "EccUncorrected").limit.value_or(1),
-           [&] {
+    Report("EccUncorrected",
+           more > 0 && more >= RuleOf(tracker, "EccUncorrected").limit.value_or(1), [&] {
              return fmt::format("{} new, {} since the driver was loaded", more, errors.value_or(0));
            });
     if (gpu.remaps) {
       const device::RowRemaps& remaps = *gpu.remaps;
       Report("RowRemapPending", remaps.is_pending, [&remaps] {
-        return fmt::format("{} rows replaced for errors that can not be corrected, {} for others",
+        return fmt::format("{} rows remapped for uncorrectable errors, {} for correctable ones",
                            remaps.uncorrected, remaps.corrected);
       });
       Report("RowRemapFailed", remaps.has_failed);
@@ -153,8 +153,8 @@ struct Measures::Pass {
     if (gpu.retired) {
       const unsigned pages = gpu.retired->single_bit + gpu.retired->double_bit;
       Report("RetiredPagesPending", gpu.retired->is_pending);
-      Report("RetiredPagesMany", pages >= RuleOf(book, "RetiredPagesMany").limit.value_or(0),
-             [&] { return fmt::format("{} pages are retired", pages); });
+      Report("RetiredPagesMany", pages >= RuleOf(tracker, "RetiredPagesMany").limit.value_or(0),
+             [&] { return fmt::format("{} pages retired", pages); });
     }
   }
 
@@ -169,7 +169,7 @@ struct Measures::Pass {
 
   void JudgePcie() {
     const device::PcieSample& pcie = gpu.pcie;
-    const uint64_t busy = RuleOf(book, "PcieDowngrade").limit.value_or(0);
+    const uint64_t busy = RuleOf(tracker, "PcieDowngrade").limit.value_or(0);
     // What GPU and slot can at best tells little: many a card has fewer lanes than its chip, and a
     // virtual machine does not see the slot.
     const unsigned expected =
@@ -237,7 +237,7 @@ struct Measures::Pass {
     Report("FabricFailed", is_in && (status != nvml::kSuccess || has_no_route), [&] {
       return status != nvml::kSuccess ? fmt::format("registration failed, NVML code {}: {}",
                                                     static_cast<int>(status), nvml::Explain(status))
-                                      : std::string("a route is not healthy");
+                                      : std::string("a route is unhealthy");
     });
     std::string troubles;
     for (const auto& [trouble, text] : kFabricTroubles) {
@@ -248,7 +248,7 @@ struct Measures::Pass {
     Report("FabricDegraded", is_in && !troubles.empty(), [&] { return troubles; });
   }
 
-  void JudgeDriversWish() {
+  void JudgeDriversRequest() {
     for (const Recovery& recovery : kRecoveries) {
       Report(recovery.rule, gpu.recovery_action == recovery.action);
     }
@@ -292,7 +292,7 @@ void Measures::Accept(const device::GpuUuid& gpu) {
   known.since.clear();
 }
 
-bool Measures::Judge(const device::SampleSet& set, Book& book) {
+bool Measures::Judge(const device::SampleSet& set, FaultTracker& tracker) {
   bool has_changed = false;
   for (const GpuSample& gpu : set.gpus) {
     if (gpus_.size() >= kMaxMeasuredGpus && !gpus_.contains(gpu.uuid)) {
@@ -308,10 +308,10 @@ bool Measures::Judge(const device::SampleSet& set, Book& book) {
               .now = set.begun,
               .known = known,
               .lanes_of_model = LanesOfModel(known.model),
-              .book = book};
+              .tracker = tracker};
     pass.Run();
     has_changed |= pass.has_changed;
-    has_changed |= book.NoteMeasured(gpu.uuid, set.begun);
+    has_changed |= tracker.NoteMeasured(gpu.uuid, set.begun);
   }
   return has_changed;
 }

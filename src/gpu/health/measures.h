@@ -10,7 +10,7 @@
 
 #include "src/gpu/device/gpu.h"
 #include "src/gpu/device/sample.h"
-#include "src/gpu/health/book.h"
+#include "src/gpu/health/fault_tracker.h"
 #include "src/platform/base/clock.h"
 
 namespace kgpu::health {
@@ -18,9 +18,9 @@ namespace kgpu::health {
 // Owned by the inventory, lives on the loop's thread. Keeps what it needs of the samples before.
 class Measures {
  public:
-  // Puts the signs of `set` into the book, and for each GPU that it was measured. True when what
-  // the book's Apply says may have changed.
-  bool Judge(const device::SampleSet& set, Book& book);
+  // Puts the signs of `set` into the tracker, and for each GPU that it was measured. True when what
+  // the tracker's Apply says may have changed.
+  bool Judge(const device::SampleSet& set, FaultTracker& tracker);
 
   // What the GPUs are: those of one model are held against each other. A change of the MIG mode
   // takes links down on purpose.

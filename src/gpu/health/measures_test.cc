@@ -57,8 +57,8 @@ class MeasuresTest : public ::testing::Test {
     gpu_.recovery_action = 0;
     device::Gpu shown;
     shown.uuid = gpu_.uuid;
-    book_.SetGpus({{shown}});
-    book_.SetMeasured(true);
+    tracker_.SetGpus({{shown}});
+    tracker_.SetMeasured(true);
   }
   void Measure(int rounds = 1, const std::vector<GpuSample>& others = {}) {
     for (int i = 0; i < rounds; ++i) {
@@ -67,19 +67,19 @@ class MeasuresTest : public ::testing::Test {
       set.begun = clock_.Now();
       set.gpus = {gpu_};
       set.gpus.insert(set.gpus.end(), others.begin(), others.end());
-      measures_.Judge(set, book_);
+      measures_.Judge(set, tracker_);
     }
   }
   std::vector<std::string> Rules() {
     std::vector<std::string> rules;
-    for (const OpenFault& fault : book_.Open()) {
+    for (const OpenFault& fault : tracker_.Open()) {
       rules.push_back(fault.rule);
     }
     return rules;
   }
 
   FakeClock clock_;
-  Book book_{clock_, {.flap_limit = {.times = 0}}, nullptr};
+  FaultTracker tracker_{clock_, {.flap_limit = {.times = 0}}, nullptr};
   Measures measures_;
   GpuSample gpu_;
 };
@@ -143,22 +143,22 @@ TEST_F(MeasuresTest, EveryMeasuredRuleIsFoundAndHeals) {
     EXPECT_THAT(Rules(), ElementsAre(shown.rule));
     gpu_ = good;
     Measure(2);
-    book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+    tracker_.NoteGoodRead(gpu_.uuid, clock_.Now());
     EXPECT_THAT(Rules(), IsEmpty()) << shown.rule;
     EXPECT_EQ(FindNamedRule(shown.rule)->is_standing, true) << shown.rule;
   }
 }
 
-TEST_F(MeasuresTest, NewErrorsThatCanNotBeCorrectedAreAFaultOldOnesNot) {
+TEST_F(MeasuresTest, NewErrorsThatCannotBeCorrectedAreAFaultOldOnesNot) {
   Measure(3);
   EXPECT_THAT(Rules(), IsEmpty());
   gpu_.ecc.volatile_uncorrected = 5;
   Measure();
   ASSERT_THAT(Rules(), ElementsAre("EccUncorrected"));
-  EXPECT_THAT(book_.Open()[0].detail, HasSubstr("2 new, 5 since"));
-  EXPECT_TRUE(book_.Open()[0].is_unhealthy);
+  EXPECT_THAT(tracker_.Open()[0].detail, HasSubstr("2 new, 5 since"));
+  EXPECT_TRUE(tracker_.Open()[0].is_unhealthy);
   Measure(2);
-  book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+  tracker_.NoteGoodRead(gpu_.uuid, clock_.Now());
   EXPECT_THAT(Rules(), IsEmpty());
 }
 
@@ -173,7 +173,7 @@ TEST_F(MeasuresTest, AResetOfCountersIsNoFault) {
   EXPECT_THAT(Rules(), IsEmpty());
 }
 
-TEST_F(MeasuresTest, ABreakStartsTheTimeAnew) {
+TEST_F(MeasuresTest, ABreakStartsTheTimeAgain) {
   gpu_.throttle_reasons = nvml::kThrottleHwThermal;
   Measure(2);
   gpu_.throttle_reasons = 0;
@@ -219,15 +219,15 @@ TEST_F(MeasuresTest, AGpuThatWasAlwaysNarrowerThanItsSiblingsIsFound) {
   shown[0].uuid = gpu_.uuid;
   shown[1].uuid = *device::GpuUuid::Parse("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ac");
   shown[0].model = shown[1].model = "A100-SXM4-80GB";
-  book_.SetGpus(shown);
+  tracker_.SetGpus(shown);
   measures_.SetGpus(shown);
   GpuSample sibling = gpu_;
   sibling.uuid = shown[1].uuid;
   gpu_.pcie.width = 8;
   Measure(3, {sibling});
   ASSERT_THAT(Rules(), ElementsAre("PcieDowngrade"));
-  EXPECT_THAT(book_.Open()[0].detail, HasSubstr("8 of 16 lanes"));
-  ASSERT_OK(book_.Clear(gpu_.uuid));
+  EXPECT_THAT(tracker_.Open()[0].detail, HasSubstr("8 of 16 lanes"));
+  ASSERT_OK(tracker_.Clear(gpu_.uuid));
   measures_.Accept(gpu_.uuid);
   Measure(10, {sibling});
   EXPECT_THAT(Rules(), IsEmpty());
@@ -253,7 +253,7 @@ TEST_F(MeasuresTest, WhatAnAdminAcceptsStaysAccepted) {
   gpu_.pcie.width = 4;
   Measure(3);
   EXPECT_THAT(Rules(), ElementsAre("PcieDowngrade", "NvLinkDown"));
-  ASSERT_OK(book_.Clear(gpu_.uuid));
+  ASSERT_OK(tracker_.Clear(gpu_.uuid));
   measures_.Accept(gpu_.uuid);
   Measure(10);
   EXPECT_THAT(Rules(), IsEmpty());
@@ -308,9 +308,9 @@ TEST_F(MeasuresTest, RatesCountOverAMinute) {
       Measure();
     }
     ASSERT_THAT(Rules(), ElementsAre(rate.rule));
-    EXPECT_THAT(book_.Open()[0].detail, HasSubstr("a minute"));
+    EXPECT_THAT(tracker_.Open()[0].detail, HasSubstr("per minute"));
     Measure(8);
-    book_.NoteGoodRead(gpu_.uuid, clock_.Now());
+    tracker_.NoteGoodRead(gpu_.uuid, clock_.Now());
     EXPECT_THAT(Rules(), IsEmpty()) << rate.rule;
   }
 }
@@ -319,21 +319,21 @@ TEST_F(MeasuresTest, SettingsChangeTimesAndLimits) {
   Settings settings;
   settings.rules["ThermalSlowdown"] = {.is_unhealthy = true, .lasts = milliseconds(0)};
   settings.rules["RetiredPagesMany"] = {.limit = 2};
-  book_.SetSettings(settings);
+  tracker_.SetSettings(settings);
   gpu_.throttle_reasons = nvml::kThrottleHwThermal;
   gpu_.temperatures.gpu = 92;
   Change(gpu_.retired, &device::RetiredPages::single_bit, 2);
   Measure();
   EXPECT_THAT(Rules(), ElementsAre("RetiredPagesMany", "ThermalSlowdown"));
-  EXPECT_TRUE(book_.Open()[1].is_unhealthy);
-  EXPECT_EQ(book_.Open()[1].detail, "92 degrees Celsius");
+  EXPECT_TRUE(tracker_.Open()[1].is_unhealthy);
+  EXPECT_EQ(tracker_.Open()[1].detail, "92 degrees Celsius");
 }
 
 TEST_F(MeasuresTest, AGpuThatWasNotMeasuredIsNotTrusted) {
-  book_.Note({.xid = 79, .gpu = gpu_.uuid});
+  tracker_.Note({.xid = 79, .gpu = gpu_.uuid});
   clock_.Advance(seconds(60));
-  book_.NoteGoodRead(gpu_.uuid, clock_.Now());
-  measures_.Judge({}, book_);
+  tracker_.NoteGoodRead(gpu_.uuid, clock_.Now());
+  measures_.Judge({}, tracker_);
   EXPECT_THAT(Rules(), ElementsAre("Xid79"));
   Measure();
   EXPECT_THAT(Rules(), IsEmpty());

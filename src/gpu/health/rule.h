@@ -10,7 +10,7 @@
 
 namespace kgpu::health {
 
-// What mends it, mildest first.
+// What fixes it, mildest first.
 enum class Action : uint8_t {
   kIgnore,      // nothing is wrong with the GPU
   kRestartApp,  // the program that ran on it failed: look at that
@@ -40,7 +40,7 @@ enum class FaultClass : uint8_t {
 std::string_view ToString(FaultClass fault_class);
 std::optional<FaultClass> ParseFaultClass(std::string_view word);
 
-// Who told of it.
+// Who reported it.
 enum class Source : uint8_t { kDriverEvent, kKernelLog, kSample, kCall };
 // "driver", "kernel-log", "sample", "call".
 std::string_view ToString(Source source);

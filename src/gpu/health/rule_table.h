@@ -18,11 +18,11 @@ struct Rule {
   FaultClass fault_class = FaultClass::kOther;
   Action action = Action::kIgnore;
   bool is_unhealthy = false;  // devices are not handed out while it lasts
-  // What happened and what mends it: "…: …", without a capital and a full stop.
+  // What happened and what fixes it: "…: …", without a capital and a full stop.
   std::string_view text{};
   // It lasts as long as it can be measured; otherwise it happens, and hold-down does the rest.
   bool is_standing = false;
-  // The device does not answer, or can not be used at all: only an entry of its own changes that,
+  // The device does not answer, or cannot be used at all: only an entry of its own changes that,
   // no "*".
   bool is_certain = false;
   std::optional<std::chrono::milliseconds> lasts{};  // how long it must be seen before it counts

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 using enum Action;
 using enum FaultClass;
 
-// Which codes speak against the GPU, and what mends each: the promise to an admin, apart from the
+// Which codes speak against the GPU, and what fixes each: the promise to an admin, apart from the
 // table that keeps it.
 struct Group {
   Action action;
@@ -62,7 +62,7 @@ TEST(XidTableTest, EveryCodeHasItsActionAndItsVerdict) {
   }
 }
 
-TEST(XidTableTest, EveryCodeSaysWhatHappenedAndWhatMendsIt) {
+TEST(XidTableTest, EveryCodeSaysWhatHappenedAndWhatFixesIt) {
   for (const Rule& rule : AllRules()) {
     const std::string name = NameOf(rule);
     EXPECT_THAT(rule.text, HasSubstr(": ")) << name;

@@ -28,7 +28,8 @@ struct FlapLimit {
 };
 
 struct Settings {
-  // A device is trusted again when, this long after the last news of its fault, it is found well.
+  // A device is trusted again when, this long after the last events of its fault, it is found
+  // healthy.
   std::chrono::milliseconds hold_down{60'000};
   // More faults than `times` within `within`, and the device is no longer trusted by itself.
   FlapLimit flap_limit{};

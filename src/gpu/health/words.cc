@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/gpu/health/rule.h"
 
 namespace kgpu::health {
@@ -50,12 +50,12 @@ std::optional<Source> ParseSource(std::string_view word) {
   return Find<Source>(kSources, word);
 }
 
-std::string_view ToString(HappeningKind kind) {
+std::string_view ToString(HealthEventKind kind) {
   return kKinds.at(static_cast<size_t>(kind));
 }
 
-std::optional<HappeningKind> ParseHappeningKind(std::string_view word) {
-  return Find<HappeningKind>(kKinds, word);
+std::optional<HealthEventKind> ParseHealthEventKind(std::string_view word) {
+  return Find<HealthEventKind>(kKinds, word);
 }
 
 }  // namespace kgpu::health

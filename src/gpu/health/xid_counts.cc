@@ -23,17 +23,17 @@ bool XidCounts::Note(uint64_t xid, Source source, SteadyTime now) {
   Count& count = At(xid);
   const bool is_kernel = source == Source::kKernelLog;
   uint64_t& awaited = is_kernel ? count.awaited_of_kernel : count.awaited_of_driver;
-  const SteadyTime other_told = is_kernel ? count.last_of_driver : count.last_of_kernel;
-  if (awaited > 0 && now - other_told <= kWindow) {
+  const SteadyTime other_reported = is_kernel ? count.last_of_driver : count.last_of_kernel;
+  if (awaited > 0 && now - other_reported <= kWindow) {
     --awaited;
     return false;
   }
   awaited = 0;
   uint64_t& echoes = is_kernel ? count.awaited_of_driver : count.awaited_of_kernel;
-  SteadyTime& told = is_kernel ? count.last_of_kernel : count.last_of_driver;
-  // What the other source has not told of by now it never will: it may not be there at all.
-  echoes = now - told <= kWindow ? echoes + 1 : 1;
-  told = now;
+  SteadyTime& reported = is_kernel ? count.last_of_kernel : count.last_of_driver;
+  // What the other source has not reported by now it never will: it may not be there at all.
+  echoes = now - reported <= kWindow ? echoes + 1 : 1;
+  reported = now;
   ++count.count;
   return true;
 }

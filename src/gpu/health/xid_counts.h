@@ -28,7 +28,7 @@ class XidCounts {
     SteadyTime last_of_kernel{};
   };
 
-  // False: the other source told of this very XID a moment ago; nothing was counted.
+  // False: the other source reported this very XID a moment ago; nothing was counted.
   bool Note(uint64_t xid, Source source, SteadyTime now);
   const std::vector<Count>& counts() const { return counts_; }  // by code
 

@@ -22,7 +22,7 @@ TEST(XidCountsTest, CountsAnXidOnceThoughTwoSourcesTellOfIt) {
   }
 }
 
-TEST(XidCountsTest, AStormToldByBothIsCountedOnceHoweverTheyInterleave) {
+TEST(XidCountsTest, AStormReportedByBothIsCountedOnceHoweverTheyInterleave) {
   XidCounts counts;
   for (int i = 0; i < 1000; ++i) {
     counts.Note(13, Source::kDriverEvent, kStart + milliseconds(i));

@@ -186,7 +186,7 @@ struct FabricInfoV2 {  // nvmlGpuFabricInfo_v2_t
   int32_t status;
   uint32_t clique_id;
   uint8_t state;
-  uint32_t health_mask;  // kFabric…: two bits each, 0 not told, 1 so, 2 not so
+  uint32_t health_mask;  // kFabric…: two bits each, 0 unknown, 1 so, 2 not so
 };
 static_assert(StructVersion<FabricInfoV2>(2) == 0x02000024);
 // Where the two bits of each lie: NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_….

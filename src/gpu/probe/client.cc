@@ -26,7 +26,7 @@ std::string_view CallName(Op op) {
     case Op::kSampleNvLinks:
     case Op::kSampleProcesses:
     case Op::kSampleMig:
-      return "measuring GPU";
+      return "reading GPU metrics";
     default:
       return "events";
   }
@@ -35,8 +35,7 @@ std::string_view CallName(Op op) {
 StatusOr<uint64_t> DecodeWatch(std::span<const std::byte> payload) {
   WatchPayload watch{};
   if (payload.size() != sizeof(watch)) {
-    return InvalidArgument("probe frame: reply of {} bytes to registering for events",
-                           payload.size());
+    return InvalidArgument("probe frame: event registration reply of {} bytes", payload.size());
   }
   std::memcpy(&watch, payload.data(), sizeof(watch));
   return watch.event_types;
@@ -68,7 +67,7 @@ pid_t Client::probe_pid() const {
   return session_ == nullptr ? 0 : session_->pid();
 }
 
-// The probe works while its owner goes on. A failure is told from the loop, as every later one.
+// The probe works while its owner goes on. A failure is reported from the loop, as every later one.
 void Client::Start() {
   if (std::optional<Down> failure = TrySession()) {
     loop_.Post([this, alive = std::weak_ptr<bool>(alive_), failure = *std::move(failure)] {

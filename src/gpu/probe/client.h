@@ -1,5 +1,5 @@
 // The parent's end of kgpu-probe: keeps one probe running, starts it again when it ends, and turns
-// requests into typed answers. Picture and states: docs/probe.md.
+// requests into typed answers. Picture and states: docs/how-it-works/probe.md.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct ClientOptions {
   std::chrono::milliseconds kill_grace{1000};
   std::chrono::milliseconds first_backoff{100};
   std::chrono::milliseconds last_backoff{30000};
-  std::chrono::milliseconds stable_after{10000};  // up that long: the back-off starts anew
+  std::chrono::milliseconds stable_after{10000};  // up that long: the back-off starts again
 };
 
 // Why there are no answers.
@@ -110,7 +110,7 @@ class Client {
   void Ask(Op op, unsigned gpu, unsigned index, StatusOr<T> (*decode)(std::span<const std::byte>),
            AnswerTask<T> done);
   void StartSession();
-  // Starts a probe, or tells why that can not be.
+  // Starts a probe, or tells why that cannot be.
   std::optional<Down> TrySession();
   void OnHello();
   void OnInit(const Reply& reply);

@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,6 +20,8 @@
 #include <vector>
 
 #include "src/gpu/probe/testdata/test_probe.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
 #include "testing/fake_loop.h"
 #include "testing/id_matchers.h"
 #include "testing/sanitizer.h"
@@ -26,12 +31,13 @@ namespace kgpu::probe {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr bool kIsSanitized = kHasAddressSanitizer || kHasThreadSanitizer;
 
-// A client of the real probe with a fake library, and what it told.
+// A client of the real probe with a fake library, and what it reported.
 class ClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -226,7 +232,7 @@ TEST_F(ClientTest, ManySlowCallsAreNoHang) {
   EXPECT_TRUE(downs_.empty());
 }
 
-TEST_F(ClientTest, ACrashIsToldWithItsSignal) {
+TEST_F(ClientTest, ACrashIsReportedWithItsSignal) {
   control_.Set("crash nvmlDeviceGetUUID\n");
   Start();
   ASSERT_TRUE(WaitForUp());
@@ -236,7 +242,7 @@ TEST_F(ClientTest, ACrashIsToldWithItsSignal) {
   EXPECT_THAT(downs_[0].text, HasSubstr("signal 9"));
 }
 
-TEST_F(ClientTest, AFailedInitIsToldWithItsResultAndTriedAgain) {
+TEST_F(ClientTest, AFailedInitIsReportedWithItsResultAndTriedAgain) {
   control_.Set("init 9\n");
   Start();
   ASSERT_TRUE(RunUntil(*loop_, [&] { return downs_.size() >= 3; }));
@@ -247,14 +253,14 @@ TEST_F(ClientTest, AFailedInitIsToldWithItsResultAndTriedAgain) {
   EXPECT_TRUE(WaitForUp());
 }
 
-TEST_F(ClientTest, ALibraryThatCanNotBeLoadedIsToldWithTheLoadersText) {
+TEST_F(ClientTest, ALibraryThatCannotBeLoadedIsReportedWithTheLoadersText) {
   Start("/nonexistent/libnvidia-ml.so.1");
   ASSERT_TRUE(WaitForDown());
   EXPECT_EQ(downs_[0].cause, DownCause::kLoadFailed);
   EXPECT_THAT(downs_[0].text, HasSubstr("/nonexistent/libnvidia-ml.so.1"));
 }
 
-TEST_F(ClientTest, AMissingProgramIsTold) {
+TEST_F(ClientTest, AMissingProgramIsReported) {
   options_.program = "/nonexistent/kgpu-probe";
   Start();
   ASSERT_TRUE(WaitForDown());
@@ -262,7 +268,7 @@ TEST_F(ClientTest, AMissingProgramIsTold) {
   EXPECT_THAT(downs_[0].text, HasSubstr("/nonexistent/kgpu-probe"));
 }
 
-TEST_F(ClientTest, AMissingLoaderIsToldAsMissingGlibc) {
+TEST_F(ClientTest, AMissingLoaderIsReportedAsMissingGlibc) {
   TempDir dir;
   // The kernel answers for a missing interpreter of a script as for one of an ELF program.
   dir.WriteFile("kgpu-probe", "#!/nonexistent/ld-linux-x86-64.so.2\n");
@@ -367,6 +373,85 @@ TEST_F(ClientTest, AThousandRestartsLeaveNothingBehind) {
   EXPECT_FALSE(HasChildren());
 }
 
+// Collects the log while it lives.
+class LogLines {
+ public:
+  LogLines() {
+    SetLogSink([this](LogLevel, std::string_view line) { lines_.emplace_back(line); });
+  }
+  ~LogLines() { SetLogSink(nullptr); }
+  LogLines(const LogLines&) = delete;
+  LogLines& operator=(const LogLines&) = delete;
+
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+TEST_F(ClientTest, ANoisyLibraryDoesNotFloodTheLog) {
+  const LogLines log;
+  control_.Set("noise 5000\n");
+  Start();
+  ASSERT_TRUE(WaitForUp());
+  client_.reset();
+  EXPECT_LE(log.lines().size(), 110U);
+  for (const std::string& line : log.lines()) {
+    EXPECT_LE(line.size(), 600U);
+  }
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("line=\"noise 0 000")));
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("dropped\" lines=49")));
+}
+
+// Of a library that has started a process: its pid.
+class ForkingClientTest : public ClientTest {
+ protected:
+  pid_t StartForking() {
+    control_.Set(fmt::format("forks {}\n", dir_.At("pid")));
+    Start();
+    EXPECT_TRUE(WaitForUp());
+    return static_cast<pid_t>(ParseUint(Trim(dir_.ReadFile("pid"))).value_or(0));
+  }
+  // A zombie is gone too: who reaps it is not our business.
+  static bool IsGone(pid_t pid) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string text;
+    std::getline(file, text);
+    return text.empty() || text.find(") Z") != std::string::npos;
+  }
+  bool EndsSoon(pid_t pid) {
+    return pid > 0 && RunUntil(*loop_, [pid] { return IsGone(pid); });
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ForkingClientTest, WhatTheLibraryStartedEndsWithTheClient) {
+  const pid_t pid = StartForking();
+  client_.reset();
+  EXPECT_TRUE(EndsSoon(pid));
+}
+
+TEST_F(ForkingClientTest, WhatTheLibraryStartedEndsWithAProbeThatDies) {
+  const pid_t pid = StartForking();
+  control_.Set("");
+  ASSERT_EQ(kill(client_->probe_pid(), SIGKILL), 0);
+  EXPECT_TRUE(EndsSoon(pid));
+}
+
+// The kernel sends the probe SIGTERM when its parent dies.
+TEST_F(ForkingClientTest, WhatTheLibraryStartedEndsWhenTheParentDies) {
+  const pid_t pid = StartForking();
+  const UniqueFd probe(static_cast<int>(syscall(SYS_pidfd_open, client_->probe_pid(), 0)));
+  ASSERT_EQ(kill(client_->probe_pid(), SIGTERM), 0);
+  // The loop does not run: nobody but the probe itself can end what it started.
+  pollfd ended{.fd = probe.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&ended, 1, 20'000), 1);
+  const UniqueFd started(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  ended.fd = started.get();
+  EXPECT_TRUE(!started.is_valid() || poll(&ended, 1, 20'000) == 1);
+}
+
 // A version 1 freezer holds a process so that not even SIGKILL ends it, as a driver does that is
 // stuck in the kernel.
 class Freezer {
@@ -426,7 +511,7 @@ TEST_F(ClientTest, AProbeThatOutlivesSigkillIsAbandonedAndNoOtherIsStartedUntilI
   EXPECT_FALSE(client_->is_abandoned());
 }
 
-TEST(ClientBackoffTest, DoublesUpToTheLastAndStartsAnewWhenToldSo) {
+TEST(ClientBackoffTest, DoublesUpToTheLastAndStartsAgainWhenReportedSo) {
   FakeLoop loop;
   std::vector<int64_t> attempts;  // ms since the start
   const SteadyTime start = loop.clock().Now();

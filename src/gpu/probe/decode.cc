@@ -18,7 +18,7 @@ template <size_t kSize>
 StatusOr<std::string> Text(const char (&text)[kSize], std::string_view what) {
   const void* end = std::memchr(text, '\0', kSize);
   if (end == nullptr) {
-    return InvalidArgument("probe frame: {} does not end", what);
+    return InvalidArgument("probe frame: {} is not terminated", what);
   }
   const std::string_view view(text, static_cast<size_t>(static_cast<const char*>(end) - text));
   return Printable(Trim(view), kSize);
@@ -50,20 +50,21 @@ std::optional<nvml::Return> FirstFault(std::span<const int32_t> results) {
 
 StatusOr<FrameHeader> ReadHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(FrameHeader) || bytes.size() > kMaxFrameSize) {
-    return InvalidArgument("probe frame: {} bytes are no frame", bytes.size());
+    return InvalidArgument("probe frame: invalid length of {} bytes", bytes.size());
   }
   ASSIGN_OR_RETURN(const FrameHeader header,
                    Read<FrameHeader>(bytes.first(sizeof(FrameHeader)), "header"));
   if (header.magic != kMagic) {
-    return InvalidArgument("probe frame: magic is {:#x}, not {:#x}", header.magic, kMagic);
+    return InvalidArgument("probe frame: magic is {:#x}, must be {:#x}", header.magic, kMagic);
   }
   if (header.version != kProtocolVersion) {
     return InvalidArgument(
-        "probe frame: protocol version is {}, not {}: install kgpu and kgpu-probe of one release",
+        "probe frame: protocol version is {}, must be {}: install kgpu and kgpu-probe of the same "
+        "release",
         header.version, kProtocolVersion);
   }
   if (header.size != bytes.size()) {
-    return InvalidArgument("probe frame: {} bytes are announced, {} came", header.size,
+    return InvalidArgument("probe frame: {} bytes announced, {} received", header.size,
                            bytes.size());
   }
   return header;
@@ -77,7 +78,7 @@ StatusOr<Frame> ReadHello(std::span<const std::byte> bytes) {
 
 StatusOr<Frame> ReadReply(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(ReplyHeader)) {
-    return InvalidArgument("probe frame: reply has {} bytes", bytes.size());
+    return InvalidArgument("probe frame: reply of {} bytes", bytes.size());
   }
   ASSIGN_OR_RETURN(const auto head,
                    Read<ReplyHeader>(bytes.first(sizeof(ReplyHeader)), "reply head"));
@@ -85,7 +86,7 @@ StatusOr<Frame> ReadReply(std::span<const std::byte> bytes) {
     return InvalidArgument("probe frame: reply to unknown request kind {}", head.op);
   }
   if (head.payload_size != bytes.size() - sizeof(ReplyHeader)) {
-    return InvalidArgument("probe frame: payload of {} bytes is announced, {} came",
+    return InvalidArgument("probe frame: payload of {} bytes announced, {} received",
                            head.payload_size, bytes.size() - sizeof(ReplyHeader));
   }
   return Reply{.id = head.header.id,
@@ -217,18 +218,18 @@ StatusOr<Frame> DecodeFrame(std::span<const std::byte> bytes) {
     case FrameKind::kRequest:
       break;
   }
-  return InvalidArgument("probe frame: kind {} is not known", header.kind);
+  return InvalidArgument("probe frame: unknown kind {}", header.kind);
 }
 
 StatusOr<std::string> DecodeInit(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto init, Read<InitPayload>(payload, "reply to init"));
-  return Text(init.error, "loader's text");
+  return Text(init.error, "loader message");
 }
 
 StatusOr<DriverReport> DecodeDriver(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto driver, Read<DriverPayload>(payload, "driver"));
   if (driver.gpu_count > kMaxGpus) {
-    return InvalidArgument("probe frame: {} GPUs, at most {} are possible", driver.gpu_count,
+    return InvalidArgument("probe frame: {} GPUs exceed the limit of {}", driver.gpu_count,
                            kMaxGpus);
   }
   DriverReport report;
@@ -250,7 +251,7 @@ StatusOr<DriverReport> DecodeDriver(std::span<const std::byte> payload) {
 StatusOr<GpuReport> DecodeGpu(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto gpu, Read<GpuPayload>(payload, "GPU"));
   if (gpu.max_mig_devices > kMaxMigDevices) {
-    return InvalidArgument("probe frame: {} MIG devices, at most {} are possible",
+    return InvalidArgument("probe frame: {} MIG devices exceed the limit of {}",
                            gpu.max_mig_devices, kMaxMigDevices);
   }
   GpuReport report;
@@ -293,7 +294,7 @@ StatusOr<MigReport> DecodeMig(std::span<const std::byte> payload) {
   }
   if (Has(mig, MigField::kAttributes)) {
     if (mig.memory_mib >> 32 != 0) {
-      return InvalidArgument("probe frame: {} MiB of a MIG device are impossible", mig.memory_mib);
+      return InvalidArgument("probe frame: MIG device of {} MiB is out of range", mig.memory_mib);
     }
     report.attributes = {.gpu_instance_slices = mig.gpu_instance_slices,
                          .compute_instance_slices = mig.compute_instance_slices,
@@ -316,13 +317,13 @@ StatusOr<MigReport> DecodeMig(std::span<const std::byte> payload) {
 StatusOr<NvLinkReport> DecodeNvLinks(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto set, Read<NvLinkPayload>(payload, "NVLinks"));
   if (set.count > kMaxNvLinks) {
-    return InvalidArgument("probe frame: {} NVLinks, at most {} are possible", set.count,
+    return InvalidArgument("probe frame: {} NVLinks exceed the limit of {}", set.count,
                            kMaxNvLinks);
   }
   NvLinkReport report;
   for (const NvLinkEntry& entry : std::span(set.links).first(set.count)) {
     if (entry.link >= kMaxNvLinks) {
-      return InvalidArgument("probe frame: NVLink {} is impossible", entry.link);
+      return InvalidArgument("probe frame: NVLink {} is out of range", entry.link);
     }
     device::NvLink link{.link = entry.link,
                         .is_active = entry.is_active != 0,
@@ -344,7 +345,7 @@ StatusOr<NvLinkReport> DecodeNvLinks(std::span<const std::byte> payload) {
 StatusOr<TopologyReport> DecodeTopology(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto set, Read<TopologyPayload>(payload, "topology"));
   if (set.count > kMaxGpus) {
-    return InvalidArgument("probe frame: topology of {} GPUs, at most {} are possible", set.count,
+    return InvalidArgument("probe frame: topology of {} GPUs exceeds the limit of {}", set.count,
                            kMaxGpus);
   }
   TopologyReport report;

@@ -208,8 +208,7 @@ std::optional<unsigned> SampledInstance(uint32_t id) {
 
 StatusOr<device::ProcessSample> ProcessOf(const ProcessEntry& entry) {
   if (entry.pid == 0 || entry.kind > kProcessMps) {
-    return InvalidArgument("probe frame: process {} of kind {} is impossible", entry.pid,
-                           entry.kind);
+    return InvalidArgument("probe frame: process {} has invalid kind {}", entry.pid, entry.kind);
   }
   device::ProcessSample process;
   process.pid = entry.pid;
@@ -234,8 +233,7 @@ StatusOr<device::ProcessSample> ProcessOf(const ProcessEntry& entry) {
 StatusOr<SampleReport> DecodeSample(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto read, Read<SamplePayload>(payload, "sample of a GPU"));
   if (read.fan_count > kMaxFans) {
-    return InvalidArgument("probe frame: {} fans, at most {} are possible", read.fan_count,
-                           kMaxFans);
+    return InvalidArgument("probe frame: {} fans exceed the limit of {}", read.fan_count, kMaxFans);
   }
   SampleReport report;
   const Values values(read);
@@ -251,14 +249,14 @@ StatusOr<SampleReport> DecodeSample(std::span<const std::byte> payload) {
 StatusOr<std::vector<device::NvLinkSample>> DecodeLinkSamples(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto set, Read<LinkSamplePayload>(payload, "sample of NVLinks"));
   if (set.count > kMaxNvLinks) {
-    return InvalidArgument("probe frame: {} NVLinks, at most {} are possible", set.count,
+    return InvalidArgument("probe frame: {} NVLinks exceed the limit of {}", set.count,
                            kMaxNvLinks);
   }
   std::vector<device::NvLinkSample> links;
   links.reserve(set.count);
   for (const LinkSampleEntry& entry : std::span(set.links).first(set.count)) {
     if (entry.link >= kMaxNvLinks) {
-      return InvalidArgument("probe frame: NVLink {} is impossible", entry.link);
+      return InvalidArgument("probe frame: NVLink {} is out of range", entry.link);
     }
     const auto value = [&](LinkField field, unsigned shift = 0) -> std::optional<uint64_t> {
       const auto index = static_cast<uint32_t>(field);
@@ -277,7 +275,7 @@ StatusOr<std::vector<device::NvLinkSample>> DecodeLinkSamples(std::span<const st
   std::ranges::sort(links, {}, &device::NvLinkSample::link);
   const auto twice = std::ranges::adjacent_find(links, {}, &device::NvLinkSample::link);
   if (twice != links.end()) {
-    return InvalidArgument("probe frame: NVLink {} is there twice", twice->link);
+    return InvalidArgument("probe frame: duplicate NVLink {}", twice->link);
   }
   return links;
 }
@@ -285,8 +283,8 @@ StatusOr<std::vector<device::NvLinkSample>> DecodeLinkSamples(std::span<const st
 StatusOr<ProcessPage> DecodeProcesses(std::span<const std::byte> payload) {
   ASSIGN_OR_RETURN(const auto read, Read<ProcessPayload>(payload, "processes"));
   if (read.count > kProcessesPerPage) {
-    return InvalidArgument("probe frame: {} processes on a page, at most {} are possible",
-                           read.count, kProcessesPerPage);
+    return InvalidArgument("probe frame: {} processes on a page exceed the limit of {}", read.count,
+                           kProcessesPerPage);
   }
   ProcessPage page;
   page.processes.reserve(read.count);

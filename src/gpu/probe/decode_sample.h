@@ -1,4 +1,4 @@
-// The parent's reading of what the probe measured. Same rules as decode.h; a value that can not be
+// The parent's reading of what the probe measured. Same rules as decode.h; a value that cannot be
 // (a share above 100 %, no number) is left out, since drivers do say such things at times.
 #pragma once
 

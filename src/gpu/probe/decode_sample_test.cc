@@ -89,7 +89,7 @@ TEST(DecodeSampleTest, EveryFieldHasAPlace) {
   EXPECT_EQ(sample.is_sram_threshold_exceeded, true);
 }
 
-TEST(DecodeSampleTest, LeavesOutWhatCanNotBe) {
+TEST(DecodeSampleTest, LeavesOutWhatCannotBe) {
   SamplePayload payload{};
   Put(payload, SampleField::kGpuUtilization, 4711);
   Put(payload, SampleField::kDutyCycle, 100'001);

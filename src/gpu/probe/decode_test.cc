@@ -120,7 +120,7 @@ TEST(DecodeFrameTest, RejectsWhatIsNoFrame) {
         Case{"kind", [](HelloFrame& f) { f.header.kind = 2; }},
         Case{"progress", [](HelloFrame& f) { f.header.kind = 5; }},
         Case{"event", [](HelloFrame& f) { f.header.kind = 4; }},
-        Case{"build does not end", [](HelloFrame& f) { std::memset(f.build, 'x', 32); }}}) {
+        Case{"build is not terminated", [](HelloFrame& f) { std::memset(f.build, 'x', 32); }}}) {
     HelloFrame hello = MakeHello();
     c.spoil(hello);
     EXPECT_THAT(DecodeFrame(BytesOf(hello)),
@@ -190,13 +190,14 @@ TEST(DecodeGpuTest, RejectsImpossibleValues) {
     std::string wrong;
     void (*spoil)(GpuPayload&);
   };
-  for (const Case& c :
-       {Case{"UUID", [](GpuPayload& g) { std::strcpy(g.uuid, "GPU-x"); }},
-        Case{"UUID does not end", [](GpuPayload& g) { std::memset(g.uuid, 'a', sizeof(g.uuid)); }},
-        Case{"name does not end", [](GpuPayload& g) { std::memset(g.name, 'a', sizeof(g.name)); }},
-        Case{"PCI address", [](GpuPayload& g) { g.pci.bus = 256; }},
-        Case{"PCI address", [](GpuPayload& g) { g.pci.device = 32; }},
-        Case{"MIG devices", [](GpuPayload& g) { g.max_mig_devices = 33; }}}) {
+  for (const Case& c : {Case{"UUID", [](GpuPayload& g) { std::strcpy(g.uuid, "GPU-x"); }},
+                        Case{"UUID is not terminated",
+                             [](GpuPayload& g) { std::memset(g.uuid, 'a', sizeof(g.uuid)); }},
+                        Case{"name is not terminated",
+                             [](GpuPayload& g) { std::memset(g.name, 'a', sizeof(g.name)); }},
+                        Case{"PCI address", [](GpuPayload& g) { g.pci.bus = 256; }},
+                        Case{"PCI address", [](GpuPayload& g) { g.pci.device = 32; }},
+                        Case{"MIG devices", [](GpuPayload& g) { g.max_mig_devices = 33; }}}) {
     GpuPayload gpu = MakeGpu();
     c.spoil(gpu);
     EXPECT_THAT(DecodeGpu(BytesOf(gpu)), StatusIs(StatusCode::kInvalidArgument, HasSubstr(c.wrong)))

@@ -14,7 +14,7 @@ namespace kgpu::probe {
 template <typename T>
 StatusOr<T> Read(std::span<const std::byte> bytes, std::string_view what) {
   if (bytes.size() != sizeof(T)) {
-    return InvalidArgument("probe frame: {} has {} bytes, {} are wanted", what, bytes.size(),
+    return InvalidArgument("probe frame: {} has {} bytes, must have {}", what, bytes.size(),
                            sizeof(T));
   }
   T value;

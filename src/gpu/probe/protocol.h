@@ -1,7 +1,8 @@
 // What kgpu-probe and its parent say to each other: fixed-layout frames, one per message of a
 // SOCK_SEQPACKET socketpair. Both ends are built from the same tree, the version guards a probe
 // left over from another release. The parent trusts nothing in a frame (src/gpu/probe/decode.h).
-// Depends on fixed-width integers only: the probe has no libstdc++. Picture: docs/probe.md.
+// Depends on fixed-width integers only: the probe has no libstdc++. Picture:
+// docs/how-it-works/probe.md.
 #pragma once
 
 #include <cstddef>

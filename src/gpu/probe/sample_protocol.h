@@ -6,7 +6,7 @@
 namespace kgpu::probe {
 
 inline constexpr uint32_t kMaxFans = 8;         // of one GPU; more are not read
-inline constexpr uint32_t kMaxProcesses = 256;  // of one GPU; more are not told
+inline constexpr uint32_t kMaxProcesses = 256;  // of one GPU; more are left out
 inline constexpr uint32_t kProcessesPerPage = 120;
 
 // The single values of a GPU, in the units that NVML counts in where none is given.

@@ -1,6 +1,8 @@
 #include "src/gpu/probe/session.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -21,36 +23,24 @@ constexpr int kProbeFd = 3;
 constexpr int kFramesPerTurn = 64;
 
 std::string_view OpName(Op op) {
-  switch (op) {
-    case Op::kPing:
-      return "ping";
-    case Op::kInit:
-      return "nvmlInit";
-    case Op::kDriverInfo:
-      return "reading the driver's version";
-    case Op::kGpu:
-      return "reading a GPU";
-    case Op::kMigDevice:
-      return "reading a MIG device";
-    case Op::kNvLinks:
-      return "reading NVLinks";
-    case Op::kTopology:
-      return "reading the topology";
-    case Op::kWatchEvents:
-    case Op::kStartEvents:
-      return "registering for events";
-    case Op::kShutdown:
-      return "nvmlShutdown";
-    case Op::kSampleGpu:
-      return "measuring a GPU";
-    case Op::kSampleNvLinks:
-      return "measuring NVLinks";
-    case Op::kSampleProcesses:
-      return "listing a GPU's processes";
-    case Op::kSampleMig:
-      return "measuring a MIG device";
-  }
-  return "request";
+  // By the number of the request.
+  static constexpr std::array<std::string_view, kLastOp + 1> kNames = {
+      "request",
+      "ping",
+      "nvmlInit",
+      "reading the driver's version",
+      "reading a GPU",
+      "reading a MIG device",
+      "reading NVLinks",
+      "reading the topology",
+      "registering for events",
+      "registering for events",
+      "nvmlShutdown",
+      "reading GPU metrics",
+      "reading NVLink metrics",
+      "listing a GPU's processes",
+      "reading MIG device metrics"};
+  return kNames.at(static_cast<size_t>(op));
 }
 
 StatusOr<std::pair<UniqueFd, UniqueFd>> SocketPair() {
@@ -61,10 +51,23 @@ StatusOr<std::pair<UniqueFd, UniqueFd>> SocketPair() {
   return std::pair{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
+// The end to read from does not block.
+StatusOr<std::pair<UniqueFd, UniqueFd>> ErrorPipe() {
+  std::array<int, 2> fds{};
+  if (pipe2(fds.data(), O_CLOEXEC) != 0) {
+    return ErrnoStatus(errno, "create a pipe");
+  }
+  std::pair pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+  if (fcntl(pipe.first.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return ErrnoStatus(errno, "set a pipe to not block");
+  }
+  return pipe;
+}
+
 std::string ExitText(const sys::ExitState& state) {
   if (state.signal) {
     const char* name = sigdescr_np(*state.signal);
-    return fmt::format("kgpu-probe died of signal {} ({})", *state.signal,
+    return fmt::format("kgpu-probe was killed by signal {} ({})", *state.signal,
                        name == nullptr ? "unknown" : name);
   }
   return fmt::format("kgpu-probe exited with code {}", state.code.value_or(-1));
@@ -74,8 +77,8 @@ std::string ExitText(const sys::ExitState& state) {
 Status ExplainSpawnError(const Status& error, const std::string& program) {
   if (error.code() == StatusCode::kNotFound && access(program.c_str(), F_OK) == 0) {
     return FailedPrecondition(
-        "{} can not run here, its dynamic loader is missing: CUDA and NVML need glibc, use an "
-        "image based on Debian, Ubuntu, RHEL or SUSE instead of one based on musl (Alpine)",
+        "{} cannot run here because its dynamic loader is missing: CUDA and NVML need glibc: use "
+        "an image based on Debian, Ubuntu, RHEL or SUSE, not on musl (Alpine)",
         program);
   }
   return error;
@@ -86,28 +89,32 @@ Status ExplainSpawnError(const Status& error, const std::string& program) {
 StatusOr<std::unique_ptr<Session>> Session::Start(EventLoop& loop, const SessionOptions& options,
                                                   Listener listener) {
   ASSIGN_OR_RETURN(auto sockets, SocketPair());
+  ASSIGN_OR_RETURN(auto errors, ErrorPipe());
   sys::SpawnOptions spawn;
   spawn.argv = {options.program, "--nvml-library", options.library, "--fd",
                 fmt::format("{}", kProbeFd)};
   spawn.environment = options.environment;
-  spawn.fds = {{sockets.second.get(), kProbeFd}};
+  spawn.fds = {{errors.second.get(), STDERR_FILENO}, {sockets.second.get(), kProbeFd}};
+  spawn.leads_group = true;  // what NVIDIA's library starts ends with the probe
   auto child = sys::ChildProcess::Spawn(spawn);
   if (!child.ok()) {
     return ExplainSpawnError(child.status(), options.program);
   }
-  std::unique_ptr<Session> session(
-      new Session(loop, options, std::move(listener), std::move(sockets.first), *std::move(child)));
+  std::unique_ptr<Session> session(new Session(loop, options, std::move(listener),
+                                               std::move(sockets.first), std::move(errors.first),
+                                               *std::move(child)));
   RETURN_IF_ERROR(session->Watch(options.start_deadline));
   return session;
 }
 
 Session::Session(EventLoop& loop, const SessionOptions& options, Listener listener, UniqueFd socket,
-                 sys::ChildProcess child)
+                 UniqueFd errors, sys::ChildProcess child)
     : loop_(loop),
       kill_grace_(options.kill_grace),
       listener_(std::move(listener)),
       socket_(std::move(socket)),
-      child_(std::move(child)) {
+      child_(std::move(child)),
+      errors_(loop, std::move(errors)) {
 }
 
 Session::~Session() {
@@ -115,11 +122,13 @@ Session::~Session() {
   loop_.Unwatch(exit_watch_);
   loop_.CancelTimer(deadline_timer_);
   loop_.CancelTimer(grace_timer_);
+  (void)child_.KillGroup();
 }
 
 Status Session::Watch(std::chrono::milliseconds start_deadline) {
   ASSIGN_OR_RETURN(socket_watch_, loop_.WatchReadable(socket_.get(), [this] { OnReadable(); }));
   ASSIGN_OR_RETURN(exit_watch_, loop_.WatchReadable(child_.pidfd(), [this] { OnExit(); }));
+  RETURN_IF_ERROR(errors_.Watch());
   deadline_ = loop_.clock().Now() + start_deadline;
   ArmDeadline();
   return OkStatus();
@@ -189,6 +198,7 @@ void Session::OnEndOfStream() {
 }
 
 void Session::OnExit() {
+  (void)child_.KillGroup();
   const auto exit_state = child_.TryReap();
   if (!exit_state) {
     return;
@@ -216,7 +226,7 @@ void Session::Handle(const Frame& frame) {
     return;
   }
   if (state_ != SessionState::kStarting) {
-    return End(EndCause::kProtocol, "probe frame: a second hello");
+    return End(EndCause::kProtocol, "probe frame: second hello");
   }
   state_ = SessionState::kRunning;
   listener_.on_hello(std::get<Hello>(frame));
@@ -225,8 +235,7 @@ void Session::Handle(const Frame& frame) {
 void Session::HandleReply(const Reply& reply) {
   if (sent_ == 0 || queue_.front().frame.header.id != reply.id ||
       queue_.front().frame.op != static_cast<uint32_t>(reply.op)) {
-    return End(EndCause::kProtocol,
-               fmt::format("probe frame: reply {} was not asked for", reply.id));
+    return End(EndCause::kProtocol, fmt::format("probe frame: unexpected reply {}", reply.id));
   }
   const Pending done = std::move(queue_.front());
   queue_.pop_front();
@@ -283,6 +292,7 @@ void Session::End(EndCause cause, std::string text) {
   socket_.Reset();
   queue_.clear();
   sent_ = 0;
+  (void)child_.KillGroup();
   (void)child_.Kill();
   grace_timer_ = loop_.After(kill_grace_, [this] {
     grace_timer_ = TimerId::kNone;

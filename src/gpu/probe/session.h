@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/gpu/probe/decode.h"
+#include "src/gpu/probe/stderr_relay.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
@@ -61,7 +62,7 @@ class Session {
   using ReplyTask = std::function<void(const Reply&)>;
 
   // Starts the process. `loop` outlives the session.
-  // Errors: NotFound (no such program), FailedPrecondition (it can not run here: no glibc),
+  // Errors: NotFound (no such program), FailedPrecondition (it cannot run here: no glibc),
   // PermissionDenied, ResourceExhausted.
   static StatusOr<std::unique_ptr<Session>> Start(EventLoop& loop, const SessionOptions& options,
                                                   Listener listener);
@@ -87,7 +88,7 @@ class Session {
   };
 
   Session(EventLoop& loop, const SessionOptions& options, Listener listener, UniqueFd socket,
-          sys::ChildProcess child);
+          UniqueFd errors, sys::ChildProcess child);
   Status Watch(std::chrono::milliseconds start_deadline);
   void OnReadable();
   void OnEndOfStream();
@@ -104,6 +105,7 @@ class Session {
   Listener listener_;
   UniqueFd socket_;
   sys::ChildProcess child_;
+  StderrRelay errors_;
   SessionState state_ = SessionState::kStarting;
   WatchId socket_watch_ = WatchId::kNone;
   WatchId exit_watch_ = WatchId::kNone;

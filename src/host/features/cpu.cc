@@ -56,7 +56,7 @@ std::string ReadFirstCpu(const Source& source) {
   std::string text(size_t{16} << 10, '\0');
   const ssize_t got = fd.ok() ? ::read(fd->get(), text.data(), text.size()) : ssize_t{-1};
   if (got <= 0) {
-    source.Complain("{} can not be read: the CPU's model and flags are not known",
+    source.Complain("cannot read {}: the CPU's model and flags are unknown",
                     source.host.At(kCpuInfo));
   }
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);

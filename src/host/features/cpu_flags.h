@@ -1,6 +1,6 @@
 // What an x86 CPU can do, out of its CPUID leaves, under the names that Node Feature Discovery
 // publishes. Sources: Intel SDM volume 2A "CPUID", AMD APM volume 3 appendix E and the processor
-// programming references, x86-64 psABI (levels); docs/node-features.md says what differs.
+// programming references, x86-64 psABI (levels); docs/reference/node-features.md says what differs.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ TEST(CpuInfoTest, TellsTheModelOfArm) {
   EXPECT_EQ(ParseCpuInfo(kNeoverse).model, (CpuModel{"ARM", 0x3f, 0xd0c1}));
 }
 
-TEST(CpuInfoTest, TellsNoModelThatProgramsCanNotRead) {
+TEST(CpuInfoTest, TellsNoModelThatProgramsCannotRead) {
   EXPECT_EQ(ParseCpuInfo("Features : fp\nCPU implementer : 0x41\nCPU part : 0xd0c\n").model,
             CpuModel{});
 }

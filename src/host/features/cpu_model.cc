@@ -43,7 +43,7 @@ bool IsModelCharacter(char c) {
          c == '_' || c == '.';
 }
 
-// One "_" for each run of what a label can not have.
+// One "_" for each run of what a label cannot have.
 std::string LabelText(std::string_view text) {
   std::string out;
   bool was_bad = false;

@@ -24,7 +24,7 @@ CpuModel ParseCpuModel(const CpuidRegisters& zero, const CpuidRegisters& one);
 std::string_view VendorOfSignature(std::string_view signature);
 
 // "kvm", "vmware", … of leaf 0x40000000; a signature that is in no list with "_" for what a label
-// can not have; "unknown" when there is none.
+// cannot have; "unknown" when there is none.
 std::string ParseHypervisor(const CpuidRegisters& leaf);
 
 }  // namespace kgpu::features

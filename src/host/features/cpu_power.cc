@@ -125,8 +125,8 @@ void ReadFrequencies(const Source& source, unsigned nominal_mhz, const PackageOf
   }
   if (policies.lacks_nominal()) {
     source.Complain(
-        "the CPU does not say its nominal frequency: whether speed select raises some is not "
-        "known");
+        "the CPU does not report its nominal frequency: whether speed select raises some is "
+        "unknown");
   }
   if (policies.has_fast_cores()) {
     sst["bf.enabled"] = "true";

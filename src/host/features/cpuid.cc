@@ -131,7 +131,7 @@ StatusOr<std::unique_ptr<CpuidReader>> ParseRecordedCpuid(const std::string& tex
     }
     if (!AddLine(words, *cpuid)) {
       return InvalidArgument(
-          "line {}: \"{}\" is not \"0xLEAF 0xSUBLEAF: eax=0x… ebx=0x… ecx=0x… edx=0x…\", as "
+          "line {}: \"{}\" must be \"0xLEAF 0xSUBLEAF: eax=0x… ebx=0x… ecx=0x… edx=0x…\", as "
           "`cpuid -1 -r` prints it",
           number, Printable(Trim(line), 60));
     }

@@ -15,7 +15,7 @@
 namespace kgpu::features {
 namespace {
 
-// The two errors that mean "not there" are told apart from the rest; a status has no errno.
+// The two errors that mean "not there" are distinguished from the rest; a status has no errno.
 int ErrnoOf(const Status& status) {
   switch (status.code()) {
     case StatusCode::kNotFound:

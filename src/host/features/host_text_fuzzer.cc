@@ -48,7 +48,7 @@ constexpr std::array kFiles = {
     "sys/module/kvm_amd/parameters/sev",
 };
 
-// One folder for the whole run: every file in it is a link to one file that is written anew.
+// One folder for the whole run: every file in it is a link to one file that is written again.
 struct Host {
   Host() : root(fs::temp_directory_path() / ("kgpu-fuzz-" + std::to_string(getpid()))) {
     fs::remove_all(root);

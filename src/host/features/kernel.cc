@@ -7,11 +7,14 @@
 #include "src/host/features/kernel_version.h"
 #include "src/host/features/source.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/compress/unpack.h"
 
 namespace kgpu::features {
 namespace {
 
 constexpr const char* kRelease = "proc/sys/kernel/osrelease";
+// The largest distribution kernels have some 300 KiB of text, 80 of them compressed.
+constexpr size_t kKernelConfigLimit = size_t{8} << 20;
 constexpr size_t kModulesLimit = size_t{4} << 20;
 
 const char* KernelClaim(bool is_so) {
@@ -49,7 +52,7 @@ StatusOr<std::string> ReadConfigText(const sys::Root& host, const std::string& p
   if (!bytes.ok() || !path.ends_with(".gz")) {
     return bytes;
   }
-  StatusOr<std::string> text = Gunzip(*bytes);
+  StatusOr<std::string> text = compress::Gunzip(*bytes, kKernelConfigLimit);
   return text.ok() ? std::move(text)
                    : StatusOr<std::string>(Annotate(text.status(), "{}", host.At(path)));
 }
@@ -71,8 +74,8 @@ void ReadConfig(const Source& source, const std::string& release) {
     }
   }
   source.Complain(
-      "no kernel configuration in {} or {} other places: load the module \"configs\" or show /boot "
-      "below the root",
+      "no kernel configuration in {} or {} other places: load the module \"configs\" or mount "
+      "/boot below the root",
       source.host.At("proc/config.gz"), places.size() - 1);
 }
 
@@ -141,7 +144,7 @@ void ReadModules(const Source& source, const std::string& release) {
 void ReadKernel(const Source& source) {
   const std::string release = source.Text(kRelease).value_or("");
   if (release.empty()) {
-    source.Complain("{} is missing or empty: show the host's /proc below the root",
+    source.Complain("{} is missing or empty: mount the host's /proc below the root",
                     source.host.At(kRelease));
   } else {
     source.attributes("kernel.version") = ParseKernelVersion(release);

@@ -1,15 +1,9 @@
 #include "src/host/features/kernel_config.h"
 
-#include <zlib.h>
-
-#include <absl/cleanup/cleanup.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "src/platform/base/strings.h"
 
 namespace kgpu::features {
 namespace {
@@ -21,7 +15,6 @@ struct Line {
 };
 
 constexpr std::string_view kPrefix = "CONFIG_";
-constexpr size_t kUsualRatio = 5;  // of text to its gzip bytes
 
 std::string_view WithoutQuotesOfConfig(std::string_view text) {
   while (text.starts_with('"')) {
@@ -91,42 +84,6 @@ std::map<std::string, std::string> FindKernelOptions(std::string_view text,
     }
   });
   return options;
-}
-
-StatusOr<std::string> Gunzip(std::string_view bytes, size_t limit) {
-  z_stream stream{};
-  constexpr int kGzipOnly = 16 + MAX_WBITS;  // zlib.h, inflateInit2
-  if (inflateInit2(&stream, kGzipOnly) != Z_OK) {
-    return ResourceExhausted("no memory to unpack gzip data");
-  }
-  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  // zlib's input pointer is not const by habit; it does not write there.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // NOLINT
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  std::string text(std::min(bytes.size() * kUsualRatio + 64, limit + 1), '\0');
-  size_t used = 0;
-  while (true) {
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + used);  // NOLINT: zlib's own type
-    stream.avail_out = static_cast<uInt>(text.size() - used);
-    const int result = inflate(&stream, Z_NO_FLUSH);
-    used = text.size() - stream.avail_out;
-    if (used > limit) {
-      return OutOfRange("unpacks to more than the {} bytes allowed here", limit);
-    }
-    if (result == Z_STREAM_END) {
-      text.resize(used);
-      return text;
-    }
-    if (result != Z_OK && !(result == Z_BUF_ERROR && stream.avail_out == 0)) {
-      return InvalidArgument("is not a whole gzip file ({})",
-                             stream.msg != nullptr ? stream.msg : "it ends too early");
-    }
-    if (stream.avail_out == 0) {
-      text.resize(std::min(2 * text.size(), limit + 1));
-    } else if (stream.avail_in == 0) {
-      return InvalidArgument("is not a whole gzip file (it ends too early)");
-    }
-  }
 }
 
 }  // namespace kgpu::features

@@ -6,6 +6,7 @@
 #include "src/host/features/kernel_config.h"
 #include "src/host/features/kernel_version.h"
 #include "src/host/features/label_text.h"
+#include "src/platform/compress/unpack.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kgpu::features;  // NOLINT(google-build-using-namespace): a fuzz target alone
@@ -19,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       __builtin_trap();
     }
   }
-  if (const auto text = Gunzip(bytes, kLimit); text.ok()) {
+  if (const auto text = kgpu::compress::Gunzip(bytes, kLimit); text.ok()) {
     if (text->size() > kLimit) {
       __builtin_trap();
     }

@@ -2,19 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
-
-#include <array>
-#include <string>
-
-#include "src/host/features/test_gzip.h"
-#include "testing/status_matchers.h"
 
 namespace kgpu::features {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
@@ -45,30 +37,6 @@ TEST(KernelConfigTest, KeepsOnlyWhatIsAskedFor) {
       FindKernelOptions("CONFIG_NO_HZ=m\nCONFIG_SMP=y\nCONFIG_NO_HZ_FULL=y\nCONFIG_NO_HZ=y\n",
                         {"NO_HZ", "PREEMPT"}),
       ElementsAre(Pair("NO_HZ", "y")));
-}
-
-TEST(GunzipTest, GivesBackWhatWasPacked) {
-  std::string text;
-  for (int i = 0; i < 20'000; ++i) {
-    text += "CONFIG_OPTION_" + std::to_string(i) + "=y\n";
-  }
-  EXPECT_THAT(Gunzip(Gzip(text)), IsOkAndHolds(text));
-  EXPECT_THAT(Gunzip(Gzip("")), IsOkAndHolds(std::string()));
-}
-
-TEST(GunzipTest, StopsAtTheLimit) {
-  EXPECT_THAT(Gunzip(Gzip(std::string(100'000, 'a')), 99'999),
-              StatusIs(StatusCode::kOutOfRange, HasSubstr("99999")));
-  EXPECT_THAT(Gunzip(Gzip(std::string(100'000, 'a')), 100'000), IsOk());
-}
-
-TEST(GunzipTest, RefusesWhatIsDamagedOrCutOff) {
-  const std::string whole = Gzip(std::string(1000, 'x') + "end");
-  EXPECT_THAT(Gunzip("CONFIG_SMP=y\n"), StatusIs(StatusCode::kInvalidArgument));
-  EXPECT_THAT(Gunzip(""), StatusIs(StatusCode::kInvalidArgument));
-  for (size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_THAT(Gunzip(whole.substr(0, length)), StatusIs(StatusCode::kInvalidArgument)) << length;
-  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "src/host/features/kernel_version.h"
-#include "src/host/features/test_gzip.h"
 #include "src/host/features/test_host.h"
+#include "src/platform/compress/test_pack.h"
 
 namespace kgpu::features {
 namespace {
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(
                      {"revision", "0"}}},
         VersionCase{"6.8-rc1", {{"full", "6.8-rc1"}, {"major", "6"}, {"minor", "8"}}},
         VersionCase{"6", {{"full", "6"}, {"major", "6"}}},
-        // What a label can not have; and a plus at the end, which unclean trees have.
+        // What a label cannot have; and a plus at the end, which unclean trees have.
         VersionCase{"6.9.3-own+",
                     {{"full", "6.9.3-own"}, {"major", "6"}, {"minor", "9"}, {"revision", "3"}}},
         VersionCase{"6.9.3~own", {{"full", "6.9.3_own"}}},
@@ -65,7 +65,7 @@ TEST(KernelTest, ReadsItsConfigurationWhereDistributionsKeepIt) {
 
 TEST(KernelTest, PrefersTheRunningKernelsOwnWord) {
   const TestHost host(std::string(kKernel) + "[boot]\nconfig-6.1.0-18-amd64 <<<\nCONFIG_A=y\n>>>");
-  host.dir().WriteFile("proc/config.gz", Gzip("CONFIG_B=y\n"));
+  host.dir().WriteFile("proc/config.gz", compress::Gzip("CONFIG_B=y\n"));
   EXPECT_THAT(host.Read("kernel").features.attributes.at("kernel.config"),
               ElementsAre(Pair("B", "y")));
 }
@@ -76,7 +76,7 @@ TEST(KernelTest, TakesTheNextPlaceWhenOneIsDamaged) {
   const Reading reading = host.Read("kernel");
   EXPECT_THAT(reading.features.attributes.at("kernel.config"), ElementsAre(Pair("A", "y")));
   EXPECT_THAT(reading.problems,
-              Contains(Field(&Problem::text, HasSubstr("config.gz: is not a whole gzip file"))));
+              Contains(Field(&Problem::text, HasSubstr("config.gz: is not a valid gzip file"))));
 }
 
 TEST(KernelTest, ComplainsOfItsOwnFileThatIsMissing) {

@@ -34,7 +34,7 @@ class LabelWriter {
     if (problems_ != nullptr) {
       problems_->push_back(
           {std::string(source_),
-           fmt::format("label {}={} is left out: Kubernetes takes {} of at most 63 letters, "
+           fmt::format("label {}={} is skipped: Kubernetes accepts {} of at most 63 letters, "
                        "digits, \"-\", \"_\" and \".\"",
                        Printable(key), Printable(value), is_key ? "values" : "names")});
     }

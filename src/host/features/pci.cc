@@ -42,8 +42,8 @@ std::optional<Attributes> ReadIds(const Source& source, const Folder& folder) {
   for (const char* name : kIds) {
     FileText file = folder.Read(name);
     if (!file.ok()) {
-      source.Complain("{}/{}: {}; the device is left out", source.host.At(folder.path()), name,
-                      file.is_missing() ? "is missing" : "can not be read");
+      source.Complain("{}/{}: {}; the device is skipped", source.host.At(folder.path()), name,
+                      file.is_missing() ? "is missing" : "cannot be read");
       return std::nullopt;
     }
     ids.emplace(name, IdDigits(name, std::move(file.text)));

@@ -1,5 +1,6 @@
 // Everything that Node Feature Discovery's worker finds out about a host, from files below a root
-// and the CPU's own word, and the labels it makes of that by default (docs/node-features.md).
+// and the CPU's own word, and the labels it makes of that by default
+// (docs/reference/node-features.md).
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ namespace kgpu::features {
 // Something that could not be found out, though the host seems to have it. It hides nothing else.
 struct Problem {
   std::string source;  // "kernel"
-  std::string text;    // file, what is wrong, mend
+  std::string text;    // file, what is wrong, fix
   bool operator==(const Problem&) const = default;
 };
 

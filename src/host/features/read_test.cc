@@ -26,7 +26,7 @@ Reading ReadAll(const TempDir& dir, const FeatureOptions& options = {}) {
   return ReadFeatures(*host, options, **cpuid);
 }
 
-TEST(ReadFeaturesTest, HidesNothingBehindWhatCanNotBeRead) {
+TEST(ReadFeaturesTest, HidesNothingBehindWhatCannotBeRead) {
   const TempDir dir;
   UnpackRecordedHost("intel-sriov-nvme", dir);
   const Reading whole = ReadAll(dir);

@@ -1,5 +1,5 @@
 // Recorded hosts, whole: what is found on each of them, and what becomes labels. With
-// KGPU_UPDATE_GOLDENS=1 the files are written anew: read the difference.
+// KGPU_UPDATE_GOLDENS=1 the files are written again: read the difference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST_P(SimulatedHostTest, HasItsFeaturesAndLabels) {
   simhost::WriteReport report;
   const auto created = simhost::HostFolder::Create(options, report);
   if (!created.ok() && created.status().code() == StatusCode::kPermissionDenied) {
-    GTEST_SKIP() << "device nodes can not be made here: " << Message(created.status());
+    GTEST_SKIP() << "cannot create device nodes here: " << Message(created.status());
   }
   ASSERT_THAT(created, IsOk());
   dir.WriteFile("host/cpuid.txt", cpu.ReadFile("cpuid.txt"));

@@ -38,7 +38,7 @@ class Source {
   void ComplainOf(std::string_view path, int error) const;
 
   // The text of a small file without blanks around; nothing when it is missing, or, with a problem
-  // noted, when it can not be read.
+  // noted, when it cannot be read.
   std::optional<std::string> Text(const std::string& path) const;
   // Names in a folder, sorted; empty when it is missing, or, with a problem noted, unreadable.
   std::vector<std::string> List(std::string_view path) const;

@@ -3,13 +3,12 @@
 // numbers and no UUID.
 #include <array>
 
-#include "src/host/features/os_release.h"
+#include "src/host/facts/os_release.h"
 #include "src/host/features/source.h"
 
 namespace kgpu::features {
 namespace {
 
-constexpr size_t kOsReleaseLimit = size_t{64} << 10;
 constexpr const char* kDmi = "sys/devices/virtual/dmi/id";
 
 constexpr std::array kDmiNames = {
@@ -19,18 +18,12 @@ constexpr std::array kDmiNames = {
     "product_name", "product_sku",    "product_version", "sys_vendor"};
 
 void ReadOsRelease(const Source& source) {
-  for (const char* path : {"etc/os-release", "usr/lib/os-release"}) {
-    const FileText file = ReadText(source.host, path, kOsReleaseLimit);
-    if (file.ok()) {
-      source.attributes("system.osrelease") = ParseOsRelease(file.text);
-      return;
-    }
-    if (!file.is_missing()) {
-      source.ComplainOf(path, file.error);
-    }
+  const StatusOr<std::string> text = host::ReadOsRelease(source.host);
+  if (text.ok()) {
+    source.attributes("system.osrelease") = host::ParseOsRelease(*text);
+  } else {
+    source.Complain("{}: mount the host's files below the root", Message(text.status()));
   }
-  source.Complain("{} and {} are both missing: show the host's files below the root",
-                  source.host.At("etc/os-release"), source.host.At("usr/lib/os-release"));
 }
 
 void ReadDmi(const Source& source) {

@@ -87,67 +87,67 @@ std::string Problems(const DriverFacts& facts) {
 
 DriverVerdict Mismatch(const DriverFacts& facts) {
   return {DriverState::kVersionMismatch,
-          fmt::format("The loaded kernel module is version {}, the libraries below {} are {}: "
-                      "restart the host, or stop every GPU program and reload the module "
-                      "(modprobe -r nvidia_uvm nvidia && modprobe nvidia).",
+          fmt::format("The loaded kernel module has version {}, the libraries below {} have {}: "
+                      "restart the host, or stop all GPU programs and reload the module (modprobe "
+                      "-r nvidia_uvm nvidia && modprobe nvidia).",
                       facts.module_version.empty() ? "unknown" : facts.module_version,
                       facts.driver_root,
-                      facts.library_versions.empty() ? "of an unknown version"
+                      facts.library_versions.empty() ? "an unknown version"
                                                      : Join(facts.library_versions, ", "))};
 }
 
 DriverVerdict ExplainNotLoaded(const DriverFacts& facts, bool has_gpus) {
   if (facts.is_nouveau_loaded) {
     return {DriverState::kNouveau,
-            "The kernel module nouveau holds the GPUs: write \"blacklist nouveau\" to "
+            "The kernel module nouveau uses the GPUs: write \"blacklist nouveau\" to "
             "/etc/modprobe.d/, rebuild the initramfs and restart the host."};
   }
   if (!facts.library_versions.empty()) {
     return {DriverState::kNotLoaded,
-            fmt::format("Driver {} is installed below {}, its kernel module is not loaded: run "
-                        "modprobe nvidia, and read dmesg when it refuses.{}",
+            fmt::format("Driver {} is installed below {}, but its kernel module is not loaded: run "
+                        "modprobe nvidia, and read dmesg if it fails.{}",
                         Join(facts.library_versions, ", "), facts.driver_root, Problems(facts))};
   }
   if (!facts.problems.empty()) {
     return {DriverState::kFailed,
-            fmt::format("Whether the driver is loaded can not be told: mount the host's /proc and "
-                        "/sys where --host-root points.{}",
+            fmt::format("Cannot determine whether the driver is loaded: mount the host's /proc and "
+                        "/sys below --host-root.{}",
                         Problems(facts))};
   }
   return {DriverState::kMissing,
-          has_gpus ? fmt::format("No NVIDIA kernel module is loaded and no driver libraries are "
-                                 "below {}: install the driver, or name its place by "
-                                 "--driver-root.",
-                                 facts.driver_root)
-                   : std::string("This host has no NVIDIA GPU on its PCI bus and no driver.")};
+          has_gpus
+              ? fmt::format("No NVIDIA kernel module is loaded and no driver libraries are below "
+                            "{}: install the driver, or set its path with --driver-root.",
+                            facts.driver_root)
+              : std::string("This host has no NVIDIA GPU on its PCI bus and no driver.")};
 }
 
 DriverVerdict ExplainSilentDriver(const DriverFacts& facts, LibraryAnswer answer,
                                   std::string_view answer_text) {
   if (!facts.is_nvidia_live) {
     return {DriverState::kNotLoaded,
-            "The kernel module nvidia is being loaded or unloaded: wait, and read dmesg when it "
+            "The kernel module nvidia is being loaded or unloaded: wait, and read dmesg if it "
             "stays so."};
   }
   if (!facts.has_control_node) {
-    return {
-        DriverState::kNotLoaded,
-        "The kernel module is loaded, but /dev/nvidiactl is not there: run nvidia-modprobe -c 255, "
-        "or mount the host's /dev where --host-root points."};
+    return {DriverState::kNotLoaded,
+            "The kernel module is loaded, but /dev/nvidiactl does not exist: run nvidia-modprobe "
+            "-c 255, or mount the host's /dev below --host-root."};
   }
   if (answer == LibraryAnswer::kDriverNotLoaded) {
     return {DriverState::kNotLoaded,
-            "The driver's library says that the driver is not loaded, /proc/modules that it is: "
-            "read dmesg for NVRM lines, then reload the module."};
+            "The driver's library reports that the driver is not loaded, but /proc/modules lists "
+            "it: read dmesg for NVRM lines, then reload the module."};
   }
-  return {DriverState::kFailed,
-          answer_text.empty()
-              ? fmt::format("The driver is loaded and does not answer: read dmesg for NVRM and Xid "
-                            "lines.{}",
-                            Problems(facts))
-              : fmt::format("The driver's library answers \"{}\": read dmesg for NVRM and Xid "
-                            "lines.{}",
-                            Printable(answer_text), Problems(facts))};
+  return {
+      DriverState::kFailed,
+      answer_text.empty()
+          ? fmt::format(
+                "The driver is loaded but does not answer: read dmesg for NVRM and Xid lines.{}",
+                Problems(facts))
+          : fmt::format(
+                "The driver's library returned \"{}\": read dmesg for NVRM and Xid lines.{}",
+                Printable(answer_text), Problems(facts))};
 }
 
 }  // namespace
@@ -273,7 +273,7 @@ DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevic
                             LibraryAnswer answer, std::string_view answer_text) {
   if (answer == LibraryAnswer::kNoPermission) {
     return {DriverState::kNoPermission,
-            "The device nodes /dev/nvidia* can not be opened: run as root, or, in a container, "
+            "The device nodes /dev/nvidia* cannot be opened: run as root, or, in a container, "
             "add them to its devices."};
   }
   if (!facts.is_nvidia_loaded) {
@@ -281,10 +281,10 @@ DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevic
   }
   if (facts.nvml_library.empty() || answer == LibraryAnswer::kLibraryNotFound) {
     return {DriverState::kNoLibrary,
-            fmt::format("Kernel module {} is loaded, libnvidia-ml.so.1 is not below {}: install "
-                        "the driver's user-space files of that version, or name their place by "
-                        "--driver-root.",
-                        facts.module_version, facts.driver_root)};
+            fmt::format(
+                "Kernel module {} is loaded, but libnvidia-ml.so.1 is not below {}: install the "
+                "driver's user-space files of that version, or set their path with --driver-root.",
+                facts.module_version, facts.driver_root)};
   }
   const bool is_known_mismatch = !facts.module_version.empty() && !facts.library_versions.empty() &&
                                  !Contains(facts.library_versions, facts.module_version);
@@ -299,10 +299,10 @@ std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdi
     return gpu.problem;
   }
   if (gpu.kernel_driver == "vfio-pci") {
-    return "Held by vfio-pci for a virtual machine: unbind it there to use it in containers.";
+    return "Bound to vfio-pci for a virtual machine: unbind it to use it in containers.";
   }
   if (gpu.kernel_driver == "nouveau") {
-    return "Held by nouveau: write \"blacklist nouveau\" to /etc/modprobe.d/, rebuild the "
+    return "Bound to nouveau: write \"blacklist nouveau\" to /etc/modprobe.d/, rebuild the "
            "initramfs and restart the host.";
   }
   if (!verdict.reason.empty()) {
@@ -315,7 +315,7 @@ std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdi
     return "No kernel driver is bound: read dmesg for NVRM lines of this address; the driver may "
            "be too old for this GPU.";
   }
-  return "The driver does not list this GPU: read dmesg for NVRM and Xid lines of this address.";
+  return "The driver does not report this GPU: read dmesg for NVRM and Xid lines of this address.";
 }
 
 }  // namespace kgpu::host

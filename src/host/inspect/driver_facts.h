@@ -68,7 +68,7 @@ struct DriverFacts {
   std::vector<std::string> problems;  // what could not be read, one sentence each
 };
 
-// Never fails: what can not be read is in `problems`.
+// Never fails: what cannot be read is in `problems`.
 DriverFacts ReadDriverFacts(const DriverRoot& root);
 
 // What the driver's library said when it was asked, if it was.
@@ -83,7 +83,7 @@ enum class LibraryAnswer {
 
 struct DriverVerdict {
   device::DriverState state = device::DriverState::kFailed;
-  std::string reason;  // one or two sentences for people, with the mend
+  std::string reason;  // one or two sentences for people, with the fix
   bool operator==(const DriverVerdict&) const = default;
 };
 
@@ -91,7 +91,7 @@ struct DriverVerdict {
 DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevice>& pci,
                             LibraryAnswer answer, std::string_view answer_text = {});
 
-// Why one GPU that PCI shows is not usable, with the mend: off the bus, held by vfio-pci or
+// Why one GPU that PCI shows is not usable, with the fix: off the bus, held by vfio-pci or
 // nouveau, what `verdict` says of the driver as a whole, or what could not be read of it.
 std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict);
 

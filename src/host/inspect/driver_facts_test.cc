@@ -249,12 +249,12 @@ TEST(ExplainUnmanagedGpuTest, NamesTheHolder) {
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("nouveau"));
   gpu.kernel_driver = "nvidia";
   EXPECT_EQ(ExplainUnmanagedGpu(gpu, {DriverState::kMissing, "reason"}), "reason");
-  EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("does not list"));
+  EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("does not report"));
   gpu.kernel_driver.clear();
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("No kernel driver"));
 }
 
-TEST(ExplainUnmanagedGpuTest, AFileThatCanNotBeReadIsTheLastReason) {
+TEST(ExplainUnmanagedGpuTest, AFileThatCannotBeReadIsTheLastReason) {
   PciDevice gpu;
   gpu.kernel_driver = "nvidia";
   gpu.problem = "class: no such file";

@@ -147,7 +147,7 @@ class Search {
     }
     return NotFound(
         "{} for {} is neither in {} nor in a library folder below {}{}: install the driver's "
-        "user-space files or name their place by --driver-root",
+        "user-space files or set their path with --driver-root",
         soname, ToString(NativeMachine()), driver_.At(kLdCache), driver_.path(), refused);
   }
 
@@ -327,7 +327,7 @@ StatusOr<DriverFiles> FindDriverFiles(const sys::Root& driver, std::string_view 
     return NotFound(
         "no libcuda.so.<version> and no libnvidia-ml.so.<version> below {}, neither in "
         "etc/ld.so.cache nor in the library folders of Debian, Ubuntu, RHEL, SUSE, GKE and NixOS: "
-        "install the driver's user-space files or name their place by --driver-root",
+        "install the driver's user-space files or set their path with --driver-root",
         driver.path());
   }
   const bool has_preferred = std::ranges::find(versions, preferred_version) != versions.end();

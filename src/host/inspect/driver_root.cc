@@ -41,16 +41,17 @@ StatusOr<DriverRoot> OpenDriverRoot(const std::string& host_root, const std::str
                                     {"--driver-root", &driver_root},
                                     {"--engine-root", &engine_root}}) {
     if (!given->empty() && !given->starts_with('/')) {
-      return InvalidArgument("{}: \"{}\" is not an absolute path: write it from / on", flag,
-                             *given);
+      return InvalidArgument("{}: \"{}\" must be an absolute path", flag, *given);
     }
   }
   auto host = sys::Root::Open(host_root.empty() ? "/" : host_root);
   if (!host.ok()) {
     return Annotate(host.status(), "--host-root");
   }
-  // Below the host's root, since it is given as the host names it.
-  auto driver = sys::Root::Open(driver_root.empty() ? host->path() : host->At(driver_root));
+  // Below the host's root, since it is given as the host names it, or as we see it.
+  const std::string inside = Below(host->path(), driver_root);
+  const std::string& named = inside.empty() ? driver_root : inside;
+  auto driver = sys::Root::Open(named.empty() ? host->path() : host->At(named));
   if (!driver.ok()) {
     return Annotate(driver.status(), "--driver-root");
   }
@@ -59,8 +60,8 @@ StatusOr<DriverRoot> OpenDriverRoot(const std::string& host_root, const std::str
   for (const sys::Root* below : {&root.host, &root.driver}) {
     if (Below(engine, below->path()).empty()) {
       return InvalidArgument(
-          "--engine-root {} is no prefix of {}: give the folder of this process that the container "
-          "engine calls /",
+          "--engine-root {} is not a prefix of {}: set it to the folder of this process that the "
+          "container engine sees as /",
           engine, below->path());
     }
   }

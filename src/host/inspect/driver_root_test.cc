@@ -37,6 +37,12 @@ TEST_F(DriverRootTest, DriverRootIsNamedAsTheHostNamesIt) {
   EXPECT_EQ(root->EnginePath(root->host, "/dev/nvidia0"), "/dev/nvidia0");
 }
 
+TEST_F(DriverRootTest, DriverRootMayBeNamedAsWeSeeIt) {
+  const auto root = OpenDriverRoot(dir_.At("host"), dir_.At("host/run/nvidia/driver"), "");
+  ASSERT_OK(root);
+  EXPECT_EQ(root->driver.path(), dir_.At("host/run/nvidia/driver"));
+}
+
 TEST_F(DriverRootTest, EngineRootSlashKeepsWholePaths) {
   const auto root = OpenDriverRoot(dir_.At("host"), "", "/");
   ASSERT_OK(root);

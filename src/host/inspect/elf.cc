@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -82,15 +83,15 @@ class ElfReader {
     ASSIGN_OR_RETURN(header_, read_(0, k64.header_size));
     if (header_.size() < k32.header_size || !header_.starts_with("\x7f"
                                                                  "ELF")) {
-      return InvalidArgument("no ELF file: its first bytes are not 7f 45 4c 46");
+      return InvalidArgument("not an ELF file: its first bytes are not 7f 45 4c 46");
     }
     const auto elf_class = static_cast<unsigned char>(header_[4]);
     const auto byte_order = static_cast<unsigned char>(header_[5]);
     if (elf_class != 1 && elf_class != 2) {
-      return InvalidArgument("ELF class {} is neither 32 nor 64 bit", elf_class);
+      return InvalidArgument("ELF class {} must be 32 or 64 bit", elf_class);
     }
     if (byte_order != 1) {
-      return InvalidArgument("ELF byte order {} is not little-endian", byte_order);
+      return InvalidArgument("ELF byte order {} must be little-endian", byte_order);
     }
     layout_ = elf_class == 2 ? &k64 : &k32;
     if (header_.size() < layout_->header_size) {
@@ -122,8 +123,8 @@ class ElfReader {
       return OkStatus();
     }
     if (entry_size != layout_->ph_size || count > kMaxSegments) {
-      return InvalidArgument("ELF has {} program headers of {} bytes, at most {} of {} are read",
-                             count, entry_size, kMaxSegments, layout_->ph_size);
+      return InvalidArgument("ELF has {} program headers of {} bytes, limit {} of {}", count,
+                             entry_size, kMaxSegments, layout_->ph_size);
     }
     ASSIGN_OR_RETURN(const std::string table,
                      ReadExactly(offset, size_t{count} * entry_size, "program headers"));
@@ -209,7 +210,7 @@ class ElfReader {
     ASSIGN_OR_RETURN(std::string text, read_(table.first + offset, size));
     const size_t end = text.find('\0');
     if (end == std::string::npos) {
-      return InvalidArgument("ELF name at {} has no end within {} bytes", offset, kMaxName);
+      return InvalidArgument("ELF name at {} does not end within {} bytes", offset, kMaxName);
     }
     text.resize(end);
     return text;
@@ -265,17 +266,9 @@ class ElfReader {
 }  // namespace
 
 std::string_view ToString(ElfMachine machine) {
-  switch (machine) {
-    case ElfMachine::kX86_64:
-      return "x86_64";
-    case ElfMachine::kI386:
-      return "i386";
-    case ElfMachine::kAarch64:
-      return "aarch64";
-    case ElfMachine::kUnknown:
-      break;
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 4> kWords = {"unknown", "x86_64", "i386",
+                                                             "aarch64"};
+  return kWords.at(static_cast<size_t>(machine));
 }
 
 ElfMachine NativeMachine() {

@@ -37,7 +37,7 @@ std::optional<std::string> EnrolledKeys(const sys::Root& host) {
 }
 
 bool IsInOwnList(const sys::Root& host, std::string_view key) {
-  const auto list = host.Exists(kIgnoresOwn) ? StatusOr<std::string>(NotFound("it does not count"))
+  const auto list = host.Exists(kIgnoresOwn) ? StatusOr<std::string>(NotFound("it is ignored"))
                                              : host.ReadFile(kOwnList);
   return list.ok() && list->find(key) != std::string::npos;
 }

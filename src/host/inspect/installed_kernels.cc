@@ -88,17 +88,27 @@ bool IsDriverModule(std::string_view name) {
          (std::ranges::any_of(kStarts, starts) && std::ranges::none_of(kEnds, ends));
 }
 
+std::string RunningKernel(const sys::Root& host) {
+  return std::string(Trim(host.ReadFile("proc/sys/kernel/osrelease").value_or("")));
+}
+
+std::vector<std::string> KernelsWithModules(const sys::Root& host) {
+  std::vector<std::string> names = host.ListDir("lib/modules").value_or(std::vector<std::string>());
+  std::erase_if(names, [](const std::string& name) { return name.empty() || !IsDigit(name[0]); });
+  std::ranges::sort(names, IsOlderKernel);
+  return names;
+}
+
 std::vector<InstalledKernel> ReadInstalledKernels(const sys::Root& host) {
   std::vector<InstalledKernel> kernels;
-  for (std::string& release : host.ListDir("lib/modules").value_or(std::vector<std::string>())) {
-    if (!release.empty() && IsDigit(release.front()) && IsKernel(host, release)) {
+  for (const std::string& release : KernelsWithModules(host)) {
+    if (IsKernel(host, release)) {
       kernels.push_back(
           {.release = release,
            .nvidia_file = FindDriverModule(host, release),
            .has_headers = host.Exists(fmt::format("lib/modules/{}/build/Makefile", release))});
     }
   }
-  std::ranges::sort(kernels, IsOlderKernel, &InstalledKernel::release);
   return kernels;
 }
 

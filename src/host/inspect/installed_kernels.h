@@ -27,6 +27,12 @@ std::string ModuleNameOf(std::string_view path);
 // give it: "nvidia", "nvidia_current", "nvidia_tesla_470". Pure.
 bool IsDriverModule(std::string_view name);
 
+// The release of the kernel that runs: "6.1.0-56-amd64"; empty: there is no procfs.
+std::string RunningKernel(const sys::Root& host);
+
+// Releases that have a folder in /lib/modules, the oldest first.
+std::vector<std::string> KernelsWithModules(const sys::Root& host);
+
 // By age, the oldest first. What only modules of other packages left in /lib/modules is no kernel.
 // Reads the modules.dep of each, half a megabyte.
 std::vector<InstalledKernel> ReadInstalledKernels(const sys::Root& host);

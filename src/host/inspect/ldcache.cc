@@ -95,11 +95,11 @@ StatusOr<std::vector<LdCacheEntry>> ParseLdCache(std::string_view bytes) {
   }
   const auto order = Load<uint8_t>(table, 28);
   if (order != kOrderUnset && order != kOrderLittle) {
-    return InvalidArgument("ld.so.cache is written for another byte order ({})", order);
+    return InvalidArgument("ld.so.cache has another byte order ({})", order);
   }
   const auto count = Load<uint32_t>(table, 20);
   if (count > (table.size() - kHeader) / kEntry) {
-    return InvalidArgument("ld.so.cache claims {} entries, its {} bytes hold fewer", count,
+    return InvalidArgument("ld.so.cache claims {} entries, but its {} bytes hold fewer", count,
                            table.size());
   }
   std::vector<LdCacheEntry> entries;

@@ -18,7 +18,7 @@ constexpr std::array<MachineFolders, 3> kMachines = {{
 constexpr std::array<std::string_view, 4> kBelowTriplet = {"", "/nvidia/current", "/nvidia/tesla",
                                                            "/nvidia"};
 
-// Independent of the machine; what lies there is told by its ELF header.
+// Independent of the machine; its ELF header says what lies there.
 constexpr std::array<std::string_view, 14> kPlain = {
     "usr/lib64",         // RHEL, SUSE, Amazon
     "usr/lib64/nvidia",  // RHEL with the packages of RPM Fusion and negativo17

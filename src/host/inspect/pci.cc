@@ -118,7 +118,7 @@ void FillFromConfig(const sys::Root& host, const std::string& folder, PciDevice&
   }
 }
 
-// Nothing when the device is not of NVIDIA, or its vendor can not be told at all.
+// Nothing when the device is not of NVIDIA, or its vendor is unknown at all.
 std::optional<PciDevice> ReadDevice(const sys::Root& host, const std::string& name) {
   const StatusOr<device::PciBusId> id = device::PciBusId::Parse(name);
   if (!id.ok()) {
@@ -178,7 +178,7 @@ std::string PciClassName(uint32_t class_code) {
 StatusOr<PciConfig> ParsePciConfig(std::string_view bytes) {
   if (bytes.size() < kConfigHeader) {
     return InvalidArgument(
-        "configuration space has {} bytes, its header {}: read it with more privileges",
+        "configuration space has {} bytes, its header {}: run as root to read all of it",
         bytes.size(), kConfigHeader);
   }
   PciConfig config;
@@ -186,7 +186,7 @@ StatusOr<PciConfig> ParsePciConfig(std::string_view bytes) {
   config.device_id = Le16(bytes, 0x02);
   if (IsAllOnes(bytes)) {
     return InvalidArgument(
-        "configuration space reads as all ones: the device has fallen off the bus; reset it or "
+        "configuration space reads as all ones: the device has fallen off the bus: reset it or "
         "restart the host");
   }
   config.class_code =

@@ -53,7 +53,7 @@ StatusOr<PciConfig> ParsePciConfig(std::string_view bytes);
 // the BARs. Lines that are no region are left out.
 std::vector<Bytes> ParsePciResources(std::string_view text);
 
-// All functions of vendor 0x10de that are GPUs or NVSwitches, by address. A device that can not be
+// All functions of vendor 0x10de that are GPUs or NVSwitches, by address. A device that cannot be
 // read fully is in the list with its `problem`; it never hides another one.
 // Errors: those of listing /sys/bus/pci/devices (NotFound: no PCI bus or no sysfs).
 StatusOr<std::vector<PciDevice>> ScanNvidiaPci(const sys::Root& host);

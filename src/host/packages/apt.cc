@@ -44,7 +44,8 @@ bool IsPackageThere(const PackageList& list, std::string_view name) {
 Status CheckInstallable(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (name.find("://") != std::string::npos) {
-      return InvalidArgument("{}: apt installs no URLs: fetch it and name the file", name);
+      return InvalidArgument(
+          "{}: apt does not install from URLs: download the file and use its path", name);
     }
   }
   return CheckNames(names);
@@ -61,10 +62,10 @@ std::vector<std::string> MissingDebs(const std::vector<std::string>& names,
 // Whether an installation that failed did all the same what it was asked for: what is not whole was
 // not whole before, as a module is that no longer builds, and apt-get tries it each time.
 bool CameNevertheless(const std::vector<std::string>& names, const PackageList& before,
-                      const PackageList& now) {
-  const std::set<std::string> unfinished = UnfinishedOf(now);
+                      const StatusOr<PackageList>& now) {
+  const std::set<std::string> unfinished = now.ok() ? UnfinishedOf(*now) : std::set<std::string>();
   return !unfinished.empty() && std::ranges::includes(UnfinishedOf(before), unfinished) &&
-         MissingDebs(names, now).empty();
+         MissingDebs(names, *now).empty();
 }
 
 std::vector<std::string> InstallArguments(const std::vector<std::string>& missing) {
@@ -72,8 +73,7 @@ std::vector<std::string> InstallArguments(const std::vector<std::string>& missin
   if (std::ranges::any_of(missing, AsksForVersion)) {
     arguments.emplace_back("--allow-downgrades");  // the way back to what was there
   }
-  arguments.insert(arguments.end(), missing.begin(), missing.end());
-  return arguments;
+  return Concat(std::move(arguments), missing);
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ StatusOr<std::set<std::string>> AptManager::Unfinished() {
   return UnfinishedOf(list);
 }
 
-// dpkg notes each change in a file of its own there before it writes its database anew.
+// dpkg notes each change in a file of its own there before it writes its database again.
 bool AptManager::WasInterrupted() const {
   const auto notes = calls_.host().ListDir("var/lib/dpkg/updates");
   return notes.ok() && !notes->empty();
@@ -120,18 +120,15 @@ Status AptManager::Configure() const {
       .status();
 }
 
-StatusOr<sys::RunResult> AptManager::AptGet(std::vector<std::string> arguments,
+StatusOr<sys::RunResult> AptManager::AptGet(const std::vector<std::string>& arguments,
                                             std::chrono::seconds deadline) const {
-  std::vector<std::string> argv = {
-      apt_get_, "-q",
-      "-y",     "--no-install-recommends",
-      "-o",     fmt::format("DPkg::Lock::Timeout={}", kLockWait.count()),
-      "-o",     "DPkg::Options::=--force-confdef",
-      "-o",     "DPkg::Options::=--force-confold",
-      "-o",     "APT::Get::AutomaticRemove=false"};
-  argv.insert(argv.end(), std::make_move_iterator(arguments.begin()),
-              std::make_move_iterator(arguments.end()));
-  return calls_.Run(std::move(argv), deadline);
+  return calls_.Run(
+      Concat({apt_get_, "-q", "-y", "--no-install-recommends", "-o",
+              fmt::format("DPkg::Lock::Timeout={}", kLockWait.count()), "-o",
+              "DPkg::Options::=--force-confdef", "-o", "DPkg::Options::=--force-confold", "-o",
+              "APT::Get::AutomaticRemove=false", "-o", "APT::Keep-Downloaded-Packages=false"},
+             arguments),
+      deadline);
 }
 
 StatusOr<PackageList> AptManager::Settled() const {
@@ -145,9 +142,8 @@ StatusOr<PackageList> AptManager::Settled() const {
 
 StatusOr<Foreseen> AptManager::Simulate(const PackageList& list,
                                         const std::vector<std::string>& missing) const {
-  std::vector<std::string> arguments = InstallArguments(missing);
-  arguments.insert(arguments.begin(), "--simulate");
-  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   AptGet(Concat({"--simulate"}, InstallArguments(missing)), kQueryDeadline));
   if (!result.IsSuccess()) {
     return FailureOf(apt_get_, fmt::format("install {}", Join(missing, " ")), result);
   }
@@ -184,29 +180,15 @@ Status AptManager::Install(const std::vector<std::string>& names) {
   }
   ASSIGN_OR_RETURN(const Foreseen foreseen, Simulate(before, missing));
   const StatusOr<sys::RunResult> result = AptGet(InstallArguments(missing), kChangeDeadline);
-  if (!result.ok()) {
-    return TakeBack(before, foreseen, result.status());
-  }
-  if (result->IsSuccess()) {
+  if (result.ok() && (result->IsSuccess() || CameNevertheless(names, before, List()))) {
     return OkStatus();
   }
-  if (const auto now = List(); now.ok() && CameNevertheless(names, before, *now)) {
-    return OkStatus();
-  }
-  const Status failure = InstallFailure(calls_.host(), apt_get_, names, *result);
-  // Another manager was at work, and what came since is its.
-  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, foreseen, failure);
-}
-
-Status AptManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
-                            const Status& cause) const {
-  Hand hand;
-  hand.list = [this] { return List(); };
-  hand.take_off = [&](const std::vector<std::string>& names, const PackageList& now) {
-    RETURN_IF_ERROR(CheckRemoval(names, HasUnfinished(now)));
-    return PurgeBut(names, foreseen.configured);
+  const auto take_off = [&](const std::vector<std::string>& came, const PackageList& now) {
+    RETURN_IF_ERROR(CheckRemoval(came, HasUnfinished(now)));
+    return PurgeBut(came, foreseen.configured);
   };
-  return packages::TakeBack(cause, before, foreseen, hand);
+  return EndFailed(calls_, apt_get_, names, result, before, foreseen,
+                   {[this] { return List(); }, take_off});
 }
 
 Status AptManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
@@ -218,13 +200,13 @@ Status AptManager::Keep(const std::vector<std::string>& names, const std::string
       "-q",      "-o", "APT::Sandbox::User=root",           "download"};
   for (const std::string& name : names) {
     if (!IsPresent(list, name)) {
-      return FailedPrecondition("{}: is not installed, and can not be kept", name);
+      return FailedPrecondition("{}: not installed, so it cannot be kept", name);
     }
     argv.push_back(fmt::format("{}={}", name, list.at(name).version));
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
   if (!result.IsSuccess()) {
-    return FailureOf(apt_get_, "fetch packages as they are here", result);
+    return FailureOf(apt_get_, "download the installed packages", result);
   }
   RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".deb", names.size()));
   // --info would do with a file that is cut off.
@@ -239,10 +221,10 @@ Status AptManager::PutBack(const std::string& folder) {
   if (WasInterrupted() || HasUnfinished(before)) {
     RETURN_IF_ERROR(Configure());
   }
-  std::vector<std::string> arguments = {"--no-remove", "--fix-broken", "--allow-downgrades",
-                                        "install"};
-  std::ranges::move(FilesBelow(calls_.host(), folder, ".deb"), std::back_inserter(arguments));
-  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kChangeDeadline));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   AptGet(Concat({"--no-remove", "--fix-broken", "--allow-downgrades", "install"},
+                                 FilesBelow(calls_.host(), folder, ".deb")),
+                          kChangeDeadline));
   return result.IsSuccess() ? OkStatus()
                             : InstallFailure(calls_.host(), apt_get_, {folder}, result);
 }

@@ -32,18 +32,16 @@ class AptManager final : public PackageManager {
 
  private:
   StatusOr<PackageList> List() const;
-  // Finishes what a killed dpkg left. What it can not, apt-get is told to by --fix-broken: how it
+  // Finishes what a killed dpkg left. What it cannot, apt-get does with --fix-broken: how it
   // ended is no matter.
   Status Configure() const;
   bool WasInterrupted() const;
-  StatusOr<sys::RunResult> AptGet(std::vector<std::string> arguments,
+  StatusOr<sys::RunResult> AptGet(const std::vector<std::string>& arguments,
                                   std::chrono::seconds deadline) const;
   // What is there, after what a killed run left is finished.
   StatusOr<PackageList> Settled() const;
   StatusOr<Foreseen> Simulate(const PackageList& list,
                               const std::vector<std::string>& missing) const;
-  // Undoes an installation that went wrong, and says in `cause` what stayed.
-  Status TakeBack(const PackageList& before, const Foreseen& foreseen, const Status& cause) const;
   // Removes `names` with their configuration, but for that of those in `configured`.
   Status PurgeBut(const std::vector<std::string>& names,
                   const std::set<std::string>& configured) const;

@@ -40,9 +40,7 @@ Status AptManager::PurgeBut(const std::vector<std::string>& names,
 }
 
 Status AptManager::RemoveNow(const std::string& verb, const std::vector<std::string>& names) const {
-  std::vector<std::string> arguments = {verb};
-  arguments.insert(arguments.end(), names.begin(), names.end());
-  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kChangeDeadline));
+  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(Concat({verb}, names), kChangeDeadline));
   if (result.IsSuccess()) {
     return OkStatus();
   }
@@ -55,31 +53,29 @@ Status AptManager::RemoveNow(const std::string& verb, const std::vector<std::str
   if (argv.size() == 3) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const sys::RunResult last, calls_.Run(std::move(argv), kChangeDeadline));
-  return last.IsSuccess() ? OkStatus() : FailureOf(dpkg_, "remove packages", last);
+  return calls_.Do("remove packages", std::move(argv), kChangeDeadline).status();
 }
 
 Status AptManager::CheckRemoval(const std::vector<std::string>& names, bool has_unfinished) const {
-  std::vector<std::string> arguments = {"--simulate", "purge"};
-  arguments.insert(arguments.end(), names.begin(), names.end());
-  ASSIGN_OR_RETURN(const sys::RunResult result, AptGet(std::move(arguments), kQueryDeadline));
+  const std::string action = fmt::format("remove {}", Join(names, " "));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   AptGet(Concat({"--simulate", "purge"}, names), kQueryDeadline));
+  if (!result.IsSuccess() && !has_unfinished) {
+    return FailureOf(apt_get_, action, result);
+  }
   if (!result.IsSuccess()) {
-    if (!has_unfinished) {
-      return FailureOf(apt_get_, fmt::format("remove {}", Join(names, " ")), result);
-    }
     // Of what is broken apt-get knows nothing to say, dpkg does.
-    std::vector<std::string> argv = {dpkg_, "--no-act", "--force-remove-reinstreq", "--purge"};
-    argv.insert(argv.end(), names.begin(), names.end());
-    ASSIGN_OR_RETURN(const sys::RunResult trial, calls_.Run(std::move(argv), kQueryDeadline));
-    return trial.IsSuccess() ? OkStatus()
-                             : FailureOf(dpkg_, fmt::format("remove {}", Join(names, " ")), trial);
+    return calls_
+        .Do(action, Concat({dpkg_, "--no-act", "--force-remove-reinstreq", "--purge"}, names),
+            kQueryDeadline)
+        .status();
   }
   const std::vector<std::string> others = OthersThan(names, ParseAptSimulation(result.out));
   if (others.empty()) {
     return OkStatus();
   }
   return FailedPrecondition(
-      "{}: removing {} would change others, too: {}: remove those first, or keep these", apt_get_,
+      "{}: removing {} would also change others: {}: remove those first, or keep these", apt_get_,
       Join(names, ", "), Join(others, ", "));
 }
 
@@ -122,8 +118,8 @@ Status AptManager::RemoveBy(const std::string& verb, const std::vector<std::stri
   if (doomed.empty()) {
     return OkStatus();
   }
-  return removed.ok() ? FailedPrecondition("{}: {} stayed", apt_get_, Join(doomed, ", "))
-                      : Annotate(removed, "{} stayed", Join(doomed, ", "));
+  return removed.ok() ? FailedPrecondition("{}: {} was not removed", apt_get_, Join(doomed, ", "))
+                      : Annotate(removed, "{} was not removed", Join(doomed, ", "));
 }
 
 StatusOr<std::vector<std::string>> AptManager::GoWith(const std::vector<std::string>& names) {

@@ -29,7 +29,7 @@ class AptTest : public ::testing::Test {
  protected:
   AptTest() {
     for (const char* name : {"usr/bin/apt-get", "usr/bin/dpkg", "usr/bin/dpkg-query",
-                             "var/lib/dpkg/status", "proc/version"}) {
+                             "var/lib/dpkg/status", "proc/version", "dev/null"}) {
       dir_.WriteFile(name, "");
     }
     dir_.MakeDir("usr/sbin");
@@ -66,7 +66,8 @@ TEST_F(AptTest, AsksNothingAndRemovesNothing) {
   EXPECT_THAT(
       changes[0],
       AllOf(Contains("-y"), Contains("--no-remove"), Contains("--no-install-recommends"),
-            Contains("DPkg::Lock::Timeout=600"), Contains("DPkg::Options::=--force-confold")));
+            Contains("DPkg::Lock::Timeout=600"), Contains("DPkg::Options::=--force-confold"),
+            Contains("APT::Keep-Downloaded-Packages=false")));
   EXPECT_THAT(debian_.requests.back().environment, Contains("DEBIAN_FRONTEND=noninteractive"));
   EXPECT_EQ(debian_.requests.back().root, dir_.path());
 }
@@ -102,7 +103,7 @@ TEST_F(AptTest, FailedConfigurationIsTakenBackWithTheCompilersWords) {
   EXPECT_THAT(debian_.installed, UnorderedElementsAre(Key("dkms"), Key("old")));
 }
 
-TEST_F(AptTest, WhatAptCanNotTakeBackDpkgDoes) {
+TEST_F(AptTest, WhatAptCannotTakeBackDpkgDoes) {
   debian_.broken_scripts = {"driver"};
   debian_.stubborn = {"driver"};
   EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kFailedPrecondition));
@@ -116,7 +117,7 @@ TEST_F(AptTest, WhatOthersNeedIsNotTakenBack) {
   debian_.archive["other"] = {"1", {"alternative"}};
   debian_.broken_scripts = {"driver", "other"};
   EXPECT_THAT(apt_->Install({"other"}), StatusIs(StatusCode::kFailedPrecondition,
-                                                 HasSubstr("still there: alternative, other")));
+                                                 HasSubstr("still installed: alternative, other")));
   EXPECT_THAT(debian_.installed, AllOf(Contains(Key("driver")), Contains(Key("library"))));
 }
 
@@ -138,6 +139,16 @@ TEST_F(AptTest, RunPastItsDeadlineIsTakenBack) {
   EXPECT_THAT(debian_.installed, Not(Contains(Key("driver"))));
 }
 
+TEST(TailOfTest, HasTheLastLinesWhole) {
+  std::string text;
+  for (int i = 1; i <= 20; ++i) {
+    text += fmt::format("line {} {} whole\n", i, std::string(300, 'x'));
+  }
+  const std::string tail = TailOf(text);
+  EXPECT_THAT(tail, AllOf(HasSubstr("line 6 x"), HasSubstr("line 20 x"), Not(HasSubstr("line 5 x")),
+                          testing::EndsWith(" whole")));
+}
+
 TEST_F(AptTest, LockOfAnotherIsWorthAnotherTry) {
   debian_.is_locked = true;
   EXPECT_THAT(apt_->Install({"driver"}),
@@ -153,8 +164,9 @@ TEST_F(AptTest, WhatAnotherManagerBringsMeanwhileIsNotTakenBack) {
 TEST_F(AptTest, WhatAnotherInstallsWhileOursFailsStays) {
   debian_.meanwhile = {{"nginx", {'i', "1"}}};
   debian_.broken_scripts = {"driver"};
-  EXPECT_THAT(apt_->Install({"driver"}), StatusIs(StatusCode::kFailedPrecondition,
-                                                  HasSubstr("nothing that came with it is left")));
+  EXPECT_THAT(apt_->Install({"driver"}),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("all packages installed with it are removed")));
   EXPECT_THAT(debian_.installed, UnorderedElementsAre(Key("dkms"), Key("old"),
                                                       Pair("nginx", FakeDebian::Entry{'i', "1"})));
 }
@@ -195,7 +207,7 @@ TEST_F(AptTest, FinishesWhatDpkgOnlyNoted) {
   EXPECT_THAT(debian_.Changes(), ElementsAre(Contains("--configure"), Contains("install")));
 }
 
-TEST_F(AptTest, HalfInstalledPackagesAreTold) {
+TEST_F(AptTest, HalfInstalledPackagesAreReported) {
   debian_.installed["driver"] = {'F', "535.1"};
   EXPECT_THAT(apt_->Installed(), IsOkAndHolds(Contains(Key("driver"))));
 }
@@ -255,6 +267,15 @@ TEST_F(AptTest, RefusesARootWithoutProc) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("mount -t proc")));
 }
 
+TEST_F(AptTest, RefusesARootWithoutDevices) {
+  ASSERT_EQ(unlink(dir_.At("dev/null").c_str()), 0);
+  EXPECT_THAT(apt_->Install({"driver"}),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr(fmt::format("{0}/dev has no devices: mount --bind /dev {0}/dev",
+                                             dir_.path()))));
+  EXPECT_THAT(debian_.argvs, IsEmpty());
+}
+
 TEST_F(AptTest, KeepsServicesFromStartingOnlyMeanwhile) {
   ASSERT_OK(apt_->Install({"driver"}));
   EXPECT_FALSE(root_->Exists(kPolicy));
@@ -281,7 +302,7 @@ TEST_F(AptTest, TakingOffLeavesTheConfiguration) {
   ASSERT_OK(apt_->Install({"driver"}));
 
   EXPECT_THAT(apt_->TakeOff({"alternative"}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("would change others")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("would also change others")));
   ASSERT_OK(apt_->TakeOff({"driver", "library", "old"}));
 
   EXPECT_EQ(debian_.installed["driver"].state, 'c');
@@ -315,7 +336,7 @@ TEST_F(AptTest, ADamagedFileIsNoPackageThatIsKept) {
 
   EXPECT_THAT(apt_->Keep({"driver"}, "/var/kept"),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("driver_535.1.deb: was fetched, and is damaged"),
+                       AllOf(HasSubstr("driver_535.1.deb: downloaded, but corrupt"),
                              HasSubstr("unexpected end of file"))));
 }
 
@@ -327,7 +348,7 @@ TEST_F(AptTest, KeepsNothingThatTheArchiveHasReplaced) {
   EXPECT_THAT(apt_->Keep({"driver", "library"}, "/var/kept"),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("library=535.1")));
   EXPECT_THAT(apt_->Keep({"absent"}, "/var/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("absent: is not installed")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("absent: not installed")));
 }
 
 }  // namespace

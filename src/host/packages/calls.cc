@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,20 +14,20 @@ namespace kgpu::packages {
 namespace {
 
 constexpr size_t kOutputLimit = size_t{64} << 20;
-constexpr size_t kTailLines = 6;
-constexpr size_t kTailLimit = 800;
+constexpr size_t kTailLines = 15;
+constexpr size_t kLongestLine = 1000;
 constexpr int kZypperLocked = 7;  // zypper(8), "EXIT CODES"
 constexpr int kDnfLocked = 200;   // dnf(8), "Return values"
 
-bool TellsOfLock(const sys::RunResult& result) {
-  constexpr std::array<std::string_view, 7> kTells = {"Could not get lock",
-                                                      "Unable to acquire the dpkg frontend lock",
-                                                      "Unable to lock",
-                                                      "was locked by another process",
-                                                      "can't create transaction",
-                                                      "Failed to obtain rpm transaction lock",
-                                                      "System management is locked"};
-  return std::ranges::any_of(kTells, [&result](std::string_view words) {
+bool MentionsLock(const sys::RunResult& result) {
+  constexpr std::array<std::string_view, 7> kReports = {"Could not get lock",
+                                                        "Unable to acquire the dpkg frontend lock",
+                                                        "Unable to lock",
+                                                        "was locked by another process",
+                                                        "can't create transaction",
+                                                        "Failed to obtain rpm transaction lock",
+                                                        "System management is locked"};
+  return std::ranges::any_of(kReports, [&result](std::string_view words) {
     return result.err.find(words) != std::string::npos ||
            result.out.find(words) != std::string::npos;
   });
@@ -34,47 +35,58 @@ bool TellsOfLock(const sys::RunResult& result) {
 
 }  // namespace
 
-Status Calls::CheckRoot() const {
-  if (host_.path() == "/" || host_.Exists("proc/version")) {
-    return OkStatus();
+std::optional<RootProblem> FindRootProblem(const sys::Root& host) {
+  const std::string& root = host.path();
+  std::vector<std::string> missing;
+  std::vector<std::string> commands;
+  if (root != "/" && !host.Exists("proc/version")) {
+    missing.push_back(fmt::format("{}/proc is not mounted", root));
+    commands = {fmt::format("mount -t proc proc {}/proc", root),
+                fmt::format("mount -t sysfs sysfs {}/sys", root)};
   }
-  return FailedPrecondition(
-      "{0}/proc: not mounted, and packages can not be installed without it: mount -t proc proc "
-      "{0}/proc; mount -t sysfs sysfs {0}/sys; mount --bind /dev {0}/dev",
-      host_.path());
+  if (root != "/" && !host.Exists("dev/null")) {
+    missing.push_back(fmt::format("{}/dev has no devices", root));
+    commands.push_back(fmt::format("mount --bind /dev {}/dev", root));
+  }
+  if (missing.empty()) {
+    return std::nullopt;
+  }
+  return RootProblem{fmt::format("cannot install packages there: {}", Join(missing, ", and ")),
+                     std::move(commands)};
+}
+
+Status Calls::CheckRoot() const {
+  const std::optional<RootProblem> problem = FindRootProblem(host_);
+  return problem ? FailedPrecondition("{}: {}", problem->message, Join(problem->commands, "; "))
+                 : OkStatus();
 }
 
 StatusOr<sys::RunResult> Calls::Run(std::vector<std::string> argv,
                                     std::chrono::seconds deadline) const {
-  sys::RunRequest request;
-  request.argv = std::move(argv);
-  request.environment.insert(request.environment.end(), environment_.begin(), environment_.end());
-  request.root = host_.path();
-  request.deadline = deadline;
+  sys::RunRequest request = sys::RequestOf(host_, std::move(argv), deadline);
+  request.environment = Concat(request.environment, environment_);
   request.output_limit = kOutputLimit;
   return runner_.Run(request);
 }
 
-StatusOr<std::string> Calls::Query(std::vector<std::string> argv) const {
+StatusOr<std::string> Calls::Do(std::string_view action, std::vector<std::string> argv,
+                                std::chrono::seconds deadline) const {
   const std::string program = argv[0];
-  ASSIGN_OR_RETURN(sys::RunResult result, Run(std::move(argv), kQueryDeadline));
+  ASSIGN_OR_RETURN(sys::RunResult result, Run(std::move(argv), deadline));
   if (!result.IsSuccess()) {
-    return FailureOf(program, "list what is installed", result);
+    return FailureOf(program, action, result);
   }
   return std::move(result.out);
 }
 
-Status FailureOf(std::string_view program, std::string_view deed, const sys::RunResult& result) {
-  const std::string how = result.exit.signal
-                              ? fmt::format("signal {}", *result.exit.signal)
-                              : fmt::format("exit code {}", result.exit.code.value_or(-1));
+Status FailureOf(std::string_view program, std::string_view action, const sys::RunResult& result) {
   const std::string tail = TailOf(fmt::format("{}\n{}", result.out, result.err));
-  const std::string text =
-      fmt::format("{}: {}: {}{}{}", program, deed, how, tail.empty() ? "" : ": ", tail);
+  const std::string text = fmt::format("{}: {}: {}{}{}", program, action,
+                                       sys::Describe(result.exit), tail.empty() ? "" : ": ", tail);
   const bool is_locked = program.ends_with("zypper") ? result.exit.code == kZypperLocked
                                                      : result.exit.code == kDnfLocked;
-  if (is_locked || TellsOfLock(result)) {
-    return Unavailable("{}: another package manager is at work: try again when it is done", text);
+  if (is_locked || MentionsLock(result)) {
+    return Unavailable("{}: another package manager is running: try again when it is done", text);
   }
   return FailedPrecondition("{}", text);
 }
@@ -91,13 +103,13 @@ std::string TailOf(std::string_view text) {
     const std::string_view trimmed = Trim(line);
     const std::string_view shown = trimmed.substr(trimmed.rfind('\r') + 1);
     if (!shown.empty()) {
-      lines.emplace_back(shown);
+      lines.push_back(Printable(shown, kLongestLine));
     }
   }
   if (lines.size() > kTailLines) {
     lines.erase(lines.begin(), lines.end() - kTailLines);
   }
-  return Printable(Join(lines, "; "), kTailLimit);
+  return Join(lines, "; ");
 }
 
 Status InstallFailure(const sys::Root& host, std::string_view program,
@@ -113,10 +125,10 @@ Status InstallFailure(const sys::Root& host, std::string_view program,
 Status CheckNames(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     // apt takes a last minus for a removal.
-    const bool is_well = !name.empty() && !name.starts_with('-') && !name.ends_with('-') &&
-                         name.find_first_of(" \t\n\r*?[]\\") == std::string::npos;
-    if (!is_well) {
-      return InvalidArgument("\"{}\" is no name of a package", Printable(name, 80));
+    const bool is_healthy = !name.empty() && !name.starts_with('-') && !name.ends_with('-') &&
+                            name.find_first_of(" \t\n\r*?[]\\") == std::string::npos;
+    if (!is_healthy) {
+      return InvalidArgument("\"{}\" must be the name of a package", Printable(name, 80));
     }
   }
   return OkStatus();

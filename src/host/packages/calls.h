@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,20 +18,32 @@ inline constexpr std::chrono::seconds kLockWait{600};
 inline constexpr std::chrono::seconds kChangeDeadline{std::chrono::minutes{30} + kLockWait};
 inline constexpr std::chrono::seconds kQueryDeadline{120};
 
+// Why package managers cannot work below a root, and the commands that change that.
+struct RootProblem {
+  std::string message;
+  std::vector<std::string> commands;
+};
+// Of a root that is not ours: without /proc and /dev scripts of packages fail half-way, after many
+// minutes. Nothing: they can work.
+std::optional<RootProblem> FindRootProblem(const sys::Root& host);
+
 // Runs programs of one host. Borrows both.
 class Calls {
  public:
   Calls(const sys::Root& host, sys::ProgramRunner& runner, std::vector<std::string> environment)
       : host_(host), runner_(runner), environment_(std::move(environment)) {}
 
-  // That package managers can work below this root. Errors: FailedPrecondition (a root that is not
-  // ours has no /proc, without which scripts of packages fail half-way).
+  // That package managers can work below this root. Errors: FailedPrecondition (FindRootProblem).
   Status CheckRoot() const;
 
   // As sys::ProgramRunner::Run.
   StatusOr<sys::RunResult> Run(std::vector<std::string> argv, std::chrono::seconds deadline) const;
-  // What it printed. Errors: FailureOf.
-  StatusOr<std::string> Query(std::vector<std::string> argv) const;
+  // What it printed. Errors: FailureOf with `action`.
+  StatusOr<std::string> Do(std::string_view action, std::vector<std::string> argv,
+                           std::chrono::seconds deadline) const;
+  StatusOr<std::string> Query(std::vector<std::string> argv) const {
+    return Do("list installed packages", std::move(argv), kQueryDeadline);
+  }
 
   const sys::Root& host() const { return host_; }
 
@@ -42,10 +55,10 @@ class Calls {
 
 // Why a program ended badly: its path, what it was to do and the end of what it printed.
 // Unavailable when another one has the lock, else FailedPrecondition.
-Status FailureOf(std::string_view program, std::string_view deed, const sys::RunResult& result);
+Status FailureOf(std::string_view program, std::string_view action, const sys::RunResult& result);
 
-// Whether zypper did what it was told to: it may say besides that a restart is wished, or that a
-// repository was not reached that was not needed. Source: zypper(8), "EXIT CODES".
+// Whether zypper did what it was asked to: it may say besides that a restart is asked for, or that
+// a repository was not reached that was not needed. Source: zypper(8), "EXIT CODES".
 bool IsZypperContent(const sys::RunResult& result);
 
 // The end of what a program printed, for people: its last lines, joined by "; ".

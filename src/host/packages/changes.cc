@@ -47,19 +47,34 @@ std::vector<std::string> CameSince(const PackageList& before, const PackageList&
 std::string Remains(const PackageList& before, const Foreseen& foreseen,
                     const StatusOr<PackageList>& now) {
   if (!now.ok()) {
-    return fmt::format("what came with it may still be there: {}", Message(now.status()));
+    return fmt::format("packages installed with it may remain: {}", Message(now.status()));
   }
   const std::vector<std::string> came = CameSince(before, *now, foreseen);
   const std::vector<std::string> changed = ChangedSince(before, *now, foreseen);
-  std::string text = came.empty() ? "nothing that came with it is left"
-                                  : fmt::format("still there: {}", Join(came, ", "));
+  std::string text = came.empty() ? "all packages installed with it are removed"
+                                  : fmt::format("still installed: {}", Join(came, ", "));
   if (!changed.empty()) {
-    text = fmt::format("{}; of another version now: {}", text, Join(changed, ", "));
+    text = fmt::format("{}; now in another version: {}", text, Join(changed, ", "));
   }
   if (const std::vector<std::string> gone = GoneSince(before, *now); !gone.empty()) {
-    text = fmt::format("{}; gone: {}", text, Join(gone, ", "));
+    text = fmt::format("{}; removed: {}", text, Join(gone, ", "));
   }
   return text;
+}
+
+Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& foreseen,
+                const Hand& hand) {
+  StatusOr<PackageList> now = hand.list();
+  if (now.ok()) {
+    const std::vector<std::string> came = CameSince(before, *now, foreseen);
+    if (!came.empty()) {
+      // What it could not take off, the new list shows.
+      hand.take_off(came, *now).IgnoreError();
+      now = hand.list();
+    }
+  }
+  return MakeStatus(cause.code(),
+                    fmt::format("{}; {}", Message(cause), Remains(before, foreseen, now)));
 }
 
 }  // namespace
@@ -86,19 +101,15 @@ bool HasUnfinished(const PackageList& list, const std::vector<std::string>& exce
   });
 }
 
-Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& foreseen,
-                const Hand& hand) {
-  StatusOr<PackageList> now = hand.list();
-  if (now.ok()) {
-    const std::vector<std::string> came = CameSince(before, *now, foreseen);
-    if (!came.empty()) {
-      // What it could not take off, the new list shows.
-      hand.take_off(came, *now).IgnoreError();
-      now = hand.list();
-    }
+Status EndFailed(const Calls& calls, std::string_view program,
+                 const std::vector<std::string>& names, const StatusOr<sys::RunResult>& result,
+                 const PackageList& before, const Foreseen& foreseen, const Hand& hand) {
+  if (!result.ok()) {
+    return TakeBack(result.status(), before, foreseen, hand);
   }
-  return MakeStatus(cause.code(),
-                    fmt::format("{}; {}", Message(cause), Remains(before, foreseen, now)));
+  const Status failure = InstallFailure(calls.host(), program, names, *result);
+  return failure.code() == StatusCode::kUnavailable ? failure
+                                                    : TakeBack(failure, before, foreseen, hand);
 }
 
 }  // namespace kgpu::packages

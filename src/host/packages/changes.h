@@ -4,8 +4,10 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "src/host/packages/calls.h"
 #include "src/host/packages/package_list.h"
 #include "src/host/packages/package_manager.h"
 #include "src/platform/base/status.h"
@@ -27,9 +29,11 @@ struct Hand {
   std::function<Status(const std::vector<std::string>& names, const PackageList& now)> take_off;
 };
 
-// Takes off what came with a failed installation: what was not there `before` and was foreseen.
-// What came besides is others'. Returns `cause`, with what stayed nevertheless.
-Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& foreseen,
-                const Hand& hand);
+// Ends an installation of `names` by `program` that went wrong with `result`. Takes off what came
+// with it: what was not there `before` and was foreseen. What came besides is others', as is all
+// that came while another manager was at work. Returns the cause, with what stayed nevertheless.
+Status EndFailed(const Calls& calls, std::string_view program,
+                 const std::vector<std::string>& names, const StatusOr<sys::RunResult>& result,
+                 const PackageList& before, const Foreseen& foreseen, const Hand& hand);
 
 }  // namespace kgpu::packages

@@ -12,7 +12,7 @@ namespace kgpu::packages {
 // …"; empty: it names none.
 std::string DkmsLogIn(std::string_view printed);
 
-// What the compiler said, of such a log; empty: nothing, or the log can not be read.
+// What the compiler said, of such a log; empty: nothing, or the log cannot be read.
 std::string CompilerErrors(const sys::Root& host, std::string_view log);
 
 }  // namespace kgpu::packages

@@ -28,7 +28,7 @@ StatusOr<std::unique_ptr<PackageManager>> FindPackageManager(const sys::Root& ho
       return std::make_unique<RpmManager>(host, runner, front, std::move(program));
     }
   }
-  return NotFound("{}: none of apt-get, dnf, yum and zypper is there", host.path());
+  return NotFound("{}: apt-get, dnf, yum and zypper not found", host.path());
 }
 
 }  // namespace kgpu::packages

@@ -34,7 +34,7 @@ void AddFiles(const sys::Root& host, const std::string& folder, std::string_view
   }
 }
 
-// File systems that can not sync a folder say EINVAL.
+// File systems that cannot sync a folder say EINVAL.
 Status Sync(const sys::Root& host, const std::string& path) {
   ASSIGN_OR_RETURN(const UniqueFd fd, host.OpenFile(path, O_RDONLY));
   return fsync(fd.get()) == 0 || errno == EINVAL
@@ -75,13 +75,13 @@ Status CheckKept(const sys::Root& host, const std::string& folder, std::string_v
                  size_t count) {
   const std::vector<std::string> files = FilesBelow(host, folder, end);
   if (files.size() < count) {
-    return FailedPrecondition("{}: only {} of {} packages could be fetched", host.At(folder),
+    return FailedPrecondition("{}: only {} of {} packages could be downloaded", host.At(folder),
                               files.size(), count);
   }
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const struct stat status, host.Stat(file));
     if (status.st_size == 0) {
-      return FailedPrecondition("{}: was fetched, and is empty", host.At(file));
+      return FailedPrecondition("{}: downloaded, but empty", host.At(file));
     }
   }
   return SyncAll(host, folder, files);
@@ -94,8 +94,8 @@ Status LookInto(const Calls& calls, const std::vector<std::string>& argv,
     look.push_back(file);
     ASSIGN_OR_RETURN(const sys::RunResult result, calls.Run(std::move(look), kQueryDeadline));
     if (!result.IsSuccess()) {
-      return Annotate(FailureOf(argv[0], "read a package", result),
-                      "{}: was fetched, and is damaged", calls.host().At(file));
+      return Annotate(FailureOf(argv[0], "read a package", result), "{}: downloaded, but corrupt",
+                      calls.host().At(file));
     }
   }
   return OkStatus();

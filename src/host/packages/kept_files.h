@@ -22,7 +22,7 @@ Status CheckKept(const sys::Root& host, const std::string& folder, std::string_v
                  size_t count);
 
 // That a program of the package manager can read each of them whole, by `argv` with its path behind
-// it. Errors: FailedPrecondition (it can not), those of the runner.
+// it. Errors: FailedPrecondition (it cannot), those of the runner.
 Status LookInto(const Calls& calls, const std::vector<std::string>& argv,
                 const std::vector<std::string>& files);
 

@@ -24,7 +24,7 @@ std::optional<State> StateOf(std::string_view abbreviation) {
   }
   switch (abbreviation[1]) {
     case 'i':
-    case 'W':  // waits for another's trigger, or has one pending: only an index is to be made anew
+    case 'W':  // waits for another's trigger, or has one pending: only an index is to be made again
     case 't':
       return State::kWhole;
     case 'H':

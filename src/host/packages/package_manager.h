@@ -40,7 +40,7 @@ class PackageManager {
   // Everything installed, wholly or half: name to version. A name tells what Remove takes: packages
   // of another architecture than the host's have it behind a colon, kernels of rpm their version
   // behind a minus, so that a name stays what it is when another comes beside it.
-  // Errors: as of sys::ProgramRunner, FailedPrecondition (the list can not be had).
+  // Errors: as of sys::ProgramRunner, FailedPrecondition (the list cannot be had).
   virtual StatusOr<std::map<std::string, std::string>> Installed() = 0;
   // Those of them that are not whole, as a script of theirs failed or a run was cut off. Only dpkg
   // tells such. Errors: as Installed.
@@ -53,7 +53,7 @@ class PackageManager {
   // Installs all of `names` (names, "name=version" of a name and a version
   // of Installed(), too, paths of the host, URLs) and what they need;
   // those that are there stay as they are, but for one whose version is named. What a killed run
-  // left half-done is finished first; what can not be and is not asked for stays as it was. When it
+  // left half-done is finished first; what cannot be and is not asked for stays as it was. When it
   // goes wrong, what came is taken off again; what could not be, the error names. Errors:
   // FailedPrecondition (the manager's own reason), Unavailable (another one has its lock),
   // DeadlineExceeded, InvalidArgument (a name that the manager would take for an option).
@@ -74,7 +74,7 @@ class PackageManager {
   // As Remove, but their configuration stays, for when they come back.
   virtual Status TakeOff(const std::vector<std::string>& names) = 0;
   // Fetches the packages that these were installed from, in the versions they have, into `folder`,
-  // which is there and empty. Errors: FailedPrecondition (one is not installed, or not to be had in
+  // which is there and empty. Errors: FailedPrecondition (one is not installed, or not available in
   // that version any more), as Install.
   virtual Status Keep(const std::vector<std::string>& names, const std::string& folder) = 0;
   // Installs what Keep brought into `folder`, all in one call, also in the place of newer versions.

@@ -46,15 +46,20 @@ StatusOr<std::set<std::string>> RpmManager::Unfinished() {
   return std::set<std::string>();  // rpm lists what failed like any other
 }
 
-StatusOr<Foreseen> RpmManager::Try(const std::vector<std::string>& missing) const {
-  std::vector<std::string> argv = {program_};
-  std::ranges::move(TrialArguments(front_), std::back_inserter(argv));
+std::vector<std::string> RpmManager::ArgumentsFor(const std::vector<std::string>& verb,
+                                                  const std::vector<std::string>& missing) const {
+  std::vector<std::string> argv = Concat({program_}, verb);
   for (const std::string& name : missing) {
     argv.push_back(InstallSpecOf(front_, name));
   }
-  // What the lists of packages are older than may be read anew first.
-  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  if (!IsTrialWell(front_, result)) {
+  return argv;
+}
+
+StatusOr<Foreseen> RpmManager::Try(const std::vector<std::string>& missing) const {
+  // What the lists of packages are older than may be read again first.
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   calls_.Run(ArgumentsFor(TrialArguments(front_), missing), kChangeDeadline));
+  if (!IsTrialHealthy(front_, result)) {
     return FailureOf(program_, fmt::format("install {}", Join(missing, " ")), result);
   }
   return Foreseen{.names = NamesOfTrial(front_, result), .configured = {}};
@@ -77,32 +82,17 @@ Status RpmManager::Install(const std::vector<std::string>& names) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const Foreseen foreseen, Try(missing));
-  std::vector<std::string> argv = {program_};
-  std::ranges::move(InstallArguments(front_), std::back_inserter(argv));
-  for (const std::string& name : missing) {
-    argv.push_back(InstallSpecOf(front_, name));
-  }
-  const StatusOr<sys::RunResult> result = calls_.Run(std::move(argv), kChangeDeadline);
-  if (!result.ok()) {
-    return TakeBack(before, foreseen, result.status());
-  }
-  if (IsWell(front_, *result) && !PassedOver(front_, *result)) {
+  const StatusOr<sys::RunResult> result =
+      calls_.Run(ArgumentsFor(InstallArguments(front_), missing), kChangeDeadline);
+  if (result.ok() && IsHealthy(front_, *result) && !PassedOver(front_, *result)) {
     return OkStatus();
   }
-  const Status failure = InstallFailure(calls_.host(), program_, names, *result);
-  // Another manager was at work, and what came since is its.
-  return failure.code() == StatusCode::kUnavailable ? failure : TakeBack(before, foreseen, failure);
-}
-
-Status RpmManager::TakeBack(const PackageList& before, const Foreseen& foreseen,
-                            const Status& cause) const {
-  Hand hand;
-  hand.list = [this] { return List(); };
-  hand.take_off = [this](const std::vector<std::string>& names, const PackageList& now) {
-    RETURN_IF_ERROR(CheckRemoval(names, now));
-    return RemoveNow(names, now);
+  const auto take_off = [this](const std::vector<std::string>& came, const PackageList& now) {
+    RETURN_IF_ERROR(CheckRemoval(came, now));
+    return RemoveNow(came, now);
   };
-  return packages::TakeBack(cause, before, foreseen, hand);
+  return EndFailed(calls_, program_, names, result, before, foreseen,
+                   {[this] { return List(); }, take_off});
 }
 
 Status RpmManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
@@ -116,13 +106,13 @@ Status RpmManager::Keep(const std::vector<std::string>& names, const std::string
   for (const std::string& name : names) {
     const auto found = list.find(name);
     if (found == list.end()) {
-      return FailedPrecondition("{}: is not installed, and can not be kept", name);
+      return FailedPrecondition("{}: not installed, so it cannot be kept", name);
     }
     argv.push_back(WholeSpecOf(front_, name, found->second.version));
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  if (!IsWell(front_, result)) {
-    return FailureOf(program_, "fetch packages as they are here", result);
+  if (!IsHealthy(front_, result)) {
+    return FailureOf(program_, "download the installed packages", result);
   }
   RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".rpm", names.size()));
   return LookInto(calls_, {rpm_, "--checksig", "--nosignature"},
@@ -133,9 +123,10 @@ Status RpmManager::Keep(const std::vector<std::string>& names, const std::string
 // here, as only they were taken off.
 Status RpmManager::PutBack(const std::string& folder) {
   RETURN_IF_ERROR(calls_.CheckRoot());
-  std::vector<std::string> argv = {rpm_, "--upgrade", "--oldpackage", "--replacepkgs"};
-  std::ranges::move(FilesBelow(calls_.host(), folder, ".rpm"), std::back_inserter(argv));
-  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   calls_.Run(Concat({rpm_, "--upgrade", "--oldpackage", "--replacepkgs"},
+                                     FilesBelow(calls_.host(), folder, ".rpm")),
+                              kChangeDeadline));
   return result.IsSuccess() ? OkStatus() : InstallFailure(calls_.host(), rpm_, {folder}, result);
 }
 

@@ -34,9 +34,10 @@ class RpmManager final : public PackageManager {
 
  private:
   StatusOr<PackageList> List() const;
+  // The front's call of an install verb, or of its trial.
+  std::vector<std::string> ArgumentsFor(const std::vector<std::string>& verb,
+                                        const std::vector<std::string>& missing) const;
   StatusOr<Foreseen> Try(const std::vector<std::string>& missing) const;
-  // Undoes an installation that went wrong, and says in `cause` what stayed.
-  Status TakeBack(const PackageList& before, const Foreseen& foreseen, const Status& cause) const;
   Status RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const;
   // Errors: FailedPrecondition (others would go, or come, with them).
   Status CheckRemoval(const std::vector<std::string>& keys, const PackageList& list) const;

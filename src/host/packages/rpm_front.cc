@@ -18,7 +18,7 @@ bool IsNo(const sys::RunResult& result) {
 
 }  // namespace
 
-bool IsWell(Front front, const sys::RunResult& result) {
+bool IsHealthy(Front front, const sys::RunResult& result) {
   return front == Front::kZypper ? IsZypperContent(result) : result.IsSuccess();
 }
 
@@ -64,9 +64,9 @@ std::set<std::string> NamesOfTrial(Front front, const sys::RunResult& result) {
                                  : ParseDnfTrial(fmt::format("{}\n{}", result.out, result.err));
 }
 
-bool IsTrialWell(Front front, const sys::RunResult& result) {
-  const bool is_well = IsWell(front, result) || (front != Front::kZypper && IsNo(result));
-  return is_well && !PassedOver(front, result);
+bool IsTrialHealthy(Front front, const sys::RunResult& result) {
+  const bool is_healthy = IsHealthy(front, result) || (front != Front::kZypper && IsNo(result));
+  return is_healthy && !PassedOver(front, result);
 }
 
 }  // namespace kgpu::packages

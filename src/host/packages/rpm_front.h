@@ -21,11 +21,11 @@ std::vector<std::string> RemovalTrialArguments(Front front);
 // The packages that such a trial tells of: by name, of another architecture than the host's with
 // that behind a colon.
 std::set<std::string> NamesOfTrial(Front front, const sys::RunResult& result);
-// Whether it told of them, and did not fail.
-bool IsTrialWell(Front front, const sys::RunResult& result);
+// Whether it reported them, and did not fail.
+bool IsTrialHealthy(Front front, const sys::RunResult& result);
 
-// Whether it did what it was told to.
-bool IsWell(Front front, const sys::RunResult& result);
+// Whether it did what it was asked to.
+bool IsHealthy(Front front, const sys::RunResult& result);
 // yum installs the others and is content.
 bool PassedOver(Front front, const sys::RunResult& result);
 

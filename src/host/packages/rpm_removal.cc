@@ -15,8 +15,7 @@
 namespace kgpu::packages {
 
 Status RpmManager::RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const {
-  std::vector<std::string> argv = {program_};
-  std::ranges::move(RemoveArguments(front_), std::back_inserter(argv));
+  std::vector<std::string> argv = Concat({program_}, RemoveArguments(front_));
   std::vector<std::string> erase = {rpm_, "--erase"};
   const size_t fixed = argv.size();
   for (const std::string& key : keys) {
@@ -28,15 +27,12 @@ Status RpmManager::RemoveNow(const std::vector<std::string>& keys, const Package
   }
   if (argv.size() > fixed) {
     ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-    if (!IsWell(front_, result)) {
+    if (!IsHealthy(front_, result)) {
       return FailureOf(program_, fmt::format("remove {}", Join(keys, " ")), result);
     }
   }
   if (erase.size() > 2) {
-    ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(erase), kChangeDeadline));
-    if (!result.IsSuccess()) {
-      return FailureOf(rpm_, "remove keys", result);
-    }
+    return calls_.Do("remove keys", std::move(erase), kChangeDeadline).status();
   }
   return OkStatus();
 }
@@ -58,8 +54,7 @@ StatusOr<std::vector<std::string>> RpmManager::NeederOf(
 
 StatusOr<std::vector<std::string>> RpmManager::OthersOfTrial(const std::vector<std::string>& keys,
                                                              const PackageList& list) const {
-  std::vector<std::string> argv = {program_};
-  std::ranges::move(RemovalTrialArguments(front_), std::back_inserter(argv));
+  std::vector<std::string> argv = Concat({program_}, RemovalTrialArguments(front_));
   const size_t fixed = argv.size();
   std::set<std::string> own;
   for (const std::string& key : keys) {
@@ -74,7 +69,7 @@ StatusOr<std::vector<std::string>> RpmManager::OthersOfTrial(const std::vector<s
     return std::vector<std::string>();
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kQueryDeadline));
-  if (!IsTrialWell(front_, result)) {
+  if (!IsTrialHealthy(front_, result)) {
     return FailureOf(program_, fmt::format("remove {}", Join(keys, " ")), result);
   }
   std::vector<std::string> others;
@@ -93,7 +88,7 @@ Status RpmManager::CheckRemoval(const std::vector<std::string>& keys,
     return OkStatus();
   }
   return FailedPrecondition(
-      "{}: removing {} would change others, too: {}: remove those first, or keep these", asked,
+      "{}: removing {} would also change others: {}: remove those first, or keep these", asked,
       Join(keys, ", "), Join(others, ", "));
 }
 
@@ -118,11 +113,11 @@ Status RpmManager::Remove(const std::vector<std::string>& names) {
   }
   std::erase_if(doomed, [&now](const std::string& name) { return !now.contains(name); });
   if (!doomed.empty()) {
-    return removed.ok() ? FailedPrecondition("{}: {} stayed", program_, Join(doomed, ", "))
-                        : Annotate(removed, "{} stayed", Join(doomed, ", "));
+    return removed.ok() ? FailedPrecondition("{}: {} was not removed", program_, Join(doomed, ", "))
+                        : Annotate(removed, "{} was not removed", Join(doomed, ", "));
   }
   return others.empty() ? OkStatus()
-                        : FailedPrecondition("{}: with them went: {}: install those again",
+                        : FailedPrecondition("{}: this also removed {}: install those again",
                                              program_, Join(others, ", "));
 }
 

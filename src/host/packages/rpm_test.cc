@@ -144,6 +144,7 @@ class RpmTest : public ::testing::Test {
   RpmTest() {
     dir_.WriteFile("usr/bin/rpm", "");
     dir_.WriteFile("proc/version", "");
+    dir_.WriteFile("dev/null", "");
     host_.archive = {{"driver", {"driver\t3:580-1\tx86_64", "library\t3:580-1\tx86_64"}},
                      {"driver-580-1", {"driver\t3:580-1\tx86_64"}}};
     host_.installed = {"rpm\t4.16-1\tx86_64", "kernel\t5.14-1\tx86_64", "dkms\t3-1\tnoarch"};
@@ -239,8 +240,9 @@ TEST_F(RpmTest, WhatAnotherInstallsWhileOursFailsStays) {
 TEST_F(RpmTest, WhatOthersNeedByNowIsNotTakenBack) {
   host_.install_code = 1;
   host_.needs = "error: Failed dependencies:\n\tdriver is needed by (installed) app-1-1.x86_64\n";
-  EXPECT_THAT(Manager().Install({"driver"}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("still there: driver, library")));
+  EXPECT_THAT(
+      Manager().Install({"driver"}),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("still installed: driver, library")));
 }
 
 TEST_F(RpmTest, KeyThatCameWithItGoesWithIt) {
@@ -266,7 +268,7 @@ TEST_F(RpmTest, FailureIsTakenBackAndNamesTheReason) {
               StatusIs(StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("/usr/bin/dnf: install driver: exit code 1"),
                              HasSubstr("Transaction failed"),
-                             HasSubstr("nothing that came with it is left"))));
+                             HasSubstr("all packages installed with it are removed"))));
   EXPECT_EQ(host_.installed.size(), 3U);
 }
 
@@ -277,7 +279,7 @@ TEST_F(RpmTest, YumThatPassesANameOverHasFailed) {
   EXPECT_EQ(host_.installed.size(), 3U);
 }
 
-TEST_F(RpmTest, ZypperThatWishesARestartIsContent) {
+TEST_F(RpmTest, ZypperThatRequestsARestartIsContent) {
   host_.install_code = 102;
   EXPECT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Install({"driver"}));
 }
@@ -312,7 +314,7 @@ TEST_F(RpmTest, RemovesExactlyThese) {
                           "remove", "driver", "library"));
 }
 
-TEST_F(RpmTest, ZypperIsToldTheVersionOfAKernel) {
+TEST_F(RpmTest, ZypperGetsTheVersionOfAKernel) {
   host_.installed.insert("kernel\t5.14-2\tx86_64");
   ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Remove({"kernel-5.14-2"}));
   EXPECT_THAT(host_.argvs.back(), Contains("kernel=5.14-2"));
@@ -394,8 +396,9 @@ TEST_F(RpmTest, KeepsPackagesInTheirVersions) {
 TEST_F(RpmTest, AnEmptyFileIsNoPackageThatIsKept) {
   dir_.WriteFile("kept/a.rpm", "");
   host_.installed.insert("driver\t3:580-1\tx86_64");
-  EXPECT_THAT(Manager().Keep({"driver"}, "/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kept/a.rpm: was fetched")));
+  EXPECT_THAT(
+      Manager().Keep({"driver"}, "/kept"),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kept/a.rpm: downloaded, but empty")));
 }
 
 TEST_F(RpmTest, ADamagedFileIsNoPackageThatIsKept) {
@@ -403,7 +406,7 @@ TEST_F(RpmTest, ADamagedFileIsNoPackageThatIsKept) {
   host_.installed.insert("driver\t3:580-1\tx86_64");
   host_.digest_code = 1;
   EXPECT_THAT(Manager().Keep({"driver"}, "/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("fetched, and is damaged")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("downloaded, but corrupt")));
   EXPECT_THAT(host_.looks, ElementsAre(ElementsAre("/usr/bin/rpm", "--checksig", "--nosignature",
                                                    "/kept/cache/a.rpm")));
 }

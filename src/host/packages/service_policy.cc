@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kText =
     "#!/bin/sh\n"
-    "# Written by kgpu while it installs packages below this root; taken away again afterwards.\n"
+    "# Written by kgpu while it installs packages below this root; removed afterwards.\n"
     "exit 101\n";
 
 constexpr std::string_view kPath = "/usr/sbin/policy-rc.d";

@@ -15,8 +15,8 @@ namespace kgpu::packages {
 Status RemoveOurPolicy(const sys::Root& host);
 
 // While it lives, /usr/sbin/policy-rc.d below the root says no to every service. One that is there
-// already is somebody's wish and stays; one that a killed run of ours left is known by its text and
-// goes with this object. Source: invoke-rc.d(8), "policy-rc.d".
+// already is somebody's request and stays; one that a killed run of ours left is known by its text
+// and goes with this object. Source: invoke-rc.d(8), "policy-rc.d".
 class ServicePolicy {
  public:
   // Errors: those of writing the file.

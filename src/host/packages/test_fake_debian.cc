@@ -142,7 +142,7 @@ StatusOr<sys::RunResult> FakeDebian::Install(const std::vector<std::string>& nam
   }
   if (is_killed) {
     is_killed = false;
-    return DeadlineExceeded("/usr/bin/apt-get: did not end within 2400 s");
+    return DeadlineExceeded("/usr/bin/apt-get: did not finish within 2400 s");
   }
   return Configure();
 }

@@ -10,6 +10,7 @@
 #include "src/kube/api/json.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_texts.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::kube {
 namespace {
@@ -17,22 +18,10 @@ namespace {
 namespace json = boost::json;
 
 using doc::Texts;
+using doc::TextsOf;
 
 // Somebody waits for the answer.
 constexpr std::chrono::milliseconds kTimeout{5'000};
-
-std::vector<std::string> TextsOf(const json::value* value) {
-  std::vector<std::string> texts;
-  const json::array* array = value == nullptr ? nullptr : value->if_array();
-  if (array != nullptr) {
-    for (const json::value& item : *array) {
-      if (const json::string* text = item.if_string()) {
-        texts.emplace_back(text->begin(), text->end());
-      }
-    }
-  }
-  return texts;
-}
 
 ApiRequest Review(std::string_view group, std::string_view kind, std::string path,
                   json::object spec) {
@@ -42,7 +31,7 @@ ApiRequest Review(std::string_view group, std::string_view kind, std::string pat
   request.content_type = "application/json";
   request.timeout = kTimeout;
   request.body = BodyOf(json::object{{"apiVersion", fmt::format("{}/v1", group)},
-                                     {"kind", json::string_view(kind.data(), kind.size())},
+                                     {"kind", doc::View(kind)},
                                      {"spec", std::move(spec)}});
   return request;
 }
@@ -80,7 +69,7 @@ ApiRequest TokenReviewRequest(const std::string& token, const std::vector<std::s
 StatusOr<std::optional<TokenOwner>> OwnerOfReview(const json::value& review,
                                                   const std::vector<std::string>& audiences) {
   if (TextField(review, {"kind"}) != "TokenReview") {
-    return Internal("the API server answered something else than a TokenReview");
+    return Internal("the API server's answer is not a TokenReview");
   }
   if (!BoolField(review, {"status", "authenticated"})) {
     return std::optional<TokenOwner>();
@@ -94,7 +83,7 @@ StatusOr<std::optional<TokenOwner>> OwnerOfReview(const json::value& review,
   }
   TokenOwner owner = OwnerOf(review);
   if (owner.name.empty()) {
-    return Internal("the API server knows the token, but not its owner's name");
+    return Internal("the API server accepts the token but names no user");
   }
   return std::optional(std::move(owner));
 }
@@ -117,7 +106,7 @@ ApiRequest AccessReviewRequest(const TokenOwner& owner, const std::string& verb,
 
 StatusOr<bool> IsAllowed(const json::value& review) {
   if (TextField(review, {"kind"}) != "SubjectAccessReview") {
-    return Internal("the API server answered something else than a SubjectAccessReview");
+    return Internal("the API server's answer is not a SubjectAccessReview");
   }
   return BoolField(review, {"status", "allowed"}) && !BoolField(review, {"status", "denied"});
 }

@@ -58,18 +58,18 @@ StatusCode CodeOf(const ApiError& error) {
 }
 
 // What to do about it, where the server's words do not say so.
-std::string_view MendOf(const ApiError& error) {
+std::string_view FixOf(const ApiError& error) {
   if (error.code < 400) {
-    return ": a redirect: give the address of the API server itself";
+    return ": redirected: use the address of the API server itself";
   }
   switch (error.code) {
     case 401:
-      return ": give valid credentials";
+      return ": use valid credentials";
     case 403:
-      return ": grant it by RBAC if it is to be allowed";
+      return ": allow it with an RBAC role";
     default:
       return error.reason.empty() && error.code != 404
-                 ? ": not an API server's answer: is a proxy between?"
+                 ? ": not an answer of an API server: check for a proxy"
                  : "";
   }
 }
@@ -120,7 +120,7 @@ Status MakeError(const ApiError& error, std::string_view what) {
       error.message.empty() ? std::string(http::ReasonPhrase(error.code)) : error.message;
   Status status = MakeStatus(
       CodeOf(error), fmt::format("{}: {} ({}{}{}){}", what, said, error.code,
-                                 error.reason.empty() ? "" : " ", error.reason, MendOf(error)));
+                                 error.reason.empty() ? "" : " ", error.reason, FixOf(error)));
   const std::string payload = json::serialize(PayloadOf(error));
   // Not of the text itself: compilers name that constructor differently, and the archive has one.
   status.SetPayload(kPayload, absl::Cord(absl::string_view(payload.data(), payload.size())));

@@ -58,13 +58,13 @@ TEST(ApiErrorTest, TheCodeTellsTheCallerWhatToDo) {
     EXPECT_EQ(error->reason, c.reason);
   }
   EXPECT_OK(StatusOfAnswer(200, {}, "", "GET /x"));
-  EXPECT_OK(StatusOfAnswer(202, {}, "no JSON", "GET /x"));
+  EXPECT_OK(StatusOfAnswer(202, {}, "not a JSON", "GET /x"));
 }
 
 TEST(ApiErrorTest, ADecisionNeedsNoBodyThatIsAStatus) {
   for (const std::string_view body : {"", "<html>", "[]", "{\"kind\":\"Pod\"}", "{\"code\":200}"}) {
     EXPECT_THAT(StatusOfAnswer(503, {}, body, "GET /x"),
-                StatusIs(StatusCode::kUnavailable, HasSubstr("is a proxy between?")))
+                StatusIs(StatusCode::kUnavailable, HasSubstr("check for a proxy")))
         << body;
   }
   EXPECT_THAT(StatusOfAnswer(404, {}, "404 page not found", "GET /x"),
@@ -112,7 +112,7 @@ TEST(ApiErrorTest, AnErrorWithinAWatchHasItsOwnCode) {
   EXPECT_THAT(StatusOfObject(*wrong, "GET /x"), StatusIs(StatusCode::kUnavailable));
 }
 
-TEST(ApiErrorTest, WordsOfAServerCanNotWriteToATerminal) {
+TEST(ApiErrorTest, WordsOfAServerCannotWriteToATerminal) {
   const Status status = StatusOfAnswer(
       400, {}, R"({"kind":"Status","reason":"\u001b[31m","message":"a\nb"})", "GET /x");
   EXPECT_EQ(Message(status).find('\n'), std::string_view::npos);
@@ -120,8 +120,8 @@ TEST(ApiErrorTest, WordsOfAServerCanNotWriteToATerminal) {
 }
 
 TEST(ApiErrorTest, WhatNoServerSaidHasNoApiError) {
-  EXPECT_FALSE(ApiErrorOf(Unavailable("nobody listens")).has_value());
-  EXPECT_FALSE(HasReason(Unavailable("nobody listens"), "Conflict"));
+  EXPECT_FALSE(ApiErrorOf(Unavailable("connection refused")).has_value());
+  EXPECT_FALSE(HasReason(Unavailable("connection refused"), "Conflict"));
   EXPECT_EQ(RetryAfterOf(OkStatus()), seconds(0));
 }
 

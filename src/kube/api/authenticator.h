@@ -19,7 +19,7 @@ class Authenticator {
   // Calls `done` once: at once, or later when a program must be asked first.
   // Errors: FailedPrecondition, Unavailable; no secret is in their text.
   virtual void Authenticate(Done done) = 0;
-  // The server did not take what was given last: the next answer is read anew.
+  // The server did not take what was given last: the next answer is read again.
   virtual void Reject() = 0;
 };
 

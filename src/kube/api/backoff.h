@@ -13,7 +13,7 @@ namespace kgpu::kube {
 struct BackoffOptions {
   std::chrono::nanoseconds first = std::chrono::milliseconds(800);
   std::chrono::nanoseconds longest = std::chrono::seconds(30);
-  // After so long without a failure it begins anew.
+  // After so long without a failure it begins again.
   std::chrono::nanoseconds reset_after = std::chrono::minutes(2);
 };
 

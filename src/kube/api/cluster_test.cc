@@ -104,10 +104,10 @@ TEST_F(ClusterTest, SaysWhoIsNotTrusted) {
   dir_.WriteFile("ca.crt", other.certificate_pem());
   const auto cluster = Open();
   ASSERT_OK(cluster);
-  EXPECT_THAT(
-      Fetch(*loop_, (*cluster)->client(), {.path = "/a"}),
-      StatusIs(StatusCode::kFailedPrecondition, AllOf(HasSubstr("GET /a: https://127.0.0.1:"),
-                                                      HasSubstr("authority that is not trusted"))));
+  EXPECT_THAT(Fetch(*loop_, (*cluster)->client(), {.path = "/a"}),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("GET /a: https://127.0.0.1:"),
+                             HasSubstr("is from an untrusted authority"))));
 }
 
 TEST_F(ClusterTest, SaysWhichFileHasAnAddressThatIsNone) {

@@ -6,6 +6,7 @@
 
 #include "src/kube/api/json.h"
 #include "src/kube/api/time.h"
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::kube {
@@ -34,9 +35,8 @@ Condition Read(const json::value& entry) {
 
 // Source: metav1.Condition, reason.
 bool IsReason(std::string_view text) {
-  const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
-  const auto is_word = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
-  return !text.empty() && text.size() <= 1024 && is_letter(text.front()) && is_word(text.back()) &&
+  const auto is_word = [](char c) { return IsAlphanumeric(c) || c == '_'; };
+  return !text.empty() && text.size() <= 1024 && IsLetter(text.front()) && is_word(text.back()) &&
          std::ranges::all_of(text, [&](char c) { return is_word(c) || c == ',' || c == ':'; });
 }
 

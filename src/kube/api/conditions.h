@@ -27,7 +27,7 @@ struct Condition {
 std::optional<Condition> FindCondition(const boost::json::value& object, std::string_view type);
 
 // `condition` as it is to be written into the list; nothing when `object` says just that already:
-// a write of the same would be news to everybody who watches, ourselves among them.
+// a write of the same would be an event for everybody who watches, ourselves among them.
 // lastTransitionTime is that of before unless the status is another one. Errors: InvalidArgument (a
 // status or reason that the server refuses).
 StatusOr<std::optional<boost::json::value>> ConditionToWrite(const boost::json::value& object,

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "src/kube/api/backoff.h"
-#include "src/kube/api/base64.h"
 #include "src/kube/api/exec_plugin.h"
 #include "src/kube/api/query.h"
 #include "src/kube/api/reread_file.h"
+#include "src/platform/base/base64.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -117,9 +117,9 @@ class Credentials::Impl {
       return status;
     }
     // Half of a rotation, most likely: the old ones still do.
-    if (told_ != Message(status)) {
-      told_ = Message(status);
-      KGPU_LOG(kWarning, "new certificates can not be used", {"reason", told_});
+    if (reported_ != Message(status)) {
+      reported_ = Message(status);
+      KGPU_LOG(kWarning, "new client certificates not loaded", {"reason", reported_});
     }
     return trust_;
   }
@@ -155,13 +155,13 @@ class Credentials::Impl {
         return std::string(Trim(*text));
       }
       if (user_.token.empty()) {
-        return FailedPrecondition("{}", text.ok()
-                                            ? fmt::format("{}: holds no token", token_file_.path())
-                                            : fmt::format("the token: {}", Message(text.status())));
+        return FailedPrecondition(
+            "{}", text.ok() ? fmt::format("{}: contains no token", token_file_.path())
+                            : fmt::format("the token: {}", Message(text.status())));
       }
     }
     if (!user_.token.empty() && !IsToken(user_.token)) {
-      return FailedPrecondition("the kubeconfig's token has characters that no token can have");
+      return FailedPrecondition("the kubeconfig's token contains invalid characters");
     }
     return user_.token.empty() && UsesPlugin() && credential_ ? credential_->token : user_.token;
   }
@@ -249,7 +249,7 @@ class Credentials::Impl {
 
   Trust trust_;
   tls::ClientOptions used_;  // that trust_ was made of
-  std::string told_;         // what was logged last
+  std::string reported_;     // what was logged last
 };
 
 Credentials::Credentials(EventLoop& loop, Random& random, const sys::Root& root,

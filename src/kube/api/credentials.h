@@ -31,7 +31,7 @@ class Credentials final : public Authenticator {
   // Files are read and plugins run for the next request.
   void Reject() override;
   // For HttpTransport; call Authenticate first, which may bring a certificate. The generation
-  // grows when an authority or a certificate has changed. A change that can not be used is logged,
+  // grows when an authority or a certificate has changed. A change that cannot be used is logged,
   // and what was there stays.
   StatusOr<Trust> CurrentTrust();
 

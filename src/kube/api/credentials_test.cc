@@ -130,7 +130,7 @@ TEST_F(CredentialsTest, SayWhatIsWrongWithATokenFileAndNothingOfIt) {
   user_.token_file = "/token";
   EXPECT_THAT(Ask(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("/token")));
   dir_.WriteFile("token", "secret secret");
-  EXPECT_THAT(Ask(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("holds no token")));
+  EXPECT_THAT(Ask(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("contains no token")));
   dir_.WriteFile("token", std::string(70'000, 's'));
   credentials_.reset();
   EXPECT_THAT(Ask(), StatusIs(StatusCode::kFailedPrecondition, Not(HasSubstr("sss"))));

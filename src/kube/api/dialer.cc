@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/kube/api/base64.h"
+#include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/http/message.h"
@@ -48,12 +48,12 @@ void KeepAlive(int fd) {
 StatusOr<Proxy> Proxy::Parse(std::string_view url) {
   for (const std::string_view scheme : {"https://", "socks5://", "socks5h://"}) {
     if (url.starts_with(scheme)) {
-      return Unimplemented("proxy-url: {} proxies are not supported: use an http:// one", scheme);
+      return Unimplemented("proxy-url: {} proxies are not supported: use http://", scheme);
     }
   }
   std::string_view rest = url;
   if (!url.starts_with("http://")) {
-    return InvalidArgument("proxy-url: write http://HOST:PORT");
+    return InvalidArgument("proxy-url: must be http://HOST:PORT");
   }
   rest.remove_prefix(7);
   Proxy proxy;
@@ -65,7 +65,7 @@ StatusOr<Proxy> Proxy::Parse(std::string_view url) {
   // The rules of a server's address are a proxy's, too, but for loopback.
   const StatusOr<Endpoint> endpoint = Endpoint::Parse(fmt::format("https://{}", rest));
   if (!endpoint.ok() || !endpoint->prefix.empty()) {
-    return InvalidArgument("proxy-url: write http://HOST:PORT");
+    return InvalidArgument("proxy-url: must be http://HOST:PORT");
   }
   proxy.host = endpoint->host;
   proxy.port = rest.find(fmt::format(":{}", endpoint->port)) == rest.npos ? 80 : endpoint->port;
@@ -83,7 +83,7 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
 
   void Start() {
     deadline_ = loop_.After(options_.timeout, [this] {
-      Finish(Unavailable("{}: not connected within {} ms{}", Goal(), options_.timeout.count(),
+      Finish(Unavailable("{}: no connection within {} ms{}", Goal(), options_.timeout.count(),
                          last_.ok() ? "" : fmt::format(" ({})", Message(last_))));
     });
     if (endpoint_.kind == Endpoint::Kind::kUnix) {
@@ -207,7 +207,7 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
     // A few hundred bytes on a fresh connection: the kernel takes them at once.
     if (send(tunnel_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(request.size())) {
-      return Finish(Unavailable("{}: takes no request", Goal()));
+      return Finish(Unavailable("{}: does not accept requests", Goal()));
     }
     StatusOr<WatchId> watch = loop_.WatchReadable(tunnel_.get(), [this] {
       const auto self = shared_from_this();
@@ -224,8 +224,8 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
     char byte = 0;
     for (ssize_t count = 0; (count = recv(tunnel_.get(), &byte, 1, MSG_DONTWAIT)) != -1;) {
       if (count == 0 || answer_.size() > kMaxProxyAnswer) {
-        return Finish(Unavailable("{}: closed the connection instead of a tunnel to {}", Goal(),
-                                  endpoint_.authority()));
+        return Finish(Unavailable("{}: closed the connection before the tunnel to {} was open",
+                                  Goal(), endpoint_.authority()));
       }
       answer_ += byte;
       if (answer_.ends_with("\r\n\r\n")) {
@@ -233,7 +233,7 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
       }
     }
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-      Finish(Unavailable("{}: closed the connection instead of a tunnel to {}", Goal(),
+      Finish(Unavailable("{}: closed the connection before the tunnel to {} was open", Goal(),
                          endpoint_.authority()));
     }
   }
@@ -243,15 +243,15 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
     http::ResponseParser parser({.header = kMaxProxyAnswer, .body = 0}, true);
     parser.Feed(answer_);
     if (parser.state() != http::ParseState::kDone) {
-      return Finish(Unavailable("{}: its answer is no HTTP", Goal()));
+      return Finish(Unavailable("{}: did not answer with HTTP", Goal()));
     }
     const int code = parser.code();
     if (code < 200 || code >= 300) {
-      return Finish(
-          code == 407
-              ? PermissionDenied("{}: wants a user and a password: give them in proxy-url", Goal())
-              : Unavailable("{}: answers {} instead of a tunnel to {}", Goal(), code,
-                            endpoint_.authority()));
+      return Finish(code == 407
+                        ? PermissionDenied(
+                              "{}: requires a user and a password: set them in proxy-url", Goal())
+                        : Unavailable("{}: answered {} and opened no tunnel to {}", Goal(), code,
+                                      endpoint_.authority()));
     }
     loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
     Finish(std::move(tunnel_));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -16,9 +17,10 @@ namespace {
 
 Status BadUrl(std::string_view url) {
   // A password in it must not get into a log.
-  const std::string_view shown = url.find('@') == url.npos ? url : "(an address with a user)";
+  const std::string_view shown =
+      url.find('@') == url.npos ? url : "(an address that contains a user)";
   return InvalidArgument(
-      "{}: no address of a server: write https://HOST:PORT, http://127.0.0.1:PORT or unix:///PATH",
+      "{}: not a server address: use https://HOST:PORT, http://127.0.0.1:PORT or unix:///PATH",
       Printable(shown));
 }
 
@@ -29,8 +31,7 @@ struct HostPort {
 
 bool IsHost(std::string_view host) {
   return !host.empty() && host.size() <= 253 && std::ranges::all_of(host, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == ':';
+    return IsAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == ':';
   });
 }
 
@@ -97,8 +98,7 @@ StatusOr<Endpoint> Endpoint::Parse(std::string_view url) {
   }
   if (endpoint.kind == Kind::kPlain && !IsLoopback(host->host)) {
     return InvalidArgument(
-        "{}: plain HTTP to another host would show everybody on the way the credentials: use "
-        "https://",
+        "{}: plain HTTP to another host would expose the credentials: use https://",
         Printable(url));
   }
   endpoint.host = host->host;

@@ -92,7 +92,7 @@ class EventRecorder::Impl {
     }
     Kept& kept = found->second;
     if (kept.count == 0 || now - kept.last_time > kSeriesEnd) {
-      StartAnew(kept, event);
+      StartAgain(kept, event);
     }
     if (!kept.IsDirty()) {
       kept.dirty_since = now;
@@ -106,8 +106,8 @@ class EventRecorder::Impl {
   uint64_t dropped() const { return dropped_; }
 
  private:
-  // A new object; what the last one lacks is not told any more.
-  void StartAnew(Kept& kept, const Event& event) const {
+  // A new object; what the last one lacks is not reported any more.
+  void StartAgain(Kept& kept, const Event& event) const {
     kept.event = event;
     kept.name = NewName(event);
     kept.is_created = false;
@@ -117,7 +117,7 @@ class EventRecorder::Impl {
     kept.written = 0;
   }
 
-  // Series that are over and told, and whose limit of writes would not begin anew too early.
+  // Series that are over and reported, and whose limit of writes would not begin again too early.
   void Forget(SteadyTime now) {
     std::erase_if(kept_, [&](const auto& entry) {
       const Kept& kept = entry.second;
@@ -235,8 +235,8 @@ class EventRecorder::Impl {
     dropped_ += kept.count - kept.written;
     kept.written = kept.count;
     const bool is_ending = HasReason(status, "NamespaceTerminating");
-    if (!is_ending && !std::exchange(has_told_, true)) {
-      KGPU_LOG(kWarning, "events are not taken", {"reason", Message(status)});
+    if (!is_ending && !std::exchange(has_reported_, true)) {
+      KGPU_LOG(kWarning, "events rejected", {"reason", Message(status)});
     }
   }
 
@@ -285,7 +285,7 @@ class EventRecorder::Impl {
   Backoff backoff_;
   std::map<EventKey, Kept> kept_;
   uint64_t dropped_ = 0;
-  bool has_told_ = false;
+  bool has_reported_ = false;
   TimerId timer_ = TimerId::kNone;
 
   // What is being written.

@@ -28,7 +28,7 @@ struct Event {
   std::string note{};    // for people, cut at 1024 bytes
   ObjectReference regarding{};
   // What of the object it is about, a GPU of a node say; not sent. Events that differ in it are
-  // told apart, each with its own note.
+  // distinguished, each with its own note.
   std::string subject{};
 };
 
@@ -40,7 +40,7 @@ struct EventRecorderOptions {
 
 // Lives on the loop's thread. One event for all that differ in nothing but their note: repetitions
 // within six minutes make it a series. Each kind of event about an object may be written 25 times
-// at once, and then once in five minutes; what comes faster is counted. What the server can not
+// at once, and then once in five minutes; what comes faster is counted. What the server cannot
 // take now is kept and tried again for half an hour; what it forbids is dropped.
 class EventRecorder {
  public:

@@ -29,7 +29,7 @@ class EventRecorderTest : public ::testing::Test {
     SetLogSink([](LogLevel, std::string_view) {});
     transport_.SetServer([this](const http::Request& request, const Wire& wire) {
       if (is_away_) {
-        return wire.End(Unavailable("nobody listens there"));
+        return wire.End(Unavailable("connection refused"));
       }
       if (code_ != 0) {
         return wire.Refuse(code_, "Some");
@@ -65,9 +65,9 @@ class EventRecorderTest : public ::testing::Test {
 };
 
 TEST_F(EventRecorderTest, TellsSubjectsOfOneObjectApart) {
-  Event first = Bad("GPU 0 is sick");
+  Event first = Bad("GPU 0 is unhealthy");
   first.subject = "GPU 0";
-  Event second = Bad("GPU 1 is sick");
+  Event second = Bad("GPU 1 is unhealthy");
   second.subject = "GPU 1";
   recorder_.Record(first);
   recorder_.Record(second);
@@ -151,7 +151,7 @@ TEST_F(EventRecorderTest, ManyAtOnceAreOneWrite) {
   EXPECT_EQ(IntField(last_, {"series", "count"}), 100);
 }
 
-TEST_F(EventRecorderTest, AnEventThatWasRemovedIsWrittenAnew) {
+TEST_F(EventRecorderTest, AnEventThatWasRemovedIsWrittenAgain) {
   recorder_.Record(Bad());
   Pass(seconds(1));
   transport_.SetServer([](const http::Request& request, const Wire& wire) {
@@ -218,7 +218,7 @@ TEST_F(EventRecorderTest, KeepsOnlySoMany) {
     recorder_.Record(event);
   }
   EXPECT_EQ(recorder_.dropped(), 2U);
-  // What was told makes room.
+  // What was reported makes room.
   is_away_ = false;
   Pass(minutes(1));
   recorder_.Record(Bad("x"));

@@ -34,7 +34,7 @@ inline constexpr std::chrono::seconds kEvictionPause{5};
 using EvictionDone = std::function<void(StatusOr<EvictionResult>)>;
 
 // Errors: as Client::Send; Unavailable, too, when several budgets match the pod (500), which only a
-// human can mend.
+// human can fix.
 std::unique_ptr<Call> Evict(Client& client, const EvictionTarget& target, EvictionDone done);
 
 }  // namespace kgpu::kube

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/kube/api/base64.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/time.h"
+#include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::kube {
@@ -48,16 +48,16 @@ std::string ExecInfo(const ExecSpec& spec, const ClusterSpec& cluster, std::stri
 }
 
 StatusOr<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version) {
-  const StatusOr<json::value> root = ParseObject(text, "what it printed");
+  const StatusOr<json::value> root = ParseObject(text, "its output");
   if (!root.ok()) {
     // The parser's own words may quote keys.
-    return InvalidArgument("what it printed is no JSON object");
+    return InvalidArgument("its output is not a JSON object");
   }
   if (TextField(*root, {"kind"}) != "ExecCredential") {
     return InvalidArgument("kind: must be ExecCredential");
   }
   if (TextField(*root, {"apiVersion"}) != api_version) {
-    return InvalidArgument("apiVersion: must be {}, as the kubeconfig says", api_version);
+    return InvalidArgument("apiVersion: must be {}, as in the kubeconfig", api_version);
   }
   ExecCredential credential;
   ASSIGN_OR_RETURN(credential.token, StatusText(*root, "token"));
@@ -65,18 +65,18 @@ StatusOr<ExecCredential> ParseExecCredential(std::string_view text, std::string_
   ASSIGN_OR_RETURN(credential.key_pem, StatusText(*root, "clientKeyData"));
   ASSIGN_OR_RETURN(const std::string expires, StatusText(*root, "expirationTimestamp"));
   if (credential.certificate_pem.empty() != credential.key_pem.empty()) {
-    return InvalidArgument("status: clientCertificateData and clientKeyData must come together");
+    return InvalidArgument("status: clientCertificateData and clientKeyData must be set together");
   }
   if (credential.token.empty() && credential.certificate_pem.empty()) {
     return InvalidArgument("status: has neither token nor clientCertificateData");
   }
   if (!std::ranges::all_of(credential.token, [](char c) { return c > 0x20 && c < 0x7f; })) {
-    return InvalidArgument("status.token: has characters that no token can have");
+    return InvalidArgument("status.token: contains invalid characters");
   }
   if (!expires.empty()) {
     const StatusOr<WallTime> time = ParseTime(expires);
     if (!time.ok()) {
-      return InvalidArgument("status.expirationTimestamp: is no time");
+      return InvalidArgument("status.expirationTimestamp: must be a time");
     }
     credential.expires = *time;
   }

@@ -44,8 +44,8 @@ TEST(ExecCredentialTest, SaysWhatIsWrongAndNothingOfASecret) {
     std::string text;
     std::string wanted;
   } kCases[] = {
-      {"secret", "no JSON object"},
-      {"[\"secret\"]", "no JSON object"},
+      {"secret", "not a JSON object"},
+      {"[\"secret\"]", "not a JSON object"},
       {R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"Secret"})", "kind"},
       {R"({"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential",
            "status":{"token":"secret"}})",

@@ -41,7 +41,7 @@ StatusOr<std::string> FindProgram(const ExecRequest& request) {
       return path;
     }
   }
-  return NotFound("{}: there is no such program in PATH", Printable(command));
+  return NotFound("{}: not found in PATH", Printable(command));
 }
 
 std::vector<std::string> EnvironmentOf(const ExecRequest& request) {
@@ -82,7 +82,7 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
       return;
     }
     timer_ = loop_.After(request_.deadline, [this] {
-      Finish(DeadlineExceeded("{}: did not end within {} s", Name(),
+      Finish(DeadlineExceeded("{}: did not finish within {} s", Name(),
                               std::chrono::ceil<std::chrono::seconds>(request_.deadline).count()));
     });
   }
@@ -104,7 +104,7 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
 
   Status Spawn() {
     if (request_.spec.needs_terminal) {
-      return FailedPrecondition("{}: its interactiveMode is Always, and there is no terminal here",
+      return FailedPrecondition("{}: its interactiveMode is Always, but there is no terminal",
                                 Name());
     }
     StatusOr<std::string> program = FindProgram(request_);
@@ -163,8 +163,7 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
     if (exit->code != 0) {
       const std::string how = exit->code ? fmt::format("exit code {}", *exit->code)
                                          : fmt::format("signal {}", exit->signal.value_or(0));
-      return Finish(FailedPrecondition("{}: ended with {}: see what it printed on standard error",
-                                       Name(), how));
+      return Finish(FailedPrecondition("{}: failed with {}: see its standard error", Name(), how));
     }
     StatusOr<ExecCredential> credential = ParseExecCredential(text_, request_.spec.api_version);
     if (!credential.ok()) {

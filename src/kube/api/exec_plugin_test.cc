@@ -73,9 +73,9 @@ TEST_F(ExecPluginTest, LooksForItInPath) {
   request_.environment = {"PATH=/none::" + dir_.At("bin") + ":/bin"};
   EXPECT_OK(Run("login"));
   request_.spec.install_hint = "get it from the shop";
-  EXPECT_THAT(Run("logout"), StatusIs(StatusCode::kNotFound,
-                                      AllOf(HasSubstr("logout: there is no such program in PATH"),
-                                            HasSubstr("get it from the shop"))));
+  EXPECT_THAT(Run("logout"),
+              StatusIs(StatusCode::kNotFound, AllOf(HasSubstr("logout: not found in PATH"),
+                                                    HasSubstr("get it from the shop"))));
   EXPECT_THAT(Run(dir_.At("none")), StatusIs(StatusCode::kNotFound));
 }
 
@@ -87,7 +87,7 @@ TEST_F(ExecPluginTest, SaysHowItEnded) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("signal 9")));
   EXPECT_THAT(Run(Script("r", "echo secret")),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("no JSON"), Not(HasSubstr("secret")))));
+                       AllOf(HasSubstr("not a JSON"), Not(HasSubstr("secret")))));
 }
 
 TEST_F(ExecPluginTest, DoesNotWaitForEver) {

@@ -53,7 +53,7 @@ StatusOr<FoundConfig> FromList(const sys::Root& root, const std::string& list,
   std::vector<std::string> read;
   const std::vector<std::string_view> paths = Split(list, ':');
   if (paths.size() > kMaxFiles) {
-    return InvalidArgument("KUBECONFIG: names more than {} files", kMaxFiles);
+    return InvalidArgument("KUBECONFIG: lists more than {} files", kMaxFiles);
   }
   for (const std::string_view entry : paths) {
     if (entry.empty()) {
@@ -69,7 +69,7 @@ StatusOr<FoundConfig> FromList(const sys::Root& root, const std::string& list,
     }
   }
   if (read.empty()) {
-    return NotFound("KUBECONFIG: none of its files is there: {}", Printable(list));
+    return NotFound("KUBECONFIG: none of its files exists: {}", Printable(list));
   }
   return Select(merged, Join(read, ":"), sources);
 }
@@ -79,7 +79,7 @@ StatusOr<FoundConfig> FromPod(const sys::Root& root, const std::string& host,
   FoundConfig found{.source = "in-cluster"};
   const auto number = ParseUint(port);
   if (!number || *number == 0 || *number > UINT16_MAX) {
-    return InvalidArgument("KUBERNETES_SERVICE_PORT: \"{}\" is no port", Printable(port));
+    return InvalidArgument("KUBERNETES_SERVICE_PORT: \"{}\" must be a port", Printable(port));
   }
   found.selected.context = "in-cluster";
   found.selected.cluster.server =
@@ -119,7 +119,7 @@ StatusOr<FoundConfig> FindConfig(const sys::Root& root, const ConfigSources& sou
                                      : home.empty()                  ? ", no ~/.kube/config"
                                                                      : ", no " + path;
   return NotFound(
-      "no cluster is known: no --kubeconfig, no $KUBECONFIG{}, and this is no pod "
+      "no cluster configured: no --kubeconfig, no $KUBECONFIG{}, and not running in a pod "
       "(KUBERNETES_SERVICE_HOST is not set)",
       looked_at_home);
 }

@@ -110,8 +110,9 @@ TEST_F(FindConfigTest, InAPodItsServiceAccountIsUsed) {
 
 TEST_F(FindConfigTest, SaysWhereItLooked) {
   EXPECT_THAT(Find({.environment = {"HOME=/home"}}),
-              StatusIs(StatusCode::kNotFound, AllOf(HasSubstr("/home/.kube/config"),
-                                                    HasSubstr("KUBECONFIG"), HasSubstr("no pod"))));
+              StatusIs(StatusCode::kNotFound,
+                       AllOf(HasSubstr("/home/.kube/config"), HasSubstr("KUBECONFIG"),
+                             HasSubstr("not running in a pod"))));
 }
 
 }  // namespace

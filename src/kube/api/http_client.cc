@@ -85,7 +85,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     ticket_ = shared_.gate.Wait([this] { OnEntered(); });
     if (ticket_ == 0) {
       pause_ = shared_.loop.After(nanoseconds(0), [this] {
-        Finish(ResourceExhausted("{}: {} requests wait for the API server already", what_,
+        Finish(ResourceExhausted("{}: already {} requests waiting for the API server", what_,
                                  shared_.options.gate.max_waiting));
       });
     }
@@ -96,8 +96,8 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     if (!ends_at_) {
       ends_at_ = shared_.loop.clock().Now() + request_.timeout;
       deadline_ = shared_.loop.After(request_.timeout, [this] {
-        Finish(
-            DeadlineExceeded("{}: no whole answer within {} ms", what_, request_.timeout.count()));
+        Finish(DeadlineExceeded("{}: no complete answer within {} ms", what_,
+                                request_.timeout.count()));
       });
     }
     shared_.authenticator.Authenticate(
@@ -195,7 +195,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     } else if (frames_->IsBetweenEvents()) {
       Finish(json::value());
     } else {
-      Finish(Unavailable("{}: the watch ended within an event", what_));
+      Finish(Unavailable("{}: the watch ended inside an event", what_));
     }
   }
 

@@ -159,7 +159,7 @@ TEST_F(HttpClientTest, DoesNotRepeatWhatNobodyAskedToRepeat) {
 TEST_F(HttpClientTest, StopsRepeatingAtTheDeadline) {
   Send({.path = "/x", .timeout = seconds(10)});
   transport_.last().Refuse(429, "TooManyRequests", {{"Retry-After", "30"}});
-  // It would be over by then: told at once, with the time for whoever tries again.
+  // It would be over by then: reported at once, with the time for whoever tries again.
   EXPECT_THAT(result(), StatusIs(StatusCode::kUnavailable));
   EXPECT_EQ(RetryAfterOf(result()), seconds(30));
 }
@@ -234,7 +234,7 @@ TEST_F(HttpClientTest, WhatIsNotFoundHereIsNoObjectThatIsNotFound) {
     transport_.last().End(MakeStatus(code, "/ca.crt"));
     EXPECT_THAT(result(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("GET /x: /ca.crt")));
   }
-  authenticator_.SetStatus(NotFound("login: there is no such program"));
+  authenticator_.SetStatus(NotFound("login: not found in PATH"));
   Send({.path = "/x"});
   EXPECT_THAT(result(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("GET /x: login")));
 }
@@ -334,7 +334,7 @@ TEST_F(HttpClientTest, AWatchThatEndsWithinAnEventIsNotWhole) {
   transport_.last().Head(200);
   transport_.last().Data("{\"type\"");
   transport_.last().End();
-  EXPECT_THAT(End(), StatusIs(StatusCode::kUnavailable, HasSubstr("within an event")));
+  EXPECT_THAT(End(), StatusIs(StatusCode::kUnavailable, HasSubstr("inside an event")));
 }
 
 TEST_F(HttpClientTest, AnErrorOfAWatchComesAsAnswerOrWithinIt) {

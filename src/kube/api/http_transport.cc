@@ -5,11 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "src/kube/api/connection.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/http/writer.h"
 
 namespace kgpu::kube {
+namespace {
+
+using http::ClientConnection;
+
+// The answer is handed on in pieces: who takes them has limits.
+constexpr http::ParserLimits kAnswerLimits{.header = size_t{64} << 10, .body = size_t{1} << 50};
+
+}  // namespace
 
 // What the transport and its exchanges share; an exchange may outlive its transport's last use.
 class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::Pool> {
@@ -52,7 +59,7 @@ class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::P
   uint64_t generation() const { return generation_; }
 
   // One that may be used again; null: none.
-  std::shared_ptr<Connection> TakeIdle() {
+  std::shared_ptr<ClientConnection> TakeIdle() {
     if (idle_.empty()) {
       return nullptr;
     }
@@ -67,7 +74,7 @@ class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::P
   void CountOpened() { ++in_use_; }
 
   // Of the one that TakeIdle or CountOpened counted; null: it is closed.
-  void GiveBack(std::shared_ptr<Connection> connection, uint64_t generation) {
+  void GiveBack(std::shared_ptr<ClientConnection> connection, uint64_t generation) {
     --in_use_;
     if (connection != nullptr && connection->IsReusable() && generation == generation_) {
       Keep(std::move(connection));
@@ -79,26 +86,26 @@ class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::P
 
  private:
   struct Idle {
-    std::shared_ptr<Connection> connection;
+    std::shared_ptr<ClientConnection> connection;
     TimerId timer = TimerId::kNone;
   };
 
-  void Keep(std::shared_ptr<Connection> connection) {
+  void Keep(std::shared_ptr<ClientConnection> connection) {
     if (idle_.size() >= options_.max_idle) {
       Drop(idle_.front().connection.get());
     }
-    Connection* key = connection.get();
+    ClientConnection* key = connection.get();
     connection->WatchIdle([this, key] { Drop(key); });
     const TimerId timer = loop_.After(options_.idle_timeout, [this, key] { Drop(key); });
     idle_.push_back({.connection = std::move(connection), .timer = timer});
   }
 
-  void Drop(const Connection* connection) {
+  void Drop(const ClientConnection* connection) {
     const auto found = std::ranges::find_if(
         idle_, [&](const Idle& idle) { return idle.connection.get() == connection; });
     if (found != idle_.end()) {
       loop_.CancelTimer(found->timer);
-      const std::shared_ptr<Connection> last = std::move(found->connection);
+      const std::shared_ptr<ClientConnection> last = std::move(found->connection);
       idle_.erase(found);
     }
   }
@@ -136,7 +143,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
     }
     trust_ = *std::move(trust);
     generation_ = pool_->generation();
-    if (std::shared_ptr<Connection> idle = pool_->TakeIdle()) {
+    if (std::shared_ptr<ClientConnection> idle = pool_->TakeIdle()) {
       is_counted_ = true;
       return Use(std::move(idle));
     }
@@ -177,24 +184,24 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
           MakeStatus(is_refused ? StatusCode::kFailedPrecondition : StatusCode::kUnavailable,
                      Message(socket.status())));
     }
-    StatusOr<std::shared_ptr<Connection>> connection = Wrap(*std::move(socket));
+    StatusOr<std::shared_ptr<ClientConnection>> connection = Wrap(*std::move(socket));
     if (!connection.ok()) {
       return Finish(connection.status());
     }
     Use(*std::move(connection));
   }
 
-  StatusOr<std::shared_ptr<Connection>> Wrap(UniqueFd socket) {
+  StatusOr<std::shared_ptr<ClientConnection>> Wrap(UniqueFd socket) {
     std::unique_ptr<tls::Session> session;
     if (trust_.context != nullptr) {
       ASSIGN_OR_RETURN(session,
                        tls::Session::ForClient(trust_.context, pool_->options().server_name));
     }
-    return Connection::Open(pool_->loop(), std::move(socket), std::move(session),
-                            pool_->options().endpoint.str());
+    return ClientConnection::Open(pool_->loop(), std::move(socket), std::move(session),
+                                  pool_->options().endpoint.str(), kAnswerLimits);
   }
 
-  void Use(std::shared_ptr<Connection> connection) {
+  void Use(std::shared_ptr<ClientConnection> connection) {
     connection_ = std::move(connection);
     trust_ = {};
     connection_->Send(*std::exchange(text_, std::string()), is_head_,
@@ -231,7 +238,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
     }
   }
 
-  void Release(std::shared_ptr<Connection> connection) {
+  void Release(std::shared_ptr<ClientConnection> connection) {
     if (std::exchange(is_counted_, false)) {
       pool_->GiveBack(std::move(connection), generation_);
     }
@@ -244,7 +251,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
   Trust trust_;
   uint64_t generation_ = 0;
   std::unique_ptr<Dial> dial_;
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<ClientConnection> connection_;
   TimerId timer_ = TimerId::kNone;
   bool is_counted_ = false;  // by the pool
   bool is_over_ = false;

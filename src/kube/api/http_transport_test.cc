@@ -279,10 +279,10 @@ TEST_F(HttpTransportTest, OldConnectionsAreNotUsedWithNewCertificates) {
   trust_ = {.context = tls::Context::ForClient({.ca_pem = other.certificate_pem()}).value(),
             .generation = 3};
   EXPECT_THAT(Fetch({.target = "/a"}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not trusted")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("untrusted authority")));
 }
 
-TEST_F(HttpTransportTest, RefusesRequestsThatCanNotBe) {
+TEST_F(HttpTransportTest, RefusesRequestsThatCannotBe) {
   EXPECT_THAT(Fetch({.target = "/a b"}), StatusIs(StatusCode::kInvalidArgument));
 }
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "src/kube/api/base64.h"
+#include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
@@ -111,7 +111,7 @@ class Reader {
   StatusOr<Kubeconfig> Read(const json::value& root) {
     const Fields top(&root, "", status_);
     if (const std::string kind = top.Text("kind"); !kind.empty() && kind != "Config") {
-      return InvalidArgument("kind: must be Config: this is a {}", Printable(kind, 64));
+      return InvalidArgument("kind: must be Config, not {}", Printable(kind, 64));
     }
     Kubeconfig config;
     config.current_context = top.Text("current-context");
@@ -221,7 +221,7 @@ Status NoSuch(std::string_view what, std::string_view name, const std::map<std::
   for (const auto& [key, value] : known) {
     names.push_back(Printable(key, 80));
   }
-  return NotFound("there is no {} \"{}\"; there {}: {}", what, Printable(name, 80),
+  return NotFound("no {} \"{}\"; there {}: {}", what, Printable(name, 80),
                   names.size() == 1 ? "is" : "are", names.empty() ? "none" : Join(names, ", "));
 }
 
@@ -255,7 +255,7 @@ StatusOr<Selected> SelectContext(const Kubeconfig& config, std::string_view cont
   Selected selected;
   selected.context = context.empty() ? config.current_context : std::string(context);
   if (selected.context.empty()) {
-    return NotFound("no current-context is set: choose one of the kubeconfig's contexts");
+    return NotFound("current-context is not set: choose one of the kubeconfig's contexts");
   }
   const auto found = config.contexts.find(selected.context);
   if (found == config.contexts.end()) {
@@ -280,12 +280,12 @@ StatusOr<Selected> SelectContext(const Kubeconfig& config, std::string_view cont
   }
   if (selected.cluster.is_insecure) {
     return FailedPrecondition(
-        "cluster {}: insecure-skip-tls-verify is refused: anybody on the way could take the "
-        "credentials; give certificate-authority or certificate-authority-data",
+        "cluster {}: insecure-skip-tls-verify is not allowed because it exposes the credentials: "
+        "set certificate-authority or certificate-authority-data",
         Printable(found->second.cluster, 80));
   }
   if (!selected.user.auth_provider.empty()) {
-    return Unimplemented("user {}: auth-provider is gone since Kubernetes 1.26: use exec",
+    return Unimplemented("user {}: auth-provider was removed in Kubernetes 1.26: use exec",
                          Printable(found->second.user, 80));
   }
   return selected;

@@ -24,7 +24,7 @@ constexpr seconds kLongestLease{24 * 3600};
 
 Status CheckOptions(const LeaderOptions& options) {
   if (options.space.empty() || options.name.empty() || options.identity.empty()) {
-    return InvalidArgument("leader election: namespace, name and identity must be given");
+    return InvalidArgument("leader election: namespace, name and identity must be set");
   }
   const bool is_ordered = options.retry > seconds(0) && options.duration > options.renew_deadline &&
                           options.renew_deadline * 10 > options.retry * 12;
@@ -120,7 +120,8 @@ class LeaderElection::Impl {
       } else if (answer.status().code() == StatusCode::kNotFound) {
         CreateLease();
       } else {
-        TryLater(answer.ok() ? Unavailable("GET {}: no lease came", path_) : answer.status());
+        TryLater(answer.ok() ? Unavailable("GET {}: the answer is not a lease", path_)
+                             : answer.status());
       }
     });
   }
@@ -147,7 +148,7 @@ class LeaderElection::Impl {
     const std::string_view holder = HolderIn(lease);
     const bool is_mine = holder == options_.identity;
     if (is_leader_ && !is_mine) {
-      why_ = FailedPrecondition("it is held by \"{}\"", holder);
+      why_ = FailedPrecondition("held by \"{}\"", holder);
       return Lose();
     }
     NoteHolder(holder);
@@ -208,7 +209,7 @@ class LeaderElection::Impl {
     if (answer.ok() && answer->is_object()) {
       OnHeld(*std::move(answer));
     } else {
-      TryLater(answer.ok() ? Unavailable("{}: no lease came back", path_) : answer.status());
+      TryLater(answer.ok() ? Unavailable("{}: the answer is not a lease", path_) : answer.status());
     }
   }
 

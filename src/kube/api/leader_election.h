@@ -24,7 +24,7 @@ struct LeaderOptions {
 
 struct LeaderHandlers {
   std::function<void()> on_elected{};
-  // Once, behind on_elected: stop every write and end the process. What is under way can not be
+  // Once, behind on_elected: stop every write and end the process. What is under way cannot be
   // called back: writes must carry a resourceVersion.
   std::function<void(const Status& why)> on_lost{};
   // Whose it is now, each time that changes. It and the next do not destroy the election.

@@ -29,7 +29,7 @@ class LeaseServer {
  public:
   void operator()(const http::Request& request, const Wire& wire) {
     if (is_away) {
-      return wire.End(Unavailable("nobody listens there"));
+      return wire.End(Unavailable("connection refused"));
     }
     ++(request.method == "GET" ? reads : writes);
     if (request.method == "GET") {
@@ -262,7 +262,7 @@ TEST_F(LeaderElectionTest, OneOfTwoWritersLoses) {
   EXPECT_EQ(log_.size(), 1U);
 }
 
-TEST_F(LeaderElectionTest, RefusesTimesThatCanNotHold) {
+TEST_F(LeaderElectionTest, RefusesTimesThatCannotHold) {
   const auto start = [&](int duration, int deadline, int retry) {
     return LeaderElection::Start(loop_, client_, random_,
                                  {.space = "ns",

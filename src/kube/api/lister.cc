@@ -99,15 +99,14 @@ class Lister : public std::enable_shared_from_this<Lister> {
   Status CheckLimits() const {
     const std::string& path = options_.selection.path;
     if (result_.items.size() > options_.max_objects) {
-      return OutOfRange("GET {}: there are more than {} objects: select fewer", path,
-                        options_.max_objects);
+      return OutOfRange("GET {}: more than {} objects: select fewer", path, options_.max_objects);
     }
     if (bytes_ > options_.max_bytes) {
-      return OutOfRange("GET {}: the objects are more than {} bytes: select fewer", path,
+      return OutOfRange("GET {}: more than {} bytes of objects: select fewer", path,
                         options_.max_bytes);
     }
     if (empty_chunks_ > kMaxEmptyChunks) {
-      return Unavailable("GET {}: the server sends chunk after chunk with nothing in them", path);
+      return Unavailable("GET {}: the server sends one empty chunk after another", path);
     }
     return OkStatus();
   }

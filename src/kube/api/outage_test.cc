@@ -247,7 +247,7 @@ TEST(FleetTest, TenThousandNodesKeepTheirLimits) {
     const auto second = std::chrono::duration_cast<seconds>(loop.clock().Now() - start).count();
     ++per_second.at(static_cast<size_t>(second));
     if (is_away) {
-      return wire.End(Unavailable("nobody listens"));
+      return wire.End(Unavailable("connection refused"));
     }
     request.QueryValue("watch") ? wire.Head(200)
                                 : wire.Answer(200, R"({"metadata":{"resourceVersion":"1"}})");

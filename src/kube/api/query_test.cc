@@ -12,7 +12,7 @@ TEST(KubeQueryTest, EscapesWhatIsNotPlain) {
 
 TEST(KubeQueryTest, MakesPathsOfParts) {
   EXPECT_EQ(PathOf({"api", "v1", "nodes", "n1"}), "/api/v1/nodes/n1");
-  // A name can not lead to another object.
+  // A name cannot lead to another object.
   EXPECT_EQ(PathOf({"api", "v1", "namespaces", "", "pods", "a/../b"}),
             "/api/v1/namespaces/pods/a%2F..%2Fb");
 }

@@ -26,7 +26,7 @@ constexpr seconds kWatchGrace{30};
 // asked without a pause. Not one that had much to tell: that one is busy.
 constexpr seconds kSuspiciousEnd{1};
 constexpr size_t kManyEvents = 100;
-// What only a human can mend (RBAC, an API that is not there) is asked for less often.
+// What only a human can fix (RBAC, an API that is not there) is asked for less often.
 constexpr seconds kLongWait{60};
 // Of a server that is behind: it is soon up to date.
 constexpr seconds kBehindWait{1};
@@ -211,7 +211,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     loop_.CancelTimer(timer_);
     timer_ = loop_.After(length + kWatchGrace, [this] {
       const auto self = shared_from_this();
-      OnWatchEnd(Unavailable("GET {}: the watch did not end when it should: the connection is dead",
+      OnWatchEnd(Unavailable("GET {}: the watch did not end in time: the connection is dead",
                              options_.selection.path));
     });
   }
@@ -255,7 +255,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     }
   }
 
-  // Before all has come nothing is believed: a connection that breaks now has told nothing.
+  // Before all has come nothing is believed: a connection that breaks now has reported nothing.
   void OnInitialEvent(WatchEventType type, json::value&& object) {
     if (type == WatchEventType::kBookmark) {
       if (!EndsInitialEvents(object)) {
@@ -293,7 +293,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
       return Watch(false);
     }
     if (status.ok()) {
-      return Trouble(Unavailable("GET {}: the watch ended at once", options_.selection.path),
+      return Trouble(Unavailable("GET {}: the watch ended immediately", options_.selection.path),
                      [this] { Watch(false); });
     }
     // What the server has forgotten, or will not know, is listed again. All else goes on from where
@@ -319,7 +319,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     } else if (IsForHumans(status)) {
       start_ = version_.empty() ? FirstList() : Start::kList;
     }
-    Trouble(status.ok() ? Unavailable("GET {}: the first state has no end: it is listed instead",
+    Trouble(status.ok() ? Unavailable("GET {}: the initial state is incomplete: listing instead",
                                       options_.selection.path)
                         : status,
             [this] { Resync(); });

@@ -30,7 +30,7 @@ struct ReflectorOptions {
   size_t max_objects = 50'000;
   size_t max_bytes = size_t{256} << 20;  // about, in memory
   // The server sends the first state as events (Kubernetes 1.34 and later), which costs it less; a
-  // list where it can not.
+  // list where it cannot.
   bool uses_watch_list = false;
   // The first list may be any state that a server has in its cache: for what thousands of nodes
   // follow, so that none of them makes the servers agree first. The state may be from before what

@@ -310,7 +310,7 @@ TEST_F(ReflectorTest, ResumesWithoutAListWhenTheConnectionBroke) {
   Begin();
   Answer(List(10, {ServedObject("a", 5)}));
   for (int i = 0; i < 5; ++i) {
-    transport_.last().End(Unavailable("nobody listens there"));
+    transport_.last().End(Unavailable("connection refused"));
     Pass(seconds(30));
     EXPECT_EQ(Query("watch"), "1");
     EXPECT_EQ(Query("resourceVersion"), "10");
@@ -341,7 +341,7 @@ TEST_F(ReflectorTest, ResumesFromTheSameVersionAfterBeingThrottled) {
   }
 }
 
-TEST_F(ReflectorTest, AsksSeldomForWhatOnlyAHumanCanMend) {
+TEST_F(ReflectorTest, AsksSeldomForWhatOnlyAHumanCanFix) {
   transport_.SetServer(
       [](const http::Request&, const Wire& wire) { wire.Refuse(403, "Forbidden"); });
   Begin();
@@ -460,7 +460,7 @@ TEST_F(WatchListTest, ABrokenBeginningIsForgotten) {
   EXPECT_THAT(Seen(), ElementsAre("+a@6", "synced"));
 }
 
-TEST_F(WatchListTest, ListsWhereTheServerCanNot) {
+TEST_F(WatchListTest, ListsWhereTheServerCannot) {
   for (const int code : {422, 400, 403}) {
     BeginWatchList();
     transport_.last().Refuse(code, "Invalid");
@@ -493,7 +493,7 @@ TEST_F(WatchListTest, StartsOverWhenItsVersionIsForgotten) {
   EXPECT_EQ(Query("resourceVersion"), "");
 }
 
-TEST_F(WatchListTest, ListsFromTheCacheWhereTheServerCanNotAndThatIsAskedFor) {
+TEST_F(WatchListTest, ListsFromTheCacheWhereTheServerCannotAndThatIsAskedFor) {
   Begin({.uses_watch_list = true, .starts_from_cache = true});
   transport_.last().Refuse(422, "Invalid");
   Pass(minutes(2));
@@ -518,7 +518,7 @@ class ReflectorStormTest : public ReflectorTest {
 
   void Serve(const http::Request& request, const Wire& wire) {
     if (is_away_) {
-      return wire.End(Unavailable("10.0.0.1:443: nobody listens there"));
+      return wire.End(Unavailable("10.0.0.1:443: connection refused"));
     }
     if (refusal_ != 0) {
       return wire.Refuse(refusal_, "Storm");

@@ -22,7 +22,7 @@ class RereadFile {
   RereadFile(const sys::Root& root, std::string path, size_t limit)
       : root_(root), path_(std::move(path)), limit_(limit) {}
 
-  // The text, at most a minute old. What was read once stays when the file can not be read now.
+  // The text, at most a minute old. What was read once stays when the file cannot be read now.
   // Errors, before that: as Root::ReadFile.
   StatusOr<std::string> Read(SteadyTime now);
   // The next Read reads.

@@ -54,11 +54,11 @@ Status StatusOfAres(int code, const std::string& name) {
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
     case ARES_ENONAME:
-      return NotFound("{}: there is no such name", name);
+      return NotFound("{}: host not found", name);
     case ARES_EBADNAME:
-      return InvalidArgument("{}: no name that DNS can have", name);
+      return InvalidArgument("{}: not a valid DNS name", name);
     default:
-      return Unavailable("{}: no answer from DNS ({}): see /etc/resolv.conf", name,
+      return Unavailable("{}: no answer from DNS ({}): check /etc/resolv.conf", name,
                          ares_strerror(code));
   }
 }
@@ -93,7 +93,7 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
     if (!options.servers.empty()) {
       code = ares_set_servers_ports_csv(channel_, options.servers.c_str());
       if (code != ARES_SUCCESS) {
-        return FinishLater(InvalidArgument("{}: no servers of DNS", options.servers));
+        return FinishLater(InvalidArgument("{}: no DNS servers", options.servers));
       }
     }
     deadline_ =

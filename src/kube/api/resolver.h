@@ -1,5 +1,5 @@
 // Names to addresses, on the loop: DNS and /etc/hosts by c-ares, never the system's resolver, which
-// a static program can not use and which would block.
+// a static program cannot use and which would block.
 #pragma once
 
 #include <chrono>

@@ -138,7 +138,7 @@ TEST_F(ResolverTest, AsksForBothFamiliesAndTakesThemInTurns) {
 
 TEST_F(ResolverTest, SaysThatThereIsNoSuchName) {
   EXPECT_THAT(Resolve("other.test"),
-              StatusIs(StatusCode::kNotFound, HasSubstr("other.test: there is no such name")));
+              StatusIs(StatusCode::kNotFound, HasSubstr("other.test: host not found")));
 }
 
 TEST_F(ResolverTest, DoesNotWaitForEver) {

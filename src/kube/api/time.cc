@@ -122,7 +122,8 @@ StatusOr<WallTime> ParseTime(std::string_view text) {
   const bool is_near =
       date.year() > std::chrono::year(1700) && date.year() < std::chrono::year(2250);
   if (!cursor.IsAtEnd() || !date.ok() || !is_near) {
-    return InvalidArgument("\"{}\" is no time such as 2026-01-02T03:04:05Z", Printable(text, 64));
+    return InvalidArgument("\"{}\" must be a time such as 2026-01-02T03:04:05Z",
+                           Printable(text, 64));
   }
   return WallTime(std::chrono::sys_days(date) + clock + fraction - offset);
 }

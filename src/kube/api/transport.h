@@ -1,11 +1,9 @@
 // What carries HTTP exchanges to the API server: TLS connections in production, memory in tests.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string_view>
 
-#include "src/platform/base/status.h"
+#include "src/platform/http/client_connection.h"
 #include "src/platform/http/message.h"
 
 namespace kgpu::kube {
@@ -17,15 +15,8 @@ class Exchange {
   virtual ~Exchange() = default;
 };
 
-// Never called from Transport::Start. A handler may destroy the exchange.
-struct ExchangeHandlers {
-  // Once, when the answer's header is there.
-  std::function<void(int code, const http::Headers&)> on_head{};
-  // Pieces of the body as they come, chunking taken off.
-  std::function<void(std::string_view)> on_data{};
-  // Once: OK when the body ended as it should, else why not; that may come without on_head.
-  std::function<void(Status)> on_end{};
-};
+// Never called from Transport::Start.
+using http::ExchangeHandlers;
 
 // Loop thread only; outlives its exchanges.
 class Transport {

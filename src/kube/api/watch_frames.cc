@@ -68,7 +68,7 @@ Status WatchFrames::TakeLine(std::string_view line, const OnEvent& on_event,
   json::value* object = fields.if_contains("object");
   const std::string_view type = TextField(*event, {"type"});
   if (object == nullptr || !object->is_object()) {
-    return Unavailable("{}: an event without an object", what_);
+    return Unavailable("{}: event without an object", what_);
   }
   if (type == "ERROR") {
     return StatusOfObject(*object, what_);
@@ -76,7 +76,7 @@ Status WatchFrames::TakeLine(std::string_view line, const OnEvent& on_event,
   const auto* known =
       std::ranges::find(kTypes, type, [](const auto& entry) { return entry.first; });
   if (known == kTypes.end()) {
-    return Unavailable("{}: \"{}\" is no kind of event", what_, Printable(type, 32));
+    return Unavailable("{}: unknown event type \"{}\"", what_, Printable(type, 32));
   }
   is_wanted = on_event(known->second, std::move(*object));
   return OkStatus();

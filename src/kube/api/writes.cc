@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include <array>
 #include <utility>
 
 #include "src/kube/api/json.h"
@@ -29,15 +30,10 @@ ApiRequest WriteRequest(std::string method, std::string path, std::string_view c
 }
 
 std::string_view ContentTypeOf(PatchType type) {
-  switch (type) {
-    case PatchType::kJson:
-      return "application/json-patch+json";
-    case PatchType::kMerge:
-      return "application/merge-patch+json";
-    case PatchType::kStrategic:
-      return "application/strategic-merge-patch+json";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kWords = {
+      "application/json-patch+json", "application/merge-patch+json",
+      "application/strategic-merge-patch+json"};
+  return kWords.at(static_cast<size_t>(type));
 }
 
 }  // namespace
@@ -50,8 +46,8 @@ ApiRequest CreateRequest(std::string collection, const json::value& object,
 StatusOr<ApiRequest> ReplaceRequest(std::string path, const json::value& object,
                                     const WriteOptions& options) {
   if (VersionOf(object).empty()) {
-    return InvalidArgument("PUT {}: metadata.resourceVersion is missing: replace what was read",
-                           path);
+    return InvalidArgument(
+        "PUT {}: metadata.resourceVersion is missing: replace only an object that was read", path);
   }
   return WriteRequest("PUT", std::move(path), "application/json", object, options);
 }
@@ -59,7 +55,7 @@ StatusOr<ApiRequest> ReplaceRequest(std::string path, const json::value& object,
 StatusOr<ApiRequest> ApplyRequest(std::string path, const json::value& object, bool force,
                                   const WriteOptions& options) {
   if (FindField(object, {"metadata", "managedFields"}) != nullptr) {
-    return InvalidArgument("apply to {}: metadata.managedFields must not be set", path);
+    return InvalidArgument("apply to {}: metadata.managedFields must be unset", path);
   }
   if (TextField(object, {"apiVersion"}).empty() || TextField(object, {"kind"}).empty() ||
       NameOf(object).empty()) {

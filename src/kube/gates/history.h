@@ -13,7 +13,7 @@ namespace kgpu::gates {
 struct GateHistory {
   std::string_view name;
   unsigned on = 0;         // from here on it is on where nobody sets it
-  unsigned locked = 0;     // from here on it can not be off: set to false, nothing starts
+  unsigned locked = 0;     // from here on it cannot be off: set to false, nothing starts
   unsigned gone = 0;       // from here on the kubelet does not start when it is set
   bool is_needed = false;  // switched off, GPUs do not reach pods
 };

@@ -54,7 +54,8 @@ TEST(ExamplesTest, EveryExampleFileIsGood) {
 }
 
 TEST(ExamplesTest, EveryBlockOfTheReferenceIsGood) {
-  const std::vector<std::string> blocks = YamlBlocks(ReadText(kDocs / "configuration.md"));
+  const std::vector<std::string> blocks =
+      YamlBlocks(ReadText(kDocs / "reference/configuration.md"));
   EXPECT_GE(blocks.size(), 3U);
   for (const std::string& block : blocks) {
     EXPECT_OK(ParseNodeConfig(block.starts_with("apiVersion")
@@ -66,7 +67,7 @@ TEST(ExamplesTest, EveryBlockOfTheReferenceIsGood) {
 }
 
 TEST(ExamplesTest, TheReferenceShowsTheDefaults) {
-  EXPECT_THAT(ReadText(kDocs / "configuration.md"),
+  EXPECT_THAT(ReadText(kDocs / "reference/configuration.md"),
               ::testing::HasSubstr(PrintNodeConfig(DefaultNodeConfig())));
 }
 

@@ -17,12 +17,12 @@ enum class Fate {
   kTranslated,     // NodeConfig says the same
   kNoMeaning,      // kgpu has no need of it
   kNotTranslated,  // what it asks for is lost
-  kUnknown,        // its owner ignores it, most likely against the author's wish
+  kUnknown,        // its owner ignores it, most likely against the author's request
 };
 
 struct Note {
   Fate fate = Fate::kTranslated;
-  std::string text;  // "file:line:column: key: translated: share.replicas: 4"
+  std::string text;  // "file:line:column: key: converted: share.replicas: 4"
   bool operator==(const Note&) const = default;
 };
 
@@ -32,7 +32,7 @@ struct Converted {
   bool operator==(const Converted&) const = default;
 };
 
-// "translated", "no meaning here", "not translated", "unknown key".
+// "converted", "not needed", "not converted", "unknown key".
 std::string_view ToString(Fate fate);
 
 // By the keys at the top. Errors: InvalidArgument (no map, or none of the keys of any).

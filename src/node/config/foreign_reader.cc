@@ -43,9 +43,9 @@ void ForeignNotes::AddText(Fate fate, const Node& node, std::string_view text) {
 Node::Unknown ForeignNotes::ForUnknown() {
   return [this](std::string_view nearest, const Node& field) {
     if (nearest.empty()) {
-      Add(Fate::kUnknown, field, "its owner passes over it too");
+      Add(Fate::kUnknown, field, "also ignored by its owner");
     } else {
-      Add(Fate::kUnknown, field, "its owner passes over it too; did you mean \"{}\"?", nearest);
+      Add(Fate::kUnknown, field, "also ignored by its owner; did you mean \"{}\"?", nearest);
     }
   };
 }
@@ -75,15 +75,15 @@ StatusOr<Converted> ConvertForeign(
   // Two renames to one name, say, are legal there and not here.
   const auto check = ParseNodeConfig(PrintNodeConfig(converted.config), "NodeConfig");
   if (!check.ok()) {
-    return Annotate(check.status(), "{}: what it means is no legal NodeConfig", file);
+    return Annotate(check.status(), "{}: the result is not a valid NodeConfig", file);
   }
   converted.notes = notes.Take();
   return converted;
 }
 
 std::string_view ToString(Fate fate) {
-  constexpr std::array<std::string_view, 4> kNames = {"translated", "no meaning here",
-                                                      "not translated", "unknown key"};
+  constexpr std::array<std::string_view, 4> kNames = {"converted", "not needed", "not converted",
+                                                      "unknown key"};
   return kNames.at(static_cast<size_t>(fate));
 }
 
@@ -101,7 +101,7 @@ StatusOr<Dialect> DetectDialect(std::string_view text, std::string_view file) {
   }
   return InvalidArgument(
       "{}: neither a NodeConfig (apiVersion, kind), nor NVIDIA's (version: v1, flags, sharing), "
-      "nor GKE's (GPUPartitionSize, GPUSharingConfig): say which with --from",
+      "nor GKE's (GPUPartitionSize, GPUSharingConfig): set --from",
       file);
 }
 

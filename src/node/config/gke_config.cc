@@ -69,8 +69,8 @@ class GkeConverter {
     });
     SetCriticalXids(xids, config_.health);
     notes_.Add(Fate::kTranslated, field,
-               "health.rules: of all XIDs only these and 48 count; a device is trusted again once "
-               "it is found well");
+               "health.rules: only these XIDs and 48 make a device unhealthy; a device is used "
+               "again once it is healthy");
   }
 
   void ReadPartition(const Node& field) {
@@ -82,8 +82,8 @@ class GkeConverter {
       config_.mig = MigStrategy::kSingle;
       config_.pools.front().devices.mig_profiles = {*profile};
       notes_.Add(Fate::kTranslated, field,
-                 "MIG devices of this profile are handed out as {}; kgpu does not cut the GPUs: "
-                 "have that done before",
+                 "MIG devices of this profile are served as {}; kgpu does not partition GPUs: "
+                 "create the MIG devices first",
                  kDefaultResource);
     }
   }
@@ -104,7 +104,7 @@ class GkeConverter {
     if (clients >= 2) {
       notes_.Add(Fate::kTranslated, field, "share.replicas: {}", clients);
     } else {
-      notes_.Add(Fate::kNoMeaning, field, "{} is no sharing", clients);
+      notes_.Add(Fate::kNoMeaning, field, "{} is not a sharing strategy", clients);
     }
     return clients;
   }

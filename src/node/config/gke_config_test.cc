@@ -28,10 +28,10 @@ TEST(GkeConfigTest, PartitionsAreMigDevicesCalledGpu) {
   EXPECT_EQ(converted->config, wanted);
   ASSERT_THAT(converted->notes, SizeIs(4));
   EXPECT_THAT(converted->notes[0].text,
-              HasSubstr("gpu_config.json:1:2: GPUPartitionSize: translated: "));
+              HasSubstr("gpu_config.json:1:2: GPUPartitionSize: converted: "));
   EXPECT_EQ(converted->notes[1].fate, Fate::kTranslated);
   EXPECT_THAT(converted->notes[3].text,
-              HasSubstr("GPUSharingConfig.MaxSharedClientsPerGPU: translated: share.replicas: 3"));
+              HasSubstr("GPUSharingConfig.MaxSharedClientsPerGPU: converted: share.replicas: 3"));
 }
 
 TEST(GkeConfigTest, TheOldKeyWins) {
@@ -65,7 +65,7 @@ TEST(GkeConfigTest, MpsIsAnError) {
       StatusIs(StatusCode::kInvalidArgument,
                HasSubstr("c.json:1:45: GPUSharingConfig.GPUSharingStrategy: \"mps\" is not")));
   EXPECT_THAT(ConvertGkeConfig(R"({"GPUPartitionSize": "half"})", "c.json"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no MIG profile")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("be a MIG profile")));
   EXPECT_THAT(ConvertGkeConfig(R"({"GPUSharingConfig": {"GPUSharingStrategy": "x"}})", "c.json"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("time-sharing or mps")));
 }

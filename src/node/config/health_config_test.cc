@@ -82,15 +82,15 @@ struct Wrong {
 TEST(HealthConfigTest, SaysWhatIsWrong) {
   const Wrong cases[] = {
       {"  holdDwn: 5m\n", "c.yaml:4:3: health.holdDwn: unknown key, did you mean \"holdDown\"?"},
-      {"  every: 10ms\n", "health.every: \"10ms\" is too often: 1s is the least"},
+      {"  every: 10ms\n", "health.every: \"10ms\" is too short: the minimum is 1s"},
       {"  flapLimit: {times: many}\n", "health.flapLimit.times"},
       {"  rules: {Xid0: ignore}\n", "health.rules.Xid0: unknown rule"},
       {"  rules: {RowRemapFail: ignore}\n", "did you mean \"RowRemapFailed\"?"},
       {"  rules: {Xid79: reset}\n", "health.rules.Xid79: "},
-      {"  rules: {Xid79: {lasts: 5s}}\n", "the rule is not measured"},
+      {"  rules: {Xid79: {lasts: 5s}}\n", "the rule has no duration"},
       {"  rules: {GpuLost: {limit: 5}}\n", "the rule has no limit"},
-      {"  rules: {\"*\": {lasts: 5s}}\n", "the rule is not measured"},
-      {"  rules: {Xid79: {}}\n", "is empty: name what is to be changed"},
+      {"  rules: {\"*\": {lasts: 5s}}\n", "the rule has no duration"},
+      {"  rules: {Xid79: {}}\n", "is empty: set what to change"},
       {"  rules: {Xid79: {acton: drain}}\n", "did you mean \"action\"?"},
   };
   for (const Wrong& wrong : cases) {
@@ -178,8 +178,9 @@ TEST(HealthSwitchesTest, WordsThatAreNoneAreNotedAndPassedOver) {
   HealthConfig health;
   const std::vector<std::string> environment = {"DP_DISABLE_HEALTHCHECKS=79,seventy,,-1"};
   const auto notes = ApplyHealthSwitches(environment, health);
-  EXPECT_THAT(notes, Contains(HasSubstr("\"seventy\" is no XID")));
-  EXPECT_THAT(notes, Contains(HasSubstr("\"-1\" is no XID")));
+  EXPECT_THAT(notes, Contains(HasSubstr("\"seventy\" is not an XID")));
+  EXPECT_THAT(notes, Contains(HasSubstr("\"-1\" is not an XID")));
+  EXPECT_THAT(notes, Contains(HasSubstr(": these do not make a device unhealthy")));
   EXPECT_FALSE(Counts(health, 79));
 }
 

@@ -12,6 +12,7 @@
 #include "src/node/config/labels_reader.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::config {
 namespace {
@@ -37,14 +38,7 @@ constexpr std::chrono::seconds kLeastPollTime{1};
 constexpr uint64_t kMostTimes = 1'000;
 constexpr uint64_t kMostLimit = 1'000'000'000;
 
-template <typename T>
-void SetHealth(T& field, std::optional<T> value) {
-  if (value) {
-    field = *std::move(value);
-  }
-}
-
-// What the word alone says: whether its mend leaves the device in use.
+// What the word alone says: whether its fix leaves the device in use.
 bool IsUnhealthy(Action action) {
   return action != Action::kIgnore && action != Action::kRestartApp;
 }
@@ -52,9 +46,9 @@ bool IsUnhealthy(Action action) {
 void ReadPollTime(const Node& node, Problems& problems, std::chrono::milliseconds& out) {
   const auto every = ReadDuration(node, problems);
   if (every && *every != std::chrono::milliseconds(0) && *every < kLeastPollTime) {
-    node.Error("{} is too often: 1s is the least, 0 switches it off", node.Shown());
+    node.Error("{} is too short: the minimum is 1s; 0 disables it", node.Shown());
   } else {
-    SetHealth(out, every);
+    Set(out, every);
   }
 }
 
@@ -71,7 +65,7 @@ void ReportUnknown(const Node& node, std::string_view name) {
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
   const auto nearest = Nearest(name, views);
-  node.KeyError("unknown rule{}: \"kgpu health rules\" lists them",
+  node.KeyError("unknown rule{}: \"kgpu health rules\" lists all rules",
                 nearest ? fmt::format(", did you mean \"{}\"?", *nearest) : std::string());
 }
 
@@ -83,7 +77,7 @@ void ReadRuleField(std::string_view name, const Node& field, const Rule& rule, P
     setting.is_unhealthy = field.Bool();
   } else if (name == "lasts") {
     if (!rule.is_standing) {
-      field.KeyError("the rule is not measured: it counts when it happens");
+      field.KeyError("the rule has no duration: it applies to each event");
     } else {
       setting.lasts = ReadDuration(field, problems);
     }
@@ -105,7 +99,7 @@ void ReadRule(const Node& node, std::string_view name, Problems& problems, Healt
       ReadRuleField(key, field, *rule, problems, setting);
     });
     if (node.size() == 0) {
-      node.Error("is empty: name what is to be changed");
+      node.Error("is empty: set what to change");
     }
   } else if (const auto action = node.OneOf<Action>(kActionWords)) {
     setting = {.action = *action, .is_unhealthy = IsUnhealthy(*action)};
@@ -114,10 +108,7 @@ void ReadRule(const Node& node, std::string_view name, Problems& problems, Healt
 }
 
 json::value SettingTree(const RuleSetting& setting) {
-  const auto word = [](Action action) {
-    const std::string_view name = ToString(action);
-    return json::value(json::string_view(name.data(), name.size()));
-  };
+  const auto word = [](Action action) { return json::value(doc::View(ToString(action))); };
   const bool is_word = setting.action && setting.is_unhealthy == IsUnhealthy(*setting.action) &&
                        !setting.lasts && !setting.limit;
   if (is_word) {
@@ -144,7 +135,7 @@ json::value SettingTree(const RuleSetting& setting) {
 void ReadHealth(const Node& node, Problems& problems, HealthConfig& health) {
   node.ForEachField(kHealthKeys, [&](std::string_view name, const Node& field) {
     if (name == "holdDown") {
-      SetHealth(health.hold_down, ReadDuration(field, problems));
+      Set(health.hold_down, ReadDuration(field, problems));
     } else if (name == "flapLimit") {
       field.ForEachField(kFlapKeys, [&](std::string_view key, const Node& item) {
         if (key == "times") {
@@ -152,11 +143,11 @@ void ReadHealth(const Node& node, Problems& problems, HealthConfig& health) {
             health.flap_limit.times = static_cast<unsigned>(*times);
           }
         } else {
-          SetHealth(health.flap_limit.within, ReadDuration(item, problems));
+          Set(health.flap_limit.within, ReadDuration(item, problems));
         }
       });
     } else if (name == "kernelLog") {
-      SetHealth(health.kernel_log, field.Bool());
+      Set(health.kernel_log, field.Bool());
     } else if (name == "every") {
       ReadPollTime(field, problems, health.every);
     } else {

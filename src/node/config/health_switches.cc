@@ -16,7 +16,7 @@ constexpr std::string_view kDisable = "DP_DISABLE_HEALTHCHECKS";
 constexpr std::string_view kEnable = "DP_ENABLE_HEALTHCHECKS";
 constexpr std::string_view kEveryXid = "Xid*";
 constexpr std::string_view kEveryRule = "*";
-// GKE's plugin has it in its list whatever it is told.
+// GKE's plugin has it in its list whatever the configuration says.
 constexpr uint64_t kAlwaysCritical = 48;
 constexpr uint64_t kMostXid = 999'999'999;
 
@@ -49,7 +49,7 @@ void ForEachWord(std::string_view variable, std::string_view list, std::vector<s
     list.remove_prefix(std::min(comma + 1, list.size()));
     if (!word.empty() && !take(word)) {
       notes.push_back(
-          fmt::format("{}: \"{}\" is no XID and is passed over", variable, Printable(word, 40)));
+          fmt::format("{}: \"{}\" is not an XID: ignored", variable, Printable(word, 40)));
     }
   }
 }
@@ -116,7 +116,8 @@ std::vector<std::string> ApplyHealthSwitches(std::span<const std::string> enviro
       return xid.has_value();
     });
     SetCriticalXids(xids, health);
-    notes.push_back(fmt::format("XID_CONFIG={}: of all XIDs only these and 48 count", *list));
+    notes.push_back(
+        fmt::format("XID_CONFIG={}: only these XIDs and 48 make a device unhealthy", *list));
   }
   // What is enabled wins; behind its "all" the other list is not even looked at.
   const bool is_all_enabled = HasWord(Find(environment, kEnable).value_or(""), "all");
@@ -127,14 +128,14 @@ std::vector<std::string> ApplyHealthSwitches(std::span<const std::string> enviro
       continue;
     }
     if (!is_unhealthy && is_all_enabled) {
-      notes.push_back(fmt::format("{} is passed over: {} has \"all\"", name, kEnable));
+      notes.push_back(fmt::format("{} is ignored: {} contains \"all\"", name, kEnable));
       continue;
     }
     ForEachWord(name, *list, notes, [&health, value = is_unhealthy](std::string_view word) {
       return TakeSwitch(word, value, health);
     });
-    notes.push_back(fmt::format("{}={}: these {} against a device", name, *list,
-                                is_unhealthy ? "count" : "do not count"));
+    notes.push_back(fmt::format("{}={}: these {} a device unhealthy", name, *list,
+                                is_unhealthy ? "make" : "do not make"));
   }
   return notes;
 }

@@ -1,4 +1,4 @@
-// The words by which other device plugins are told what to hold against a GPU, as ours.
+// The words by which other device plugins are configured which errors count against a GPU, as ours.
 #pragma once
 
 #include <cstdint>

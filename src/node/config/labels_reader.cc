@@ -1,6 +1,5 @@
 #include "src/node/config/labels_reader.h"
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -22,13 +21,6 @@ constexpr std::array<std::string_view, 2> kGateKeys = {"condition", "taint"};
 constexpr std::chrono::seconds kLeastLabelsTime{1};
 constexpr size_t kMaxRuleFolders = 16;
 
-template <typename T>
-void SetLabels(T& field, std::optional<T> value) {
-  if (value) {
-    field = *std::move(value);
-  }
-}
-
 // Of the host, whole; "" switches the thing off.
 void SetPath(const Node& node, std::string& path) {
   auto text = node.String();
@@ -36,26 +28,10 @@ void SetPath(const Node& node, std::string& path) {
     return;
   }
   if (!text->empty() && !text->starts_with('/')) {
-    node.Error("{} is no path from the root: begin it with a slash", node.Shown());
+    node.Error("{} must be an absolute path", node.Shown());
     return;
   }
   path = *std::move(text);
-}
-
-void ReadOutputs(const Node& node, std::vector<LabelOutput>& out) {
-  std::vector<LabelOutput> outputs;
-  node.ForOneOrMany([&outputs](const Node& item) {
-    const auto output = item.OneOf<LabelOutput>(kLabelOutputWords);
-    if (!output) {
-      return;
-    }
-    if (std::ranges::find(outputs, *output) != outputs.end()) {
-      item.Error("{} is given twice: keep one", item.Shown());
-    }
-    outputs.push_back(*output);
-  });
-  // An empty list is how labels are only shown by "kgpu labels".
-  out = std::move(outputs);
 }
 
 void ReadFolders(const Node& node, std::vector<std::string>& out) {
@@ -68,7 +44,7 @@ void ReadFolders(const Node& node, std::vector<std::string>& out) {
     }
   });
   if (folders.size() > kMaxRuleFolders) {
-    node.Error("{} folders are more than the {} allowed", folders.size(), kMaxRuleFolders);
+    node.Error("{} folders exceed the limit of {}", folders.size(), kMaxRuleFolders);
     return;
   }
   out = std::move(folders);
@@ -77,9 +53,9 @@ void ReadFolders(const Node& node, std::vector<std::string>& out) {
 void ReadLabelsTime(const Node& node, Problems& problems, LabelsConfig& labels) {
   const auto every = ReadDuration(node, problems);
   if (every && *every < kLeastLabelsTime) {
-    node.Error("{} is too often: 1s is the least", node.Shown());
+    node.Error("{} is too short: the minimum is 1s", node.Shown());
   } else {
-    SetLabels(labels.every, every);
+    Set(labels.every, every);
   }
 }
 
@@ -101,17 +77,18 @@ std::optional<std::chrono::milliseconds> ReadDuration(const Node& node, Problems
 void ReadLabels(const Node& node, Problems& problems, LabelsConfig& labels) {
   node.ForEachField(kLabelsKeys, [&](std::string_view name, const Node& field) {
     if (name == "features") {
-      SetLabels(labels.features, field.Bool());
+      Set(labels.features, field.Bool());
     } else if (name == "gpus") {
-      SetLabels(labels.gpus, field.Bool());
+      Set(labels.gpus, field.Bool());
     } else if (name == "to") {
-      ReadOutputs(field, labels.outputs);
+      // An empty list is how labels are only shown by "kgpu labels".
+      labels.outputs = field.EachOneOf<LabelOutput>(kLabelOutputWords);
     } else if (name == "file") {
       SetPath(field, labels.file);
     } else if (name == "rules") {
       ReadFolders(field, labels.rules);
     } else if (name == "ruleObjects") {
-      SetLabels(labels.rule_objects, field.Bool());
+      Set(labels.rule_objects, field.Bool());
     } else if (name == "featureFiles") {
       SetPath(field, labels.feature_files);
     } else if (name == "nfdWorker") {
@@ -126,7 +103,7 @@ void ReadLabels(const Node& node, Problems& problems, LabelsConfig& labels) {
 
 void ReadGate(const Node& node, GateConfig& gate) {
   node.ForEachField(kGateKeys, [&gate](std::string_view name, const Node& field) {
-    SetLabels(name == "condition" ? gate.condition : gate.taint, field.Bool());
+    Set(name == "condition" ? gate.condition : gate.taint, field.Bool());
   });
 }
 

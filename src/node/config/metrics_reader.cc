@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/node/config/doors_reader.h"
+#include "src/node/config/endpoints_reader.h"
 #include "src/node/config/labels_reader.h"
 #include "src/node/config/words.h"
+#include "src/platform/base/ascii.h"
 
 namespace kgpu::config {
 namespace {
@@ -23,29 +24,13 @@ constexpr std::chrono::seconds kLeastSampleTime{1};
 constexpr size_t kMaxExcludes = 256;
 constexpr size_t kMaxPattern = 128;
 
-void ReadNames(const Node& node, std::vector<NameSet>& out) {
-  std::vector<NameSet> names;
-  node.ForOneOrMany([&names](const Node& item) {
-    const auto name = item.OneOf<NameSet>(kNameSetWords);
-    if (!name) {
-      return;
-    }
-    if (std::ranges::find(names, *name) != names.end()) {
-      item.Error("{} is given twice: keep one", item.Shown());
-    }
-    names.push_back(*name);
-  });
-  // An empty list is how no series of GPUs are served.
-  out = std::move(names);
-}
-
 void ReadSampleTime(const Node& node, Problems& problems, MetricsConfig& metrics) {
   const auto every = ReadDuration(node, problems);
   if (!every) {
     return;
   }
   if (*every != std::chrono::milliseconds(0) && *every < kLeastSampleTime) {
-    node.Error("{} is too often: 1s is the least, 0 is never", node.Shown());
+    node.Error("{} is too short: the minimum is 1s; 0 disables it", node.Shown());
     return;
   }
   metrics.every = *every;
@@ -63,14 +48,13 @@ void ReadDcgmLabels(const Node& node, std::vector<DcgmLabel>& out) {
 
 bool IsPattern(std::string_view text) {
   return !text.empty() && text.size() <= kMaxPattern && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '*';
+    return IsAlphanumeric(c) || c == '_' || c == '*';
   });
 }
 
 void ReadExclude(const Node& node, std::vector<std::string>& out) {
   if (node.is_list() && node.size() > kMaxExcludes) {
-    node.Error("{} names are more than the {} allowed", node.size(), kMaxExcludes);
+    node.Error("{} names exceed the limit of {}", node.size(), kMaxExcludes);
     return;
   }
   std::vector<std::string> patterns;
@@ -80,7 +64,7 @@ void ReadExclude(const Node& node, std::vector<std::string>& out) {
       return;
     }
     if (!IsPattern(*text)) {
-      item.Error("{} is no name of a series: letters, digits, _ and * for any of them",
+      item.Error("{} must be the name of a series: letters, digits, _ and the wildcard *",
                  item.Shown());
       return;
     }
@@ -94,7 +78,8 @@ void ReadExclude(const Node& node, std::vector<std::string>& out) {
 void ReadMetrics(const Node& node, Problems& problems, MetricsConfig& metrics) {
   node.ForEachField(kMetricsKeys, [&](std::string_view name, const Node& field) {
     if (name == "names") {
-      ReadNames(field, metrics.names);
+      // An empty list is how no series of GPUs are served.
+      metrics.names = field.EachOneOf<NameSet>(kNameSetWords);
     } else if (name == "every") {
       ReadSampleTime(field, problems, metrics);
     } else if (name == "exclude") {

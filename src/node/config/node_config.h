@@ -205,7 +205,7 @@ struct NodeConfig {
 NodeConfig DefaultNodeConfig();
 
 // A NodeConfig in YAML or JSON (by the ending of `file`; any other is YAML). Empty text is the
-// default configuration. Errors: InvalidArgument "file:line:column: field: value: mend", with the
+// default configuration. Errors: InvalidArgument "file:line:column: field: value: fix", with the
 // nearest key for an unknown one; every error of the file, one a line, at most 20. Pools may feed
 // one resource together when their share settings are equal.
 StatusOr<NodeConfig> ParseNodeConfig(std::string_view text, std::string_view file);

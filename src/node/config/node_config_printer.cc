@@ -21,8 +21,16 @@ using doc::Texts;
 
 template <typename Enum>
 json::value WordOf(std::span<const Word<Enum>> words, Enum value) {
-  const std::string_view name = NameOf(words, value);
-  return json::value(json::string_view(name.data(), name.size()));
+  return json::value(doc::View(NameOf(words, value)));
+}
+
+template <typename Enum>
+json::array WordsOf(std::span<const Word<Enum>> words, const std::vector<Enum>& values) {
+  json::array list;
+  for (const Enum value : values) {
+    list.push_back(WordOf(words, value));
+  }
+  return list;
 }
 
 json::value ShareTree(const Share& share) {
@@ -47,10 +55,7 @@ json::value PoolTree(const Pool& pool) {
 }
 
 json::value PluginTree(const PluginConfig& plugin) {
-  json::array strategies;
-  for (const DeviceListStrategy strategy : plugin.strategies) {
-    strategies.push_back(WordOf<DeviceListStrategy>(kStrategyWords, strategy));
-  }
+  const json::array strategies = WordsOf<DeviceListStrategy>(kStrategyWords, plugin.strategies);
   return json::object{
       {"deviceListStrategy", strategies.size() == 1 ? strategies.front() : json::value(strategies)},
       {"deviceIds", WordOf<DeviceIdStrategy>(kDeviceIdWords, plugin.device_ids)},
@@ -61,13 +66,9 @@ json::value PluginTree(const PluginConfig& plugin) {
 }
 
 json::value LabelsTree(const LabelsConfig& labels) {
-  json::array outputs;
-  for (const LabelOutput output : labels.outputs) {
-    outputs.push_back(WordOf<LabelOutput>(kLabelOutputWords, output));
-  }
   return json::object{{"features", labels.features},
                       {"gpus", labels.gpus},
-                      {"to", outputs},
+                      {"to", WordsOf<LabelOutput>(kLabelOutputWords, labels.outputs)},
                       {"file", labels.file},
                       {"rules", Texts(labels.rules)},
                       {"ruleObjects", labels.rule_objects},
@@ -78,7 +79,7 @@ json::value LabelsTree(const LabelsConfig& labels) {
 }
 
 // Where each set has its page, who may read it: only what is set.
-void AddDoors(const MetricsConfig& metrics, json::object& fields) {
+void AddEndpoints(const MetricsConfig& metrics, json::object& fields) {
   json::object listen;
   if (metrics.listen.dcgm) {
     listen["dcgm"] = *metrics.listen.dcgm;
@@ -109,29 +110,22 @@ void AddDoors(const MetricsConfig& metrics, json::object& fields) {
 }
 
 json::value MetricsTree(const MetricsConfig& metrics) {
-  json::array names;
-  for (const NameSet name : metrics.names) {
-    names.push_back(WordOf<NameSet>(kNameSetWords, name));
-  }
-  json::object fields{{"names", names}, {"every", FormatDuration(metrics.every)}};
+  json::object fields{{"names", WordsOf<NameSet>(kNameSetWords, metrics.names)},
+                      {"every", FormatDuration(metrics.every)}};
   if (!metrics.exclude.empty()) {
     fields["exclude"] = Texts(metrics.exclude);
   }
   if (!metrics.dcgm_labels.empty()) {
-    json::array& labels = fields["dcgmLabels"].emplace_array();
-    for (const DcgmLabel label : metrics.dcgm_labels) {
-      labels.push_back(WordOf<DcgmLabel>(kDcgmLabelWords, label));
-    }
+    fields["dcgmLabels"] = WordsOf<DcgmLabel>(kDcgmLabelWords, metrics.dcgm_labels);
   }
-  AddDoors(metrics, fields);
+  AddEndpoints(metrics, fields);
   return fields;
 }
 
 }  // namespace
 
 std::string PrintNodeConfig(const NodeConfig& config, doc::Format format) {
-  json::object fields{{"apiVersion", json::string_view(kApiVersion.data(), kApiVersion.size())},
-                      {"kind", json::string_view(kNodeConfigKind.data(), kNodeConfigKind.size())}};
+  json::object fields{{"apiVersion", doc::View(kApiVersion)}, {"kind", doc::View(kNodeConfigKind)}};
   if (!config.exclude.empty()) {
     json::array& exclude = fields["exclude"].emplace_array();
     for (const Selector& selector : config.exclude) {

@@ -9,6 +9,7 @@
 #include "src/node/config/labels_reader.h"
 #include "src/node/config/metrics_reader.h"
 #include "src/node/config/node_config.h"
+#include "src/node/config/node_config_reader.h"
 #include "src/node/config/resource_name.h"
 #include "src/node/config/selector_reader.h"
 #include "src/node/config/tree_reader.h"
@@ -34,24 +35,6 @@ constexpr std::array<std::string_view, 1> kHttpKeys = {"address"};
 // Each is a socket and a watch of the kubelet's.
 constexpr size_t kMaxPools = 256;
 
-template <typename T>
-void Set(T& field, std::optional<T> value) {
-  if (value) {
-    field = *std::move(value);
-  }
-}
-
-// A text that `check` has nothing against.
-void SetChecked(std::string& field, const Node& node, Status (*check)(std::string_view)) {
-  if (auto text = node.String()) {
-    if (const Status status = check(*text); !status.ok()) {
-      node.Error("{}", Message(status));
-    } else {
-      field = *std::move(text);
-    }
-  }
-}
-
 class Reader {
  public:
   explicit Reader(Problems& problems) : problems_(problems) {}
@@ -73,7 +56,7 @@ class Reader {
   static void Require(const Node& root, bool is_there, std::string_view key,
                       std::string_view value) {
     if (!is_there && root.is_map()) {
-      root.Error("{}: missing: {}: {} is wanted", key, key, value);
+      root.Error("{}: missing: set it to {}", key, value);
     }
   }
 
@@ -105,7 +88,7 @@ class Reader {
       ReadGate(field, config_.gate);
     } else {
       field.ForEachField(kHttpKeys, [this](std::string_view, const Node& item) {
-        SetChecked(config_.http.address, item, &CheckHttpAddress);
+        Set(config_.http.address, item.CheckedString(&CheckHttpAddress));
       });
     }
   }
@@ -120,11 +103,11 @@ class Reader {
   void ReadPools(const Node& field) {
     if (field.is_list() && field.size() == 0) {
       field.Error(
-          "is empty: leave it out for one pool of everything; exclude: [all] is how no "
-          "device is handed out");
+          "is empty: omit it for one pool with all devices; to serve no device, use exclude: "
+          "[all]");
     }
     if (field.size() > kMaxPools) {
-      field.Error("{} pools are more than the {} allowed", field.size(), kMaxPools);
+      field.Error("{} pools exceed the limit of {}", field.size(), kMaxPools);
       return;
     }
     field.ForEachItem([this](const Node& item) { ReadPool(item); });
@@ -135,7 +118,7 @@ class Reader {
     doc::Position share_position = node.position();
     node.ForEachField(kPoolKeys, [&](std::string_view name, const Node& field) {
       if (name == "resource") {
-        SetChecked(pool.resource, field, &CheckResourceTemplate);
+        Set(pool.resource, field.CheckedString(&CheckResourceTemplate));
       } else if (name == "devices") {
         pool.devices = ReadSelector(field);
       } else if (name == "mig") {
@@ -165,10 +148,10 @@ class Reader {
       }
     });
     if (node.is_map() && !has_by) {
-      node.Error("by: missing: by: time is wanted");
+      node.Error("by: missing: set by: time");
     }
     if (node.is_map() && !has_replicas) {
-      node.Error("replicas: missing: into how many slots is each device shared?");
+      node.Error("replicas: missing: set the number of slots per device");
     }
     share.by = ShareBy::kTime;
     return share;
@@ -181,7 +164,7 @@ class Reader {
     }
     for (const std::string_view later : {"mps", "memory", "mig"}) {
       if (*word == later) {
-        field.Error("{} is not supported by this version: time is", field.Shown());
+        field.Error("{} is not supported by this version: use time", field.Shown());
         return;
       }
     }
@@ -200,31 +183,21 @@ class Reader {
       } else if (name == "registration") {
         Set(plugin.registration, field.OneOf<Registration>(kRegistrationWords));
       } else if (name == "cdiAnnotationPrefix") {
-        SetChecked(plugin.cdi_annotation_prefix, field, &CheckAnnotationPrefix);
+        Set(plugin.cdi_annotation_prefix, field.CheckedString(&CheckAnnotationPrefix));
       } else {
-        SetChecked(plugin.capabilities, field, &CheckCapabilities);
+        Set(plugin.capabilities, field.CheckedString(&CheckCapabilities));
       }
     });
   }
 
   static void ReadStrategies(const Node& node, std::vector<DeviceListStrategy>& out) {
-    std::vector<DeviceListStrategy> strategies;
-    node.ForOneOrMany([&strategies](const Node& item) {
-      const auto strategy = item.OneOf<DeviceListStrategy>(kStrategyWords);
-      if (!strategy) {
-        return;
-      }
-      if (std::ranges::find(strategies, *strategy) != strategies.end()) {
-        item.Error("{} is given twice: keep one", item.Shown());
-      }
-      strategies.push_back(*strategy);
-    });
+    auto strategies = node.EachOneOf<DeviceListStrategy>(kStrategyWords);
     if (node.is_list() && node.size() == 0) {
-      node.Error("is empty: name one, or leave it out for auto");
+      node.Error("is empty: name a strategy, or omit it for auto");
     }
     if (strategies.size() > 1 &&
         std::ranges::find(strategies, DeviceListStrategy::kAuto) != strategies.end()) {
-      node.Error("auto decides by itself: name no other beside it");
+      node.Error("auto selects the strategy itself: remove the others");
     }
     if (!strategies.empty()) {
       out = std::move(strategies);
@@ -241,8 +214,8 @@ class Reader {
           continue;
         }
         problems_.Add(share_positions_[i],
-                      fmt::format("pools[{}].share: pools[{}] feeds {} too, with other settings: "
-                                  "make them equal, or name another resource",
+                      fmt::format("pools[{}].share: pools[{}] also adds devices to {}, with other "
+                                  "settings: make the settings equal, or use another resource",
                                   i, j, pool.resource.empty() ? kDefaultResource : pool.resource));
         break;
       }
@@ -272,8 +245,7 @@ Status ExplainSyntax(const Status& status) {
   if (Message(status).find("block scalar") == std::string_view::npos) {
     return status;
   }
-  return InvalidArgument("{}; a text that begins with > stands in quotes: \">= 40Gi\"",
-                         Message(status));
+  return InvalidArgument("{}; quote a text that begins with >: \">= 40Gi\"", Message(status));
 }
 
 // Twenty unknown keys would not say it.
@@ -283,12 +255,15 @@ Status RefuseForeign(std::string_view text, std::string_view file) {
     return OkStatus();
   }
   return InvalidArgument(
-      "{}: this is a configuration of {} device plugin: \"kgpu config convert {}\" makes a "
-      "NodeConfig of it",
+      "{}: this is a configuration of {} device plugin: convert it with \"kgpu config convert {}\"",
       file, *dialect == Dialect::kGke ? "GKE's" : "NVIDIA's", file);
 }
 
 }  // namespace
+
+NodeConfig ReadNodeConfig(const Node& root, Problems& problems) {
+  return Reader(problems).Read(root);
+}
 
 NodeConfig DefaultNodeConfig() {
   NodeConfig config;
@@ -311,7 +286,7 @@ StatusOr<NodeConfig> ParseNodeConfig(std::string_view text, std::string_view fil
   }
   RETURN_IF_ERROR(RefuseForeign(text, file));
   Problems problems(file);
-  NodeConfig config = Reader(problems).Read(Node(*document, problems));
+  NodeConfig config = ReadNodeConfig(Node(*document, problems), problems);
   RETURN_IF_ERROR(problems.ToStatus());
   return config;
 }

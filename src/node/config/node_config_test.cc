@@ -188,7 +188,7 @@ struct BadCase {
 
 class BadNodeConfigTest : public ::testing::TestWithParam<BadCase> {};
 
-TEST_P(BadNodeConfigTest, IsAnErrorWithPlaceAndMend) {
+TEST_P(BadNodeConfigTest, IsAnErrorWithPlaceAndFix) {
   EXPECT_THAT(ParseBody(GetParam().body),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr(GetParam().text)));
 }
@@ -199,13 +199,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"pool: []\n", "n.yaml:3:1: pool: unknown key, did you mean \"pools\"?"},
         BadCase{"pools:\n- devices: all\n  share: {by: time, replica: 4, replicas: 4}\n",
                 "n.yaml:5:21: pools[0].share.replica: unknown key, did you mean \"replicas\"?"},
-        BadCase{"metadata: {}\n", "metadata: unknown key, known are apiVersion, kind, exclude"},
-        BadCase{"pools:\n", "n.yaml:3:1: pools: has no value: give it one"},
+        BadCase{"metadata: {}\n",
+                "metadata: unknown key, known keys are apiVersion, kind, exclude"},
+        BadCase{"pools:\n", "n.yaml:3:1: pools: has no value: set one"},
         BadCase{"pools:\n- devices:\n", "n.yaml:4:3: pools[0].devices: has no value"},
         BadCase{"pools: []\n", "n.yaml:3:8: pools: is empty"},
         BadCase{"pools: {}\n", "pools: {} must be a list"},
         BadCase{"pools: [nvidia.com/gpu]\n",
-                "n.yaml:3:9: pools[0]: \"nvidia.com/gpu\" must be a map of keys"},
+                "n.yaml:3:9: pools[0]: \"nvidia.com/gpu\" must be a map"},
         BadCase{"exclude: all\n", "exclude: \"all\" must be a list"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -215,27 +216,28 @@ INSTANTIATE_TEST_SUITE_P(
                 "n.yaml:3:20: pools[0].resource: \"gpu\" must be a domain, one slash and a name"},
         BadCase{"pools: [{resource: nvidia.com/"
                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}]\n",
-                "has 64 characters behind the slash: 63 are allowed"},
-        BadCase{"pools: [{resource: kubernetes.io/gpu}]\n", "Kubernetes' own"},
-        BadCase{"pools: [{resource: 7}]\n", "pools[0].resource: 7 must be a text"},
-        BadCase{"pools:\n"
-                "- {resource: x/a, devices: {index: 0}}\n"
-                "- {resource: x/a, devices: {index: 1}, share: {by: time, replicas: 2}}\n",
-                "n.yaml:5:40: pools[1].share: pools[0] feeds x/a too, with other settings"},
+                "has 64 characters after the slash, limit 63"},
+        BadCase{"pools: [{resource: kubernetes.io/gpu}]\n", "Kubernetes"},
+        BadCase{"pools: [{resource: 7}]\n", "pools[0].resource: 7 must be a string"},
+        BadCase{
+            "pools:\n"
+            "- {resource: x/a, devices: {index: 0}}\n"
+            "- {resource: x/a, devices: {index: 1}, share: {by: time, replicas: 2}}\n",
+            "n.yaml:5:40: pools[1].share: pools[0] also adds devices to x/a, with other settings"},
         BadCase{"pools:\n- devices: {index: 0}\n- share: {by: time, replicas: 2}\n",
-                "n.yaml:5:3: pools[1].share: pools[0] feeds nvidia.com/gpu too"}));
+                "n.yaml:5:3: pools[1].share: pools[0] also adds devices to nvidia.com/gpu"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shares, BadNodeConfigTest,
     ::testing::Values(
         BadCase{"pools: [{share: {by: time, replicas: 1}}]\n",
-                "n.yaml:3:38: pools[0].share.replicas: 1 must be a whole number from 2 to 1024"},
+                "n.yaml:3:38: pools[0].share.replicas: 1 must be an integer from 2 to 1024"},
         BadCase{"pools: [{share: {by: time, replicas: 1025}}]\n", "from 2 to 1024"},
-        BadCase{"pools: [{share: {by: time, replicas: -2}}]\n", "-2 must be a whole number"},
-        BadCase{"pools: [{share: {by: time, replicas: \"4\"}}]\n", "\"4\" must be a whole number"},
-        BadCase{"pools: [{share: {by: time, replicas: 2.5}}]\n", "must be a whole number"},
+        BadCase{"pools: [{share: {by: time, replicas: -2}}]\n", "-2 must be an integer"},
+        BadCase{"pools: [{share: {by: time, replicas: \"4\"}}]\n", "\"4\" must be an integer"},
+        BadCase{"pools: [{share: {by: time, replicas: 2.5}}]\n", "must be an integer"},
         BadCase{"pools: [{share: {by: time}}]\n", "replicas: missing"},
-        BadCase{"pools: [{share: {replicas: 4}}]\n", "by: missing: by: time"},
+        BadCase{"pools: [{share: {replicas: 4}}]\n", "by: missing: set by: time"},
         BadCase{"pools: [{share: time}]\n", "must be a map"},
         BadCase{"pools: [{share: {by: mps, replicas: 4}}]\n",
                 "pools[0].share.by: \"mps\" is not supported by this version"},
@@ -249,69 +251,71 @@ INSTANTIATE_TEST_SUITE_P(
     Selectors, BadNodeConfigTest,
     ::testing::Values(
         BadCase{"pools: [{devices: {modell: T4}}]\n", "did you mean \"model\"?"},
-        BadCase{"pools: [{devices: {}}]\n", "pools[0].devices: says nothing: write all"},
+        BadCase{"pools: [{devices: {}}]\n", "pools[0].devices: is empty: write all"},
         BadCase{"pools: [{devices: everything}]\n", "\"everything\" must be all, or a map"},
         BadCase{"pools: [{devices: {model: []}}]\n", "pools[0].devices.model: is empty"},
         BadCase{"pools: [{devices: {index: []}}]\n", "pools[0].devices.index: is empty"},
         BadCase{"pools: [{devices: {model: [T4, 4]}}]\n",
-                "n.yaml:3:32: pools[0].devices.model[1]: 4 must be a text: put it in quotes"},
-        BadCase{"pools: [{devices: {index: -1}}]\n", "-1 must be a whole number from 0"},
-        BadCase{"pools: [{devices: {index: 3-1}}]\n", "runs backwards"},
-        BadCase{"pools: [{devices: {uuid: 5d5b}}]\n", "is no UUID"},
-        BadCase{"pools: [{devices: {mig: 1g10gb}}]\n", "is no MIG profile"},
-        BadCase{"pools: [{devices: {memory: 40Gi}}]\n", "does not begin with <"},
+                "n.yaml:3:32: pools[0].devices.model[1]: 4 must be a string: put it in quotes"},
+        BadCase{"pools: [{devices: {index: -1}}]\n", "-1 must be an integer from 0"},
+        BadCase{"pools: [{devices: {index: 3-1}}]\n", "is in reverse order"},
+        BadCase{"pools: [{devices: {uuid: 5d5b}}]\n", "must be a UUID"},
+        BadCase{"pools: [{devices: {mig: 1g10gb}}]\n", "must be a MIG profile"},
+        BadCase{"pools: [{devices: {memory: 40Gi}}]\n", "must begin with <"},
         BadCase{"pools: [{devices: {compute: 8.0}}]\n",
-                "pools[0].devices.compute: 8E0 must be a text"},
-        BadCase{"pools:\n- devices:\n    memory: >= 40Gi\n", "stands in quotes: \">= 40Gi\""}));
+                "pools[0].devices.compute: 8.0 must be a string"},
+        BadCase{"pools:\n- devices:\n    memory: >= 40Gi\n",
+                "; quote a text that begins with >: \">= 40Gi\""}));
 
 INSTANTIATE_TEST_SUITE_P(
     Others, BadNodeConfigTest,
     ::testing::Values(
         BadCase{"migStrategy: Mixed\n", "did you mean \"mixed\"?"},
-        BadCase{"migStrategy: true\n", "true must be a text"},
-        BadCase{"plugin: {deviceListStrategy: []}\n", "is empty: name one"},
-        BadCase{"plugin: {deviceListStrategy: [auto, envvar]}\n", "auto decides by itself"},
-        BadCase{"plugin: {deviceListStrategy: [envvar, envvar]}\n", "given twice"},
+        BadCase{"migStrategy: true\n", "true must be a string"},
+        BadCase{"plugin: {deviceListStrategy: []}\n", "is empty: name a strategy"},
+        BadCase{"plugin: {deviceListStrategy: [auto, envvar]}\n",
+                "auto selects the strategy itself"},
+        BadCase{"plugin: {deviceListStrategy: [envvar, envvar]}\n", "is a duplicate"},
         BadCase{"plugin: {deviceListStrategy: cdi}\n", "must be one of auto, cdi-cri"},
-        BadCase{"plugin: {capabilities: gpu}\n", "is none of compute"},
+        BadCase{"plugin: {capabilities: gpu}\n", "must be one of compute"},
         BadCase{"plugin: {cdiAnnotationPrefix: x}\n", "cdi.k8s.io/"},
-        BadCase{"health: {holdDown: 60}\n", "health.holdDown: 60 must be a text"},
+        BadCase{"health: {holdDown: 60}\n", "health.holdDown: 60 must be a string"},
         BadCase{"health: {holdDown: \"60\"}\n", "n.yaml:3:20: health.holdDown: \"60\" must be"},
         BadCase{"http: {address: localhost:80}\n", "must be an IP address and a port"},
-        BadCase{"metrics: {names: [dcgm, dcgm]}\n", "metrics.names[1]: \"dcgm\" is given twice"},
+        BadCase{"metrics: {names: [dcgm, dcgm]}\n", "metrics.names[1]: \"dcgm\" is a duplicate"},
         BadCase{"metrics: {names: dgcm}\n",
                 "metrics.names: \"dgcm\" must be one of kgpu, dcgm, gke"},
         BadCase{"usage: {retention: 36h}\n", "usage.retention: \"36h\" must be 1d to 400d"},
         BadCase{"usage: {retention: 0d}\n", "usage.retention: \"0d\" must be 1d to 400d"},
         BadCase{"usage: {keep: 1d}\n", "keep"},
-        BadCase{"metrics: {every: 100ms}\n", "metrics.every: \"100ms\" is too often"},
+        BadCase{"metrics: {every: 100ms}\n", "metrics.every: \"100ms\" is too short"},
         BadCase{"metrics: {dcgmLabels: [podUid]}\n",
                 "metrics.dcgmLabels[0]: \"podUid\" must be one of hostname, pod_uid"},
         BadCase{"metrics: {exclude: [a b]}\n",
-                "metrics.exclude[0]: \"a b\" is no name of a series"},
-        BadCase{"metrics: {listen: {dcgm: 9400}}\n", "metrics.listen.dcgm: 9400 must be a text"},
+                "metrics.exclude[0]: \"a b\" must be the name of a series"},
+        BadCase{"metrics: {listen: {dcgm: 9400}}\n", "metrics.listen.dcgm: 9400 must be a string"},
         BadCase{"metrics: {listen: {dcgm: host:1}}\n", "must be an IP address and a port"},
         BadCase{"metrics: {tls: {certificate: /c}}\n", "metrics.tls: key: missing"},
         BadCase{"metrics: {tls: {}}\n", "metrics.tls: certificate: missing"},
-        BadCase{"metrics: {tls: {certificate: c, key: /k}}\n", "\"c\" is no path from the root"},
+        BadCase{"metrics: {tls: {certificate: c, key: /k}}\n", "\"c\" must be an absolute path"},
         BadCase{"metrics: {auth: {by: token}}\n", "must be one of nobody, cluster, file"},
         BadCase{"metrics: {auth: {by: file}}\n", "metrics.auth: file: missing"},
-        BadCase{"metrics: {auth: {by: cluster, file: /t}}\n", "file: is of no use"},
-        BadCase{"metrics: {auth: {by: file, file: /t, audiences: [a]}}\n",
-                "audiences: are of no use"},
+        BadCase{"metrics: {auth: {by: cluster, file: /t}}\n", "file: requires"},
+        BadCase{"metrics: {auth: {by: file, file: /t, audiences: [a]}}\n", "audiences: require"},
         BadCase{"metrics: {auth: {by: cluster, audiences: [\"\"]}}\n", "name an audience"},
-        BadCase{"labels: {to: [node, node]}\n", "n.yaml:3:21: labels.to[1]: \"node\" is given"},
+        BadCase{"labels: {to: [node, node]}\n",
+                "n.yaml:3:21: labels.to[1]: \"node\" is a duplicate"},
         BadCase{"labels: {to: api}\n", "must be one of node, nodeFeature, file"},
-        BadCase{"labels: {file: kgpu}\n", "labels.file: \"kgpu\" is no path from the root"},
-        BadCase{"labels: {rules: [etc]}\n", "labels.rules[0]: \"etc\" is no path from the root"},
-        BadCase{"labels: {every: 10ms}\n", "labels.every: \"10ms\" is too often"},
+        BadCase{"labels: {file: kgpu}\n", "labels.file: \"kgpu\" must be an absolute path"},
+        BadCase{"labels: {rules: [etc]}\n", "labels.rules[0]: \"etc\" must be an absolute path"},
+        BadCase{"labels: {every: 10ms}\n", "labels.every: \"10ms\" is too short"},
         BadCase{"labels: {gpu: true}\n", "gpus"}, BadCase{"gate: {taint: yes}\n", "gate.taint"}));
 
 TEST(NodeConfigTest, VersionAndKindAreRequiredAndMustBeOurs) {
   EXPECT_THAT(ParseNodeConfig("migStrategy: none\n", "n.yaml"),
               StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("n.yaml:1:1: apiVersion: missing: apiVersion: kgpu.dev/v1"),
-                             HasSubstr("kind: missing"))));
+                       AllOf(HasSubstr("n.yaml:1:1: apiVersion: missing: set it to kgpu.dev/v1"),
+                             HasSubstr("kind: missing: set it to NodeConfig"))));
   EXPECT_THAT(ParseNodeConfig("{\"apiVersion\": \"v1\",\n \"kind\": \"NodeConfig\"}", "n.json"),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("n.json:1:16: apiVersion: \"v1\" must be kgpu.dev/v1")));
@@ -349,13 +353,13 @@ TEST(NodeConfigTest, ManyPoolsAreRefused) {
   for (int i = 0; i < 257; ++i) {
     body += "- {devices: all}\n";
   }
-  EXPECT_THAT(ParseBody(body),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("257 pools are more than the 256")));
+  EXPECT_THAT(ParseBody(body), StatusIs(StatusCode::kInvalidArgument,
+                                        HasSubstr("257 pools exceed the limit of 256")));
 }
 
 TEST(NodeConfigTest, TextsThatAreTooLongAreRefused) {
   EXPECT_THAT(ParseNodeConfig(std::string(kMaxConfigBytes + 1, '#'), "n.yaml"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("bytes are more than")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("bytes exceed")));
 }
 
 }  // namespace

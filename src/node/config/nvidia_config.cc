@@ -120,12 +120,12 @@ class NvidiaConverter {
   void AddName(const Node& item, bool is_mig, NvidiaName entry) {
     if (entry.pattern.empty() || entry.resource.empty()) {
       if (item.is_map() && item.size() < kNameKeys.size()) {
-        item.Error("pattern and name are both wanted");
+        item.Error("pattern and name are both required");
       }
       return;
     }
     notes_.Add(Fate::kTranslated, item,
-               "{} {} are called {} (NVIDIA's plugin reads this and does nothing)",
+               "{} {} are renamed {} (NVIDIA's plugin reads this and ignores it)",
                is_mig ? "MIG devices of profile" : "GPUs of model", entry.pattern, entry.resource);
     (is_mig ? resources_.mig_devices : resources_.gpus).push_back(std::move(entry));
   }
@@ -141,7 +141,7 @@ class NvidiaConverter {
             "MPS is not supported by this version: use timeSlicing, or leave this node to "
             "NVIDIA's plugin");
       } else {
-        notes_.Add(Fate::kNoMeaning, way, "shares nothing");
+        notes_.Add(Fate::kNoMeaning, way, "has no effect");
       }
       return;
     }
@@ -170,7 +170,7 @@ class NvidiaConverter {
       } else if (name == "rename") {
         share.rename = WholeName(field);
         notes_.Add(Fate::kTranslated, field,
-                   "pools[].resource (NVIDIA's plugin reads this and does nothing)");
+                   "pools[].resource (NVIDIA's plugin reads this and ignores it)");
       } else if (name == "devices") {
         ReadDevices(field, share);
       } else {
@@ -179,12 +179,12 @@ class NvidiaConverter {
       }
     });
     if (!has_replicas && item.is_map()) {
-      item.Error("replicas: missing: into how many slots is each device shared?");
+      item.Error("replicas: missing: set the number of slots per device");
     }
     if (!share.resource.empty()) {
       resources_.shares.push_back(std::move(share));
     } else if (item.is_map()) {
-      item.Error("name: missing or wrong: the resource to share, nvidia.com/gpu");
+      item.Error("name: missing or wrong: set the resource to share, e.g. nvidia.com/gpu");
     }
   }
 
@@ -212,7 +212,7 @@ class NvidiaConverter {
       }
     }
     if (share.devices.empty()) {
-      field.Error("none of these devices can be named here: give indices or UUIDs");
+      field.Error("none of these devices can be selected here: use indices or UUIDs");
     }
     notes_.Add(Fate::kTranslated, field,
                "pools[].devices (NVIDIA's plugin reads this and shares every device)");
@@ -230,7 +230,7 @@ class NvidiaConverter {
       by_index.indices.push_back(static_cast<unsigned>(*index));
     } else if (text.find(':') != std::string::npos) {
       notes_.Add(Fate::kNotTranslated, item,
-                 "{} is a MIG device's place, which changes: name the device by its UUID",
+                 "{} is the position of a MIG device, which changes: use the device's UUID",
                  item.Shown());
     } else if (auto uuid = item.Accept(ParseUuid(text))) {
       by_uuid.uuids.push_back(*std::move(uuid));
@@ -241,7 +241,7 @@ class NvidiaConverter {
     ForEach(node, kImexKeys, [this](std::string_view name, const Node& field) {
       const bool asks = name == "required" ? field.Bool().value_or(false) : field.size() > 0;
       notes_.Add(asks ? Fate::kNotTranslated : Fate::kNoMeaning, field, "{}",
-                 asks ? "containers do not get IMEX channels" : "asks for nothing");
+                 asks ? "containers do not get IMEX channels" : "requests nothing");
     });
   }
 

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
-// What becomes of the file; a default one when it can not be read, which the test then shows.
+// What becomes of the file; a default one when it cannot be read, which the test then shows.
 Converted Convert(std::string_view text) {
   auto converted = ConvertNvidiaConfig(text, "v1.yaml");
   EXPECT_OK(converted);
@@ -61,11 +61,11 @@ flags:
   EXPECT_EQ(converted.config, wanted);
   EXPECT_THAT(
       converted.notes,
-      ElementsAre(NoteIs(Fate::kTranslated, "v1.yaml:3:3: flags.migStrategy: translated: "),
-                  NoteIs(Fate::kNoMeaning, "failOnInitError: no meaning here: a driver"),
-                  NoteIs(Fate::kNotTranslated, "nvidiaDriverRoot: not translated: where the"),
+      ElementsAre(NoteIs(Fate::kTranslated, "v1.yaml:3:3: flags.migStrategy: converted: "),
+                  NoteIs(Fate::kNoMeaning, "failOnInitError: not needed: kgpu always"),
+                  NoteIs(Fate::kNotTranslated, "nvidiaDriverRoot: not converted: the driver"),
                   NoteIs(Fate::kNotTranslated, "gdsEnabled"),
-                  NoteIs(Fate::kNoMeaning, "mofedEnabled: no meaning here: is off"),
+                  NoteIs(Fate::kNoMeaning, "mofedEnabled: not needed: is disabled"),
                   NoteIs(Fate::kTranslated, "passDeviceSpecs"),
                   NoteIs(Fate::kTranslated, "deviceListStrategy"),
                   NoteIs(Fate::kTranslated, "deviceIDStrategy"),
@@ -99,8 +99,8 @@ sharing:
               ElementsAre(NoteIs(Fate::kTranslated, "renameByDefault"),
                           NoteIs(Fate::kTranslated, "share.multiple: refuse"),
                           NoteIs(Fate::kTranslated,
-                                 "v1.yaml:7:7: sharing.timeSlicing.resources[0]: "
-                                 "translated: all its devices, 4 slots of each device")));
+                                 "v1.yaml:7:7: sharing.timeSlicing.resources[0]: converted: all "
+                                 "its devices, 4 slots per device")));
 }
 
 TEST(NvidiaConfigTest, UnderMixedEachResourceIsSharedByItself) {
@@ -138,7 +138,7 @@ resources:
                 {.resource = "nvidia.com/gpu"},
             }));
   EXPECT_THAT(converted.notes[1],
-              NoteIs(Fate::kTranslated, "GPUs of model A100* are called nvidia.com/a100"));
+              NoteIs(Fate::kTranslated, "GPUs of model A100* are renamed nvidia.com/a100"));
 }
 
 TEST(NvidiaConfigTest, DevicesThatNvidiaDropsAreHonoured) {
@@ -161,7 +161,7 @@ TEST(NvidiaConfigTest, DevicesThatNvidiaDropsAreHonoured) {
             }));
   EXPECT_TRUE(std::ranges::any_of(converted.notes, [](const Note& note) {
     return note.fate == Fate::kNotTranslated &&
-           note.text.find("name the device by its UUID") != std::string::npos;
+           note.text.find("use the device's UUID") != std::string::npos;
   }));
 }
 
@@ -183,23 +183,26 @@ sharing: {timeSlicing: {resource: []}}
 x: 1
 )");
   EXPECT_EQ(converted.config.mig, MigStrategy::kSingle);
-  EXPECT_THAT(converted.notes, ElementsAre(NoteIs(Fate::kUnknown,
-                                                  "v1.yaml:2:1: flag: unknown key: its owner "
-                                                  "passes over it too; did you mean \"flags\"?"),
-                                           NoteIs(Fate::kTranslated, "MIGSTRATEGY"),
-                                           NoteIs(Fate::kUnknown, "did you mean \"resources\"?"),
-                                           NoteIs(Fate::kUnknown, "v1.yaml:5:1: x: unknown key")));
+  EXPECT_THAT(
+      converted.notes,
+      ElementsAre(
+          NoteIs(
+              Fate::kUnknown,
+              "v1.yaml:2:1: flag: unknown key: also ignored by its owner; did you mean \"flags\"?"),
+          NoteIs(Fate::kTranslated, "MIGSTRATEGY"),
+          NoteIs(Fate::kUnknown, "did you mean \"resources\"?"),
+          NoteIs(Fate::kUnknown, "v1.yaml:5:1: x: unknown key")));
 }
 
 TEST(NvidiaConfigTest, WhatNothingIsCalledSharesNothing) {
   const Converted converted =
       Convert("sharing: {timeSlicing: {resources: [{name: mig-1g.5gb, replicas: 2}]}}\n");
   EXPECT_EQ(converted.config.pools, DefaultNodeConfig().pools);
-  EXPECT_THAT(converted.notes,
-              ElementsAre(NoteIs(Fate::kNotTranslated, "no devices are called nvidia.com/mig-")));
+  EXPECT_THAT(converted.notes, ElementsAre(NoteIs(Fate::kNotTranslated,
+                                                  "no devices have the name nvidia.com/mig-")));
 }
 
-TEST(NvidiaConfigTest, WhatCanNotBeDoneIsAnError) {
+TEST(NvidiaConfigTest, WhatCannotBeDoneIsAnError) {
   const struct {
     const char* text;
     const char* error;
@@ -214,16 +217,16 @@ TEST(NvidiaConfigTest, WhatCanNotBeDoneIsAnError) {
       {"sharing: {timeSlicing: {resources: [{name: gpu, replicas: 1}]}}\n", "from 2 to 1024"},
       {"sharing: {timeSlicing: {resources: [{name: gpu}]}}\n", "replicas: missing"},
       {"sharing: {timeSlicing: {resources: [{replicas: 2}]}}\n", "name: missing"},
-      {"sharing: {timeSlicing: {resources: [{name: \"\", replicas: 2}]}}\n", "behind the slash"},
+      {"sharing: {timeSlicing: {resources: [{name: \"\", replicas: 2}]}}\n", "after the slash"},
       {"sharing: {timeSlicing: {resources: [{name: gpu, replicas: 2, devices: some}]}}\n",
        "must be all, a number of GPUs, or a list"},
       {"sharing: {timeSlicing: {resources: [{name: gpu, replicas: 2, devices: [\"0:0\"]}]}}\n",
-       "give indices or UUIDs"},
-      {"resources: {gpus: [{pattern: \"*\"}]}\n", "pattern and name are both wanted"},
+       "use indices or UUIDs"},
+      {"resources: {gpus: [{pattern: \"*\"}]}\n", "pattern and name are both required"},
       {"resources: {gpus: [{pattern: a, name: x}, {pattern: b, name: y}]}\n"
        "sharing: {timeSlicing: {resources: [{name: x, replicas: 2, rename: z},\n"
        "  {name: y, replicas: 3, rename: z}]}}\n",
-       "v1.yaml: what it means is no legal NodeConfig"},
+       "v1.yaml: the result is not a valid NodeConfig"},
       {"[]\n", "must be a map"},
   };
   for (const auto& c : cases) {
@@ -234,9 +237,8 @@ TEST(NvidiaConfigTest, WhatCanNotBeDoneIsAnError) {
 }
 
 TEST(NvidiaConfigTest, MpsThatSharesNothingIsNoError) {
-  EXPECT_THAT(
-      Convert("sharing: {mps: {renameByDefault: true}}\n").notes,
-      ElementsAre(NoteIs(Fate::kNoMeaning, "sharing.mps: no meaning here: shares nothing")));
+  EXPECT_THAT(Convert("sharing: {mps: {renameByDefault: true}}\n").notes,
+              ElementsAre(NoteIs(Fate::kNoMeaning, "sharing.mps: not needed: has no effect")));
 }
 
 TEST(DetectDialectTest, LooksAtTheKeysAtTheTop) {
@@ -244,8 +246,12 @@ TEST(DetectDialectTest, LooksAtTheKeysAtTheTop) {
   EXPECT_THAT(DetectDialect("version: v1\n", "f"), IsOkAndHolds(Dialect::kNvidia));
   EXPECT_THAT(DetectDialect("{\"gpuPartitionSize\": \"1g.5gb\"}", "f.json"),
               IsOkAndHolds(Dialect::kGke));
-  EXPECT_THAT(DetectDialect("a: 1\n", "f"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("say which with --from")));
+  EXPECT_THAT(
+      DetectDialect("a: 1\n", "f"),
+      StatusIs(
+          StatusCode::kInvalidArgument,
+          HasSubstr(": neither a NodeConfig (apiVersion, kind), nor NVIDIA's (version: v1, flags, "
+                    "sharing), nor GKE's (GPUPartitionSize, GPUSharingConfig): set --from")));
 }
 
 TEST(NodeConfigTest, AForeignConfigurationIsNamed) {

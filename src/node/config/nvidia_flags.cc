@@ -68,12 +68,11 @@ class FlagReader {
     } else if (name.ends_with("Enabled")) {
       ReadExtra(flag);
     } else if (name == "failOnInitError") {
-      notes_.Add(Fate::kNoMeaning, flag, "a driver that does not answer is looked for again");
+      notes_.Add(Fate::kNoMeaning, flag, "kgpu always queries a driver again that does not answer");
     } else if (name == "mpsRoot") {
-      notes_.Add(Fate::kNoMeaning, flag, "nothing is shared by MPS");
+      notes_.Add(Fate::kNoMeaning, flag, "nothing is shared with MPS");
     } else {
-      notes_.Add(Fate::kNoMeaning, flag,
-                 "says how labels are made, not how devices are handed out");
+      notes_.Add(Fate::kNoMeaning, flag, "concerns labels, not device allocation");
     }
   }
 
@@ -82,7 +81,7 @@ class FlagReader {
     if (name == "passDeviceSpecs") {
       passes_device_specs_ = field.Bool().value_or(false);
       notes_.Add(Fate::kTranslated, field, "plugin.deviceListStrategy{}",
-                 passes_device_specs_ ? ": device-specs where it is not CDI or auto" : "");
+                 passes_device_specs_ ? ": device-specs unless it is CDI or auto" : "");
     } else if (name == "deviceListStrategy") {
       ReadStrategies(field);
     } else if (name == "deviceIDStrategy") {
@@ -101,16 +100,16 @@ class FlagReader {
     }
   }
 
-  // Where things lie is told to the program, not to the node's configuration.
+  // Where things lie is configured for the program, not to the node's configuration.
   void ReadPath(const Node& field, std::string_view usual, std::string_view flag) {
     const auto path = field.String();
     if (!path) {
       return;
     }
     if (path->empty() || *path == usual) {
-      notes_.Add(Fate::kNoMeaning, field, "is the usual place");
+      notes_.Add(Fate::kNoMeaning, field, "is the default path");
     } else {
-      notes_.Add(Fate::kNotTranslated, field, "where the driver is seen is a flag: {} DIR", flag);
+      notes_.Add(Fate::kNotTranslated, field, "the driver's location is a flag: {} DIR", flag);
     }
   }
 
@@ -119,7 +118,7 @@ class FlagReader {
     if (strategy == "tegra") {
       flag.Error("\"tegra\": Jetson and other Tegra devices are not supported");
     } else if (strategy) {
-      notes_.Add(Fate::kNoMeaning, flag, "devices are found by NVML, PCI and /proc alike");
+      notes_.Add(Fate::kNoMeaning, flag, "devices are always found through NVML, PCI and /proc");
     }
   }
 
@@ -128,7 +127,7 @@ class FlagReader {
     if (is_on == true) {
       notes_.Add(Fate::kNotTranslated, flag, "containers do not get its devices");
     } else if (is_on) {
-      notes_.Add(Fate::kNoMeaning, flag, "is off");
+      notes_.Add(Fate::kNoMeaning, flag, "is disabled");
     }
   }
 
@@ -147,16 +146,10 @@ class FlagReader {
   }
 
   void ReadAnnotationPrefix(const Node& field) {
-    const auto prefix = field.String();
-    if (!prefix) {
-      return;
+    if (auto prefix = field.CheckedString(&CheckAnnotationPrefix)) {
+      flags_.plugin.cdi_annotation_prefix = *std::move(prefix);
+      notes_.Add(Fate::kTranslated, field, "plugin.cdiAnnotationPrefix");
     }
-    if (const Status status = CheckAnnotationPrefix(*prefix); !status.ok()) {
-      field.Error("{}", Message(status));
-      return;
-    }
-    flags_.plugin.cdi_annotation_prefix = *prefix;
-    notes_.Add(Fate::kTranslated, field, "plugin.cdiAnnotationPrefix");
   }
 
   // As NVIDIA's plugin does: CDI brings the device nodes by itself.

@@ -71,7 +71,7 @@ class PoolBuilder {
     pools_ = std::move(result);
     if (!is_found) {
       notes_.Add(Fate::kNotTranslated, share.node,
-                 "no devices are called {}, or another entry shares them: nothing is shared",
+                 "no devices have the name {}, or another entry shares them: nothing is shared",
                  share.resource);
     }
   }
@@ -100,7 +100,7 @@ class PoolBuilder {
       return;
     }
     if (shared.resource == pool.resource) {
-      // One resource can not hold both kinds.
+      // One resource cannot hold both kinds.
       shared.resource += kSharedSuffix;
     }
     NoteShare(share, shared.resource);
@@ -113,8 +113,8 @@ class PoolBuilder {
   }
 
   void NoteShare(const NvidiaShare& share, std::string_view resource) {
-    notes_.Add(Fate::kTranslated, share.node, "{}, {} slots of each device, called {}",
-               share.devices.empty() ? "all its devices" : "the devices listed", share.replicas,
+    notes_.Add(Fate::kTranslated, share.node, "{}, {} slots per device, named {}",
+               share.devices.empty() ? "all its devices" : "the listed devices", share.replicas,
                resource);
   }
 

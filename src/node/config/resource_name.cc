@@ -13,7 +13,7 @@ constexpr size_t kMaxPrefix = 253 - std::string_view("requests.").size();
 constexpr size_t kMaxName = 63;
 
 bool IsLowerOrDigit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  return IsLower(c) || IsDigit(c);
 }
 
 bool IsDnsLabel(std::string_view label) {
@@ -28,14 +28,14 @@ bool IsNameCharacter(char c) {
 
 Status CheckName(std::string_view name, const std::string& shown) {
   if (name.size() > kMaxName) {
-    return InvalidArgument("\"{}\" has {} characters behind the slash: {} are allowed", shown,
-                           name.size(), kMaxName);
+    return InvalidArgument("\"{}\" has {} characters after the slash, limit {}", shown, name.size(),
+                           kMaxName);
   }
   if (name.empty() || !IsAlphanumeric(name.front()) || !IsAlphanumeric(name.back()) ||
       !std::ranges::all_of(name, IsNameCharacter)) {
     return InvalidArgument(
-        "\"{}\": behind the slash only letters, digits, \"-\", \"_\" and \".\" may stand, a letter "
-        "or digit first and last: nvidia.com/gpu-large",
+        "\"{}\": after the slash only letters, digits, \"-\", \"_\" and \".\" are allowed, with a "
+        "letter or digit first and last: nvidia.com/gpu-large",
         shown);
   }
   return OkStatus();
@@ -49,20 +49,19 @@ Status CheckWhole(std::string_view name, const std::string& shown) {
   const size_t slash = name.find('/');
   const std::string_view prefix = name.substr(0, slash);
   if (prefix.ends_with("kubernetes.io")) {
-    return InvalidArgument("\"{}\": the domain kubernetes.io is Kubernetes' own: take another",
-                           shown);
+    return InvalidArgument(
+        "\"{}\": the domain kubernetes.io belongs to Kubernetes: use another one", shown);
   }
   if (prefix.starts_with("requests.")) {
-    return InvalidArgument("\"{}\": \"requests.\" in front has another meaning: leave it out",
-                           shown);
+    return InvalidArgument("\"{}\": the prefix \"requests.\" is reserved: remove it", shown);
   }
   if (prefix.size() > kMaxPrefix) {
-    return InvalidArgument("\"{}\" has {} characters before the slash: {} are allowed", shown,
+    return InvalidArgument("\"{}\" has {} characters before the slash, limit {}", shown,
                            prefix.size(), kMaxPrefix);
   }
   if (!std::ranges::all_of(Split(prefix, '.'), IsDnsLabel)) {
     return InvalidArgument(
-        "\"{}\": before the slash a domain in lower case must stand: nvidia.com/gpu", shown);
+        "\"{}\": the part before the slash must be a lower-case domain: nvidia.com/gpu", shown);
   }
   return CheckName(name.substr(slash + 1), shown);
 }
@@ -77,8 +76,7 @@ Status CheckResourceTemplate(std::string_view name) {
   const std::string shown = Printable(name, 400);
   const std::string with_model = ResourceOfModel(name, "X");
   if (with_model.find_first_of("{}") != std::string::npos) {
-    return InvalidArgument("\"{}\": the only word that may stand in braces is {}", shown,
-                           kModelPlaceholder);
+    return InvalidArgument("\"{}\": only {} is allowed in braces", shown, kModelPlaceholder);
   }
   return CheckWhole(with_model, shown);
 }

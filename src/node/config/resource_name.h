@@ -12,7 +12,7 @@ namespace kgpu::config {
 inline constexpr std::string_view kModelPlaceholder = "{model}";
 
 // OK when a kubelet takes the name: a lower-case DNS name, one slash, at most 63 letters, digits
-// and -_. behind it. Errors: InvalidArgument naming the name, the rule it breaks and the mend.
+// and -_. behind it. Errors: InvalidArgument naming the name, the rule it breaks and the fix.
 // Source: the kubelet's ValidatePluginResource, IsExtendedResourceName.
 Status CheckResourceName(std::string_view name);
 

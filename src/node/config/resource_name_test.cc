@@ -31,20 +31,20 @@ TEST(ResourceNameTest, TellsTheRuleThatIsBroken) {
       {"gpu", "one slash"},
       {"nvidia.com/gpu/0", "one slash"},
       {"", "one slash"},
-      {"kubernetes.io/gpu", "Kubernetes' own"},
-      {"x.kubernetes.io/gpu", "Kubernetes' own"},
-      {"requests.nvidia.com/gpu", "leave it out"},
-      {"Nvidia.com/gpu", "in lower case"},
-      {"/gpu", "in lower case"},
-      {"a..b/gpu", "in lower case"},
-      {"-a/gpu", "in lower case"},
-      {"nvidia.com/", "behind the slash only"},
-      {"nvidia.com/-gpu", "behind the slash only"},
-      {"nvidia.com/gpu.", "behind the slash only"},
-      {"nvidia.com/g pu", "behind the slash only"},
-      {"nvidia.com/" + std::string(64, 'a'), "64 characters behind the slash: 63"},
-      {std::string(245, 'a') + "/gpu", "245 characters before the slash: 244"},
-      {"nvidia.com/{model}", "behind the slash only"},
+      {"kubernetes.io/gpu", "Kubernetes"},
+      {"x.kubernetes.io/gpu", "Kubernetes"},
+      {"requests.nvidia.com/gpu", "remove it"},
+      {"Nvidia.com/gpu", "lower-case"},
+      {"/gpu", "lower-case"},
+      {"a..b/gpu", "lower-case"},
+      {"-a/gpu", "lower-case"},
+      {"nvidia.com/", "after the slash only"},
+      {"nvidia.com/-gpu", "after the slash only"},
+      {"nvidia.com/gpu.", "after the slash only"},
+      {"nvidia.com/g pu", "after the slash only"},
+      {"nvidia.com/" + std::string(64, 'a'), "64 characters after the slash, limit 63"},
+      {std::string(245, 'a') + "/gpu", "245 characters before the slash, limit 244"},
+      {"nvidia.com/{model}", "after the slash only"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(CheckResourceName(c.name),
@@ -57,7 +57,7 @@ TEST(ResourceNameTest, ATemplateMayHoldTheModel) {
   EXPECT_OK(CheckResourceTemplate("nvidia.com/{model}"));
   EXPECT_OK(CheckResourceTemplate("nvidia.com/gpu-{model}.shared"));
   EXPECT_THAT(CheckResourceTemplate("nvidia.com/{profile}"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is {model}")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("only {model} is allowed")));
   EXPECT_THAT(CheckResourceTemplate("{model}.com/gpu"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"{model}.com/gpu\"")));
 }

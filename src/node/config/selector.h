@@ -1,5 +1,5 @@
 // Which devices a rule means. The same language everywhere: pools, exclusions, later functions and
-// filters. docs/configuration.md has the reference.
+// filters. docs/reference/configuration.md has the reference.
 #pragma once
 
 #include <compare>

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 8> kFields = {"model", "uuid", "index",  
 template <typename T>
 void ReadTexts(const Node& node, StatusOr<T> (*parse)(std::string_view), std::vector<T>& out) {
   if (node.is_list() && node.size() == 0) {
-    node.Error("is empty, which no device matches: name something, or leave it out");
+    node.Error("is empty, which matches no device: add a condition, or remove it");
   }
   node.ForOneOrMany([&](const Node& item) {
     if (const auto text = item.String()) {
@@ -35,7 +35,7 @@ void ReadTexts(const Node& node, StatusOr<T> (*parse)(std::string_view), std::ve
 // Numbers and texts with ranges.
 void ReadNumbers(const Node& node, std::vector<unsigned>& out) {
   if (node.is_list() && node.size() == 0) {
-    node.Error("is empty, which no device matches: name something, or leave it out");
+    node.Error("is empty, which matches no device: add a condition, or remove it");
   }
   node.ForOneOrMany([&out](const Node& item) {
     if (!item.is_string()) {
@@ -46,7 +46,7 @@ void ReadNumbers(const Node& node, std::vector<unsigned>& out) {
     }
     const auto numbers = item.Accept(ParseNumbers(item.String().value_or("")));
     if (numbers && out.size() + numbers->size() > kMaxIndex + 1) {
-      item.Error("more than {} numbers in one list", kMaxIndex + 1);
+      item.Error("more than {} numbers in a list", kMaxIndex + 1);
     } else if (numbers) {
       out.insert(out.end(), numbers->begin(), numbers->end());
     }
@@ -116,7 +116,7 @@ Selector ReadSelector(const Node& node) {
     return selector;
   }
   if (node.is_map() && node.size() == 0) {
-    node.Error("says nothing: write all, or what is meant: {{model: A100-SXM4-80GB}}");
+    node.Error("is empty: write all, or a map such as {{model: A100-SXM4-80GB}}");
   }
   node.ForEachField(kFields, [&selector](std::string_view name, const Node& field) {
     ReadField(name, field, selector);

@@ -118,7 +118,7 @@ TEST(SelectorTest, AnOldMigNameIsNoPrefix) {
   EXPECT_TRUE(NamesMigDevice({.uuids = {mig.uuid.str()}}, TestGpu(), mig));
 }
 
-TEST(SelectorTest, IsToldInOneLine) {
+TEST(SelectorTest, IsReportedInOneLine) {
   const Selector selector{.models = {"A100-SXM4-80GB", "A100-PCIE-80GB"},
                           .indices = {0, 1, 2, 5},
                           .pci = {*ParsePci("07:00.0")},

@@ -7,6 +7,7 @@
 
 #include "src/gpu/device/mig.h"
 #include "src/gpu/device/model.h"
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -41,7 +42,7 @@ std::optional<Comparison> TakeComparison(std::string_view& text) {
 }
 
 bool IsHex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  return IsDigit(c) || (c >= 'a' && c <= 'f');
 }
 
 // The beginning of a UUID: dashes where a UUID has them, and 8 digits at least.
@@ -59,8 +60,7 @@ bool IsUuidPrefix(std::string_view text) {
 }
 
 bool IsModelCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '-' || c == '*';
+  return IsAlphanumeric(c) || c == '.' || c == '-' || c == '*';
 }
 
 Status AppendRange(std::string_view text, std::vector<unsigned>& numbers) {
@@ -68,11 +68,11 @@ Status AppendRange(std::string_view text, std::vector<unsigned>& numbers) {
   const auto first = ParseUint(Trim(text.substr(0, dash)));
   const auto last = dash == std::string_view::npos ? first : ParseUint(Trim(text.substr(dash + 1)));
   if (!first || !last || *first > kMaxIndex || *last > kMaxIndex) {
-    return InvalidArgument("\"{}\" is no number or range from 0 to {}: 3 or 0-3 is wanted",
+    return InvalidArgument("\"{}\" must be a number or range from 0 to {}: 3 or 0-3",
                            Printable(text, 40), kMaxIndex);
   }
   if (*last < *first) {
-    return InvalidArgument("\"{}\" runs backwards: write {}-{}", Printable(text, 40), *last,
+    return InvalidArgument("\"{}\" is in reverse order: write {}-{}", Printable(text, 40), *last,
                            *first);
   }
   if (numbers.size() + (*last - *first) > kMaxIndex) {
@@ -90,9 +90,8 @@ StatusOr<MemoryBound> ParseMemoryBound(std::string_view text) {
   std::string_view rest = text;
   const auto comparison = TakeComparison(rest);
   if (!comparison) {
-    return InvalidArgument(
-        "\"{}\" does not begin with <, <=, =, >= or >: \">= 40Gi\", in quotes, is wanted",
-        Printable(text, 40));
+    return InvalidArgument("\"{}\" must begin with <, <=, =, >= or >: \">= 40Gi\", in quotes",
+                           Printable(text, 40));
   }
   ASSIGN_OR_RETURN(const Bytes bytes, ParseQuantity(rest));
   return MemoryBound{.comparison = *comparison, .bytes = bytes};
@@ -107,7 +106,7 @@ StatusOr<ComputeBound> ParseComputeBound(std::string_view text) {
                                                      : ParseUint(rest.substr(point + 1));
   if (!comparison || !major || !minor || *major > 99 || *minor > 9) {
     return InvalidArgument(
-        "\"{}\" is no comparison with a compute capability: \">= 8.0\", in quotes, is wanted",
+        "\"{}\" must be a comparison with a compute capability: \">= 8.0\", in quotes",
         Printable(text, 40));
   }
   return ComputeBound{
@@ -128,10 +127,11 @@ StatusOr<std::string> ParseModel(std::string_view text) {
     return std::string(text);
   }
   if (Trim(text).empty() || text.size() > 100) {
-    return InvalidArgument("\"{}\" is no model: A100-SXM4-80GB is one; kgpu devices lists them",
-                           Printable(text, 40));
+    return InvalidArgument(
+        "\"{}\" must be a model, e.g. A100-SXM4-80GB: run kgpu devices to list them",
+        Printable(text, 40));
   }
-  return InvalidArgument("\"{}\" is no model id: \"{}\" is wanted; kgpu devices lists them",
+  return InvalidArgument("\"{}\" must be a model: use \"{}\"; run kgpu devices to list them",
                          Printable(text, 100), device::ModelId(text, 0));
 }
 
@@ -149,8 +149,8 @@ StatusOr<std::string> ParseUuid(std::string_view text) {
     }
   }
   return InvalidArgument(
-      "\"{}\" is no UUID: GPU- or MIG- and at least the first 8 hex digits are wanted; "
-      "kgpu devices lists them",
+      "\"{}\" must be a UUID: GPU- or MIG- and at least the first 8 hex digits; run kgpu devices "
+      "to list them",
       Printable(text, 80));
 }
 
@@ -166,11 +166,11 @@ StatusOr<std::string> ParseMigProfile(std::string_view text) {
   if (const size_t point = spelled.rfind(".me"); point != std::string::npos) {
     spelled[point] = '+';
     if (device::IsMigProfileName(spelled)) {
-      return InvalidArgument("\"{}\" is no MIG profile: \"{}\" is wanted", Printable(text, 40),
+      return InvalidArgument("\"{}\" must be a MIG profile: use \"{}\"", Printable(text, 40),
                              spelled);
     }
   }
-  return InvalidArgument("\"{}\" is no MIG profile: 1g.10gb, or 1g.* for every one of that size",
+  return InvalidArgument("\"{}\" must be a MIG profile: 1g.10gb, or 1g.* for all of that size",
                          Printable(text, 40));
 }
 

@@ -1,5 +1,5 @@
 // The values of a selector's fields as text: read strictly, written so that they read back the
-// same. Pure functions; errors are InvalidArgument and name the value and the mend.
+// same. Pure functions; errors are InvalidArgument and name the value and the fix.
 #pragma once
 
 #include <cstddef>

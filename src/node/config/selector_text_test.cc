@@ -25,7 +25,7 @@ TEST(SelectorTextTest, MemoryTakesEveryComparison) {
               IsOkAndHolds(MemoryBound{Comparison::kGreater, MebiBytes(81559)}));
 }
 
-TEST(SelectorTextTest, MemoryNamesTheMend) {
+TEST(SelectorTextTest, MemoryNamesTheFix) {
   EXPECT_THAT(ParseMemoryBound("40Gi"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("\">= 40Gi\", in quotes")));
   EXPECT_THAT(ParseMemoryBound(">= 40GB"),
@@ -59,7 +59,7 @@ TEST(SelectorTextTest, NumbersAreWrittenAsRangesWhereThatIsShorter) {
 TEST(SelectorTextTest, AModelThatTheDriverNamesIsRefusedWithItsId) {
   EXPECT_THAT(ParseModel("A100-*"), IsOkAndHolds("A100-*"));
   EXPECT_THAT(ParseModel("NVIDIA A100-SXM4-80GB"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"A100-SXM4-80GB\" is wanted")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("use \"A100-SXM4-80GB\"")));
   EXPECT_THAT(ParseModel(""), StatusIs(StatusCode::kInvalidArgument, HasSubstr("kgpu devices")));
 }
 
@@ -80,7 +80,7 @@ TEST(SelectorTextTest, AMigProfileOfAResourceNameIsRefusedWithItsOwnName) {
   EXPECT_THAT(ParseMigProfile("1c.3g.40gb"), IsOkAndHolds("1c.3g.40gb"));
   EXPECT_THAT(ParseMigProfile("1g.*"), IsOkAndHolds("1g.*"));
   EXPECT_THAT(ParseMigProfile("1g.10gb.me"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"1g.10gb+me\" is wanted")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("use \"1g.10gb+me\"")));
   EXPECT_THAT(ParseMigProfile("big"), StatusIs(StatusCode::kInvalidArgument));
 }
 

@@ -34,7 +34,7 @@ Status Problems::ToStatus() const {
                    problem.position.line, problem.position.column, problem.text);
   }
   if (left_out_ > 0) {
-    fmt::format_to(std::back_inserter(text), "\n{}: and {} more: mend these first", file_,
+    fmt::format_to(std::back_inserter(text), "\n{}: and {} more: fix these first", file_,
                    left_out_);
   }
   return InvalidArgument("{}", text);
@@ -59,18 +59,25 @@ void Node::ReportUnknown(std::span<const std::string_view> known, std::string_vi
   if (const auto nearest = Nearest(name, names)) {
     KeyError("unknown key, did you mean \"{}\"?", *nearest);
   } else {
-    KeyError("unknown key, known are {}", fmt::join(known, ", "));
+    KeyError("unknown key, known keys are {}", fmt::join(known, ", "));
   }
 }
 
 Node Node::Child(const json::value& value, size_t index, std::string path) const {
-  return {value, place_.children.at(index), std::move(path), problems_};
+  return {value, place_.children.at(index), std::move(path), problems_, observer_};
 }
 
 void Node::ForAnyField(const ReadField& read) const {
+  if (observer_ != nullptr) {
+    observer_->OnAnyFields(path_);
+  }
+  VisitFields(read);
+}
+
+void Node::VisitFields(const ReadField& read) const {
   const json::object* fields = value_.if_object();
   if (fields == nullptr) {
-    Error("{} must be a map of keys and values", Shown());
+    Error("{} must be a map", Shown());
     return;
   }
   size_t index = 0;
@@ -83,11 +90,14 @@ void Node::ForAnyField(const ReadField& read) const {
 }
 
 void Node::ForEachField(std::span<const std::string_view> known, const ReadField& read) const {
-  ForAnyField([&](std::string_view name, const Node& field) {
+  if (observer_ != nullptr) {
+    observer_->OnFields(path_, known);
+  }
+  VisitFields([&](std::string_view name, const Node& field) {
     if (std::ranges::find(known, name) == known.end()) {
       field.ReportUnknown(known, name);
     } else if (field.is_null()) {
-      field.KeyError("has no value: give it one, or leave the key out");
+      field.KeyError("has no value: set one, or remove the key");
     } else {
       read(name, field);
     }
@@ -96,7 +106,10 @@ void Node::ForEachField(std::span<const std::string_view> known, const ReadField
 
 void Node::ForEachFieldLoosely(std::span<const std::string_view> known, const ReadField& read,
                                const Unknown& unknown) const {
-  ForAnyField([&](std::string_view name, const Node& field) {
+  if (observer_ != nullptr) {
+    observer_->OnFields(path_, known);
+  }
+  VisitFields([&](std::string_view name, const Node& field) {
     auto found = std::ranges::find(known, name);
     if (found == known.end()) {
       found = std::ranges::find_if(
@@ -119,6 +132,9 @@ void Node::ForOneOrMany(const ReadItem& read) const {
 }
 
 void Node::ForEachItem(const ReadItem& read) const {
+  if (observer_ != nullptr) {
+    observer_->OnItems(path_);
+  }
   const json::array* items = value_.if_array();
   if (items == nullptr) {
     Error("{} must be a list", Shown());
@@ -130,16 +146,48 @@ void Node::ForEachItem(const ReadItem& read) const {
 }
 
 std::optional<std::string> Node::String() const {
+  if (observer_ != nullptr) {
+    observer_->OnString(path_);
+  }
+  return Text();
+}
+
+std::optional<std::string> Node::Text() const {
   const json::string* text = value_.if_string();
   if (text == nullptr) {
-    Error("{} must be a text{}", Shown(),
+    Error("{} must be a string{}", Shown(),
           value_.is_structured() || value_.is_null() ? "" : ": put it in quotes");
     return std::nullopt;
   }
   return std::string(text->data(), text->size());
 }
 
+std::optional<std::string> Node::CheckedString(const CheckText& check) const {
+  std::optional<std::string> text = String();
+  if (!text) {
+    return std::nullopt;
+  }
+  if (const Status status = check(*text); !status.ok()) {
+    Error("{}", Message(status));
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::vector<std::string> Node::Strings() const {
+  std::vector<std::string> texts;
+  ForOneOrMany([&texts](const Node& item) {
+    if (auto text = item.String()) {
+      texts.push_back(*std::move(text));
+    }
+  });
+  return texts;
+}
+
 std::optional<bool> Node::Bool() const {
+  if (observer_ != nullptr) {
+    observer_->OnBool(path_);
+  }
   const bool* truth = value_.if_bool();
   if (truth == nullptr) {
     Error("{} must be true or false", Shown());
@@ -149,17 +197,23 @@ std::optional<bool> Node::Bool() const {
 }
 
 std::optional<uint64_t> Node::Number(uint64_t low, uint64_t high) const {
+  if (observer_ != nullptr) {
+    observer_->OnNumber(path_, low, high);
+  }
   const bool is_number = value_.is_int64() ? value_.get_int64() >= 0 : value_.is_uint64();
   const uint64_t number = is_number ? value_.to_number<uint64_t>() : 0;
   if (!is_number || number < low || number > high) {
-    Error("{} must be a whole number from {} to {}", Shown(), low, high);
+    Error("{} must be an integer from {} to {}", Shown(), low, high);
     return std::nullopt;
   }
   return number;
 }
 
 std::optional<size_t> Node::IndexOf(const std::vector<std::string_view>& names) const {
-  const std::optional<std::string> text = String();
+  if (observer_ != nullptr) {
+    observer_->OnWords(path_, names);
+  }
+  const std::optional<std::string> text = Text();
   if (!text) {
     return std::nullopt;
   }

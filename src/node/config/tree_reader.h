@@ -4,6 +4,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/node/config/read_observer.h"
 #include "src/platform/base/status.h"
 #include "src/platform/doc/located.h"
 
@@ -55,8 +57,9 @@ struct Word {
 // but the path. A reader that finds something wrong reports it and returns nothing.
 class Node {
  public:
-  Node(const doc::Located& document, Problems& problems)
-      : Node(document.root, document.place, "", problems) {}
+  // `observer`, which may be null, receives what is asked of this value and of those below it.
+  Node(const doc::Located& document, Problems& problems, ReadObserver* observer = nullptr)
+      : Node(document.root, document.place, "", problems, observer) {}
 
   const std::string& path() const { return path_; }
   doc::Position position() const { return place_.value; }
@@ -98,6 +101,11 @@ class Node {
   void ForEachItem(const ReadItem& read) const;
 
   std::optional<std::string> String() const;
+  // A text that `check` has nothing against.
+  using CheckText = std::function<Status(std::string_view text)>;
+  std::optional<std::string> CheckedString(const CheckText& check) const;
+  // One text or a list of them.
+  std::vector<std::string> Strings() const;
   std::optional<bool> Bool() const;
   std::optional<uint64_t> Number(uint64_t low, uint64_t high) const;
 
@@ -109,6 +117,23 @@ class Node {
     }
     const std::optional<size_t> index = IndexOf(names);
     return index ? std::optional(words[*index].value) : std::nullopt;
+  }
+
+  // The same of one word or a list of them; one that is given twice is reported.
+  template <typename Enum>
+  std::vector<Enum> EachOneOf(std::span<const Word<Enum>> words) const {
+    std::vector<Enum> values;
+    ForOneOrMany([&](const Node& item) {
+      const std::optional<Enum> value = item.OneOf<Enum>(words);
+      if (!value) {
+        return;
+      }
+      if (std::ranges::find(values, *value) != values.end()) {
+        item.Error("{} is a duplicate: remove one", item.Shown());
+      }
+      values.push_back(*value);
+    });
+    return values;
   }
 
   // The value of a result, or its error reported here.
@@ -123,20 +148,35 @@ class Node {
 
  private:
   Node(const boost::json::value& value, const doc::Place& place, std::string path,
-       Problems& problems)
-      : value_(value), place_(place), path_(std::move(path)), problems_(problems) {}
+       Problems& problems, ReadObserver* observer)
+      : value_(value),
+        place_(place),
+        path_(std::move(path)),
+        problems_(problems),
+        observer_(observer) {}
 
   void Report(doc::Position position, std::string_view text) const;
   void ReportUnknown(std::span<const std::string_view> known, std::string_view name) const;
   // Which of `names` the value is.
   std::optional<size_t> IndexOf(const std::vector<std::string_view>& names) const;
+  std::optional<std::string> Text() const;
+  void VisitFields(const ReadField& read) const;
   Node Child(const boost::json::value& value, size_t index, std::string path) const;
 
   const boost::json::value& value_;
   const doc::Place& place_;
   std::string path_;
   Problems& problems_;
+  ReadObserver* observer_;
 };
+
+// Keeps the field where the reader found nothing, or nothing right.
+template <typename T>
+void Set(T& field, std::optional<T> value) {
+  if (value) {
+    field = *std::move(value);
+  }
+}
 
 // The word for a value.
 template <typename Enum>

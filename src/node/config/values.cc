@@ -41,8 +41,8 @@ Status CheckHttpAddress(std::string_view address) {
       colon == std::string_view::npos ? std::nullopt : ParseUint(address.substr(colon + 1));
   if (!port || *port > 65'535 || !IsHost(address.substr(0, colon))) {
     return InvalidArgument(
-        "\"{}\" must be an IP address and a port, 127.0.0.1:9401, [::1]:9401 or :9401 for every "
-        "address; \"\" switches it off",
+        "\"{}\" must be an IP address and a port: 127.0.0.1:9401, [::1]:9401, or :9401 for all "
+        "addresses; \"\" disables it",
         Printable(address, 80));
   }
   return OkStatus();
@@ -52,7 +52,7 @@ Status CheckCapabilities(std::string_view list) {
   for (const std::string_view word : Split(list, ',')) {
     if (std::ranges::find(kCapabilities, word) == kCapabilities.end()) {
       const auto nearest = Nearest(word, {kCapabilities.begin(), kCapabilities.end()});
-      return InvalidArgument("\"{}\": \"{}\" is none of {}{}", Printable(list, 80),
+      return InvalidArgument("\"{}\": \"{}\" must be one of {}{}", Printable(list, 80),
                              Printable(word, 40), fmt::join(kCapabilities, ", "),
                              nearest ? fmt::format("; did you mean \"{}\"?", *nearest) : "");
     }
@@ -63,10 +63,9 @@ Status CheckCapabilities(std::string_view list) {
 Status CheckAnnotationPrefix(std::string_view prefix) {
   // The domain has the rules of a resource's.
   const bool is_legal = prefix.ends_with('/') && CheckResourceName(fmt::format("{}x", prefix)).ok();
-  return is_legal
-             ? OkStatus()
-             : InvalidArgument("\"{}\" must be a domain in lower case and a slash: cdi.k8s.io/",
-                               Printable(prefix, 80));
+  return is_legal ? OkStatus()
+                  : InvalidArgument("\"{}\" must be a lower-case domain and a slash: cdi.k8s.io/",
+                                    Printable(prefix, 80));
 }
 
 }  // namespace kgpu::config

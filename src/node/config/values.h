@@ -1,5 +1,5 @@
 // Texts of the configuration that have rules of their own. Pure; errors are InvalidArgument and
-// name the value and the mend.
+// name the value and the fix.
 #pragma once
 
 #include <string_view>

@@ -25,28 +25,28 @@ Health Fault(nvml::Return code) {
   }
   if (code == nvml::kErrorResetRequired) {
     return {false, "ResetRequired",
-            "The GPU must be reset: end its programs, then run nvidia-smi --gpu-reset."};
+            "The GPU must be reset: stop its programs, then run nvidia-smi --gpu-reset."};
   }
   return {false, "DriverError",
-          fmt::format("The driver answers for this GPU: {} (NVML {}). Read dmesg for NVRM lines.",
+          fmt::format("The driver reports for this GPU: {} (NVML {}). Read dmesg for NVRM lines.",
                       nvml::Explain(code), static_cast<int>(code))};
 }
 
 Health NotListed() {
   return {false, "GpuLost",
-          "The driver no longer lists this GPU, the PCI bus does: read dmesg for Xid lines, reset "
-          "the GPU or restart the host."};
+          "The driver no longer reports this GPU, but it is on the PCI bus: read dmesg for Xid "
+          "lines, reset the GPU or restart the host."};
 }
 
 Health Garbled() {
   return {false, "DriverError",
-          "The driver's answers about this GPU make no sense: reinstall the driver."};
+          "The driver returned invalid data for this GPU: reinstall the driver."};
 }
 
 Health NoMinor() {
   return {false, "NoDeviceNode",
-          "Which of /dev/nvidia<N> is this GPU's can not be told: mount the host's /proc where "
-          "--host-root points."};
+          "Cannot determine which /dev/nvidia<N> belongs to this GPU: mount the host's /proc below "
+          "--host-root."};
 }
 
 std::optional<nvml::Return> FaultOf(const GpuReading& reading) {
@@ -100,7 +100,7 @@ void AddMigDevices(const GpuReading& reading, const sys::Root& host, Gpu& gpu) {
   });
 }
 
-// Nothing for a GPU that the driver can not name or place.
+// Nothing for a GPU that the driver cannot name or place.
 std::optional<Gpu> MakeGpu(unsigned index, const GpuReading& reading, const HostView& view) {
   const probe::GpuReport& report = reading.gpu;
   if (!report.uuid || !report.pci) {
@@ -151,8 +151,8 @@ std::string UnlistedReason(const host::PciDevice& pci, const std::string& verdic
     const auto minor = MinorFromProc(host, pci.id);
     if (minor && !host.Exists(fmt::format("dev/nvidia{}", *minor))) {
       return fmt::format(
-          "Its device node /dev/nvidia{} is not here: add it to this container's devices, or, on "
-          "a host, run nvidia-modprobe -c {}.",
+          "Its device node /dev/nvidia{} does not exist here: add it to this container's devices, "
+          "or on a host run nvidia-modprobe -c {}.",
           *minor, *minor);
     }
   }
@@ -203,6 +203,9 @@ Listed ListGpus(const Reading& reading, const HostView& view, const sys::Root& h
   for (unsigned index = 0; index < reading.gpus.size(); ++index) {
     const GpuReading& answers = reading.gpus[index];
     std::optional<Gpu> made = MakeGpu(index, answers, view);
+    if (!made && answers.result == nvml::kErrorGpuIsLost) {
+      ++listed.unnamed_lost;
+    }
     // Two GPUs of one name would be one device in every view: the first is kept.
     if (!made || !seen.insert(made->uuid).second) {
       continue;

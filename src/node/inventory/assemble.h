@@ -28,10 +28,11 @@ HostView ReadHostView(const sys::Root& host);
 struct Listed {
   std::vector<device::Gpu> gpus;                     // sorted by PCI address
   std::map<device::GpuUuid, device::Health> faults;  // of those that did not answer well
+  unsigned unnamed_lost = 0;  // that the driver reports as lost and does not name
 };
 
-// GPUs that can not even be named (lost before we saw them) are left out. `host` is read for
-// minors that the driver does not tell and for MIG capabilities.
+// GPUs that cannot even be named (lost before we saw them) are left out. `host` is read for
+// minors that the driver does not report and for MIG capabilities.
 Listed ListGpus(const Reading& reading, const HostView& view, const sys::Root& host);
 
 // The GPUs to show: those listed; those known before that the driver no longer lists and PCI still

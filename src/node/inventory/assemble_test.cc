@@ -132,6 +132,14 @@ TEST_F(AssembleTest, AGpuThatIsNoLongerListedButOnTheBusStays) {
   EXPECT_EQ(listed.faults.at(Uuid(0)).reason, "GpuLost");
 }
 
+TEST_F(AssembleTest, AGpuThatIsLostBeforeItWasKnownIsCounted) {
+  reading_.gpus[0] = GpuReading{};
+  reading_.gpus[0].result = nvml::kErrorGpuIsLost;
+  EXPECT_EQ(List().unnamed_lost, 1U);
+  reading_.gpus[0].result = nvml::kErrorNoPermission;
+  EXPECT_EQ(List().unnamed_lost, 0U);
+}
+
 TEST_F(AssembleTest, AGpuThatLeftTheBusIsGone) {
   const std::vector<Gpu> known = List().gpus;
   reading_.gpus[0].gpu.fault = nvml::kErrorGpuIsLost;
@@ -157,7 +165,7 @@ TEST_F(AssembleTest, UnmanagedGpusHaveAReason) {
   ASSERT_EQ(unmanaged.size(), 2U);
   EXPECT_EQ(unmanaged[0].kernel_driver, "vfio-pci");
   EXPECT_THAT(unmanaged[0].reason, HasSubstr("vfio-pci"));
-  EXPECT_THAT(unmanaged[1].reason, HasSubstr("/dev/nvidia3 is not here"));
+  EXPECT_THAT(unmanaged[1].reason, HasSubstr("/dev/nvidia3 does not exist here"));
 }
 
 TEST_F(AssembleTest, AGpuOffTheBusNeedsNoNode) {

@@ -1,5 +1,11 @@
 #include "src/node/inventory/driver_status.h"
 
+#include <fmt/chrono.h>
+
+#include <chrono>
+
+#include "src/gpu/nvml/error_map.h"
+
 namespace kgpu::inventory {
 namespace {
 
@@ -32,16 +38,16 @@ host::DriverVerdict Judge(const probe::Down& down, const host::DriverFacts& fact
   switch (down.cause) {
     case DownCause::kUnresponsive:
       return {DriverState::kUnresponsive,
-              fmt::format("The driver hangs: {}. Read dmesg for NVRM and Xid lines; restart the "
-                          "host if it lasts.",
+              fmt::format("The driver does not respond: {}. Read dmesg for NVRM and Xid lines; "
+                          "restart the host if it persists.",
                           down.text)};
     case DownCause::kNotStarted:
-      return {DriverState::kFailed, fmt::format("The driver can not be asked: {}.", down.text)};
+      return {DriverState::kFailed, fmt::format("The driver cannot be queried: {}.", down.text)};
     case DownCause::kCrashed:
       return {DriverState::kFailed,
-              fmt::format("Asking the driver ended badly: {}. Read dmesg; reinstall the driver if "
-                          "it lasts.",
-                          down.text)};
+              fmt::format(
+                  "The driver query failed: {}. Read dmesg; reinstall the driver if it persists.",
+                  down.text)};
     case DownCause::kNoLibrary:
     case DownCause::kLoadFailed:
     case DownCause::kInitFailed:
@@ -51,6 +57,21 @@ host::DriverVerdict Judge(const probe::Down& down, const host::DriverFacts& fact
 }
 
 }  // namespace
+
+bool IsPassing(const probe::Down& down) {
+  return down.was_up &&
+         (down.cause == probe::DownCause::kCrashed ||
+          (down.cause == probe::DownCause::kInitFailed && !nvml::IsDriverGone(down.result)));
+}
+
+std::string ExplainSilence(WallTime since) {
+  return fmt::format(
+      "The driver has not answered since {:%H:%M:%S} UTC. One that is not loaded yet can take 30 s "
+      "(nvidia-persistenced keeps it loaded); if it stays silent, read dmesg for NVRM and Xid "
+      "lines "
+      "and restart the host.",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(since)));
+}
 
 device::Driver ExplainDown(const probe::Down& down, const host::DriverFacts& facts,
                            const HostView& view) {

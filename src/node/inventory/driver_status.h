@@ -7,8 +7,12 @@
 #include "src/gpu/probe/client.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/node/inventory/assemble.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::inventory {
+
+// What to tell people about a driver that has not answered since `since`, with the fix.
+std::string ExplainSilence(WallTime since);
 
 // The driver section of a snapshot while the probe gives no answers.
 device::Driver ExplainDown(const probe::Down& down, const host::DriverFacts& facts,
@@ -20,5 +24,8 @@ device::Health HealthWithout(const device::Driver& driver);
 // The driver section of a snapshot from the driver's own answers.
 device::Driver ReadyDriver(const probe::DriverReport& report, const std::string& library_path,
                            const sys::Root& host);
+
+// Trouble that the next probe may be rid of: the library crashed, or could not begin again.
+bool IsPassing(const probe::Down& down);
 
 }  // namespace kgpu::inventory

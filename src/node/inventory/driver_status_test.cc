@@ -34,7 +34,7 @@ TEST(ExplainDownTest, EachWayToBeDownHasItsState) {
        {Case{{DownCause::kUnresponsive, nvml::kSuccess, "reading a GPU did not return", true},
              DriverState::kUnresponsive,
              "reading a GPU did not return"},
-        Case{{DownCause::kCrashed, nvml::kSuccess, "kgpu-probe died of signal 11", true},
+        Case{{DownCause::kCrashed, nvml::kSuccess, "kgpu-probe was killed by signal 11", true},
              DriverState::kFailed,
              "signal 11"},
         Case{{DownCause::kNotStarted, nvml::kSuccess, "CUDA and NVML need glibc", false},

@@ -33,7 +33,7 @@ TEST(EventTroubleTest, AnHourOfFailuresIsWorthTwoLooksAMinute) {
   EXPECT_LT(looks, 150);
 }
 
-TEST(EventTroubleTest, AfterAQuietTimeOrAnEventAFailureIsNewsAgain) {
+TEST(EventTroubleTest, AfterAQuietTimeOrAnEventAFailureIsReportedAgain) {
   EventTrouble trouble(kFirst, kLast);
   trouble.Note(SteadyTime());
   trouble.Note(SteadyTime());

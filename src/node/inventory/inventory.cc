@@ -12,10 +12,11 @@
 #include "src/node/inventory/assemble.h"
 #include "src/node/inventory/driver_status.h"
 #include "src/node/inventory/event_trouble.h"
-#include "src/node/inventory/health_keeper.h"
+#include "src/node/inventory/health_monitor.h"
 #include "src/node/inventory/reader.h"
 #include "src/node/inventory/sampler.h"
 #include "src/node/inventory/triggers.h"
+#include "src/node/inventory/unlisted.h"
 #include "src/platform/base/log.h"
 
 namespace kgpu::inventory {
@@ -33,12 +34,6 @@ constexpr milliseconds kLookAfterTrouble{20};
 // the matter is.
 constexpr milliseconds kPatience{2000};
 
-bool IsPassing(const probe::Down& down) {
-  return down.was_up &&
-         (down.cause == probe::DownCause::kCrashed ||
-          (down.cause == probe::DownCause::kInitFailed && !nvml::IsDriverGone(down.result)));
-}
-
 probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
   probe::ClientOptions client;
   client.program = options.probe_path;
@@ -51,7 +46,7 @@ probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
   return client;
 }
 
-// One look needs neither the kernel's news nor measurements.
+// One look needs neither the kernel's events nor measurements.
 health::Settings HealthOf(const InventoryOptions& options) {
   health::Settings settings = options.health;
   if (!options.is_live) {
@@ -75,6 +70,7 @@ class Inventory::Impl {
                  .look_closely = [this] { LookIn(kLookAfterTrouble); },
                  .measure = [this] { sampler_.Hurry(); }}),
         current_(std::make_shared<const Snapshot>()),
+        unlisted_(root.host),
         event_trouble_(kLookAfterTrouble, std::max(kLookAfterTrouble, options_.slow_poll)),
         client_(loop, ClientOptionsOf(options_), [this] { return FindLibrary(); },
                 {.on_up = [this] { OnUp(); },
@@ -91,9 +87,6 @@ class Inventory::Impl {
       loop_.CancelTimer(timer);
     }
   }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
   void Start(Listener listener);
   void Refresh();
   void SetHealth(health::Settings settings) {
@@ -104,10 +97,10 @@ class Inventory::Impl {
   void OnSample(SampleListener listener) { sample_listener_ = std::move(listener); }
   SnapshotPtr current() const { return current_; }
   device::SampleSetPtr samples() const { return sampler_.newest(); }
-  HealthKeeper& health() { return health_; }
+  HealthMonitor& health() { return health_; }
 
  private:
-  StatusOr<std::string> FindLibrary() const;
+  StatusOr<std::string> FindLibrary();
   void OnUp();
   void OnDown(const probe::Down& down);
   void OnEvent(const probe::Event& event);
@@ -117,8 +110,8 @@ class Inventory::Impl {
   void Look();
   void OnRead(const ReadOutcome& outcome);
   void WatchNewGpus();
-  bool HasNewGpu(bool is_first_read);
-  void Take(const Reading& reading);
+  // The names of the GPUs that the driver listed.
+  std::set<device::GpuUuid> Take(const Reading& reading);
   void OnSamples(const device::SampleSetPtr& samples);
   void ShowVerdicts();
   void ShowReady();
@@ -129,7 +122,7 @@ class Inventory::Impl {
   const host::DriverRoot& root_;
   InventoryOptions options_;
   Listener listener_;
-  HealthKeeper health_;
+  HealthMonitor health_;
   SampleListener sample_listener_;
   milliseconds sampling_{0};  // as asked for by others than health
   SnapshotPtr current_;
@@ -140,12 +133,13 @@ class Inventory::Impl {
   // For the first look of a probe; read while the very first one starts: drivers wake up slowly.
   std::optional<HostView> first_view_;
   std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
+  unsigned lost_gpus_ = 0;           // see Snapshot
   std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
 
-  std::set<std::string> seen_at_start_;  // fingerprints when this probe started; HasNewGpu
-  std::set<device::GpuUuid> watched_;    // registered for events with this probe
-  std::vector<unsigned> unwatched_;      // NVML indices to register
-  bool is_first_look_ = true;            // of this probe
+  Unlisted unlisted_;
+  std::set<device::GpuUuid> watched_;  // registered for events with this probe
+  std::vector<unsigned> unwatched_;    // NVML indices to register
+  bool is_first_look_ = true;          // of this probe
   bool is_reading_ = false;
   bool is_read_wanted_ = false;  // something happened during the reading
   bool is_trouble_hidden_ = false;
@@ -158,7 +152,14 @@ class Inventory::Impl {
   Sampler sampler_;
 };
 
-StatusOr<std::string> Inventory::Impl::FindLibrary() const {
+// Called before each start of a probe.
+StatusOr<std::string> Inventory::Impl::FindLibrary() {
+  unlisted_.OnStart();
+  // A GPU that comes after nvmlInit has counted must not be taken for one that it left out. The
+  // very first probe is not kept waiting for that.
+  if (options_.is_live && current_->version != 0) {
+    unlisted_.OnStart(ReadHostView(root_.host));
+  }
   if (!options_.nvml_library.empty()) {
     return options_.nvml_library;
   }
@@ -171,11 +172,12 @@ StatusOr<std::string> Inventory::Impl::FindLibrary() const {
 
 void Inventory::Impl::Start(Listener listener) {
   listener_ = std::move(listener);
+  const WallTime since = loop_.clock().WallNow();
   // Before the probe's own deadline of the same length: a cold driver is starting, not hung.
-  patience_timer_ = loop_.After(options_.start_deadline, [this] {
+  patience_timer_ = loop_.After(options_.start_deadline, [this, since] {
     patience_timer_ = TimerId::kNone;
     if (current_->version == 0) {
-      driver_.reason = "The driver is being asked for the first time; a cold one takes seconds.";
+      driver_.reason = ExplainSilence(since);
       view_ = ReadHostView(root_.host);
       Snapshot next;
       next.driver = driver_;
@@ -203,6 +205,7 @@ void Inventory::Impl::Start(Listener listener) {
 }
 
 void Inventory::Impl::Refresh() {
+  unlisted_.OnChange();
   if (client_.is_up()) {
     LookIn(milliseconds(0));
   } else {
@@ -229,7 +232,9 @@ void Inventory::Impl::OnUp() {
     if (!first_view_) {
       first_view_ = ReadHostView(root_.host);
     }
-    seen_at_start_ = Fingerprints(*first_view_, root_.host);
+    if (current_->version == 0) {
+      unlisted_.OnStart(*first_view_);
+    }
   }
   Look();
 }
@@ -239,8 +244,9 @@ void Inventory::Impl::OnDown(const probe::Down& down) {
   is_reading_ = false;
   is_read_wanted_ = false;
   sampler_.Stop();
-  if (!down_ || down_->text != down.text) {
-    KGPU_LOG(kWarning, "driver does not answer", {"reason", down.text});
+  // Whoever takes one snapshot shows the reason that it holds.
+  if (options_.is_live && (!down_ || down_->text != down.text)) {
+    KGPU_LOG(kWarning, "driver not answering", {"reason", down.text});
   }
   const bool is_first_trouble = IsPassing(down) && !is_trouble_hidden_;
   down_ = down;
@@ -258,8 +264,8 @@ void Inventory::Impl::OnDown(const probe::Down& down) {
 }
 
 void Inventory::Impl::OnAbandoned() {
-  KGPU_LOG(kError, "kgpu-probe outlives SIGKILL", {"pid", client_.probe_pid()},
-           {"effect", "it is stuck in the kernel; no other is started until it is gone"});
+  KGPU_LOG(kError, "kgpu-probe not killed by SIGKILL", {"pid", client_.probe_pid()},
+           {"effect", "it is stuck in the kernel; no other one is started until it exits"});
 }
 
 void Inventory::Impl::OnEvent(const probe::Event& event) {
@@ -335,9 +341,10 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
   }
   down_.reset();
   is_trouble_hidden_ = false;
-  Take(outcome.reading);
+  const std::set<device::GpuUuid> listed = Take(outcome.reading);
   driver_ = ReadyDriver(outcome.reading.driver, client_.library(), root_.host);
-  if (HasNewGpu(outcome.reading.has_registered_events)) {
+  if (options_.is_live &&
+      unlisted_.MayListMore(view_, known_, listed, outcome.reading.has_registered_events)) {
     return client_.Restart();  // shown when the next probe has read it
   }
   ShowReady();
@@ -349,7 +356,7 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
   }
 }
 
-void Inventory::Impl::Take(const Reading& reading) {
+std::set<device::GpuUuid> Inventory::Impl::Take(const Reading& reading) {
   if (first_view_) {
     view_ = *std::move(first_view_);
     first_view_.reset();
@@ -357,6 +364,11 @@ void Inventory::Impl::Take(const Reading& reading) {
     view_ = ReadHostView(root_.host);
   }
   Listed listed = ListGpus(reading, view_, root_.host);
+  lost_gpus_ = listed.unnamed_lost;
+  std::set<device::GpuUuid> names;
+  for (const Gpu& gpu : listed.gpus) {
+    names.insert(gpu.uuid);
+  }
   const std::vector<Gpu> before = std::move(known_);
   known_ = MergeKnown(before, listed, view_);
   health_.SetGpus(known_);
@@ -376,26 +388,7 @@ void Inventory::Impl::Take(const Reading& reading) {
       watched_.erase(gpu.uuid);
     }
   }
-}
-
-// PCI has a GPU for the driver that was not there when the probe started, and the driver does not
-// list it: libraries may count GPUs at nvmlInit only. Later, what the first read left out is known:
-// another card may have come to the place of one that was listed.
-bool Inventory::Impl::HasNewGpu(bool is_first_read) {
-  if (!options_.is_live) {
-    return false;  // this probe has just started
-  }
-  HostView unlisted = view_;
-  std::erase_if(unlisted.pci, [&](const host::PciDevice& pci) {
-    return pci.kernel_driver != "nvidia" ||
-           std::ranges::find(known_, pci.id, &Gpu::pci) != known_.end();
-  });
-  std::set<std::string> left_out = Fingerprints(unlisted, root_.host);
-  const bool has_new = !std::ranges::includes(seen_at_start_, left_out);
-  if (is_first_read) {
-    seen_at_start_ = std::move(left_out);
-  }
-  return has_new;
+  return names;
 }
 
 // Registers for the events of GPUs that came, or came back, after this probe's first look.
@@ -420,6 +413,7 @@ void Inventory::Impl::ShowReady() {
   for (Gpu& gpu : next.gpus) {
     health_.Apply(gpu);
   }
+  next.lost_gpus = lost_gpus_;
   next.unmanaged = Unmanaged(view_, known_, "", root_.host);
   next.companions = view_.companions;
   Publish(std::move(next));
@@ -455,11 +449,13 @@ void Inventory::Impl::Publish(Snapshot next) {
     return;
   }
   next.version = current_->version + 1;
-  current_ = std::make_shared<const Snapshot>(std::move(next));
-  KGPU_LOG(kInfo, "inventory changed", {"version", current_->version},
-           {"driver", device::ToString(current_->driver.state)}, {"gpus", current_->gpus.size()},
-           {"unmanaged", current_->unmanaged.size()});
-  listener_(current_);
+  const SnapshotPtr shown = std::make_shared<const Snapshot>(std::move(next));
+  current_ = shown;
+  // Before the log: the kubelet waits for it.
+  listener_(shown);
+  KGPU_LOG(kInfo, "inventory changed", {"version", shown->version},
+           {"driver", device::ToString(shown->driver.state)}, {"gpus", shown->gpus.size()},
+           {"unmanaged", shown->unmanaged.size()});
 }
 
 Inventory::Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options)
@@ -478,7 +474,7 @@ void Inventory::Refresh() {
 void Inventory::SetHealth(health::Settings settings) {
   impl_->SetHealth(std::move(settings));
 }
-void Inventory::OnHappening(health::HappeningListener listener) {
+void Inventory::OnHealthEvent(health::HealthEventListener listener) {
   impl_->health().SetListener(std::move(listener));
 }
 health::Overview Inventory::health() const {

@@ -12,7 +12,7 @@
 
 #include "src/gpu/device/sample.h"
 #include "src/gpu/device/snapshot.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/gpu/health/settings.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/platform/base/event_loop.h"
@@ -30,8 +30,8 @@ struct InventoryOptions {
   std::chrono::milliseconds first_backoff{100};     // doubles up to last_backoff
   std::chrono::milliseconds last_backoff{30000};
   health::Settings health{};
-  std::vector<health::OpenFault> known_faults{};  // as if news of them came at the start
-  std::optional<uint64_t> kernel_log_position{};  // from where on the kernel's log is news
+  std::vector<health::OpenFault> known_faults{};  // as if events of them came at the start
+  std::optional<uint64_t> kernel_log_position{};  // from where on the kernel's log is events
   // False where one snapshot is all that is wanted: device nodes and /proc are not watched, and
   // nothing is measured for health. Closing
   // an inotify descriptor alone waits several milliseconds for an RCU grace period.
@@ -61,8 +61,8 @@ class Inventory {
   void Refresh();
   // Counts for the faults of now, too.
   void SetHealth(health::Settings settings);
-  // News of the GPUs' health, on the loop; set before Start. The snapshot follows it.
-  void OnHappening(health::HappeningListener listener);
+  // Events of the GPUs' health, on the loop; set before Start. The snapshot follows it.
+  void OnHealthEvent(health::HealthEventListener listener);
   health::Overview health() const;
   // Ends every fault of the GPU, held ones too, and looks again. Errors: NotFound.
   Status ClearHealth(const device::GpuUuid& gpu);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/gpu/probe/testdata/test_probe.h"
-#include "src/node/inventory/test_host.h"
+#include "src/node/inventory/test_inventory.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::inventory {
@@ -23,22 +23,8 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 // An inventory over the real probe, a fake driver library and a folder as the host.
-class InventoryTest : public ::testing::Test {
+class InventoryTest : public TestInventory {
  protected:
-  void SetUp() override {
-    loop_ = *EpollLoop::Create();
-    host_.AddGpu(0);
-    host_.AddGpu(1);
-    options_.probe_path = probe::kProbeProgram;
-    options_.nvml_library = probe::kFakeNvml;
-    options_.probe_environment = control_.environment();
-    options_.first_backoff = milliseconds(5);
-    options_.last_backoff = milliseconds(10);
-    options_.kill_grace = milliseconds(50);
-    options_.health.hold_down = milliseconds(30);
-    options_.slow_poll = std::chrono::minutes(10);
-  }
-
   void Start() {
     root_.emplace(host_.Open());
     inventory_ = std::make_unique<Inventory>(*loop_, *root_, options_);
@@ -59,11 +45,6 @@ class InventoryTest : public ::testing::Test {
     });
   }
 
-  TestHost host_;
-  probe::FakeNvmlControl control_;
-  InventoryOptions options_;
-  std::unique_ptr<EpollLoop> loop_;
-  std::optional<host::DriverRoot> root_;
   std::vector<SnapshotPtr> published_;
   std::unique_ptr<Inventory> inventory_;
 };
@@ -86,8 +67,8 @@ TEST_F(InventoryTest, PublishesNothingWhenNothingChanged) {
   options_.slow_poll = milliseconds(5);
   Start();
   ASSERT_TRUE(WaitForReady());
-  const auto is_news = [&] { return published_.size() > 1; };
-  EXPECT_FALSE(RunUntil(*loop_, is_news, milliseconds(50)));
+  const auto is_event = [&] { return published_.size() > 1; };
+  EXPECT_FALSE(RunUntil(*loop_, is_event, milliseconds(50)));
 }
 
 TEST_F(InventoryTest, AnXidMakesItsGpuUnhealthyAndAGoodLookAfterTheHoldDownHealsIt) {
@@ -133,7 +114,7 @@ TEST_F(InventoryTest, XidAndLossTogetherKeepTheXidAsReasonUntilHealed) {
   EXPECT_TRUE(WaitForHealth(1, ""));
 }
 
-TEST_F(InventoryTest, AGpuThatTheDriverCanNotEvenNameIsUnmanaged) {
+TEST_F(InventoryTest, AGpuThatTheDriverCannotEvenNameIsUnmanaged) {
   control_.Set("unlisted 1\n");
   Start();
   ASSERT_TRUE(WaitForReady(1));
@@ -160,7 +141,7 @@ TEST_F(InventoryTest, AHungCallMakesTheDevicesUnhealthyAndIsTriedAgain) {
       WaitFor([](const Snapshot& s) { return s.driver.state == DriverState::kUnresponsive; }));
   ASSERT_EQ(now().gpus.size(), 2U);
   EXPECT_EQ(now().gpus[0].health.reason, "DriverUnresponsive");
-  EXPECT_THAT(now().driver.reason, HasSubstr("hangs"));
+  EXPECT_THAT(now().driver.reason, HasSubstr("does not respond"));
   control_.Set("");
   ASSERT_TRUE(WaitForReady());
   EXPECT_EQ(now().gpus[0].health.reason, "DriverUnresponsive");  // it is trusted no sooner
@@ -215,7 +196,7 @@ TEST_F(InventoryTest, AHostWithoutLibraryShowsItsGpusWithTheReason) {
   EXPECT_THAT(now().unmanaged[0].reason, HasSubstr("libnvidia-ml.so.1"));
 }
 
-TEST_F(InventoryTest, AProbeThatCanNotRunSaysThatGlibcIsMissing) {
+TEST_F(InventoryTest, AProbeThatCannotRunSaysThatGlibcIsMissing) {
   TempDir dir;
   dir.WriteFile("kgpu-probe", "#!/nonexistent/ld.so\n");
   std::filesystem::permissions(dir.At("kgpu-probe"), std::filesystem::perms::owner_all);
@@ -264,7 +245,42 @@ TEST_F(InventoryTest, AGpuThatComesToThePlaceOfOneThatWasRemovedAppears) {
   }
 }
 
-TEST_F(InventoryTest, MigDevicesAppearWhenToldToLookAgain) {
+// The card was exchanged between two looks at the bus: the new one has its address, its kernel
+// driver and its node.
+TEST_F(InventoryTest, AGpuThatTakesThePlaceOfALostOneUnnoticedAppears) {
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("counts_once\ngpus 1\n");
+  inventory_->Refresh();
+  ASSERT_TRUE(WaitForHealth(1, "GpuLost"));
+  for (int time = 0; time < 3; ++time) {
+    control_.Set("counts_once\n");
+    inventory_->Refresh();
+    ASSERT_TRUE(WaitForHealth(1, "")) << time;
+    control_.Set("counts_once\ngpus 1\n");
+    inventory_->Refresh();
+    ASSERT_TRUE(WaitForHealth(1, "GpuLost")) << time;
+  }
+}
+
+// The library counts GPUs at nvmlInit only.
+TEST_F(InventoryTest, AGpuThatComesWhileAProbeStartsAppears) {
+  const TempDir dir;
+  control_.Set("counts_once\n");
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  dir.WriteFile("held", "");
+  host_.AddGpu(2);
+  control_.Set("counts_once\ngpus 3\nhold_init " + dir.At("held") + "\n");
+  inventory_->Refresh();
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return !std::filesystem::exists(dir.At("held")); }));
+  host_.AddGpu(3);
+  control_.Set("counts_once\ngpus 4\n");
+  dir.WriteFile("held", "");
+  EXPECT_TRUE(WaitForReady(4));
+}
+
+TEST_F(InventoryTest, MigDevicesAppearWhenAskedToLookAgain) {
   Start();
   ASSERT_TRUE(WaitForReady());
   EXPECT_TRUE(now().gpus[0].mig_devices.empty());
@@ -290,6 +306,7 @@ TEST_F(InventoryTest, ASlowStartIsShownAsStarting) {
   Start();
   ASSERT_TRUE(WaitFor([](const Snapshot& s) { return s.version == 1; }));
   EXPECT_EQ(now().driver.state, DriverState::kStarting);
+  EXPECT_THAT(now().driver.reason, HasSubstr("The driver has not answered since "));
   EXPECT_EQ(now().unmanaged.size(), 2U);
   control_.Set("");
   EXPECT_TRUE(WaitForReady());

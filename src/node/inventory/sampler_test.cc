@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "src/gpu/probe/testdata/test_probe.h"
-#include "src/node/inventory/inventory.h"
-#include "src/node/inventory/test_host.h"
+#include "src/node/inventory/test_inventory.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::inventory {
@@ -21,21 +20,10 @@ using probe::RunUntil;
 using std::chrono::milliseconds;
 
 // An inventory that measures, over the real probe and a fake driver library.
-class SamplerTest : public ::testing::Test {
+class SamplerTest : public TestInventory {
  protected:
-  void SetUp() override {
-    loop_ = *EpollLoop::Create();
-    host_.AddGpu(0);
-    host_.AddGpu(1);
-    options_.probe_path = probe::kProbeProgram;
-    options_.nvml_library = probe::kFakeNvml;
-    options_.probe_environment = control_.environment();
-    options_.first_backoff = milliseconds(5);
-    options_.last_backoff = milliseconds(10);
-    options_.kill_grace = milliseconds(50);
-    options_.health.hold_down = milliseconds(30);
+  SamplerTest() {
     options_.health.every = milliseconds(0);  // nobody wants samples but the test
-    options_.slow_poll = std::chrono::minutes(10);
   }
 
   void Start(milliseconds every = milliseconds(5)) {
@@ -54,11 +42,6 @@ class SamplerTest : public ::testing::Test {
     return WaitFor([&](const SampleSet&) { return sets_.size() >= rounds; });
   }
 
-  TestHost host_;
-  probe::FakeNvmlControl control_;
-  InventoryOptions options_;
-  std::unique_ptr<EpollLoop> loop_;
-  std::optional<host::DriverRoot> root_;
   std::vector<SampleSetPtr> sets_;
   std::unique_ptr<Inventory> inventory_;
 };
@@ -177,7 +160,7 @@ TEST_F(SamplerTest, ProcessesComeInPagesAndInOrder) {
   EXPECT_EQ(processes[249].memory, MebiBytes(249));
 }
 
-TEST_F(SamplerTest, NoMoreThan256ProcessesAreTold) {
+TEST_F(SamplerTest, NoMoreThan256ProcessesAreReported) {
   control_.Set("processes 700\n");
   Start();
   const SampleSetPtr set = WaitForRounds(1);
@@ -256,7 +239,7 @@ TEST_F(SamplerTest, AnOldDriverIsMeasuredAsFarAsItGoes) {
   EXPECT_EQ(set->gpus[0].processes[0].sm, std::nullopt);
 }
 
-TEST_F(SamplerTest, ValuesThatCanNotBeAreLeftOut) {
+TEST_F(SamplerTest, ValuesThatCannotBeAreLeftOut) {
   Start();
   ASSERT_NE(WaitForRounds(1), nullptr);
   control_.Set("garbage\n");

@@ -1,10 +1,18 @@
 #include "src/node/inventory/triggers.h"
 
+#include <fcntl.h>
+#include <sys/inotify.h>
+
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
+#include "src/host/inspect/companion_nodes.h"
 #include "src/node/inventory/quick_look.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/ticks.h"
 
 namespace kgpu::inventory {
 namespace {
@@ -14,6 +22,37 @@ using std::chrono::milliseconds;
 // Device nodes come before the driver knows the GPU; MIG events before the files of /proc.
 constexpr std::array kLooksAfterChange = {milliseconds(2), milliseconds(20), milliseconds(80),
                                           milliseconds(300), milliseconds(1000)};
+
+// The device nodes of NVIDIA's and of companions, whose coming and going is the cheapest sign of a
+// GPU that was added or removed and of a driver that was loaded. Of what lies in folders, the
+// folder alone: the quick look sees what changes in it.
+bool IsOurs(std::string_view name) {
+  constexpr std::string_view kDev = "/dev/";
+  return name.starts_with("nvidia") || name == host::kGdrcopyName ||
+         name == host::kInfinibandFolder.substr(kDev.size());
+}
+
+// `changed` is called once for each batch of changes. Errors: NotFound (no /dev), as Inotify.
+StatusOr<std::unique_ptr<sys::Inotify>> WatchDev(EventLoop& loop, const sys::Root& host,
+                                                 std::function<void()> changed) {
+  // Through the descriptor of the folder, so that a link in the root cannot lead out of it.
+  ASSIGN_OR_RETURN(const UniqueFd dev, host.OpenFile("dev", O_PATH | O_DIRECTORY));
+  ASSIGN_OR_RETURN(auto inotify,
+                   sys::Inotify::Create(loop, [changed = std::move(changed)](const auto& events) {
+                     if (std::ranges::any_of(events, [](const sys::Inotify::Event& event) {
+                           return (event.mask & IN_Q_OVERFLOW) != 0 || IsOurs(event.name);
+                         })) {
+                       changed();
+                     }
+                   }));
+  // Not IN_ATTRIB: nvidia-modprobe, which the driver's library runs, sets permissions each time.
+  constexpr uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+  if (const auto watch = inotify->Watch(fmt::format("/proc/self/fd/{}", dev.get()), kChanges);
+      !watch.ok()) {
+    return Annotate(watch.status(), "{}", host.At("dev"));
+  }
+  return inotify;
+}
 
 }  // namespace
 
@@ -25,12 +64,12 @@ Triggers::Triggers(EventLoop& loop, const sys::Root& host, const TriggerOptions&
       changed_(std::move(changed)),
       poll_(std::move(poll)),
       quick_look_(QuickLook(host)) {
-  auto watch = DevWatch::Create(loop_, host_, [this] { LookRepeatedly(); });
+  auto watch = WatchDev(loop_, host_, [this] { LookRepeatedly(); });
   if (watch.ok()) {
     dev_watch_ = *std::move(watch);
   } else {
-    KGPU_LOG(kWarning, "device nodes are not watched", {"reason", Message(watch.status())},
-             {"effect", "changes are seen by polling only"});
+    KGPU_LOG(kWarning, "device nodes not watched", {"reason", Message(watch.status())},
+             {"effect", "changes are found only by polling"});
   }
   ArmQuickPoll();
   ArmSlowPoll();
@@ -58,7 +97,7 @@ void Triggers::LookRepeatedly() {
 }
 
 void Triggers::ArmQuickPoll() {
-  quick_timer_ = loop_.After(options_.quick_poll, [this] {
+  quick_timer_ = loop_.After(UntilNextTick(loop_.clock(), options_.quick_poll), [this] {
     std::string look = QuickLook(host_);
     if (look != quick_look_) {
       quick_look_ = std::move(look);

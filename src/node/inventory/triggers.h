@@ -1,4 +1,4 @@
-// When to look at the driver again without being told by it: device nodes that come and go, signs
+// When to look at the driver again without an event from it: device nodes that come and go, signs
 // of a change in /proc, and the slow poll.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/node/inventory/dev_watch.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/sys/inotify.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::inventory {
@@ -45,7 +45,7 @@ class Triggers {
   const TriggerOptions options_;
   std::function<void()> changed_;
   std::function<void()> poll_;
-  std::unique_ptr<DevWatch> dev_watch_;
+  std::unique_ptr<sys::Inotify> dev_watch_;
   std::vector<TimerId> change_timers_;
   TimerId quick_timer_ = TimerId::kNone;
   TimerId slow_timer_ = TimerId::kNone;

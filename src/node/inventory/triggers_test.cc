@@ -36,7 +36,7 @@ TEST_F(TriggersTest, AreQuietWhileNothingChanges) {
   EXPECT_EQ(polls_, 2);
 }
 
-TEST_F(TriggersTest, ANodeOfNvidiasIsToldAtOnceAndAgainAWhile) {
+TEST_F(TriggersTest, ANodeOfNvidiasIsReportedAtOnceAndAgainAWhile) {
   host_.AddNode(3);
   loop_.RunUntilIdle();
   loop_.Advance(milliseconds(2));
@@ -55,7 +55,7 @@ TEST_F(TriggersTest, SeveralNodesAtATimeAreOneChange) {
   EXPECT_EQ(changes_, 1);
 }
 
-TEST_F(TriggersTest, CompanionsAreToldAtOnce) {
+TEST_F(TriggersTest, CompanionsAreReportedAtOnce) {
   int before = 0;
   for (const std::string node : {"nvidia-fs0", "gdrdrv", "infiniband"}) {
     host_.dir().WriteFile("dev/" + node, "");
@@ -67,7 +67,7 @@ TEST_F(TriggersTest, CompanionsAreToldAtOnce) {
   }
 }
 
-TEST_F(TriggersTest, AChannelInItsFolderIsToldWithinASecond) {
+TEST_F(TriggersTest, AChannelInItsFolderIsReportedWithinASecond) {
   const std::string folder = "dev/nvidia-caps-imex-channels";
   host_.dir().MakeDir(folder);
   // Any time but this moment's, which the channel may have too.
@@ -89,7 +89,7 @@ TEST_F(TriggersTest, OtherNodesAreNotOurs) {
   EXPECT_EQ(changes_, 0);
 }
 
-TEST_F(TriggersTest, AnInstanceThatAppearsInProcIsToldWithinASecond) {
+TEST_F(TriggersTest, AnInstanceThatAppearsInProcIsReportedWithinASecond) {
   host_.dir().MakeDir("proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0");
   loop_.Advance(seconds(1));
   EXPECT_EQ(changes_, 1);
@@ -97,7 +97,7 @@ TEST_F(TriggersTest, AnInstanceThatAppearsInProcIsToldWithinASecond) {
   EXPECT_EQ(changes_, 1);
 }
 
-TEST_F(TriggersTest, WhatAFullLookMetAndThenWentIsTold) {
+TEST_F(TriggersTest, WhatAFullLookMetAndThenWentIsReported) {
   const char* instance = "proc/driver/nvidia/capabilities/gpu0/mig/gi7";
   host_.dir().MakeDir(instance);
   triggers_.OnFullLook();

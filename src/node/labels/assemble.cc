@@ -73,7 +73,7 @@ class Assembly {
       std::erase_if(claims_.labels,
                     [&](const auto& label) { return !pattern.Matches(BaseOf(label.first)); });
     }
-    // What nobody would take is told once, by Filter.
+    // What nobody would take is reported once, by Filter.
     for (const auto& label : claims_.labels) {
       if (CheckKey(label.first).ok() && CheckLabelValue(label.second).ok()) {
         result_.own_labels.insert(result_.own_labels.end(), label);
@@ -123,7 +123,7 @@ class Assembly {
   void FilterPairs(bool is_on, std::string_view what, const Strings& asked, Strings& kept,
                    const Check& check) {
     if (!is_on && !asked.empty()) {
-      result_.left_out.push_back(fmt::format("{}s are off: {} asked for", what, asked.size()));
+      result_.left_out.push_back(fmt::format("{}s are disabled: {} requested", what, asked.size()));
     }
     for (auto pair = asked.begin(); is_on && pair != asked.end(); ++pair) {
       if (const Status status = check(pair->first, pair->second); status.ok()) {
@@ -137,7 +137,7 @@ class Assembly {
   void FilterTaints(bool is_on) {
     if (!is_on && !claims_.taints.empty()) {
       result_.left_out.push_back(
-          fmt::format("taints are off: {} asked for", claims_.taints.size()));
+          fmt::format("taints are disabled: {} requested", claims_.taints.size()));
     }
     for (size_t i = 0; is_on && i < claims_.taints.size(); ++i) {
       if (const Status status = CheckTaint(claims_.taints[i]); status.ok()) {

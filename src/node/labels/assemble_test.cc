@@ -171,7 +171,7 @@ TEST(AssembleTest, EachKindCanBeSwitchedOffAndTaintsAre) {
   EXPECT_THAT(assembled.claims.annotations, ElementsAre(Pair("v.io/b", "2")));
   EXPECT_THAT(assembled.claims.extended_resources, ElementsAre(Pair("v.io/c", "3")));
   EXPECT_THAT(assembled.claims.taints, IsEmpty());
-  EXPECT_THAT(assembled.left_out, ElementsAre("taints are off: 1 asked for"));
+  EXPECT_THAT(assembled.left_out, ElementsAre("taints are disabled: 1 requested"));
   asked.filters = {};
   asked.filters.labels = false;
   asked.filters.annotations = false;
@@ -181,9 +181,9 @@ TEST(AssembleTest, EachKindCanBeSwitchedOffAndTaintsAre) {
   EXPECT_THAT(assembled.claims.taints, ElementsAre(Taint{"v.io/d", "", "NoSchedule"}));
   assembled.claims.taints.clear();
   EXPECT_EQ(assembled.claims, NodeClaims{});
-  EXPECT_THAT(assembled.left_out,
-              ElementsAre("labels are off: 1 asked for", "annotations are off: 1 asked for",
-                          "extended resources are off: 1 asked for"));
+  EXPECT_THAT(assembled.left_out, ElementsAre("labels are disabled: 1 requested",
+                                              "annotations are disabled: 1 requested",
+                                              "extended resources are disabled: 1 requested"));
 }
 
 TEST(AssembleTest, ReferencesThatAreTooLongAreProblems) {

@@ -49,7 +49,8 @@ StatusOr<std::string> Resolve(const std::string& value, const FeatureView& featu
   const size_t first = value.find('.');
   const size_t second = first == std::string::npos ? first : value.find('.', first + 1);
   if (second == std::string::npos) {
-    return InvalidArgument("\"{}\": a reference is @domain.feature.element", Printable(value, 80));
+    return InvalidArgument("\"{}\": a reference must be @domain.feature.element",
+                           Printable(value, 80));
   }
   const std::string feature = value.substr(1, second - 1);
   const features::Attributes* attributes = features.FindAttributes(ToLower(feature));
@@ -77,7 +78,7 @@ class Evaluation {
       is_over_ = work_ == kMaxRuleWork;
       result_.problems.push_back(fmt::format("{}: rule \"{}\": {}{}", set.name,
                                              Printable(rule.name, 60), Message(is_matched.status()),
-                                             is_over_ ? "; those behind it are not run" : ""));
+                                             is_over_ ? "; later rules are not run" : ""));
     }
     if (verdicts_ != nullptr) {
       verdicts_->push_back(Verdict(set, rule, run, is_matched));
@@ -115,7 +116,7 @@ class Evaluation {
   };
   using Claims = std::map<std::string, Claim>;
 
-  static StatusOr<bool> NotRun() { return OutOfRange("not run: those before it took too long"); }
+  static StatusOr<bool> NotRun() { return OutOfRange("not run: earlier rules took too long"); }
 
   void Put(Claims& claims, const Strings& values, const RuleSet& set, const Rule& rule) {
     for (const auto& [key, value] : WithNamespaces(values)) {
@@ -123,10 +124,9 @@ class Evaluation {
         claims.insert_or_assign(key, Claim{.value = value, .set = &set, .rule = &rule});
       } else if (!has_too_many_) {
         has_too_many_ = true;
-        result_.problems.push_back(
-            fmt::format("{}: rule \"{}\": more than {} labels, annotations or resources: the rest "
-                        "is left out",
-                        set.name, Printable(rule.name, 60), kMaxClaims));
+        result_.problems.push_back(fmt::format(
+            "{}: rule \"{}\": more than {} labels, annotations or resources: the rest is dropped",
+            set.name, Printable(rule.name, 60), kMaxClaims));
       }
     }
   }

@@ -218,9 +218,8 @@ TEST(RuleTemplateTest, OneThatFailsUndoesItsRuleOnly) {
   labels: {c: d}
 )");
   EXPECT_THAT(result.claims.labels, ElementsAre(Pair("feature.node.kubernetes.io/c", "d")));
-  EXPECT_THAT(result.problems,
-              ElementsAre("r.yaml: rule \"bad\": labelsTemplate: line 1, column 4: index: there is "
-                          "no item 7 in a list of 3"));
+  EXPECT_THAT(result.problems, ElementsAre("r.yaml: rule \"bad\": labelsTemplate: line 1, column "
+                                           "4: index: no item 7 in a list of 3"));
 }
 
 TEST(RuleResultTest, LaterRulesSeeLabelsAndVarsOfEarlierOnes) {
@@ -307,11 +306,10 @@ TEST(RuleResultTest, RulesThatTakeTooLongAreNotRun) {
   std::vector<RuleVerdict> verdicts;
   const RuleResult result = Evaluate(sets, view, &verdicts);
   EXPECT_THAT(result.claims.labels, ElementsAre(Pair("v.io/r0", "hit"), Pair("v.io/r1", "hit")));
-  EXPECT_THAT(result.problems,
-              ElementsAre("r.yaml: rule \"r2\": the rules take too long: make them "
-                          "fewer, or ask for less; those behind it are not run"));
+  EXPECT_THAT(result.problems, ElementsAre("r.yaml: rule \"r2\": the rules take too long: use "
+                                           "fewer or simpler rules; later rules are not run"));
   ASSERT_EQ(verdicts.size(), 5U);
-  EXPECT_EQ(verdicts[4].why, "not run: those before it took too long");
+  EXPECT_EQ(verdicts[4].why, "not run: earlier rules took too long");
 }
 
 TEST(RuleResultTest, LabelsPastAllReasonAreLeftOut) {
@@ -351,28 +349,27 @@ std::string WhyNotOf(const std::string& terms) {
 
 TEST(RuleVerdictTest, TellsTheFirstReasonWhyARuleDoesNotMatch) {
   EXPECT_EQ(WhyNotOf("[{feature: pci.devices}]"),
-            "pci.devices: there is no such feature on this node, did you mean pci.device?");
+            "pci.devices: this node has no such feature, did you mean pci.device?");
   EXPECT_EQ(WhyNotOf("[{feature: kernel.loadedmodule, matchExpressions: [nvidia, nouveau]}]"),
-            "kernel.loadedmodule: there is no nouveau");
-  EXPECT_EQ(
-      WhyNotOf("[{feature: kernel.loadedmodule, matchExpressions: [nvidia=1]}]"),
-      "kernel.loadedmodule: nvidia is there, a flag without a value, which does not meet In 1");
+            "kernel.loadedmodule: no nouveau");
+  EXPECT_EQ(WhyNotOf("[{feature: kernel.loadedmodule, matchExpressions: [nvidia=1]}]"),
+            "kernel.loadedmodule: nvidia is a flag without a value, which does not match In 1");
   EXPECT_EQ(
       WhyNotOf("[{feature: kernel.version, matchExpressions: {major: {op: Gt, value: [\"5\"]}}}]"),
-      "kernel.version: major is \"5\", which does not meet Gt 5");
+      "kernel.version: major is \"5\", which does not match Gt 5");
   EXPECT_EQ(
       WhyNotOf("[{feature: kernel.version, matchExpressions: {full: {op: Gt, value: [\"5\"]}}}]"),
-      "kernel.version: full is \"5.14.0-427.el9.x86_64\", which does not meet Gt 5: it is not "
-      "of that kind");
+      "kernel.version: full is \"5.14.0-427.el9.x86_64\", which does not match Gt 5: it has "
+      "another type");
   EXPECT_EQ(
       WhyNotOf("[{feature: pci.device, matchExpressions: {vendor: \"10de\", class: \"0200\"}}]"),
-      "pci.device: none meets all of vendor In 10de (2 of 3), class In 0200 (1 of 3)");
+      "pci.device: none matches all of vendor In 10de (2 of 3), class In 0200 (1 of 3)");
   EXPECT_EQ(WhyNotOf("[{feature: usb.device, matchExpressions: {}}]"),
             "usb.device: there are none");
   EXPECT_EQ(WhyNotOf("[{feature: cpu.cpuid, matchName: {op: InRegexp, value: [^SSE]}}]"),
-            "cpu.cpuid: no name meets InRegexp ^SSE");
+            "cpu.cpuid: no name matches InRegexp ^SSE");
   EXPECT_EQ(WhyNotOf("[{feature: cpu.cpuid, matchExpressions: {AVX2: {op: DoesNotExist}}}]"),
-            "cpu.cpuid: AVX2 is there, a flag without a value, which does not meet DoesNotExist");
+            "cpu.cpuid: AVX2 is a flag without a value, which does not match DoesNotExist");
 }
 
 TEST(RuleVerdictTest, ShowsWhatRulesDo) {
@@ -402,8 +399,7 @@ TEST(RuleVerdictTest, ShowsWhatRulesDo) {
             "  taint x.io/t:NoSchedule\n"
             "  var v=1\n"
             "r.yaml: miss: does not match\n"
-            "  matchAny: a.b: there is no such feature on this node; c.d: there is no such feature "
-            "on this node\n");
+            "  matchAny: a.b: this node has no such feature; c.d: this node has no such feature\n");
 }
 
 }  // namespace

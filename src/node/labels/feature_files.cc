@@ -17,8 +17,7 @@ namespace kgpu::labels {
 namespace {
 
 // Says whose the file is: one without it is never touched.
-constexpr std::string_view kHeader =
-    "# Written by kgpu, which replaces it whole: edits are lost.\n";
+constexpr std::string_view kHeader = "# Written by kgpu, which overwrites this file.\n";
 
 constexpr std::string_view kDirective = "# +";
 // A file of thousands of bad lines is one problem, not thousands.
@@ -57,7 +56,7 @@ class FileReader {
 
   void ReadComment(std::string_view line) {
     if (line.starts_with("#+")) {
-      Complain("\"{}\" is a comment: a directive has a blank behind the #", Printable(line, 60));
+      Complain("\"{}\" is a comment: a directive needs a space after the #", Printable(line, 60));
     }
     if (!line.starts_with(kDirective)) {
       return;
@@ -77,11 +76,11 @@ class FileReader {
     }
   }
 
-  // One that can not be read changes nothing, as in NFD.
+  // One that cannot be read changes nothing, as in NFD.
   void ReadExpiry(std::string_view directive) {
     const size_t equals = directive.find('=');
     if (equals == std::string_view::npos) {
-      Complain("write \"# +expiry-time=2030-01-02T03:04:05Z\"");
+      Complain("must be \"# +expiry-time=2030-01-02T03:04:05Z\"");
       return;
     }
     const auto time = kube::ParseTime(Trim(directive.substr(equals + 1)));
@@ -105,7 +104,7 @@ class FileReader {
     const std::string key(line.substr(0, equals));
     const std::string value(equals == std::string_view::npos ? "true" : line.substr(equals + 1));
     if (key.empty()) {
-      Complain("\"{}\" has no key in front of the =", Printable(line, 60));
+      Complain("\"{}\" has no key before the =", Printable(line, 60));
       return;
     }
     if (skips_feature) {
@@ -123,9 +122,9 @@ class FileReader {
   void AddLabel(const std::string& key, const std::string& value) {
     result_.raw_labels.insert_or_assign(key, value);
     if (const Status status = CheckKey(WholeKey(key)); !status.ok()) {
-      Complain("no label: {}", Message(status));
+      Complain("invalid label: {}", Message(status));
     } else if (const Status bad = CheckLabelValue(value); !bad.ok()) {
-      Complain("no label {}: {}", Printable(key, 80), Message(bad));
+      Complain("invalid label {}: {}", Printable(key, 80), Message(bad));
     } else {
       result_.labels.insert_or_assign(WholeKey(key), value);
     }
@@ -156,7 +155,7 @@ void MergeFile(FileFeatures& into, FileFeatures more) {
 
 bool IsRegular(const sys::Root& host, const std::string& path) {
   const auto facts = host.Stat(path);
-  // What can not be looked at is reported by who reads it.
+  // What cannot be looked at is reported by who reads it.
   return !facts.ok() || S_ISREG(facts->st_mode);
 }
 
@@ -191,7 +190,7 @@ FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, Wa
     }
     if (++files > kMaxFeatureFiles) {
       all.problems.push_back(
-          fmt::format("{}: more than {} files: the rest is not read", folder, kMaxFeatureFiles));
+          fmt::format("{}: more than {} files: the rest is ignored", folder, kMaxFeatureFiles));
       break;
     }
     const auto text = host.ReadFile(path, kMaxFeatureFileBytes);
@@ -223,8 +222,8 @@ StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& 
     text += fmt::format("{}={}\n", key, value);
   }
   if (text.size() > kMaxFeatureFileBytes) {
-    return OutOfRange("{} labels are {} bytes: NFD reads no feature file above {}", labels.size(),
-                      text.size(), kMaxFeatureFileBytes);
+    return OutOfRange("{} labels have {} bytes: NFD reads no feature file larger than {}",
+                      labels.size(), text.size(), kMaxFeatureFileBytes);
   }
   return text;
 }
@@ -239,7 +238,7 @@ StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
     return false;
   }
   if (old.ok() && !old->starts_with(kHeader)) {
-    return AlreadyExists("{}: was not written by kgpu: remove it, or name another labels.file",
+    return AlreadyExists("{}: not written by kgpu: remove it, or set labels.file to another name",
                          host.At(path));
   }
   ASSIGN_OR_RETURN(const std::string real_folder, host.Resolve(folder));
@@ -256,7 +255,7 @@ Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
   }
   const std::string inside = fmt::format("{}/{}", *real_folder, own_file);
   if (host.Exists(inside) && !IsOwnFeatureFile(host, inside)) {
-    return FailedPrecondition("{}: was not written by kgpu: it is left as it is", host.At(inside));
+    return FailedPrecondition("{}: not written by kgpu: left unchanged", host.At(inside));
   }
   const std::string path = host.At(inside);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {

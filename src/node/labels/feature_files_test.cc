@@ -82,9 +82,9 @@ TEST(FeatureFileTest, BadLinesAreReportedAndOthersUsed) {
   EXPECT_THAT(file.labels, ElementsAre(Pair("v.io/also", "1"), Pair("v.io/good", "1")));
   EXPECT_THAT(
       file.problems,
-      ElementsAre(HasSubstr("f:2: no label: \"v.io/bad value\""),
-                  HasSubstr("f:3: no label v.io/value: \"a b\""),
-                  HasSubstr("f:4: \"=x\" has no key"), HasSubstr("f:5: write \"# +expiry"),
+      ElementsAre(HasSubstr("f:2: invalid label: \"v.io/bad value\""),
+                  HasSubstr("f:3: invalid label v.io/value: \"a b\""),
+                  HasSubstr("f:4: \"=x\" has no key"), HasSubstr("f:5: must be \"# +expiry"),
                   HasSubstr("f:6: expiry-time: "),
                   HasSubstr("f:7: unknown directive \"no-labels\", did you mean \"no-label\"?"),
                   HasSubstr("f:8: \"#+no-label\" is a comment")));
@@ -158,9 +158,9 @@ TEST_F(FeatureFolderTest, AFileThatOthersWroteIsNeverTouched) {
   dir_.WriteFile("features.d/kgpu", "v.io/theirs=1\n");
   EXPECT_FALSE(IsOwnFeatureFile(root_, "features.d/kgpu"));
   EXPECT_THAT(WriteFeatureFile(root_, "features.d", {{"v.io/a", "1"}}),
-              StatusIs(StatusCode::kAlreadyExists, HasSubstr("remove it, or name another")));
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("remove it, or set")));
   EXPECT_THAT(RemoveFeatureFile(root_, "features.d"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("left as it is")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("left unchanged")));
   EXPECT_EQ(dir_.ReadFile("features.d/kgpu"), "v.io/theirs=1\n");
 }
 
@@ -174,8 +174,9 @@ TEST_F(FeatureFolderTest, MoreThanNfdReadsIsNotWritten) {
   for (int i = 0; i < 1000; ++i) {
     labels[fmt::format("v.io/{}{:04}", std::string(59, 'x'), i)] = std::string(63, 'y');
   }
-  EXPECT_THAT(WriteFeatureFile(root_, "features.d", labels),
-              StatusIs(StatusCode::kOutOfRange, HasSubstr("NFD reads no feature file above")));
+  EXPECT_THAT(
+      WriteFeatureFile(root_, "features.d", labels),
+      StatusIs(StatusCode::kOutOfRange, HasSubstr("NFD reads no feature file larger than")));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Status CheckNamespace(std::string_view key, std::string_view what) {
   }
   if (IsReserved(name_space, NamespaceUse::kOther)) {
     return InvalidArgument(
-        "\"{}\": {} below kubernetes.io belong to Kubernetes: use {} or a namespace of your own",
+        "\"{}\": {} below kubernetes.io belong to Kubernetes: use {} or your own namespace",
         Printable(key, 80), what, kFeatureNamespace);
   }
   return OkStatus();
@@ -43,8 +43,8 @@ Status CheckLabel(const Filters& filters, std::string_view key, std::string_view
       std::ranges::find(filters.extra_namespaces, name_space) != filters.extra_namespaces.end();
   if (!is_extra && IsReserved(name_space, NamespaceUse::kLabel)) {
     return InvalidArgument(
-        "\"{}\": labels of {} belong to Kubernetes: use {} or a namespace of your own, or allow it "
-        "as an extra namespace",
+        "\"{}\": labels of {} belong to Kubernetes: use {} or your own namespace, or allow it as "
+        "an extra namespace",
         Printable(key, 80), Printable(name_space, 80), kFeatureNamespace);
   }
   if (!is_extra && IsDenied(filters, name_space)) {
@@ -56,7 +56,7 @@ Status CheckLabel(const Filters& filters, std::string_view key, std::string_view
   }
   for (const Pattern& pattern : filters.label_allow) {
     if (!pattern.Matches(BaseOf(key))) {
-      return PermissionDenied("\"{}\": does not match the configuration's white list \"{}\"",
+      return PermissionDenied("\"{}\": does not match the configured allow list \"{}\"",
                               Printable(key, 80), Printable(pattern.text(), 60));
     }
   }
@@ -67,7 +67,7 @@ Status CheckAnnotation(std::string_view key, std::string_view value) {
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckNamespace(key, "annotations"));
   if (value.size() > kMaxAnnotationBytes) {
-    return InvalidArgument("\"{}\": the annotation's value has {} bytes: {} are allowed",
+    return InvalidArgument("\"{}\": the annotation's value has {} bytes, limit {}",
                            Printable(key, 80), value.size(), kMaxAnnotationBytes);
   }
   return OkStatus();

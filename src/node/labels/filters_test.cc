@@ -54,7 +54,7 @@ TEST(FiltersTest, TheWhiteListIsHeldAgainstTheNameBehindTheSlash) {
   filters.label_allow = {*pattern};
   EXPECT_OK(CheckLabel(filters, "feature.node.kubernetes.io/cpu-x", "b"));
   EXPECT_THAT(CheckLabel(filters, "cpu-vendor.io/x", "b"),
-              StatusIs(StatusCode::kPermissionDenied, HasSubstr("white list \"^cpu-\"")));
+              StatusIs(StatusCode::kPermissionDenied, HasSubstr("allow list \"^cpu-\"")));
 }
 
 TEST(FiltersTest, AnnotationsResourcesAndTaintsNeedANamespaceOfTheirOwn) {

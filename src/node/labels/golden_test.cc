@@ -1,5 +1,5 @@
 // Rules as people write them, on recorded hosts: what each does there, and why it does not. With
-// KGPU_UPDATE_GOLDENS=1 the files are written anew: read the difference.
+// KGPU_UPDATE_GOLDENS=1 the files are written again: read the difference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ class GpuHold {
   // `claims` is what `snapshot` says by itself. Nothing: not known yet, look again at next().
   std::optional<NodeClaims> Update(device::DriverState state, bool has_gpus, NodeClaims claims,
                                    SteadyTime now);
-  // When the answer changes though nothing is told: always later than the last Update.
+  // When the answer changes though nothing is reported: always later than the last Update.
   std::optional<SteadyTime> next() const { return next_; }
 
  private:

@@ -46,7 +46,7 @@ TEST_F(GpuHoldTest, WhatItSaidStandsWhileItIsSilent) {
   EXPECT_EQ(hold_.next(), std::nullopt) << "there is nothing more to wait for";
 }
 
-TEST_F(GpuHoldTest, AShortAnswerBeginsThePatienceAnew) {
+TEST_F(GpuHoldTest, AShortAnswerBeginsThePatienceAgain) {
   Ready("8");
   Silent();
   now_ += std::chrono::minutes(14);

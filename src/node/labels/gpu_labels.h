@@ -1,6 +1,6 @@
 // What GPUs say of a node: the labels of NVIDIA's GPU feature discovery with its exact names and
 // values, one set for each model where a node has several, and an annotation that lists the cards.
-// Pure. Source: docs/node-labels.md has the table.
+// Pure. Source: docs/reference/node-labels.md has the table.
 #pragma once
 
 #include <optional>

@@ -172,7 +172,8 @@ void PutMigKind(const ResourceLabels& put, std::string_view profile, const MigKi
   put.Put("engines.ofa", mig.engines.ofa);
 }
 
-// Strategy single stands for "all alike": anything else is told as invalid, with nothing to count.
+// Strategy single stands for "all alike": anything else is reported as invalid, with nothing to
+// count.
 void PutSingle(const device::Snapshot& snapshot, const config::NodeConfig& config, Labels& labels) {
   const auto first = std::ranges::find_if(snapshot.gpus, &IsInMigMode);
   if (first == snapshot.gpus.end()) {

@@ -44,31 +44,58 @@ NodeClaims ReadHost(const sys::Root& host, const features::FeatureOptions& optio
 }  // namespace
 
 LabelSource::LabelSource(const sys::Root& host, config::LabelsConfig config, std::string node_name)
-    : host_(host), config_(std::move(config)), node_name_(std::move(node_name)) {
+    : host_(host),
+      config_(std::move(config)),
+      node_name_(std::move(node_name)),
+      rules_root_(&host),
+      rule_paths_(config_.rules) {
 }
 
-void LabelSource::AddStamp(const std::string& path, Stamps& stamps) const {
-  const auto stat = path.empty() ? NotFound("no path") : host_.Stat(path);
-  if (stat.ok() && S_ISREG(stat->st_mode)) {
-    stamps[path] = {.inode = stat->st_ino,
-                    .size = stat->st_size,
-                    .modified_ns = stat->st_mtim.tv_sec * 1'000'000'000 + stat->st_mtim.tv_nsec};
+void LabelSource::UseRules(const sys::Root& root, std::vector<std::string> paths) {
+  rules_root_ = &root;
+  rule_paths_ = std::move(paths);
+}
+
+bool LabelSource::AddStamp(const sys::Root& root, const std::string& path, Stamps& stamps) {
+  const auto stat = path.empty() ? NotFound("no path") : root.Stat(path);
+  if (!stat.ok() || !S_ISREG(stat->st_mode)) {
+    return false;
   }
+  stamps[path] = {.inode = stat->st_ino,
+                  .size = stat->st_size,
+                  .modified_ns = stat->st_mtim.tv_sec * 1'000'000'000 + stat->st_mtim.tv_nsec};
+  return true;
 }
 
 LabelSource::Stamps LabelSource::StampFiles() const {
   Stamps stamps;
-  AddStamp(config_.nfd_worker, stamps);
-  AddStamp(config_.nfd_master, stamps);
-  for (const std::string& folder : config_.rules) {
-    const auto names = host_.ListDir(folder);
+  AddStamp(host_, config_.nfd_worker, stamps);
+  AddStamp(host_, config_.nfd_master, stamps);
+  for (const std::string& path : rule_paths_) {
+    if (AddStamp(*rules_root_, path, stamps)) {
+      continue;
+    }
+    const auto names = rules_root_->ListDir(path);
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
       if (IsRuleFile(name) && stamps.size() < kMaxRuleFiles) {
-        AddStamp(fmt::format("{}/{}", folder, name), stamps);
+        AddStamp(*rules_root_, fmt::format("{}/{}", path, name), stamps);
       }
     }
   }
   return stamps;
+}
+
+// The default folders need not exist; a folder that somebody named must.
+std::vector<std::string> LabelSource::MissingRules() const {
+  static const std::vector<std::string> kDefaults = config::LabelsConfig().rules;
+  std::vector<std::string> problems;
+  for (const std::string& path : rule_paths_) {
+    if (std::ranges::find(kDefaults, path) == kDefaults.end() && !rules_root_->Exists(path)) {
+      problems.push_back(fmt::format(
+          "{}: no such file or folder: create it, or correct labels.rules", rules_root_->At(path)));
+    }
+  }
+  return problems;
 }
 
 // One file that is wrong leaves all of them as they were: what it says of the other is not known.
@@ -99,7 +126,7 @@ void LabelSource::LoadNfdConfigs() {
 }
 
 void LabelSource::LoadRules(const std::string& path) {
-  const auto text = host_.ReadFile(path, kMaxRuleBytes);
+  const auto text = rules_root_->ReadFile(path, kMaxRuleBytes);
   auto rules = text.ok() ? ParseRuleFile(*text, path) : text.status();
   if (rules.ok()) {
     good_rules_[path] = *std::move(rules);
@@ -107,7 +134,7 @@ void LabelSource::LoadRules(const std::string& path) {
     // A file that is being edited takes nothing off the node.
     load_problems_.push_back(
         fmt::format("{}{}", Message(rules.status()),
-                    good_rules_.contains(path) ? " (its former rules stay in force)" : ""));
+                    good_rules_.contains(path) ? " (its previous rules stay in use)" : ""));
   }
   if (const auto good = good_rules_.find(path); good != good_rules_.end()) {
     std::ranges::copy(good->second, std::back_inserter(rules_));
@@ -153,6 +180,7 @@ LabelLook LabelSource::Look(const LookOptions& options) {
   LabelLook look;
   look.tag = options.tag;
   std::vector<std::string> problems = load_problems_;
+  std::ranges::move(MissingRules(), std::back_inserter(problems));
   std::vector<NodeClaims> own;
   if (config_.features) {
     features::FeatureOptions wanted = settings_.features;

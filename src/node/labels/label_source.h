@@ -1,5 +1,5 @@
 // All labels of one host: its features, its GPUs, rule files, feature files and NFD's
-// configuration, looked at anew each time. What was read and compiled is kept while its file stays
+// configuration, looked at again each time. What was read and compiled is kept while its file stays
 // as it is.
 #pragma once
 
@@ -55,6 +55,10 @@ class LabelSource {
   // `host` outlives the source. `node_name` empty: not known.
   LabelSource(const sys::Root& host, config::LabelsConfig config, std::string node_name);
 
+  // Rules come from `paths` below `root`, files or folders, instead of the folders that the
+  // configuration names. `root` outlives the source. Call it before the first Look.
+  void UseRules(const sys::Root& root, std::vector<std::string> paths);
+
   LabelLook Look(const LookOptions& options);
 
  private:
@@ -68,7 +72,9 @@ class LabelSource {
   using Stamps = std::map<std::string, Stamp>;
 
   Stamps StampFiles() const;
-  void AddStamp(const std::string& path, Stamps& stamps) const;
+  // Whether there is such a file.
+  static bool AddStamp(const sys::Root& root, const std::string& path, Stamps& stamps);
+  std::vector<std::string> MissingRules() const;
   void Load();
   void LoadNfdConfigs();
   void LoadRules(const std::string& path);
@@ -77,6 +83,8 @@ class LabelSource {
   const sys::Root& host_;
   const config::LabelsConfig config_;
   const std::string node_name_;
+  const sys::Root* rules_root_;  // never null
+  std::vector<std::string> rule_paths_;
   bool is_loaded_ = false;
   Stamps stamps_;  // of what is loaded
   LabelsSettings settings_;

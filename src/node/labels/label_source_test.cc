@@ -61,7 +61,7 @@ TEST_F(LabelSourceTest, TellsOfTheHostAndItsGpus) {
   EXPECT_TRUE(look.publishes);
 }
 
-TEST_F(LabelSourceTest, WithoutFeaturesOnlyGpusAreTold) {
+TEST_F(LabelSourceTest, WithoutFeaturesOnlyGpusAreReported) {
   config_.features = false;
   const LabelLook look = Look({.gpus = {.labels = {{"nvidia.com/gpu.count", "8"}}}});
   EXPECT_THAT(look.labels.claims.labels, ::testing::ElementsAre(Pair("nvidia.com/gpu.count", "8")));
@@ -88,12 +88,12 @@ TEST_F(LabelSourceTest, AFileThatIsBeingEditedTakesNothingOff) {
   dir_.WriteFile("etc/kgpu/rules.d/a.yaml", "- name: [");
   const LabelLook look = Look();
   EXPECT_THAT(look.labels.claims.labels, Contains(Key("vendor.io/debian")));
-  EXPECT_THAT(look.labels.problems, Contains(HasSubstr("its former rules stay in force")));
+  EXPECT_THAT(look.labels.problems, Contains(HasSubstr("its previous rules stay in use")));
   std::filesystem::remove(dir_.At("etc/kgpu/rules.d/a.yaml"));
   EXPECT_THAT(Look().labels.claims.labels, Not(Contains(Key("vendor.io/debian"))));
 }
 
-TEST_F(LabelSourceTest, AWrongRuleFileIsToldAndHidesNoOther) {
+TEST_F(LabelSourceTest, AWrongRuleFileIsReportedAndHidesNoOther) {
   dir_.WriteFile("etc/kgpu/rules.d/a.yaml", "- nam: x\n");
   dir_.WriteFile("etc/kgpu/rules.d/b.yaml", kRule);
   dir_.WriteFile("etc/kgpu/rules.d/notes.txt", "- nam: x\n");
@@ -115,7 +115,7 @@ TEST_F(LabelSourceTest, NfdsConfigurationCounts) {
               Contains(AllOf(HasSubstr("nfd-worker.conf:1:"), HasSubstr("noPublsh"))));
 }
 
-TEST_F(LabelSourceTest, AWrongConfigurationOfNfdIsTold) {
+TEST_F(LabelSourceTest, AWrongConfigurationOfNfdIsReported) {
   dir_.WriteFile("etc/kubernetes/node-feature-discovery/nfd-master.conf", "enableTaints: 7\n");
   EXPECT_THAT(Look().labels.problems,
               Contains(AllOf(HasSubstr("nfd-master.conf:1:"), HasSubstr("enableTaints"))));
@@ -162,7 +162,7 @@ TEST_F(LabelSourceTest, TheWholeKernelConfigurationIsForThoseWhoLookAtIt) {
   EXPECT_THAT(kernel({}), Contains(Key("VENDOR_X")));
 }
 
-TEST_F(LabelSourceTest, ABadRecordingIsToldAndGpusStillAre) {
+TEST_F(LabelSourceTest, ABadRecordingIsReportedAndGpusStillAre) {
   dir_.WriteFile(features::kRecordedCpuid, "nonsense\n");
   const LabelLook look = Look({.gpus = {.labels = {{"nvidia.com/gpu.count", "8"}}}});
   EXPECT_THAT(look.labels.claims.labels, Contains(Key("nvidia.com/gpu.count")));

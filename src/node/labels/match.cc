@@ -76,14 +76,14 @@ StatusOr<MatchExpression> MatchExpression::Create(Op op, std::vector<std::string
   const OpFacts& facts = FactsOf(op);
   if (values.size() < facts.least || values.size() > facts.most) {
     return InvalidArgument("{} takes {}, not {}", facts.name,
-                           facts.most == kMany ? "one value or more"
-                           : facts.most == 0   ? "no value"
+                           facts.most == kMany ? "one or more values"
+                           : facts.most == 0   ? "no values"
                            : facts.most == 1   ? "one value"
-                                               : "two values: low and high",
+                                               : "two values: minimum and maximum",
                            values.size());
   }
   if (are_versions && !IsComparing(op)) {
-    return InvalidArgument("{} compares no versions: leave type out", facts.name);
+    return InvalidArgument("{} does not compare versions: remove type", facts.name);
   }
   MatchExpression expression(op, std::move(values), are_versions);
   RETURN_IF_ERROR(expression.Compile());
@@ -105,14 +105,15 @@ Status MatchExpression::CompileBounds() {
     if (are_versions_) {
       const auto version = ParseVersion(value);
       if (!version) {
-        return InvalidArgument("\"{}\" is no version such as 5.10 or 5.10.3", Printable(value, 40));
+        return InvalidArgument("\"{}\" must be a version such as 5.10 or 5.10.3",
+                               Printable(value, 40));
       }
       versions_.push_back(*version);
       continue;
     }
     const auto number = ParseNumber(value);
     if (!number) {
-      return InvalidArgument("\"{}\" is no whole number{}", Printable(value, 40),
+      return InvalidArgument("\"{}\" must be an integer{}", Printable(value, 40),
                              ParseVersion(value) ? ": add type: version" : "");
     }
     numbers_.push_back(*number);
@@ -120,7 +121,7 @@ Status MatchExpression::CompileBounds() {
   if (values_.size() == 2) {
     const auto order = are_versions_ ? versions_[0] <=> versions_[1] : numbers_[0] <=> numbers_[1];
     if (order > 0 || (order == 0 && op_ == Op::kGtLt)) {
-      return InvalidArgument("{} takes the lower value first: nothing is between {} and {}",
+      return InvalidArgument("{} needs the smaller value first: there is nothing between {} and {}",
                              ToString(op_), values_[0], values_[1]);
     }
   }

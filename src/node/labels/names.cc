@@ -129,14 +129,14 @@ Status CheckKey(std::string_view key) {
   const bool has_namespace = key.find('/') != std::string_view::npos;
   if (has_namespace && !IsDnsName(NamespaceOf(key))) {
     return InvalidArgument(
-        "\"{}\": in front of the slash stands a DNS name: lower-case letters, digits, - and ., at "
-        "most {}",
+        "\"{}\": the part before the slash must be a DNS name: lower-case letters, digits, - and "
+        "., at most {}",
         Printable(key, 80), kMaxNamespace);
   }
   if (!IsName(BaseOf(key))) {
     return InvalidArgument(
-        "\"{}\": a name has 1 to {} letters, digits, -, _ and ., and begins and ends with a letter "
-        "or digit",
+        "\"{}\": a name must have 1 to {} letters, digits, -, _ and ., and begin and end with a "
+        "letter or digit",
         Printable(key, 80), kMaxLabelName);
   }
   return OkStatus();
@@ -147,7 +147,7 @@ Status CheckLabelValue(std::string_view value) {
     return OkStatus();
   }
   return InvalidArgument(
-      "\"{}\": a label's value has at most {} letters, digits, -, _ and ., and begins and ends "
+      "\"{}\": a label value must have at most {} letters, digits, -, _ and ., and begin and end "
       "with a letter or digit",
       Printable(value, 80), kMaxLabelName);
 }
@@ -155,7 +155,7 @@ Status CheckLabelValue(std::string_view value) {
 Status CheckWholeQuantity(std::string_view text) {
   return ValueOf(text) ? OkStatus()
                        : InvalidArgument(
-                             "\"{}\": the quantity of an extended resource is a whole number such "
+                             "\"{}\": the quantity of an extended resource must be an integer such "
                              "as 8, 93Mi or 2k",
                              Printable(text, 40));
 }
@@ -169,8 +169,9 @@ Status CheckTaintEffect(std::string_view effect) {
   if (effect == "NoSchedule" || effect == "PreferNoSchedule" || effect == "NoExecute") {
     return OkStatus();
   }
-  return InvalidArgument("\"{}\": a taint's effect is NoSchedule, PreferNoSchedule or NoExecute",
-                         Printable(effect, 40));
+  return InvalidArgument(
+      "\"{}\": a taint's effect must be NoSchedule, PreferNoSchedule or NoExecute",
+      Printable(effect, 40));
 }
 
 bool IsReserved(std::string_view name_space, NamespaceUse use) {

@@ -24,7 +24,7 @@ std::string WholeKey(std::string_view key);
 
 // "name" or "name.space/name": at most 63 of letters, digits and -_. that begin and end with a
 // letter or digit, behind a lower-case DNS name of at most 253. Errors: InvalidArgument with the
-// mend; the text begins with the key. Source: IsQualifiedName of k8s.io/apimachinery.
+// fix; the text begins with the key. Source: IsQualifiedName of k8s.io/apimachinery.
 Status CheckKey(std::string_view key);
 // At most 63 of letters, digits and -_., begun and ended by a letter or digit; may be empty.
 Status CheckLabelValue(std::string_view value);

@@ -110,9 +110,9 @@ class Reader {
     } else if (name == "ownerRefs" || name == "noOwnerRefs") {
       notes_.Add(Fate::kNotTranslated, field, "kgpu's NodeFeature object belongs to its node");
     } else if (name == "sleepInterval") {
-      notes_.Add(Fate::kNoMeaning, field, "kgpu writes on change, not by the clock");
+      notes_.Add(Fate::kNoMeaning, field, "kgpu writes on changes, not periodically");
     } else {
-      notes_.Add(Fate::kNoMeaning, field, "kgpu's log has flags of its own");
+      notes_.Add(Fate::kNoMeaning, field, "kgpu has its own log flags");
     }
   }
 
@@ -155,7 +155,8 @@ class Reader {
         item.Error("more than {} rules: split the file", kMaxRules);
       }
     });
-    notes_.Add(Fate::kTranslated, list, "{} rules", set.rules.size());
+    notes_.Add(Fate::kTranslated, list, "{} rule{}", set.rules.size(),
+               set.rules.size() == 1 ? "" : "s");
     settings_.rules.push_back(std::move(set));
   }
 
@@ -171,7 +172,7 @@ class Reader {
       }
       classes = List(list, [](const Node& item, const std::string& text) {
         if (text.empty() || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
-          item.Error("\"{}\" must be a class or its beginning in hexadecimal, such as 03 or 0302",
+          item.Error("\"{}\" must be a class or class prefix in hexadecimal, such as 03 or 0302",
                      Printable(text, 40));
         }
       });
@@ -194,7 +195,7 @@ class Reader {
     } else if (name == "labelWhiteList") {
       ReadPattern(field, filters.label_allow);
     } else if (name == "klog") {
-      notes_.Add(Fate::kNoMeaning, field, "kgpu's log has flags of its own");
+      notes_.Add(Fate::kNoMeaning, field, "kgpu has its own log flags");
     } else {
       notes_.Add(Fate::kNoMeaning, field, "each node writes its own labels: there is no master");
     }
@@ -217,8 +218,8 @@ class Reader {
       settings_.takes_over = Flag(field, settings_.takes_over);
     } else {
       notes_.Add(Fate::kNotTranslated, field,
-                 "NodeFeature objects of all namespaces count: deny their labels with "
-                 "denyNodeFeatureLabels, or their making with RBAC");
+                 "NodeFeature objects of all namespaces apply: restrict their labels with "
+                 "denyNodeFeatureLabels, or their creation with RBAC");
     }
   }
 

@@ -71,12 +71,13 @@ sources:
   EXPECT_EQ(settings.own_allow[0].text(), "^cpu-");
   ASSERT_EQ(settings.rules.size(), 1U);
   EXPECT_EQ(settings.rules[0].name, "w.conf: sources.custom");
-  EXPECT_THAT(Texts(converted->notes),
-              testing::IsSupersetOf({"w.conf:5:3: core.noOwnerRefs: not translated: kgpu's "
-                                     "NodeFeature object belongs to its node",
-                                     "w.conf:6:3: core.sleepInterval: no meaning here: kgpu writes "
-                                     "on change, not by the clock",
-                                     "w.conf:16:3: sources.custom: translated: 1 rules"}));
+  EXPECT_THAT(
+      Texts(converted->notes),
+      testing::IsSupersetOf(
+          {"w.conf:5:3: core.noOwnerRefs: not converted: kgpu's NodeFeature object belongs to its "
+           "node",
+           "w.conf:6:3: core.sleepInterval: not needed: kgpu writes on changes, not periodically",
+           "w.conf:16:3: sources.custom: converted: 1 rule"}));
 }
 
 TEST(NfdWorkerConfigTest, TheOldNameOfLabelSourcesWins) {
@@ -95,9 +96,9 @@ TEST(NfdWorkerConfigTest, TellsUnknownKeysAndRefusesWhatMeansNothing) {
       "w.conf");
   ASSERT_OK(converted);
   EXPECT_THAT(Texts(converted->notes),
-              ElementsAre(HasSubstr("core.labelWhitelist: translated"),
-                          HasSubstr("core.labelSource: unknown key: its owner passes over it too; "
-                                    "did you mean \"labelSources\"?"),
+              ElementsAre(HasSubstr("core.labelWhitelist: converted"),
+                          HasSubstr("core.labelSource: unknown key: also ignored by its owner; did "
+                                    "you mean \"labelSources\"?"),
                           HasSubstr("sources.pci.deviceClass: unknown key"),
                           HasSubstr("sources.gpu: unknown key")));
   struct Refusal {
@@ -106,15 +107,15 @@ TEST(NfdWorkerConfigTest, TellsUnknownKeysAndRefusesWhatMeansNothing) {
   };
   for (const auto& [text, error] : std::initializer_list<Refusal>{
            {"core: {labelWhiteList: \"(\"}",
-            "w.conf:1:24: core.labelWhiteList: \"(\" is no regular"},
+            "w.conf:1:24: core.labelWhiteList: \"(\" must be a regular"},
            {"core: {noPublish: \"yes\"}", "core.noPublish: \"yes\" must be true or false"},
            {"core: {featureSources: all}", "core.featureSources: \"all\" must be a list"},
-           {"sources: {pci: {deviceClassWhitelist: [0200]}}", "must be a text: put it in quotes"},
+           {"sources: {pci: {deviceClassWhitelist: [0200]}}", "must be a string: put it in quotes"},
            {"sources: {pci: {deviceClassWhitelist: [gpu]}}", "\"gpu\" must be a class"},
            {"sources: {usb: {deviceLabelFields: [subsystem_vendor]}}",
             "\"subsystem_vendor\" must be one of class, vendor, device, serial"},
            {"sources: {custom: [{name: x, labels: {a: 1}}]}",
-            "sources.custom[0].labels.a: 1 must be a text"},
+            "sources.custom[0].labels.a: 1 must be a string"},
            {"sources: [", "w.conf:"},
        }) {
     EXPECT_THAT(ReadNfdWorkerConfig(text, "w.conf"),
@@ -160,8 +161,8 @@ restrictions:
   EXPECT_FALSE(settings.filters.extended_resources);
   EXPECT_FALSE(settings.filters.foreign_labels);
   EXPECT_THAT(Texts(converted->notes),
-              Contains(HasSubstr("restrictions.nodeFeatureNamespaceSelector: not translated")));
-  EXPECT_THAT(Texts(converted->notes), Contains(HasSubstr("resyncPeriod: no meaning here")));
+              Contains(HasSubstr("restrictions.nodeFeatureNamespaceSelector: not converted")));
+  EXPECT_THAT(Texts(converted->notes), Contains(HasSubstr("resyncPeriod: not needed")));
 }
 
 TEST(NfdMasterConfigTest, RestrictedTaintsStayOff) {

@@ -85,7 +85,7 @@ Status ReadStrings(const json::object& object, std::string_view path, Strings& s
     const std::string key(field.key().data(), field.key().size());
     const json::string* text = field.value().if_string();
     if (text == nullptr) {
-      return MustBe(fmt::format("{}.{}", path, key), "a text");
+      return MustBe(fmt::format("{}.{}", path, key), "a string");
     }
     strings.insert_or_assign(key, std::string(text->data(), text->size()));
   }
@@ -169,7 +169,7 @@ Status ReadMetadata(const json::object& object, NodeFeature& feature) {
           ? nullptr
           : labels->if_contains(json::string_view(kNodeNameLabel.data(), kNodeNameLabel.size()));
   if (node == nullptr || !node->is_string() || node->get_string().empty()) {
-    return InvalidArgument("the label {} is missing: it says which node is meant", kNodeNameLabel);
+    return InvalidArgument("the label {} is missing: it names the node", kNodeNameLabel);
   }
   feature.node = json::value_to<std::string>(*node);
   return OkStatus();

@@ -32,7 +32,7 @@ struct NodeFeature {
 boost::json::value PrintNodeFeature(const NodeFeature& feature,
                                     std::span<const std::string> unpublished = {});
 
-// Errors: InvalidArgument, naming object, field and mend: a value of a wrong kind, no node-name
+// Errors: InvalidArgument, naming object, field and fix: a value of a wrong kind, no node-name
 // label. Fields that are not known are passed over: the API grows.
 StatusOr<NodeFeature> ReadNodeFeature(const boost::json::value& object);
 

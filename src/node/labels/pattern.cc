@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::labels {
@@ -20,14 +21,13 @@ re2::StringPiece Piece(std::string_view text) {
 
 StatusOr<Pattern> Pattern::Compile(std::string_view text) {
   if (text.size() > kMaxBytes) {
-    return InvalidArgument("the regular expression has {} bytes: {} are allowed", text.size(),
-                           kMaxBytes);
+    return InvalidArgument("the regular expression has {} bytes, limit {}", text.size(), kMaxBytes);
   }
   re2::RE2::Options options(re2::RE2::Quiet);
   options.set_max_mem(kMemory);
   auto program = std::make_shared<const re2::RE2>(Piece(text), options);
   if (!program->ok()) {
-    return InvalidArgument("\"{}\" is no regular expression: {}", Printable(text, 60),
+    return InvalidArgument("\"{}\" must be a regular expression: {}", Printable(text, 60),
                            Printable(program->error(), 120));
   }
   return Pattern(std::string(text), std::move(program));
@@ -40,8 +40,7 @@ Pattern::Plain Pattern::PlainOf(std::string_view text) {
   plain.at_end = text.ends_with('$');
   text.remove_suffix(plain.at_end ? 1 : 0);
   plain.is_plain = std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '-' || c == ' ' || c == '/' || c == ':' || c == '@';
+    return IsAlphanumeric(c) || std::string_view("_- /:@").find(c) != std::string_view::npos;
   });
   plain.text = plain.is_plain ? text : std::string_view();
   return plain;

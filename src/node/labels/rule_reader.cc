@@ -48,14 +48,8 @@ using CheckPair = std::function<Status(std::string_view key, std::string_view va
 Strings ReadPairs(const Node& node, const CheckPair& check) {
   Strings pairs;
   node.ForAnyField([&](std::string_view key, const Node& field) {
-    const auto value = field.String();
-    if (!value) {
-      return;
-    }
-    if (const Status status = check(key, *value); !status.ok()) {
-      field.Error("{}", Message(status));
-    } else {
-      pairs.emplace(key, *value);
+    if (auto value = field.CheckedString([&](std::string_view text) { return check(key, text); })) {
+      pairs.emplace(key, *std::move(value));
     }
   });
   return pairs;
@@ -65,13 +59,14 @@ bool IsReference(std::string_view value) {
   return value.starts_with('@');
 }
 
-// What can be told before the features are known.
+// What can be checked before the features are known.
 Status CheckReference(std::string_view value) {
   const auto parts = Split(value.substr(1), '.');
   if (parts.size() >= 3 && !parts[0].empty() && !parts[1].empty() && !parts[2].empty()) {
     return OkStatus();
   }
-  return InvalidArgument("\"{}\": a reference is @domain.feature.element", Printable(value, 80));
+  return InvalidArgument("\"{}\": a reference must be @domain.feature.element",
+                         Printable(value, 80));
 }
 
 // Of labels, annotations, extended resources.
@@ -124,7 +119,7 @@ void CheckPaths(const Node& node, std::string_view field, const Template& source
     });
     if (!is_known) {
       node.Error(
-          "{}: line {}, column {}: .{} is of no feature that this rule matches; it matches {}",
+          "{}: line {}, column {}: .{} belongs to no feature that this rule matches; it matches {}",
           field, path.place.line, path.place.column, Join(path.fields, "."),
           Printable(Join(features, ", "), 120));
     }
@@ -146,7 +141,7 @@ void CheckTemplates(const Node& node, const Rule& rule) {
   add(rule.all);
   std::ranges::for_each(rule.any, add);
   if (features.empty()) {
-    node.Error("a template is filled in with what matched: add matchFeatures or matchAny");
+    node.Error("a template needs the matched features: add matchFeatures or matchAny");
     return;
   }
   if (rule.labels_template) {
@@ -168,7 +163,7 @@ Rule RuleReader::Read(const Node& node) {
   });
   if (node.is_map()) {
     if (!has_name) {
-      node.Error("name is missing: every rule has one");
+      node.Error("name is missing: each rule needs one");
     }
     CheckTemplates(node, rule);
   }
@@ -256,7 +251,7 @@ FeatureTerm RuleReader::ReadTerm(const Node& node) {
     }
   });
   if (node.is_map() && !has_feature) {
-    node.Error("feature is missing: it says what is matched, such as pci.device");
+    node.Error("feature is missing: set what to match, such as pci.device");
   }
   return term;
 }
@@ -297,13 +292,7 @@ std::optional<MatchExpression> RuleReader::ReadExpression(const Node& node) {
   if (node.is_null()) {
     return Make(node, Op::kExists, {});
   }
-  std::vector<std::string> values;
-  node.ForOneOrMany([&](const Node& item) {
-    if (auto value = item.String()) {
-      values.push_back(*std::move(value));
-    }
-  });
-  return Make(node, Op::kIn, std::move(values));
+  return Make(node, Op::kIn, node.Strings());
 }
 
 std::optional<MatchExpression> RuleReader::ReadWholeExpression(const Node& node) {
@@ -318,11 +307,7 @@ std::optional<MatchExpression> RuleReader::ReadWholeExpression(const Node& node)
     } else if (name == "type") {
       are_versions = field.OneOf<bool>(kTypeWords).value_or(false);
     } else {
-      field.ForOneOrMany([&](const Node& item) {
-        if (auto value = item.String()) {
-          values.push_back(*std::move(value));
-        }
-      });
+      values = field.Strings();
     }
   });
   if (!has_op) {

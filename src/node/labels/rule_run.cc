@@ -81,9 +81,8 @@ StatusOr<bool> RuleRun::Match() {
 
 Status RuleRun::Spend(size_t work) {
   work_ += work;
-  return work_ <= most_work_
-             ? OkStatus()
-             : OutOfRange("the rules take too long: make them fewer, or ask for less");
+  return work_ <= most_work_ ? OkStatus()
+                             : OutOfRange("the rules take too long: use fewer or simpler rules");
 }
 
 // Templates see every alternative that matches; else one is enough.

@@ -1,6 +1,6 @@
 // Rules that make labels, annotations, taints and extended resources of a node's features: the
 // format of Node Feature Discovery's NodeFeatureRule objects and of its worker's custom rules
-// (docs/rules.md).
+// (docs/reference/rules.md).
 #pragma once
 
 #include <boost/json/fwd.hpp>

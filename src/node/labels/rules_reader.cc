@@ -65,7 +65,7 @@ void ReadObject(const Node& root, RuleReader& reader, RuleSet& set) {
     }
   });
   if (!has_rules) {
-    root.Error("spec.rules is missing: a {} has it", kKind);
+    root.Error("spec.rules is missing: a {} needs it", kKind);
   }
 }
 
@@ -158,7 +158,7 @@ StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
   RuleReader reader;
   ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(text, file, reader));
   if (sets.size() > 1) {
-    return InvalidArgument("{}: {} objects: one is expected", file, sets.size());
+    return InvalidArgument("{}: {} objects: must be one", file, sets.size());
   }
   return sets.empty() ? RuleSet{.name = std::string(file), .rules = {}} : std::move(sets.front());
 }
@@ -186,7 +186,7 @@ StatusOr<RuleObject> ReadRuleObject(const json::value& object) {
     return InvalidArgument("{} \"{}\": spec.rules must be a list", kKind, Printable(name, 80));
   }
   if (items->size() > kMaxRules) {
-    return InvalidArgument("{} \"{}\" has {} rules: {} are allowed", kKind, Printable(name, 80),
+    return InvalidArgument("{} \"{}\" has {} rules, limit {}", kKind, Printable(name, 80),
                            items->size(), kMaxRules);
   }
   RuleObject result;

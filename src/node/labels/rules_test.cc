@@ -109,7 +109,7 @@ TEST(RulesTest, ReadsJsonAndEmptyFiles) {
   }
 }
 
-TEST(RulesTest, SaysWhereEachMistakeStandsAndHowToMendIt) {
+TEST(RulesTest, SaysWhereEachMistakeStandsAndHowToFixIt) {
   struct Refusal {
     std::string_view text;
     std::string_view error;
@@ -120,13 +120,13 @@ TEST(RulesTest, SaysWhereEachMistakeStandsAndHowToMendIt) {
            {"apiVersion: v1\nspec: {rules: []}", "must be nfd.k8s-sigs.io/v1alpha1"},
            {"- labels: {a: b}", "r.yaml:1:3: [0]: name is missing"},
            {"- {name: x, label: {a: b}}", "label: unknown key, did you mean \"labels\"?"},
-           {"- {name: x, labels: {a: true}}", "labels.a: true must be a text: put it in quotes"},
-           {"- {name: x, labels: {\"-a\": \"b\"}}", "begins and ends with a letter or digit"},
-           {"- {name: x, labels: {a: \"b c\"}}", "a label's value has at most 63"},
-           {"- {name: x, labels: {a: \"@kernel\"}}", "a reference is @domain.feature.element"},
-           {"- {name: x, extendedResources: {a: \"1.5\"}}", "is a whole number such as 8"},
+           {"- {name: x, labels: {a: true}}", "labels.a: true must be a string: put it in quotes"},
+           {"- {name: x, labels: {\"-a\": \"b\"}}", "begin and end with a letter or digit"},
+           {"- {name: x, labels: {a: \"b c\"}}", "a label value must have at most 63"},
+           {"- {name: x, labels: {a: \"@kernel\"}}", "a reference must be @domain.feature.element"},
+           {"- {name: x, extendedResources: {a: \"1.5\"}}", "must be an integer such as 8"},
            {"- {name: x, taints: [{key: a, effect: NoSchedule}]}", "taints need a namespace"},
-           {"- {name: x, taints: [{key: a.b/c, effect: Never}]}", "a taint's effect is"},
+           {"- {name: x, taints: [{key: a.b/c, effect: Never}]}", "a taint's effect must be"},
            {"- {name: x, matchFeatures: [{feature: pci}]}", "must be domain.feature"},
            {"- {name: x, matchFeatures: [{matchName: a}]}", "feature is missing"},
            {"- {name: x, matchFeatures: [{feature: a.b, matchExpressions: {c: {op: in}}}]}",
@@ -138,16 +138,16 @@ TEST(RulesTest, SaysWhereEachMistakeStandsAndHowToMendIt) {
             "op is missing"},
            {"- {name: x, matchFeatures: [{feature: a.b, matchExpressions: {c: {op: Gt, value: "
             "[a]}}}]}",
-            "\"a\" is no whole number"},
+            "\"a\" must be an integer"},
            {"- {name: x, matchFeatures: [{feature: a.b, matchExpressions: {c: {op: Gt, value: "
             "[\"1\"], type: semver}}}]}",
             "must be one of version"},
            {"- {name: x, labelsTemplate: \"a=b\"}", "add matchFeatures or matchAny"},
            {"- {name: x, labelsTemplate: \"{{end}}\", matchFeatures: [{feature: a.b}]}",
-            "labelsTemplate: line 1, column 1: there is nothing open"},
+            "labelsTemplate: line 1, column 1: there is no open block"},
            {"- {name: x, labelsTemplate: \"{{range .pci.devices}}{{end}}\", matchFeatures: "
             "[{feature: pci.device}]}",
-            "labelsTemplate: line 1, column 9: .pci.devices is of no feature that this rule "
+            "labelsTemplate: line 1, column 9: .pci.devices belongs to no feature that this rule "
             "matches; it matches pci.device"},
            {"a: [", "r.yaml:"},
        }) {

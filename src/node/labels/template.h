@@ -1,6 +1,6 @@
 // Templates as rules use them: a subset of Go's text/template with named functions
-// (docs/rules.md has the table). What is outside of it is an error when the template is loaded.
-// Time, output and memory of an expansion are bounded whatever the template says.
+// (docs/reference/rules.md has the table). What is outside of it is an error when the template is
+// loaded. Time, output and memory of an expansion are bounded whatever the template says.
 #pragma once
 
 #include <cstddef>

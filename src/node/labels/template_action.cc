@@ -44,7 +44,7 @@ bool ActionParser::IsMarkAt(size_t token, std::string_view mark) const {
 
 Status ActionParser::ExpectEnd() const {
   return AtEnd() ? OkStatus()
-                 : Error(At(), fmt::format("\"{}\" is too much here", Printable(Peek().text)));
+                 : Error(At(), fmt::format("\"{}\" is unexpected here", Printable(Peek().text)));
 }
 
 Status ActionParser::CountPart() {
@@ -56,8 +56,8 @@ Status ActionParser::CountPart() {
 Status ActionParser::Descend() {
   return ++scope_.depth <= kMaxTemplateDepth
              ? OkStatus()
-             : Error(At(), fmt::format("more than {} blocks or brackets inside each other",
-                                       kMaxTemplateDepth));
+             : Error(At(),
+                     fmt::format("more than {} nested blocks or brackets", kMaxTemplateDepth));
 }
 
 StatusOr<size_t> ActionParser::SlotOf(const Token& variable) const {
@@ -88,7 +88,7 @@ Status ActionParser::ParseCommand(Expression& result, std::optional<Expression>&
   const size_t offset = At();
   if (!IsWord() || IsConstant(Peek().text)) {
     if (piped) {
-      return Error(offset, "behind | stands a function");
+      return Error(offset, "a function must follow |");
     }
     RETURN_IF_ERROR(ParseOperand(result));
     return AtEnd() || IsMark("|") || IsMark(")") ? OkStatus()
@@ -116,15 +116,15 @@ Status ActionParser::UnknownFunction(const Token& token) const {
   const auto nearest = Nearest(token.text, FunctionNames());
   return Error(token.offset, fmt::format("unknown function \"{}\"{}", token.text,
                                          nearest ? fmt::format(": did you mean \"{}\"?", *nearest)
-                                                 : ": docs/rules.md lists those there are"));
+                                                 : ": see docs/reference/rules.md for a list"));
 }
 
 Status ActionParser::CheckCall(Expression& call, size_t offset) const {
   const Function& function = *call.function;
   const size_t count = call.arguments.size();
   if (count < function.least || count > function.most) {
-    return Error(offset, fmt::format("{} takes {} arguments, not {}", function.name,
-                                     CountText(function), count));
+    return Error(offset, fmt::format("{} needs {} argument{}, not {}", function.name,
+                                     CountText(function), function.most == 1 ? "" : "s", count));
   }
   if (function.takes_pattern) {
     return CompilePattern(call, offset);
@@ -134,16 +134,17 @@ Status ActionParser::CheckCall(Expression& call, size_t offset) const {
   }
   const std::string* format = LiteralText(call.arguments.front());
   const Status status = format == nullptr ? OkStatus() : CheckFormat(*format, count - 1);
-  return status.ok() ? status : Error(offset, Message(status));
+  return status.ok() ? status : Error(offset, fmt::format("printf: {}", Message(status)));
 }
 
 Status ActionParser::CompilePattern(Expression& call, size_t offset) const {
   const std::string* text = LiteralText(call.arguments.front());
   if (text == nullptr) {
-    return Error(offset,
-                 fmt::format("{}: the regular expression must stand here as a text, so that "
-                             "it is compiled once",
-                             call.function->name));
+    return Error(
+        offset,
+        fmt::format(
+            "{}: the regular expression must be a constant here, so that it is compiled once",
+            call.function->name));
   }
   auto pattern = Pattern::Compile(*text);
   ++scope_.patterns;
@@ -157,7 +158,7 @@ Status ActionParser::CompilePattern(Expression& call, size_t offset) const {
 
 Status ActionParser::ParseOperand(Expression& result) {
   if (AtEnd()) {
-    return Error(At(), "a value is missing");
+    return Error(At(), "missing value");
   }
   RETURN_IF_ERROR(CountPart());
   const size_t offset = At();
@@ -168,7 +169,7 @@ Status ActionParser::ParseOperand(Expression& result) {
     result.fields.push_back(Take().text);
   }
   if (!AtEnd() && Peek().is_glued && !IsMark(")") && !IsMark("|") && !IsMark(",")) {
-    return Error(At(), "a blank is missing here");
+    return Error(At(), "missing space");
   }
   if (!result.fields.empty() && result.kind == Expression::Kind::kLiteral) {
     return Error(offset, "a constant has no fields");
@@ -215,12 +216,12 @@ Status ActionParser::ParsePrimary(Expression& result, bool& is_whole_data) {
 Status ActionParser::ParseBrackets(Expression& result) {
   const size_t offset = At();
   if (!IsMark("(")) {
-    return Error(offset, fmt::format("\"{}\" means nothing here", Peek().text));
+    return Error(offset, fmt::format("\"{}\" is unexpected here", Peek().text));
   }
   Take();
   RETURN_IF_ERROR(ParsePipeline(result));
   if (!IsMark(")")) {
-    return Error(offset, "a bracket is not closed: write )");
+    return Error(offset, "unclosed bracket: add )");
   }
   Take();
   return OkStatus();
@@ -232,7 +233,7 @@ Status ActionParser::ParseConstant(Expression& result) {
     return FindFunction(word.text) == nullptr
                ? UnknownFunction(word)
                : Error(word.offset,
-                       fmt::format("a call as an argument stands in brackets: ({} …)", word.text));
+                       fmt::format("a call as an argument needs brackets: ({} …)", word.text));
   }
   if (word.text != "nil") {
     result.literal = Value(word.text == "true");

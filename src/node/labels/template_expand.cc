@@ -112,7 +112,7 @@ class Expander {
     const Value::Dict* dict = value.if_dict();
     if (list == nullptr && dict == nullptr && !value.is_nothing()) {
       return At(node.place,
-                InvalidArgument("range over {}: a list or a map can be walked", value.KindName()));
+                InvalidArgument("range over {}: must be a list or a map", value.KindName()));
     }
     // As Go: what is empty is the variables' value behind else.
     for (const auto& slot : {node.key, node.value}) {
@@ -194,7 +194,7 @@ class Expander {
       names.push_back(key);
     }
     const auto nearest = Nearest(name, names);
-    return NotFound("there is no .{} here{}; index . \"{}\" is \"\" where there is none", name,
+    return NotFound("no .{} here{}; index . \"{}\" returns \"\" if it is missing", name,
                     nearest ? fmt::format(", did you mean .{}?", Printable(*nearest, 60)) : "",
                     name);
   }
@@ -217,7 +217,7 @@ class Expander {
     RETURN_IF_ERROR(At(call.place, Annotate(result.status(), "{}", function.name)));
     if (result->if_text() != nullptr && result->if_text()->size() > kMaxExpandedBytes) {
       return At(call.place,
-                OutOfRange("{} makes more than {} bytes", function.name, kMaxExpandedBytes));
+                OutOfRange("{} produces more than {} bytes", function.name, kMaxExpandedBytes));
     }
     RETURN_IF_ERROR(Step(call.place, Weight(*result, kMadeItem)));
     return result;
@@ -261,7 +261,7 @@ StatusOr<std::map<std::string, std::string>> Template::ExpandPairs(const Value& 
     }
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
-      return InvalidArgument("the line \"{}\" of the output has no \"=\": write key=value",
+      return InvalidArgument("the output line \"{}\" has no \"=\": write key=value",
                              Printable(line, 60));
     }
     pairs.insert_or_assign(std::string(line.substr(0, equals)),

@@ -46,11 +46,11 @@ StatusOr<Verb> TakeVerb(std::string_view format, size_t& at) {
     verb.precision = TakeNumber(format, ++at);
   }
   if (verb.width > kMaxWidth || verb.precision.value_or(0) > kMaxWidth) {
-    return InvalidArgument("printf: a width above {}", kMaxWidth);
+    return InvalidArgument("width greater than {}", kMaxWidth);
   }
   if (at == format.size() ||
       (kVerbs.find(format[at]) == std::string_view::npos && format[at] != '%')) {
-    return InvalidArgument("printf: \"%{}\" is not supported: %s %v %q %d %x %X %t and %% are",
+    return InvalidArgument("\"%{}\" is not supported: use %s %v %q %d %x %X %t or %%",
                            Printable(format.substr(at, 1)));
   }
   verb.letter = format[at++];
@@ -73,8 +73,7 @@ void Pad(std::string& text, const Verb& verb) {
 
 StatusOr<std::string> NumberText(int64_t number, const Verb& verb) {
   if (verb.precision) {
-    return InvalidArgument("printf: a precision of a number is not supported: use %0{}d",
-                           *verb.precision);
+    return InvalidArgument("precision of a number is not supported: use %0{}d", *verb.precision);
   }
   std::string text = verb.letter == 'x'   ? fmt::format("{:x}", number)
                      : verb.letter == 'X' ? fmt::format("{:X}", number)
@@ -115,7 +114,7 @@ StatusOr<std::string> Formatted(const Verb& verb, const Value& value) {
     return value.Text();
   }
   if (value.if_text() == nullptr || verb.letter == 'd' || verb.letter == 't') {
-    return InvalidArgument("printf: %{} of {}{}", verb.letter, value.KindName(),
+    return InvalidArgument("%{} of {}{}", verb.letter, value.KindName(),
                            verb.letter == 'd' && value.if_text() != nullptr ? ": use atoi" : "");
   }
   std::string_view text = *value.if_text();
@@ -150,7 +149,7 @@ Status Walk(std::string_view format, const PutText& put_text, const PutVerb& put
 }
 
 Status CountError(size_t verbs, size_t values) {
-  return InvalidArgument("printf: the format has {} verbs, but {} values are given", verbs, values);
+  return InvalidArgument("verbs in the format: {}, values: {}: make them equal", verbs, values);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ StatusOr<std::string_view> TextOf(const Value& value) {
   if (text != nullptr) {
     return *text;
   }
-  return InvalidArgument("{} where a text must stand{}", value.KindName(),
+  return InvalidArgument("{} instead of a string{}", value.KindName(),
                          value.if_number() != nullptr ? ": use toString" : "");
 }
 
@@ -45,7 +45,7 @@ StatusOr<int64_t> NumberOf(const Value& value) {
   if (number != nullptr) {
     return *number;
   }
-  return InvalidArgument("{} where a number must stand{}", value.KindName(),
+  return InvalidArgument("{} instead of a number{}", value.KindName(),
                          value.if_text() != nullptr ? ": use atoi" : "");
 }
 
@@ -54,7 +54,7 @@ StatusOr<const Value::List*> ListOf(const Value& value) {
   if (list != nullptr) {
     return list;
   }
-  return InvalidArgument("{} where a list must stand", value.KindName());
+  return InvalidArgument("{} instead of a list", value.KindName());
 }
 
 }  // namespace kgpu::labels

@@ -42,7 +42,7 @@ const Function* FindFunction(std::string_view name);
 // Of all functions, sorted.
 std::vector<std::string_view> FunctionNames();
 
-// Arguments as what they must be. Errors: InvalidArgument, "is a list, must be a text".
+// Arguments as what they must be. Errors: InvalidArgument, "a list instead of a string".
 StatusOr<std::string_view> TextOf(const Value& value);
 StatusOr<int64_t> NumberOf(const Value& value);
 StatusOr<const Value::List*> ListOf(const Value& value);
@@ -50,7 +50,7 @@ StatusOr<const Value::List*> ListOf(const Value& value);
 // printf. Errors: InvalidArgument: a verb that is not known, too many or too few values, a value of
 // the wrong kind.
 StatusOr<std::string> FormatText(std::string_view format, Arguments values);
-// What of this can be told without the values.
+// What can be checked without the values.
 Status CheckFormat(std::string_view format, size_t values);
 
 }  // namespace kgpu::labels

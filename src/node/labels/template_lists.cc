@@ -17,7 +17,7 @@ StatusOr<const Value::Dict*> DictOf(const Value& value) {
   if (dict != nullptr) {
     return dict;
   }
-  return InvalidArgument("{} where a map must stand", value.KindName());
+  return InvalidArgument("{} instead of a map", value.KindName());
 }
 
 Result Len(Arguments args, const Pattern*) {
@@ -34,7 +34,7 @@ Result Len(Arguments args, const Pattern*) {
 Result ItemAt(const Value::List& list, const Value& index) {
   ASSIGN_OR_RETURN(const int64_t at, NumberOf(index));
   if (at < 0 || at >= static_cast<int64_t>(list.size())) {
-    return OutOfRange("there is no item {} in a list of {}", at, list.size());
+    return OutOfRange("no item {} in a list of {}", at, list.size());
   }
   return list[static_cast<size_t>(at)];
 }

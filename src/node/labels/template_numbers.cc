@@ -90,7 +90,7 @@ Result Coalesce(Arguments args, const Pattern*) {
 
 Result Ternary(Arguments args, const Pattern*) {
   if (args[2].if_truth() == nullptr) {
-    return InvalidArgument("{} where true or false must stand", args[2].KindName());
+    return InvalidArgument("{} instead of true or false", args[2].KindName());
   }
   return args[*args[2].if_truth() ? 0 : 1];
 }
@@ -101,7 +101,7 @@ Result Fold(Arguments args, const Operation& operation) {
   for (const Value& value : args.subspan(1)) {
     ASSIGN_OR_RETURN(const int64_t number, NumberOf(value));
     if (!operation(result, number)) {
-      return InvalidArgument("the number leaves 64 bits, or divides by 0");
+      return InvalidArgument("the number exceeds 64 bits, or is divided by 0");
     }
   }
   return Value(result);
@@ -160,7 +160,7 @@ Result Atoi(Arguments args, const Pattern*) {
   int64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || stop != text.data() + text.size()) {
-    return InvalidArgument("\"{}\" is no whole number", Printable(text, 40));
+    return InvalidArgument("\"{}\" must be an integer", Printable(text, 40));
   }
   return Value(number);
 }

@@ -27,7 +27,7 @@ class Parser {
     TemplateTree tree;
     RETURN_IF_ERROR(ParseNodes(tree.nodes));
     if (!AtEnd()) {
-      return TemplateError(text_, Piece().offset, "there is nothing open that this could end");
+      return TemplateError(text_, Piece().offset, "there is no open block to end");
     }
     tree.slots = scope_.slots;
     tree.parts = scope_.parts;
@@ -81,8 +81,9 @@ class Parser {
       return ParseBlock(word, action, node);
     }
     node.kind = word == "break" ? ParsedNode::Kind::kBreak : ParsedNode::Kind::kContinue;
-    return ranges_ == 0 ? action.Error(Piece().offset, fmt::format("{} stands in no range", word))
-                        : action.ExpectEnd();
+    return ranges_ == 0
+               ? action.Error(Piece().offset, fmt::format("{} is outside of a range", word))
+               : action.ExpectEnd();
   }
 
   // From behind the word to the block's end, which stays.
@@ -122,7 +123,7 @@ class Parser {
     if (!action.AtEnd()) {
       // "else if x" is an if in the else that shares its end.
       if (action.Peek().text != word || word == "range") {
-        return action.Error(action.At(), "behind else stands nothing, or the word of its block");
+        return action.Error(action.At(), "only a block keyword may follow else");
       }
       action.Take();
       node.otherwise.emplace_back();
@@ -140,7 +141,7 @@ class Parser {
   }
 
   Status NotEnded(std::string_view word, size_t offset) const {
-    return TemplateError(text_, offset, fmt::format("{} is not ended: write {{{{end}}}}", word));
+    return TemplateError(text_, offset, fmt::format("{} is not closed: add {{{{end}}}}", word));
   }
 
   // "$x := pipeline", "$i, $x := pipeline", "pipeline". A pipeline does not know what it is
@@ -206,8 +207,7 @@ class Parser {
 
 StatusOr<Template> Template::Parse(std::string_view text) {
   if (text.size() > kMaxTemplateBytes) {
-    return InvalidArgument("the template has {} bytes: {} are allowed", text.size(),
-                           kMaxTemplateBytes);
+    return InvalidArgument("the template has {} bytes, limit {}", text.size(), kMaxTemplateBytes);
   }
   ASSIGN_OR_RETURN(TemplateTree tree, Parser(text).Parse());
   return Template(std::string(text), std::make_shared<const TemplateTree>(std::move(tree)));

@@ -34,7 +34,7 @@ class ActionScanner {
       SkipBlanks();
       const bool is_glued = at_ == before && !tokens_.empty();
       if (at_ >= text_.size()) {
-        return Error(at_, "an action is not closed: write }}");
+        return Error(at_, "unclosed action: add }}");
       }
       if (EndsHere()) {
         return std::move(tokens_);
@@ -78,7 +78,7 @@ class ActionScanner {
       return c == '"' ? ScanQuoted(token) : ScanRaw(token);
     }
     if (c == '.' && at_ + 1 < text_.size() && IsDigit(text_[at_ + 1])) {
-      return Error(at_, "numbers with a point are not supported: use whole numbers");
+      return Error(at_, "decimal numbers are not supported: use integers");
     }
     if (c == '.') {
       ++at_;
@@ -116,7 +116,7 @@ class ActionScanner {
   Status CheckFieldEnd(const TemplateToken& token) const {
     if (token.kind == TemplateToken::Kind::kField && at_ < text_.size() && text_[at_] == '-' &&
         !text_.substr(at_).starts_with("-}}")) {
-      return Error(token.offset, "a field's name can not have a \"-\" in it: use index . \"a-b\"");
+      return Error(token.offset, "a field name cannot contain \"-\": use index . \"a-b\"");
     }
     return OkStatus();
   }
@@ -131,7 +131,7 @@ class ActionScanner {
     const char* const last = text_.data() + end;
     const auto [stop, error] = std::from_chars(text_.data() + begin, last, token.number);
     if (error != std::errc() || stop != last) {
-      return Error(at_, "not a whole number");
+      return Error(at_, "not an integer");
     }
     at_ = end;
     return OkStatus();
@@ -140,7 +140,7 @@ class ActionScanner {
   Status ScanRaw(TemplateToken& token) {
     const size_t end = text_.find('`', at_ + 1);
     if (end == std::string_view::npos) {
-      return Error(at_, "a text is not closed: write `");
+      return Error(at_, "unclosed string: add `");
     }
     token.text = std::string(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
@@ -157,8 +157,8 @@ class ActionScanner {
         const size_t name = next < text_.size() ? kNames.find(text_[next]) : std::string_view::npos;
         if (name == std::string_view::npos) {
           return Error(next - 1,
-                       "an escape that is not supported: \\n, \\t, \\r, \\\\ and \\\" are; "
-                       "a text in ` ` needs none");
+                       "unsupported escape: use \\n"
+                       ", \\t, \\r, \\\\ or \\\", or a string in ` `");
         }
         c = kMeanings[name];
         ++next;
@@ -166,7 +166,7 @@ class ActionScanner {
       token.text += c;
     }
     if (next >= text_.size() || text_[next] != '"') {
-      return Error(at_, "a text is not closed: write \"");
+      return Error(at_, "unclosed string: add \"");
     }
     at_ = next + 1;
     return OkStatus();
@@ -181,7 +181,7 @@ class ActionScanner {
         return OkStatus();
       }
     }
-    return Error(at_, fmt::format("\"{}\" means nothing here", Printable(text_.substr(at_, 1))));
+    return Error(at_, fmt::format("\"{}\" is unexpected here", Printable(text_.substr(at_, 1))));
   }
 
   std::string_view text_;

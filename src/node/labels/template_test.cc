@@ -172,41 +172,41 @@ TEST(TemplateTest, RefusesWhatIsNoTemplateWhenItIsLoaded) {
   for (const auto& [text, error] : std::initializer_list<Refusal>{
            {"a\n {{lowr .pci.device}}",
             "line 2, column 4: unknown function \"lowr\": did you mean \"lower\"?"},
-           {"{{", "line 1, column 3: an action is not closed"},
-           {"{{}}", "a value is missing"},
-           {"{{if true}}", "line 1, column 1: if is not ended: write {{end}}"},
-           {"{{range .x}}a{{else}}", "range is not ended"},
-           {"{{end}}", "nothing open"},
-           {"{{else}}", "nothing open"},
-           {"{{if true}}{{else}}{{else}}{{end}}", "if is not ended"},
-           {"{{break}}", "break stands in no range"},
+           {"{{", "line 1, column 3: unclosed action"},
+           {"{{}}", "missing value"},
+           {"{{if true}}", "line 1, column 1: if is not closed: add {{end}}"},
+           {"{{range .x}}a{{else}}", "range is not closed"},
+           {"{{end}}", "no open"},
+           {"{{else}}", "no open"},
+           {"{{if true}}{{else}}{{else}}{{end}}", "if is not closed"},
+           {"{{break}}", "break is outside of a range"},
            {"{{$x}}", "unknown variable $x"},
            {"{{if true}}{{$x := 1}}{{end}}{{$x}}", "unknown variable $x"},
            {"{{.attr-1}}", "index . \"a-b\""},
-           {"{{1.5}}", "not a whole number"},
-           {"{{.5}}", "whole numbers"},
-           {"{{99999999999999999999}}", "not a whole number"},
-           {"{{\"a}}", "a text is not closed"},
-           {"{{`a}}", "a text is not closed"},
-           {"{{\"\\x41\"}}", "an escape"},
+           {"{{1.5}}", "not an integer"},
+           {"{{.5}}", "integers"},
+           {"{{99999999999999999999}}", "not an integer"},
+           {"{{\"a}}", "unclosed string"},
+           {"{{`a}}", "unclosed string"},
+           {"{{\"\\x41\"}}", "unsupported escape"},
            {"{{template \"x\"}}", "template is not supported"},
            {"{{define \"x\"}}{{end}}", "define is not supported"},
-           {"{{lower}}", "lower takes 1 arguments, not 0"},
-           {"{{substr 1 \"a\"}}", "substr takes 3 arguments, not 2"},
-           {"{{eq 1}}", "eq takes 2 or more"},
+           {"{{lower}}", "lower needs 1 argument, not 0"},
+           {"{{substr 1 \"a\"}}", "substr needs 3 arguments, not 2"},
+           {"{{eq 1}}", "eq needs 2 or more arguments"},
            {"{{.a .b}}", "only a function takes arguments"},
-           {"{{1 | 2}}", "behind | stands a function"},
-           {"{{lower upper \"a\"}}", "stands in brackets: (upper …)"},
-           {"{{(lower \"a\"}}", "a bracket is not closed"},
-           {"{{lower \"a\")}}", "\")\" is too much here"},
+           {"{{1 | 2}}", "a function must follow |"},
+           {"{{lower upper \"a\"}}", "needs brackets: (upper …)"},
+           {"{{(lower \"a\"}}", "unclosed bracket"},
+           {"{{lower \"a\")}}", "\")\" is unexpected here"},
            {"{{\"a\".b}}", "a constant has no fields"},
-           {"{{len \"a\"\"b\"}}", "a blank is missing"},
-           {"{{regexMatch .a \"b\"}}", "must stand here as a text"},
-           {"{{regexMatch \"(\" \"b\"}}", "is no regular expression"},
-           {"{{printf \"%d\"}}", "1 verbs, but 0 values"},
+           {"{{len \"a\"\"b\"}}", "missing space"},
+           {"{{regexMatch .a \"b\"}}", "must be a constant here"},
+           {"{{regexMatch \"(\" \"b\"}}", "must be a regular expression"},
+           {"{{printf \"%d\"}}", "column 3: printf: verbs in the format: 1, values: 0"},
            {"{{printf \"%f\" 1}}", "\"%f\" is not supported"},
-           {"{{1 & 2}}", "means nothing here"},
-           {"{{/* a}}", "means nothing here"},
+           {"{{1 & 2}}", "is unexpected here"},
+           {"{{/* a}}", "is unexpected here"},
            {"{{env \"HOME\"}}", "unknown function \"env\""},
        }) {
     EXPECT_THAT(Template::Parse(text),
@@ -217,23 +217,22 @@ TEST(TemplateTest, RefusesWhatIsNoTemplateWhenItIsLoaded) {
 
 TEST(TemplateTest, TellsWhereAnExpansionFails) {
   for (const auto& [text, error] : std::initializer_list<Refusal>{
-           {"{{.pci.devices}}",
-            "line 1, column 3: there is no .devices here, did you mean .device?"},
-           {"a\n{{range .pci.device}}{{.clas}}{{end}}", "line 2, column 24: there is no .clas"},
+           {"{{.pci.devices}}", "line 1, column 3: no .devices here, did you mean .device?"},
+           {"a\n{{range .pci.device}}{{.clas}}{{end}}", "line 2, column 24: no .clas"},
            {"{{.pci.device.class}}", ".class of a list: only maps have fields; use range"},
-           {"{{.pci.device}}", "a list can not be printed"},
-           {"{{.pci}}", "a map can not be printed"},
+           {"{{.pci.device}}", "a list cannot be printed"},
+           {"{{.pci}}", "a map cannot be printed"},
            {"{{range 5}}{{end}}", "range over a number"},
-           {"{{index .pci.device 2}}", "index: there is no item 2 in a list of 2"},
-           {"{{index .pci.device \"a\"}}", "a text where a number must stand: use atoi"},
-           {"{{eq 1 \"1\"}}", "a number compared with a text"},
-           {"{{atoi \"x\"}}", "\"x\" is no whole number"},
-           {"{{div 1 0}}", "divides by 0"},
-           {"{{add 9223372036854775807 1}}", "leaves 64 bits"},
-           {"{{lower 5}}", "a number where a text must stand: use toString"},
-           {"{{printf \"%d\" \"a\"}}", "%d of a text: use atoi"},
+           {"{{index .pci.device 2}}", "index: no item 2 in a list of 2"},
+           {"{{index .pci.device \"a\"}}", "a string instead of a number: use atoi"},
+           {"{{eq 1 \"1\"}}", "a number compared with a string"},
+           {"{{atoi \"x\"}}", "\"x\" must be an integer"},
+           {"{{div 1 0}}", "is divided by 0"},
+           {"{{add 9223372036854775807 1}}", "exceeds 64 bits"},
+           {"{{lower 5}}", "a number instead of a string: use toString"},
+           {"{{printf \"%d\" \"a\"}}", "column 3: printf: %d of a string: use atoi"},
            {"{{splitList \"\" \"a\"}}", "needs a separator"},
-           {"{{ternary 1 2 3}}", "a number where true or false must stand"},
+           {"{{ternary 1 2 3}}", "a number instead of true or false"},
        }) {
     const auto output = Expanded(text);
     EXPECT_THAT(Message(output.status()), HasSubstr(error)) << text;
@@ -251,17 +250,17 @@ TEST(TemplateTest, BoundsWhatItIsGivenAndWhatItMakes) {
   for (size_t i = 0; i <= kMaxTemplateDepth; ++i) {
     deep += "{{if true}}";
   }
-  EXPECT_THAT(Template::Parse(deep), StatusHas(StatusCode::kInvalidArgument, "inside each other"));
+  EXPECT_THAT(Template::Parse(deep), StatusHas(StatusCode::kInvalidArgument, "nested blocks"));
   std::string many;
   for (size_t i = 0; i < 11'000; ++i) {
     many += "{{1}}";
   }
   EXPECT_THAT(Template::Parse(many), StatusHas(StatusCode::kInvalidArgument, "20000 parts"));
   EXPECT_THAT(Template::Parse("{{" + std::string(100, '(') + "1}}"),
-              StatusHas(StatusCode::kInvalidArgument, "inside each other"));
+              StatusHas(StatusCode::kInvalidArgument, "nested blocks"));
   EXPECT_THAT(Expanded(R"({{$x := "a"}}{{range splitList "," "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7"}})"
                        R"({{$x = print $x $x}}{{end}})"),
-              StatusHas(StatusCode::kOutOfRange, "makes more than 65536 bytes"));
+              StatusHas(StatusCode::kOutOfRange, "produces more than 65536 bytes"));
   EXPECT_THAT(Expanded(R"({{$x := splitList "," "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0"}})"
                        R"({{range $x}}{{range $x}}{{range $x}}{{range $x}}{{range $x}}{{end}})"
                        R"({{end}}{{end}}{{end}}{{end}})"),

@@ -85,7 +85,7 @@ Result Replace(Arguments args, const Pattern*) {
   ASSIGN_OR_RETURN(const std::string_view to, TextOf(args[1]));
   ASSIGN_OR_RETURN(const std::string_view text, TextOf(args[2]));
   if (from.empty()) {
-    return InvalidArgument("replace needs a text to look for");
+    return InvalidArgument("replace needs a string to look for");
   }
   std::string result;
   size_t begin = 0;
@@ -216,7 +216,7 @@ Result RegexReplaceLiteral(Arguments args, const Pattern* pattern) {
   ASSIGN_OR_RETURN(const std::string_view text, TextOf(args[0]));
   ASSIGN_OR_RETURN(const std::string_view replacement, TextOf(args[1]));
   if (replacement.size() > 256) {
-    return InvalidArgument("a replacement of {} bytes: 256 are allowed", replacement.size());
+    return InvalidArgument("the replacement has {} bytes, limit 256", replacement.size());
   }
   return Value(pattern->Replace(text, replacement));
 }
@@ -224,7 +224,7 @@ Result RegexReplaceLiteral(Arguments args, const Pattern* pattern) {
 Result RegexReplace(Arguments args, const Pattern* pattern) {
   ASSIGN_OR_RETURN(const std::string_view replacement, TextOf(args[1]));
   if (replacement.find('$') != std::string_view::npos) {
-    return InvalidArgument("groups in a replacement are not supported: leave the $ out");
+    return InvalidArgument("groups in a replacement are not supported: remove the $");
   }
   return RegexReplaceLiteral(args, pattern);
 }

@@ -34,12 +34,12 @@ StatusOr<std::string> Value::Text() const {
   if (is_nothing()) {
     return std::string();
   }
-  return InvalidArgument("{} can not be printed: use range, index, first or join", KindName());
+  return InvalidArgument("{} cannot be printed: use range, index, first or join", KindName());
 }
 
 std::string_view Value::KindName() const {
-  constexpr std::array<std::string_view, 6> kNames = {"nothing", "true or false", "a number",
-                                                      "a text",  "a list",        "a map"};
+  constexpr std::array<std::string_view, 6> kNames = {"nothing",  "true or false", "a number",
+                                                      "a string", "a list",        "a map"};
   return kNames.at(held_.index());
 }
 

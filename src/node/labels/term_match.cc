@@ -1,4 +1,4 @@
-// The meaning is that of NFD's matcher, with one exception: a value that can not be compared does
+// The meaning is that of NFD's matcher, with one exception: a value that cannot be compared does
 // not undo the rule, it only does not match. There it undoes the rule, or not, depending on which
 // expression happens to be looked at first.
 #include "src/node/labels/term_match.h"
@@ -178,7 +178,7 @@ class Matcher {
 std::string Missing(const FeatureTerm& term, const FeatureView& features) {
   const std::vector<std::string> names = features.Names();
   const auto nearest = Nearest(term.lookup, {names.begin(), names.end()});
-  return fmt::format("{}: there is no such feature on this node{}", Printable(term.feature, 60),
+  return fmt::format("{}: this node has no such feature{}", Printable(term.feature, 60),
                      nearest ? fmt::format(", did you mean {}?", Printable(*nearest, 60)) : "");
 }
 
@@ -195,7 +195,7 @@ std::string WhyNoInstance(const std::vector<KeyExpression>& expressions,
     counts.push_back(fmt::format("{} {} ({} of {})", Printable(expression.key, 60),
                                  expression.match.Text(), count, instances.size()));
   }
-  return fmt::format("none meets {}{}", counts.size() > 1 ? "all of " : "", Join(counts, ", "));
+  return fmt::format("none matches {}{}", counts.size() > 1 ? "all of " : "", Join(counts, ", "));
 }
 
 std::string WhyNoNamed(const KeyExpression& expression, const features::Flags* flags,
@@ -204,17 +204,17 @@ std::string WhyNoNamed(const KeyExpression& expression, const features::Flags* f
       attributes != nullptr ? ElementOf(*attributes, expression.key) : Element();
   const std::string key = Printable(expression.key, 60);
   if (attribute.value) {
-    return fmt::format("{} is \"{}\", which does not meet {}{}", key,
+    return fmt::format("{} is \"{}\", which does not match {}{}", key,
                        Printable(*attribute.value, 60), expression.match.Text(),
                        expression.match.Match(attribute) == Outcome::kNotComparable
-                           ? ": it is not of that kind"
+                           ? ": it has another type"
                            : "");
   }
   if (flags != nullptr && flags->contains(expression.key)) {
-    return fmt::format("{} is there, a flag without a value, which does not meet {}", key,
+    return fmt::format("{} is a flag without a value, which does not match {}", key,
                        expression.match.Text());
   }
-  return fmt::format("there is no {}", key);
+  return fmt::format("no {}", key);
 }
 
 std::string WhyNoExpressions(const std::vector<KeyExpression>& expressions, const FeatureTerm& term,
@@ -232,7 +232,7 @@ std::string WhyNoExpressions(const std::vector<KeyExpression>& expressions, cons
       return WhyNoNamed(expression, flags, attributes);
     }
   }
-  return "no flag, attribute or instance meets all its expressions";
+  return "no flag, attribute or instance matches all its expressions";
 }
 
 }  // namespace
@@ -251,7 +251,7 @@ std::string WhyNot(const FeatureTerm& term, const FeatureView& features) {
   const bool meets_expressions = MatchTerm(part, features, /*with_elements=*/false).is_met;
   std::string why;
   if (meets_expressions && term.name) {
-    why = fmt::format("no name meets {}", term.name->Text());
+    why = fmt::format("no name matches {}", term.name->Text());
   } else if (!meets_expressions && term.expressions) {
     why = WhyNoExpressions(*term.expressions, term, features);
   }

@@ -24,7 +24,7 @@ struct TermAnswer {
 TermAnswer MatchTerm(const FeatureTerm& term, const FeatureView& features, bool with_elements,
                      size_t most_work = SIZE_MAX);
 
-// Why a term is not met: "pci.device: none of 12 meets all of: vendor In 15b3 (2 do), …".
+// Why a term is not met: "pci.device: none matches all of vendor In 15b3 (2 of 12), …".
 std::string WhyNot(const FeatureTerm& term, const FeatureView& features);
 
 }  // namespace kgpu::labels

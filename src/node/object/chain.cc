@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "src/platform/base/strings.h"
@@ -36,7 +37,7 @@ Link DriverLink(const ChainFacts& facts) {
     return Waiting("driver", reason, Or(facts.driver_problem, "the driver has not answered yet"));
   }
   return Bad("driver", reason,
-             Or(facts.driver_problem, "the driver does not answer: see `kgpu devices`"));
+             Or(facts.driver_problem, "the driver does not answer: run `kgpu devices` to see why"));
 }
 
 Link RuntimeLink(const ChainFacts& facts) {
@@ -48,7 +49,7 @@ Link RuntimeLink(const ChainFacts& facts) {
   }
   if (!facts.is_runtime_known) {
     return Waiting("runtime", "RuntimeUnknown",
-                   "the container runtime has not been asked yet: see `kgpu runtime status`");
+                   "the container runtime has not been queried yet: see `kgpu runtime status`");
   }
   return Ok("runtime", Or(facts.runtime_way, "containers get GPUs"));
 }
@@ -58,7 +59,7 @@ Link CdiLink(const ChainFacts& facts) {
     return Ok("cdi", fmt::format("left to {}", facts.plugin_owner));
   }
   if (!facts.is_cdi_used) {
-    return Ok("cdi", "not needed: the runtime is told nodes and mounts");
+    return Ok("cdi", "not needed: devices and mounts are injected directly");
   }
   if (!facts.cdi_problem.empty()) {
     return Bad("cdi", "CdiNotWritten", facts.cdi_problem);
@@ -83,22 +84,22 @@ bool HasForeignGpus(const ChainFacts& facts) {
 
 Link PluginLink(const ChainFacts& facts) {
   if (!facts.plugin_owner.empty()) {
-    return Ok("plugin", fmt::format("left to {}; `kgpu node adopt --from plugin` takes over",
+    return Ok("plugin", fmt::format("left to {}; to take over: `kgpu node adopt --from plugin`",
                                     facts.plugin_owner));
   }
   if (!facts.has_resources) {
     return Waiting("plugin", "PluginNotRegistered",
-                   "what to advertise is decided when the driver has answered");
+                   "the resources are unknown until the driver answers");
   }
   if (facts.resources.empty()) {
     return Bad("plugin", "NothingAdvertised",
-               "no pool of the configuration takes a GPU: see `kgpu config assign`");
+               "no pool of the configuration matches a GPU: see `kgpu config assign`");
   }
   for (const ResourceFact& resource : facts.resources) {
     if (!resource.is_registered) {
       return Waiting("plugin", "PluginNotRegistered",
                      fmt::format("{} is not registered with the kubelet: {}", resource.name,
-                                 Or(resource.problem, "the kubelet has not been reached yet")));
+                                 Or(resource.problem, "the kubelet has not been contacted yet")));
     }
   }
   return Ok("plugin", fmt::format("{} {} registered", facts.resources.size(),
@@ -107,7 +108,7 @@ Link PluginLink(const ChainFacts& facts) {
 
 Link ForeignKubeletLink(const ChainFacts& facts) {
   if (!facts.allocatable || HasForeignGpus(facts)) {
-    return Ok("kubelet", facts.allocatable ? "counts GPUs" : "not asked");
+    return Ok("kubelet", facts.allocatable ? "GPUs allocatable" : "not queried");
   }
   return Waiting(
       "kubelet", "KubeletCountDiffers",
@@ -125,44 +126,37 @@ Link KubeletLink(const ChainFacts& facts) {
         facts.allocatable ? CountOf(*facts.allocatable, resource.name) : resource.allocatable;
     if (counted != resource.allocatable) {
       return Waiting("kubelet", "KubeletCountDiffers",
-                     fmt::format("the node says {} allocatable {}, we advertise {}; the kubelet "
-                                 "tells within seconds, else see its log",
+                     fmt::format("the node reports {} allocatable {}, kgpu advertises {}: if this "
+                                 "lasts more than seconds, see the kubelet's log",
                                  counted, resource.name, resource.allocatable));
     }
   }
   if (sum == 0 && facts.has_resources && !facts.resources.empty()) {
     return Bad("kubelet", "NothingAllocatable",
-               "no advertised device is healthy: `kgpu status` names each fault");
+               "no advertised device is healthy: `kgpu status` lists the faults");
   }
-  return Ok("kubelet", facts.allocatable ? "allocatable is what we advertise"
-                                         : "not checked: the API server has not told");
+  return Ok("kubelet", facts.allocatable ? "allocatable matches the advertised devices"
+                                         : "not checked: the API server has not answered");
 }
 
 Link HandleLink(const ChainFacts& facts) {
   if (facts.handles > 0) {
-    return Ok("handle", fmt::format("{} of {} GPUs answer through the driver's library",
-                                    facts.handles, facts.gpus.value_or(facts.handles)));
+    return Ok("handle", fmt::format("{} of {} GPUs answer through NVML", facts.handles,
+                                    facts.gpus.value_or(facts.handles)));
   }
   if (facts.driver == device::DriverState::kReady) {
-    return Bad("handle", "HandleFailed",
-               Or(facts.handle_problem,
-                  "no GPU answers through the driver's library: see `kgpu devices`"));
+    return Bad(
+        "handle", "HandleFailed",
+        Or(facts.handle_problem, "no GPU answers through NVML: run `kgpu devices` to see why"));
   }
-  return Waiting("handle", "HandleNotOpened", "no GPU was asked yet: the driver comes first");
+  return Waiting("handle", "HandleNotOpened", "no GPU was queried yet: waiting for the driver");
 }
 
 }  // namespace
 
 std::string_view ToString(LinkState state) {
-  switch (state) {
-    case LinkState::kOk:
-      return "ok";
-    case LinkState::kWaiting:
-      return "waiting";
-    case LinkState::kBad:
-      return "bad";
-  }
-  return "bad";
+  static constexpr std::array<std::string_view, 3> kWords = {"ok", "waiting", "bad"};
+  return kWords.at(static_cast<size_t>(state));
 }
 
 Chain CheckChain(const ChainFacts& facts) {
@@ -193,8 +187,8 @@ LinkState Worst(const Chain& chain) {
 ConditionText ConditionOf(const Chain& chain) {
   if (!chain.has_gpus) {
     return {false, "NoGpu",
-            "no NVIDIA GPU is on the PCI bus: seat or pass one through, or take the node out of "
-            "the pool of GPU nodes"};
+            "no NVIDIA GPU is on the PCI bus: install or pass through a GPU, or remove the node "
+            "from the pool of GPU nodes"};
   }
   if (const Link* wrong = FirstWrong(chain)) {
     return {false, wrong->reason, fmt::format("{}: {}", wrong->name, wrong->message)};

@@ -1,4 +1,4 @@
-// The chain from the driver to a pod that can have a GPU: link by link, with what mends the first
+// The chain from the driver to a pod that can have a GPU: link by link, with what fixes the first
 // thing that is wrong. Pure.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace kgpu::node {
 enum class LinkState : uint8_t {
   kOk,
   kWaiting,  // not yet: nobody has to do anything
-  kBad,      // will not come right by itself; the message says what mends it
+  kBad,      // will not come right by itself; the message says what fixes it
 };
 
 // "ok", "waiting", "bad".
@@ -26,8 +26,8 @@ std::string_view ToString(LinkState state);
 struct Link {
   std::string name;
   LinkState state = LinkState::kWaiting;
-  std::string reason{};   // CamelCase, of a closed list (docs/gating.md); empty when ok
-  std::string message{};  // for people; says the mend of what is bad
+  std::string reason{};   // CamelCase, of a closed list (docs/reference/gating.md); empty when ok
+  std::string message{};  // for people; says the fix of what is bad
   bool operator==(const Link&) const = default;
 };
 
@@ -39,7 +39,7 @@ struct ResourceFact {
   std::string name;
   uint64_t allocatable = 0;  // healthy slots: what the kubelet is to count
   bool is_registered = false;
-  std::string problem{};  // why it is not registered, with the mend
+  std::string problem{};  // why it is not registered, with the fix
   bool operator==(const ResourceFact&) const = default;
 };
 
@@ -48,7 +48,7 @@ struct ChainFacts {
   std::optional<size_t> gpus{};  // NVIDIA GPUs on the PCI bus; nothing: not looked yet
   device::DriverState driver = device::DriverState::kStarting;
   std::string driver_version{};
-  std::string driver_problem{};  // with the mend; empty when ready
+  std::string driver_problem{};  // with the fix; empty when ready
   // GPUs of which a handle, opened through the driver's library, has answered since the library
   // was loaded; and why the others did not.
   size_t handles = 0;
@@ -56,7 +56,7 @@ struct ChainFacts {
   // The container runtime: known, and given a way by which containers get GPUs.
   bool is_runtime_known = false;
   std::string runtime_way{};      // "CDI by the plugin's reply"
-  std::string runtime_problem{};  // with the mend
+  std::string runtime_problem{};  // with the fix
   bool is_cdi_used = true;
   bool is_cdi_written = false;  // specs of this driver are in force
   std::string cdi_problem{};
@@ -64,7 +64,7 @@ struct ChainFacts {
   std::vector<ResourceFact> resources{};
   // Who serves GPUs to the kubelet in our place ("NVIDIA's device plugin"); empty: we do.
   std::string plugin_owner{};
-  // status.allocatable of the Node object; nothing: the API server has not told yet, or is not
+  // status.allocatable of the Node object; nothing: the API server has not answered yet, or is not
   // asked.
   std::optional<Quantities> allocatable{};
   bool operator==(const ChainFacts&) const = default;

@@ -41,7 +41,7 @@ TEST(ChainTest, BeforeAnythingIsKnownWaitsForTheDriver) {
   EXPECT_FALSE(ConditionOf(chain).is_true);
 }
 
-TEST(ChainTest, NamesTheDriversStateAndItsMend) {
+TEST(ChainTest, NamesTheDriversStateAndItsFix) {
   ChainFacts facts = ReadyFacts();
   facts.driver = device::DriverState::kVersionMismatch;
   facts.driver_problem = "module 535.1, library 535.2: reboot";
@@ -80,7 +80,7 @@ TEST(ChainTest, EachFactBreaksItsOwnLink) {
   }
 }
 
-TEST(ChainTest, DoesNotNeedCdiWhereTheRuntimeIsToldNodes) {
+TEST(ChainTest, DoesNotNeedCdiWhereTheRuntimeGetsNodes) {
   ChainFacts facts = ReadyFacts();
   facts.is_cdi_used = false;
   facts.is_cdi_written = false;

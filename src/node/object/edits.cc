@@ -49,7 +49,7 @@ Status CheckAgainst(const SeenNode& node, const TaintEdit& edit, bool overwrite)
                                edit.effect.empty() ? "" : ":", edit.effect);
   }
   if (is_there && found->taint.value != edit.value && !overwrite) {
-    return AlreadyExists("node {} has the taint {} already: --overwrite replaces it", node.name,
+    return AlreadyExists("node {} already has the taint {}: replace it with --overwrite", node.name,
                          labels::ToString(found->taint));
   }
   return OkStatus();
@@ -60,7 +60,7 @@ Status CheckOnce(const std::vector<Edit>& edits) {
   for (size_t i = 0; i < edits.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (edits[i].key == edits[j].key) {
-        return InvalidArgument("{} is named twice: name each key once", edits[i].key);
+        return InvalidArgument("{} is given twice: give each key once", edits[i].key);
       }
     }
   }
@@ -78,7 +78,7 @@ StatusOr<LabelEdit> ParseLabelEdit(std::string_view text) {
   } else {
     std::string_view key = text;
     if (!DropSuffix(key, '-')) {
-      return InvalidArgument("label \"{}\": write KEY=VALUE to set it, or KEY- to remove it",
+      return InvalidArgument("label \"{}\": must be KEY=VALUE to set it, or KEY- to remove it",
                              Printable(text, 80));
     }
     edit.key = std::string(key);
@@ -102,7 +102,7 @@ StatusOr<TaintEdit> ParseTaintEdit(std::string_view text) {
     rest = rest.substr(0, colon);
   } else if (!edit.is_removal) {
     return InvalidArgument(
-        "taint \"{}\": write KEY[=VALUE]:EFFECT with EFFECT NoSchedule, PreferNoSchedule or "
+        "taint \"{}\": must be KEY[=VALUE]:EFFECT with EFFECT NoSchedule, PreferNoSchedule or "
         "NoExecute, or KEY- to remove it",
         Printable(text, 80));
   }
@@ -128,18 +128,18 @@ StatusOr<EditPlan> PlanLabels(const SeenNode& node, const std::vector<LabelEdit>
     const auto there = node.labels.values.find(edit.key);
     const bool is_there = there != node.labels.values.end();
     if (!edit.value ? !is_there : is_there && there->second == *edit.value) {
-      plan.notes.push_back(edit.value ? fmt::format("{}={} is there already", edit.key, *edit.value)
-                                      : fmt::format("{} is not there", edit.key));
+      plan.notes.push_back(edit.value ? fmt::format("{}={} is already set", edit.key, *edit.value)
+                                      : fmt::format("{} is not set", edit.key));
       continue;
     }
     if (edit.value && is_there && !overwrite) {
-      return AlreadyExists("node {} has {}={} already: --overwrite replaces it", node.name,
+      return AlreadyExists("node {} already has {}={}: replace it with --overwrite", node.name,
                            edit.key, there->second);
     }
     if (node.labels.ours.contains(edit.key)) {
       plan.notes.push_back(
-          edit.value ? fmt::format("{} was set by kgpu; it leaves the key to you now", edit.key)
-                     : fmt::format("{} is set by kgpu: its agent sets it again", edit.key));
+          edit.value ? fmt::format("{} was set by kgpu, which now leaves the key to you", edit.key)
+                     : fmt::format("{} is set by kgpu: the agent will set it again", edit.key));
     }
     changed[edit.key] = edit.value;
     plan.changes.push_back(edit.value ? fmt::format("label + {}={}", edit.key, *edit.value)
@@ -170,7 +170,7 @@ StatusOr<EditPlan> PlanTaints(const SeenNode& node, const std::vector<TaintEdit>
     plan.changes.push_back(fmt::format("taint - {}", labels::ToString(seen.taint)));
     if (meant->is_removal && seen.taint.key == kGateTaintKey) {
       plan.notes.emplace_back(
-          "the agent sets it again while the node is not ready, where gate.taint is on");
+          "the agent sets it again while the node is not ready and gate.taint is enabled");
     }
   }
   for (const TaintEdit& edit : edits) {
@@ -186,7 +186,7 @@ StatusOr<EditPlan> PlanTaints(const SeenNode& node, const std::vector<TaintEdit>
   if (!plan.changes.empty()) {
     plan.request = PatchTaints(node, list, kVerbManager);
   } else {
-    plan.notes.emplace_back("the taints are so already");
+    plan.notes.emplace_back("the taints are already set");
   }
   return plan;
 }

@@ -21,7 +21,7 @@ struct LabelEdit {
   bool operator==(const LabelEdit&) const = default;
 };
 
-// "KEY=VALUE", "KEY=" or "KEY-". Errors: InvalidArgument with the mend.
+// "KEY=VALUE", "KEY=" or "KEY-". Errors: InvalidArgument with the fix.
 StatusOr<LabelEdit> ParseLabelEdit(std::string_view text);
 
 struct TaintEdit {
@@ -32,7 +32,7 @@ struct TaintEdit {
   bool operator==(const TaintEdit&) const = default;
 };
 
-// "KEY=VALUE:EFFECT", "KEY:EFFECT", "KEY-" or "KEY:EFFECT-". Errors: InvalidArgument with the mend.
+// "KEY=VALUE:EFFECT", "KEY:EFFECT", "KEY-" or "KEY:EFFECT-". Errors: InvalidArgument with the fix.
 StatusOr<TaintEdit> ParseTaintEdit(std::string_view text);
 // "KEY" or "KEY:EFFECT", with or without "-" behind it.
 StatusOr<TaintEdit> ParseUntaint(std::string_view text);

@@ -37,7 +37,7 @@ TEST(EditsTest, ReadsLabels) {
   EXPECT_THAT(ParseLabelEdit("gpu-"), IsOkAndHolds(LabelEdit{"gpu", std::nullopt}));
 }
 
-TEST(EditsTest, RefusesLabelsWithTheMend) {
+TEST(EditsTest, RefusesLabelsWithTheFix) {
   EXPECT_THAT(ParseLabelEdit("gpu"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("KEY=VALUE")));
   for (const char* text : {"", "=x", "-", "a b=c", "a/b/c=d", "a=b c", "a=-", "A_.example/x=1"}) {
@@ -58,7 +58,7 @@ TEST(EditsTest, ReadsTaints) {
               IsOkAndHolds(TaintEdit{"gpu", "", "NoSchedule", true}));
 }
 
-TEST(EditsTest, RefusesTaintsWithTheMend) {
+TEST(EditsTest, RefusesTaintsWithTheFix) {
   EXPECT_THAT(ParseTaintEdit("gpu=yes"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("KEY[=VALUE]:EFFECT")));
   EXPECT_THAT(ParseTaintEdit("gpu=yes:Never"),
@@ -80,11 +80,10 @@ TEST(EditsTest, DoesNothingTwice) {
   const auto plan = PlanLabels(NodeToEdit(), {{"gpu", "true"}, {"absent", std::nullopt}}, false);
   ASSERT_OK(plan);
   EXPECT_FALSE(plan->request.has_value());
-  EXPECT_THAT(plan->notes,
-              ElementsAre(HasSubstr("there already"), HasSubstr("absent is not there")));
+  EXPECT_THAT(plan->notes, ElementsAre(HasSubstr("already set"), HasSubstr("absent is not set")));
 }
 
-TEST(EditsTest, OverwritesOnlyWhenTold) {
+TEST(EditsTest, OverwritesOnlyWhenAsked) {
   EXPECT_THAT(PlanLabels(NodeToEdit(), {{"gpu", "no"}}, false),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("--overwrite")));
   EXPECT_OK(PlanLabels(NodeToEdit(), {{"gpu", "no"}}, true));
@@ -114,7 +113,7 @@ TEST(EditsTest, ATaintThatIsNotThereIsNamed) {
               StatusIs(StatusCode::kNotFound, HasSubstr("n1 has no taint gone:NoSchedule")));
 }
 
-TEST(EditsTest, ReplacesATaintsValueOnlyWhenTold) {
+TEST(EditsTest, ReplacesATaintsValueOnlyWhenAsked) {
   const TaintEdit edit{"maintenance", "b", "NoExecute", false};
   EXPECT_THAT(PlanTaints(NodeToEdit(), {edit}, false), StatusIs(StatusCode::kAlreadyExists));
   const auto plan = PlanTaints(NodeToEdit(), {edit}, true);

@@ -21,11 +21,11 @@ bool IsOfThisBoot(const SeenCondition& condition, WallTime booted) {
 }  // namespace
 
 Gate::Gate(EventLoop& loop, const GateOptions& options, std::function<void()> changed,
-           std::function<void(const GateEvent&)> tell)
+           std::function<void(const GateEvent&)> notify)
     : loop_(loop),
       options_(options),
       changed_(std::move(changed)),
-      tell_(std::move(tell)),
+      notify_(std::move(notify)),
       chain_(CheckChain(facts_)) {
 }
 
@@ -45,7 +45,8 @@ void Gate::SetNode(const SeenNode& node) {
                            IsOfThisBoot(*node.gpu_ready, options_.booted);
     hold_.emplace(options_.hold, was_ready);
     if (node.gpu_ready) {
-      told_ = {node.gpu_ready->status == "True", node.gpu_ready->reason, node.gpu_ready->message};
+      reported_ = {node.gpu_ready->status == "True", node.gpu_ready->reason,
+                   node.gpu_ready->message};
     }
   }
   is_expected_ = is_expected_ || node.gpu_ready.has_value() || HasGateTaint(node);
@@ -60,62 +61,63 @@ void Gate::Look() {
   }
   const SteadyTime now = loop_.clock().Now();
   reason_due_.reset();
-  GateWish wish = Decide(*hold_, now);
+  DesiredGate desired = Decide(*hold_, now);
   Arm(*hold_, now);
-  if (wish_ == wish) {
+  if (desired_ == desired) {
     return;
   }
-  const std::optional<ConditionText> before = wish_ ? wish_->condition : std::nullopt;
-  if (!before || before != wish.condition) {
+  const std::optional<ConditionText> before = desired_ ? desired_->condition : std::nullopt;
+  if (!before || before != desired.condition) {
     reason_since_ = now;
   }
-  wish_ = std::move(wish);
+  desired_ = std::move(desired);
   if (const ConditionText* said = Said()) {
-    Tell(*said);
+    Notify(*said);
   }
   changed_();
 }
 
 const ConditionText* Gate::Said() const {
-  if (!wish_) {
+  if (!desired_) {
     return nullptr;
   }
-  const std::optional<ConditionText>& condition = wish_->condition;
+  const std::optional<ConditionText>& condition = desired_->condition;
   return condition ? &*condition : nullptr;
 }
 
-GateWish Gate::Decide(Hold& hold, SteadyTime now) {
+DesiredGate Gate::Decide(Hold& hold, SteadyTime now) {
   const bool is_ready = hold.Look(chain_.has_gpus ? Worst(chain_) : LinkState::kBad, now);
   if (!chain_.has_gpus && !is_expected_ && !is_ready) {
     return {};  // a node that has nothing to do with GPUs
   }
-  GateWish wish;
+  DesiredGate desired;
   if (is_ready) {
-    wish.taint = GateTaintWish::kLift;
+    desired.taint = DesiredTaint::kLift;
     ConditionText text = ConditionOf(chain_);
     if (!text.is_true) {
       // Less than ready for a moment: what was said stays.
       const ConditionText* said = Said();
-      text = said != nullptr && said->is_true ? *said
-                                              : ConditionText{true, told_.reason, told_.message};
+      text = said != nullptr && said->is_true
+                 ? *said
+                 : ConditionText{true, reported_.reason, reported_.message};
     }
-    wish.condition = std::move(text);
+    desired.condition = std::move(text);
   } else {
-    wish.taint = options_.sets_taint ? GateTaintWish::kSet : GateTaintWish::kLeave;
-    wish.condition = NotReadyText(now);
+    desired.taint = options_.sets_taint ? DesiredTaint::kSet : DesiredTaint::kLeave;
+    desired.condition = NotReadyText(now);
   }
   if (!options_.sets_condition) {
-    wish.condition.reset();
+    desired.condition.reset();
   }
-  return wish;
+  return desired;
 }
 
-// The newest reason, or the one already told while that is young.
+// The newest reason, or the one already reported while that is young.
 ConditionText Gate::NotReadyText(SteadyTime now) {
   ConditionText text = ConditionOf(chain_);
   if (text.is_true) {
     text = {false, "Recovering",
-            "all is well again; the node is ready when it has stayed so for a while"};
+            "all checks pass again; the node is ready once they keep passing for a while"};
   }
   const ConditionText* said = Said();
   const bool was_not_ready = said != nullptr && !said->is_true;
@@ -126,21 +128,21 @@ ConditionText Gate::NotReadyText(SteadyTime now) {
   return text;
 }
 
-void Gate::Tell(const ConditionText& text) {
+void Gate::Notify(const ConditionText& text) {
   const Link* wrong = FirstWrong(chain_);
-  // What is only waited for is no news.
-  const bool is_news =
-      text.is_true != told_.is_true || (!text.is_true && text.reason != told_.reason &&
-                                        wrong != nullptr && wrong->state == LinkState::kBad);
-  if (!is_news) {
+  // What is only waited for is not reported.
+  const bool is_event =
+      text.is_true != reported_.is_true || (!text.is_true && text.reason != reported_.reason &&
+                                            wrong != nullptr && wrong->state == LinkState::kBad);
+  if (!is_event) {
     return;
   }
-  const bool was_ever_told = !told_.reason.empty();
-  told_ = text;
+  const bool was_ever_reported = !reported_.reason.empty();
+  reported_ = text;
   if (text.is_true) {
-    tell_({false, "GPUReady", text.message});
-  } else if (was_ever_told || wrong == nullptr || wrong->state == LinkState::kBad) {
-    tell_({true, "GPUNotReady", fmt::format("{}: {}", text.reason, text.message)});
+    notify_({false, "GPUReady", text.message});
+  } else if (was_ever_reported || wrong == nullptr || wrong->state == LinkState::kBad) {
+    notify_({true, "GPUNotReady", fmt::format("{}: {}", text.reason, text.message)});
   }
 }
 

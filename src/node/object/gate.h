@@ -21,7 +21,7 @@ struct GateOptions {
   // in any case.
   bool sets_taint = false;
   HoldOptions hold{};
-  // While the node is not ready its reason is told no more often than this.
+  // While the node is not ready its reason is reported no more often than this.
   std::chrono::milliseconds reason_every{10'000};
   // When this boot began. A condition that is older is of the boot before, and proves nothing.
   WallTime booted{};
@@ -36,10 +36,10 @@ struct GateEvent {
 // Lives on the loop's thread.
 class Gate {
  public:
-  // `changed` is called from the loop when wish() has changed, `tell` for each event. `loop`
+  // `changed` is called from the loop when request() has changed, `tell` for each event. `loop`
   // outlives the gate.
   Gate(EventLoop& loop, const GateOptions& options, std::function<void()> changed,
-       std::function<void(const GateEvent&)> tell);
+       std::function<void(const GateEvent&)> notify);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -52,30 +52,30 @@ class Gate {
   const Chain& chain() const { return chain_; }
   // Nothing: not decided yet (the node or the PCI bus has not been looked at), all is left as it
   // is.
-  const std::optional<GateWish>& wish() const { return wish_; }
+  const std::optional<DesiredGate>& desired() const { return desired_; }
   // What the node is called outwardly.
   bool is_ready() const { return hold_ && hold_->is_ready(); }
 
  private:
   void Look();
-  GateWish Decide(Hold& hold, SteadyTime now);
+  DesiredGate Decide(Hold& hold, SteadyTime now);
   ConditionText NotReadyText(SteadyTime now);
-  void Tell(const ConditionText& text);
+  void Notify(const ConditionText& text);
   void Arm(const Hold& hold, SteadyTime now);
-  // The condition that is wished for now; null when there is none.
+  // The condition that is asked for now; null when there is none.
   const ConditionText* Said() const;
 
   EventLoop& loop_;
   GateOptions options_;
   std::function<void()> changed_;
-  std::function<void(const GateEvent&)> tell_;
+  std::function<void(const GateEvent&)> notify_;
   ChainFacts facts_;
   Chain chain_;
   std::optional<Hold> hold_;  // since the node is known
-  std::optional<GateWish> wish_;
-  ConditionText told_;         // the last event
+  std::optional<DesiredGate> desired_;
+  ConditionText reported_;     // the last event
   bool is_expected_ = false;   // somebody counts on GPUs here though there is none
-  SteadyTime reason_since_{};  // of the reason in wish_
+  SteadyTime reason_since_{};  // of the reason in desired_
   std::optional<SteadyTime> reason_due_;
   TimerId timer_ = TimerId::kNone;
 };

@@ -31,7 +31,7 @@ class GateTest : public ::testing::Test {
         loop_, options_, [this] { ++changes_; },
         [this](const GateEvent& event) { events_.push_back(event.reason + "/" + event.note); });
   }
-  // The node as it is after what the gate wished was written.
+  // The node as it is after what the gate wanted was written.
   void Obey() {
     const ConditionText text = Text();
     node_.gpu_ready = SeenCondition{text.is_true ? "True" : "False", text.reason, text.message,
@@ -39,14 +39,14 @@ class GateTest : public ::testing::Test {
     gate_->SetNode(node_);
   }
   ConditionText Text() const {
-    const std::optional<GateWish> wish = gate_->wish();
-    return wish ? wish->condition.value_or(ConditionText{}) : ConditionText{};
+    const std::optional<DesiredGate> desired = gate_->desired();
+    return desired ? desired->condition.value_or(ConditionText{}) : ConditionText{};
   }
   std::string Said() const {
     const ConditionText text = Text();
     return text.reason.empty() ? "nothing" : (text.is_true ? "True/" : "False/") + text.reason;
   }
-  GateTaintWish Taint() const { return gate_->wish().value_or(GateWish{}).taint; }
+  DesiredTaint Taint() const { return gate_->desired().value_or(DesiredGate{}).taint; }
   ChainFacts BadFacts() const {
     ChainFacts facts = ReadyFacts();
     facts.driver = device::DriverState::kUnresponsive;
@@ -64,17 +64,17 @@ class GateTest : public ::testing::Test {
 
 TEST_F(GateTest, DecidesNothingBeforeNodeAndBusAreKnown) {
   gate_->SetNode(node_);
-  EXPECT_EQ(gate_->wish(), std::nullopt);
+  EXPECT_EQ(gate_->desired(), std::nullopt);
   Start();
   gate_->SetFacts(ReadyFacts());
-  EXPECT_EQ(gate_->wish(), std::nullopt);
+  EXPECT_EQ(gate_->desired(), std::nullopt);
 }
 
 TEST_F(GateTest, LiftsTheTaintAtOnceWhenAllIsVerified) {
   gate_->SetNode(node_);
   gate_->SetFacts(ReadyFacts());
   EXPECT_EQ(Said(), "True/AllVerified");
-  EXPECT_EQ(Taint(), GateTaintWish::kLift);
+  EXPECT_EQ(Taint(), DesiredTaint::kLift);
   EXPECT_THAT(events_, ElementsAre(HasSubstr("GPUReady")));
 }
 
@@ -82,7 +82,7 @@ TEST_F(GateTest, NamesTheFirstThingWrongAndSetsTheTaint) {
   gate_->SetNode(node_);
   gate_->SetFacts(BadFacts());
   EXPECT_EQ(Said(), "False/DriverUnresponsive");
-  EXPECT_EQ(Taint(), GateTaintWish::kSet);
+  EXPECT_EQ(Taint(), DesiredTaint::kSet);
   EXPECT_THAT(events_, ElementsAre(HasSubstr("a call hangs")));
 }
 
@@ -91,9 +91,9 @@ TEST_F(GateTest, WithoutTheOptionTheTaintIsLiftedButNeverSet) {
   Start();
   gate_->SetNode(node_);
   gate_->SetFacts(BadFacts());
-  EXPECT_EQ(Taint(), GateTaintWish::kLeave);
+  EXPECT_EQ(Taint(), DesiredTaint::kLeave);
   gate_->SetFacts(ReadyFacts());
-  EXPECT_EQ(Taint(), GateTaintWish::kLift);
+  EXPECT_EQ(Taint(), DesiredTaint::kLift);
 }
 
 TEST_F(GateTest, ANodeWithoutGpusIsLeftAlone) {
@@ -102,7 +102,7 @@ TEST_F(GateTest, ANodeWithoutGpusIsLeftAlone) {
   facts.gpus = 0;
   gate_->SetFacts(facts);
   EXPECT_EQ(Said(), "nothing");
-  EXPECT_EQ(Taint(), GateTaintWish::kLeave);
+  EXPECT_EQ(Taint(), DesiredTaint::kLeave);
 }
 
 TEST_F(GateTest, ATaintSetFirstMeansThatGpusAreExpected) {
@@ -136,22 +136,22 @@ TEST_F(GateTest, AfterARebootNothingIsProven) {
   starting.gpus = 8;
   gate_->SetFacts(starting);
   EXPECT_EQ(Said(), "False/DriverStarting");
-  EXPECT_EQ(Taint(), GateTaintWish::kSet);
+  EXPECT_EQ(Taint(), DesiredTaint::kSet);
   gate_->SetFacts(ReadyFacts());
   EXPECT_EQ(Said(), "True/AllVerified");
 }
 
-TEST_F(GateTest, ALossIsToldWhenItLasts) {
+TEST_F(GateTest, ALossIsReportedWhenItLasts) {
   gate_->SetNode(node_);
   gate_->SetFacts(ReadyFacts());
   gate_->SetFacts(BadFacts());
   EXPECT_EQ(Said(), "True/AllVerified");
   loop_.Advance(seconds(5));
   EXPECT_EQ(Said(), "False/DriverUnresponsive");
-  EXPECT_EQ(Taint(), GateTaintWish::kSet);
+  EXPECT_EQ(Taint(), DesiredTaint::kSet);
 }
 
-TEST_F(GateTest, AfterALossItRecoversWhenAllStaysWell) {
+TEST_F(GateTest, AfterALossItRecoversWhenAllStaysHealthy) {
   gate_->SetNode(node_);
   gate_->SetFacts(ReadyFacts());
   gate_->SetFacts(BadFacts());
@@ -160,7 +160,7 @@ TEST_F(GateTest, AfterALossItRecoversWhenAllStaysWell) {
   EXPECT_EQ(Said(), "False/Recovering");
   loop_.Advance(seconds(10));
   EXPECT_EQ(Said(), "True/AllVerified");
-  EXPECT_EQ(Taint(), GateTaintWish::kLift);
+  EXPECT_EQ(Taint(), DesiredTaint::kLift);
 }
 
 TEST_F(GateTest, TellsAReasonThatChangesNoMoreThanEveryTenSeconds) {

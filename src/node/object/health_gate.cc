@@ -15,22 +15,22 @@ using device::DriverState;
 // Of devices that are named in a message; the others are counted.
 constexpr size_t kMaxNamed = 4;
 
-struct Sick {
+struct Unhealthy {
   std::string name;
   device::Health health;
 };
 
-// GPUs, and MIG devices whose GPU as a whole is well.
-std::vector<Sick> SickDevices(const device::Snapshot& snapshot) {
-  std::vector<Sick> sick;
+// GPUs, and MIG devices whose GPU as a whole is healthy.
+std::vector<Unhealthy> UnhealthyDevices(const device::Snapshot& snapshot) {
+  std::vector<Unhealthy> unhealthy;
   for (const device::Gpu& gpu : snapshot.gpus) {
     if (!gpu.health.is_healthy) {
-      sick.push_back({fmt::format("GPU {} ({})", gpu.index, gpu.uuid.str()), gpu.health});
+      unhealthy.push_back({fmt::format("GPU {} ({})", gpu.index, gpu.uuid.str()), gpu.health});
       continue;
     }
     for (const device::MigDevice& mig : gpu.mig_devices) {
       if (!mig.health.is_healthy) {
-        sick.push_back(
+        unhealthy.push_back(
             {fmt::format("MIG {}:{} ({})", gpu.index, mig.index, mig.uuid.str()), mig.health});
       }
     }
@@ -38,59 +38,59 @@ std::vector<Sick> SickDevices(const device::Snapshot& snapshot) {
   // That the driver does not name, though it holds it.
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
     if (gpu.kernel_driver == "nvidia" && snapshot.driver.state == DriverState::kReady) {
-      sick.push_back(
+      unhealthy.push_back(
           {fmt::format("GPU at {}", gpu.pci.str()), {false, "GpuNotManaged", gpu.reason}});
     }
   }
-  return sick;
+  return unhealthy;
 }
 
 HealthText SnapshotText(const device::Snapshot& snapshot) {
-  const std::vector<Sick> sick = SickDevices(snapshot);
-  if (sick.empty()) {
+  const std::vector<Unhealthy> unhealthy = UnhealthyDevices(snapshot);
+  if (unhealthy.empty()) {
     const size_t gpus = snapshot.gpus.size();
     return {"True", "AllHealthy",
             gpus == 1 ? "the GPU is healthy" : fmt::format("{} GPUs are healthy", gpus)};
   }
-  HealthText text{"False", sick.front().health.reason, ""};
-  for (size_t i = 0; i < std::min(sick.size(), kMaxNamed); ++i) {
+  HealthText text{"False", unhealthy.front().health.reason, ""};
+  for (size_t i = 0; i < std::min(unhealthy.size(), kMaxNamed); ++i) {
     fmt::format_to(std::back_inserter(text.message), "{}{}: {}: {}", i == 0 ? "" : "; ",
-                   sick[i].name, sick[i].health.reason, sick[i].health.message);
+                   unhealthy[i].name, unhealthy[i].health.reason, unhealthy[i].health.message);
   }
-  if (sick.size() > kMaxNamed) {
-    fmt::format_to(std::back_inserter(text.message), "; and {} more: kgpu health lists them",
-                   sick.size() - kMaxNamed);
+  if (unhealthy.size() > kMaxNamed) {
+    fmt::format_to(std::back_inserter(text.message), "; and {} more: see kgpu health",
+                   unhealthy.size() - kMaxNamed);
   }
   return text;
 }
 
-bool IsAnotherText(const std::optional<HealthWish>& before, const HealthWish& now) {
+bool IsAnotherText(const std::optional<DesiredHealth>& before, const DesiredHealth& now) {
   return before && before->condition && now.condition && *before != now &&
          before->condition->status == now.condition->status;
 }
 
 }  // namespace
 
-std::optional<HealthWish> HealthWishOf(const device::Snapshot& snapshot, bool is_expected) {
+std::optional<DesiredHealth> DesiredHealthOf(const device::Snapshot& snapshot, bool is_expected) {
   if (snapshot.version == 0 || snapshot.driver.state == DriverState::kStarting) {
     return std::nullopt;
   }
   if (!snapshot.gpus.empty()) {
-    return HealthWish{SnapshotText(snapshot)};
+    return DesiredHealth{SnapshotText(snapshot)};
   }
   if (snapshot.unmanaged.empty()) {
-    return is_expected ? HealthWish{HealthText{"Unknown", "NoGpu",
-                                               "no NVIDIA GPU is on the PCI bus any more"}}
-                       : HealthWish{};
+    return is_expected ? DesiredHealth{HealthText{"Unknown", "NoGpu",
+                                                  "the NVIDIA GPUs are no longer on the PCI bus"}}
+                       : DesiredHealth{};
   }
   if (snapshot.driver.state == DriverState::kReady) {
     const HealthText text = SnapshotText(snapshot);
     // GPUs that other drivers hold, for virtual machines say, are none of ours.
-    return text.status == "False" || is_expected ? HealthWish{text} : HealthWish{};
+    return text.status == "False" || is_expected ? DesiredHealth{text} : DesiredHealth{};
   }
-  return HealthWish{HealthText{"Unknown",
-                               fmt::format("Driver{}", device::ToString(snapshot.driver.state)),
-                               snapshot.driver.reason}};
+  return DesiredHealth{HealthText{"Unknown",
+                                  fmt::format("Driver{}", device::ToString(snapshot.driver.state)),
+                                  snapshot.driver.reason}};
 }
 
 HealthGate::HealthGate(EventLoop& loop, const HealthGateOptions& options,
@@ -125,24 +125,24 @@ void HealthGate::Look() {
   if (!has_node_ || !snapshot_) {
     return;
   }
-  std::optional<HealthWish> wish =
-      options_.sets_condition ? HealthWishOf(*snapshot_, is_expected_) : HealthWish{};
-  if (wish && wish->condition && !note_.empty()) {
-    wish->condition->message += "; " + note_;
+  std::optional<DesiredHealth> desired =
+      options_.sets_condition ? DesiredHealthOf(*snapshot_, is_expected_) : DesiredHealth{};
+  if (desired && desired->condition && !note_.empty()) {
+    desired->condition->message += "; " + note_;
   }
-  if (!wish || wish == wish_) {
+  if (!desired || desired == desired_) {
     return;
   }
   const SteadyTime now = loop_.clock().Now();
-  if (IsAnotherText(wish_, *wish) && now < told_ + options_.text_every) {
-    timer_ = loop_.After(told_ + options_.text_every - now, [this] {
+  if (IsAnotherText(desired_, *desired) && now < reported_ + options_.text_every) {
+    timer_ = loop_.After(reported_ + options_.text_every - now, [this] {
       timer_ = TimerId::kNone;
       Look();
     });
     return;
   }
-  told_ = now;
-  wish_ = std::move(wish);
+  reported_ = now;
+  desired_ = std::move(desired);
   changed_();
 }
 

@@ -44,83 +44,83 @@ device::UnmanagedGpu HeldBy(const std::string& kernel_driver) {
 }
 
 // "True/AllHealthy"; "none": nothing of ours; "undecided".
-std::string Said(const std::optional<HealthWish>& wish) {
-  if (!wish) {
+std::string Said(const std::optional<DesiredHealth>& desired) {
+  if (!desired) {
     return "undecided";
   }
-  const std::optional<HealthText>& text = wish->condition;
+  const std::optional<HealthText>& text = desired->condition;
   return text ? text->status + "/" + text->reason : "none";
 }
 
-std::string MessageOf(const std::optional<HealthWish>& wish) {
-  return wish && wish->condition ? wish->condition->message : "";
+std::string MessageOf(const std::optional<DesiredHealth>& desired) {
+  return desired && desired->condition ? desired->condition->message : "";
 }
 
-TEST(HealthWishTest, IsUndecidedUntilTheDriverHasAnswered) {
-  EXPECT_EQ(Said(HealthWishOf({}, true)), "undecided");
+TEST(DesiredHealthTest, IsUndecidedUntilTheDriverHasAnswered) {
+  EXPECT_EQ(Said(DesiredHealthOf({}, true)), "undecided");
   device::Snapshot snapshot;
   snapshot.version = 1;
-  EXPECT_EQ(Said(HealthWishOf(snapshot, true)), "undecided");
+  EXPECT_EQ(Said(DesiredHealthOf(snapshot, true)), "undecided");
 }
 
-TEST(HealthWishTest, SaysThatAllAreHealthy) {
-  const auto wish = HealthWishOf(ReadySnapshot(8), false);
-  EXPECT_EQ(Said(wish), "True/AllHealthy");
-  EXPECT_EQ(MessageOf(wish), "8 GPUs are healthy");
+TEST(DesiredHealthTest, SaysThatAllAreHealthy) {
+  const auto desired = DesiredHealthOf(ReadySnapshot(8), false);
+  EXPECT_EQ(Said(desired), "True/AllHealthy");
+  EXPECT_EQ(MessageOf(desired), "8 GPUs are healthy");
 }
 
-TEST(HealthWishTest, NamesTheSickGpuItsReasonAndTheMend) {
+TEST(DesiredHealthTest, NamesTheUnhealthyGpuItsReasonAndTheFix) {
   device::Snapshot snapshot = ReadySnapshot(2);
   snapshot.gpus[1].health = {false, "Xid79", "It fell off the bus: restart the host."};
-  const auto wish = HealthWishOf(snapshot, false);
-  EXPECT_EQ(Said(wish), "False/Xid79");
-  EXPECT_EQ(MessageOf(wish),
+  const auto desired = DesiredHealthOf(snapshot, false);
+  EXPECT_EQ(Said(desired), "False/Xid79");
+  EXPECT_EQ(MessageOf(desired),
             "GPU 1 (GPU-00000000-0000-0000-0000-000000000001): Xid79: It fell off the bus: restart "
             "the host.");
 }
 
-TEST(HealthWishTest, NamesASickMigDeviceOfAHealthyGpu) {
+TEST(DesiredHealthTest, NamesAnUnhealthyMigDeviceOfAHealthyGpu) {
   device::Snapshot snapshot = ReadySnapshot(1);
   device::MigDevice mig;
   mig.uuid = device::MigUuid::Parse("MIG-00000000-0000-0000-0000-0000000000ff").value();
   mig.index = 3;
   mig.health = {false, "Xid94", "Contained."};
   snapshot.gpus[0].mig_devices = {mig};
-  EXPECT_THAT(MessageOf(HealthWishOf(snapshot, false)), HasSubstr("MIG 0:3 (MIG-0000"));
+  EXPECT_THAT(MessageOf(DesiredHealthOf(snapshot, false)), HasSubstr("MIG 0:3 (MIG-0000"));
 }
 
-TEST(HealthWishTest, NamesAFewAndCountsTheRest) {
+TEST(DesiredHealthTest, NamesAFewAndCountsTheRest) {
   device::Snapshot snapshot = ReadySnapshot(16);
   for (device::Gpu& gpu : snapshot.gpus) {
     gpu.health = {false, "Xid119", std::string(200, 'x')};
   }
-  const std::string message = MessageOf(HealthWishOf(snapshot, false));
+  const std::string message = MessageOf(DesiredHealthOf(snapshot, false));
   EXPECT_THAT(message, AllOf(HasSubstr("GPU 3 ("), Not(HasSubstr("GPU 4 (")),
-                             HasSubstr("and 12 more: kgpu health lists them")));
+                             HasSubstr("and 12 more: see kgpu health")));
   EXPECT_LT(message.size(), 1500U);
 }
 
-TEST(HealthWishTest, IsUnknownWhileNoDriverAnswersForTheGpus) {
+TEST(DesiredHealthTest, IsUnknownWhileNoDriverAnswersForTheGpus) {
   device::Snapshot snapshot;
   snapshot.version = 1;
   snapshot.driver.state = device::DriverState::kNotLoaded;
   snapshot.driver.reason = "Load it.";
-  EXPECT_EQ(Said(HealthWishOf(snapshot, false)), "none");
+  EXPECT_EQ(Said(DesiredHealthOf(snapshot, false)), "none");
   snapshot.unmanaged = {HeldBy("")};
-  EXPECT_EQ(Said(HealthWishOf(snapshot, false)), "Unknown/DriverNotLoaded");
+  EXPECT_EQ(Said(DesiredHealthOf(snapshot, false)), "Unknown/DriverNotLoaded");
 }
 
-TEST(HealthWishTest, AGpuThatTheDriverHoldsAndDoesNotNameIsSick) {
+TEST(DesiredHealthTest, AGpuThatTheDriverHoldsAndDoesNotNameIsUnhealthy) {
   device::Snapshot snapshot = ReadySnapshot(7);
   snapshot.unmanaged = {HeldBy("nvidia")};
-  EXPECT_EQ(Said(HealthWishOf(snapshot, false)), "False/GpuNotManaged");
+  EXPECT_EQ(Said(DesiredHealthOf(snapshot, false)), "False/GpuNotManaged");
   snapshot.unmanaged = {HeldBy("vfio-pci")};
-  EXPECT_EQ(Said(HealthWishOf(snapshot, false)), "True/AllHealthy");
+  EXPECT_EQ(Said(DesiredHealthOf(snapshot, false)), "True/AllHealthy");
 }
 
-TEST(HealthWishTest, ANodeWithoutGpusSaysNothingUnlessItSaidSomethingBefore) {
-  EXPECT_EQ(Said(HealthWishOf(ReadySnapshot(0), false)), "none");
-  EXPECT_EQ(Said(HealthWishOf(ReadySnapshot(0), true)), "Unknown/NoGpu");
+TEST(DesiredHealthTest, ANodeWithoutGpusSaysNothingUnlessItSaidSomethingBefore) {
+  EXPECT_EQ(Said(DesiredHealthOf(ReadySnapshot(0), false)), "none");
+  EXPECT_EQ(Said(DesiredHealthOf(ReadySnapshot(0), true)), "Unknown/NoGpu");
 }
 
 class HealthGateTest : public ::testing::Test {
@@ -145,43 +145,43 @@ class HealthGateTest : public ::testing::Test {
 
 TEST_F(HealthGateTest, DecidesWhenBothNodeAndGpusAreKnown) {
   Show("");
-  EXPECT_EQ(Said(gate_->wish()), "undecided");
+  EXPECT_EQ(Said(gate_->desired()), "undecided");
   gate_->SetNode({});
-  EXPECT_EQ(Said(gate_->wish()), "True/AllHealthy");
+  EXPECT_EQ(Said(gate_->desired()), "True/AllHealthy");
 }
 
 TEST_F(HealthGateTest, TellsAFaultAndItsEndAtOnce) {
   gate_->SetNode({});
   Show("");
   Show("Xid79");
-  EXPECT_EQ(Said(gate_->wish()), "False/Xid79");
+  EXPECT_EQ(Said(gate_->desired()), "False/Xid79");
   Show("");
-  EXPECT_EQ(Said(gate_->wish()), "True/AllHealthy");
+  EXPECT_EQ(Said(gate_->desired()), "True/AllHealthy");
   EXPECT_EQ(changes_, 3);
 }
 
 TEST_F(HealthGateTest, WhatElseIsWrongFollowsTheMessage) {
   gate_->SetNode({});
   Show("");
-  gate_->SetNote("the agent's memory is not kept");
+  gate_->SetNote("agent state not saved");
   loop_.Advance(seconds(10));
-  EXPECT_EQ(Said(gate_->wish()), "True/AllHealthy");
-  EXPECT_EQ(MessageOf(gate_->wish()), "the GPU is healthy; the agent's memory is not kept");
+  EXPECT_EQ(Said(gate_->desired()), "True/AllHealthy");
+  EXPECT_EQ(MessageOf(gate_->desired()), "the GPU is healthy; agent state not saved");
   gate_->SetNote("");
   loop_.Advance(seconds(10));
-  EXPECT_EQ(MessageOf(gate_->wish()), "the GPU is healthy");
+  EXPECT_EQ(MessageOf(gate_->desired()), "the GPU is healthy");
 }
 
 TEST_F(HealthGateTest, TellsAnotherReasonAfterAWhile) {
   gate_->SetNode({});
   Show("Xid48");
   Show("Xid94");
-  EXPECT_EQ(Said(gate_->wish()), "False/Xid48");
+  EXPECT_EQ(Said(gate_->desired()), "False/Xid48");
   Show("Xid79");
   loop_.Advance(seconds(9));
-  EXPECT_EQ(Said(gate_->wish()), "False/Xid48");
+  EXPECT_EQ(Said(gate_->desired()), "False/Xid48");
   loop_.Advance(seconds(1));
-  EXPECT_EQ(Said(gate_->wish()), "False/Xid79");
+  EXPECT_EQ(Said(gate_->desired()), "False/Xid79");
   EXPECT_EQ(changes_, 2);
 }
 
@@ -200,7 +200,7 @@ TEST_F(HealthGateTest, SwitchedOffItTakesTheConditionAway) {
   node.gpu_healthy = SeenCondition{"True", "AllHealthy", "", {}};
   gate_->SetNode(node);
   Show("");
-  EXPECT_EQ(Said(gate_->wish()), "none");
+  EXPECT_EQ(Said(gate_->desired()), "none");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ bool Hold::LookWhileReady(LinkState worst, SteadyTime now) {
   is_ready_ = false;
   wrong_since_.reset();
   bad_since_.reset();
-  well_since_.reset();
+  healthy_since_.reset();
   losses_.push_back(now);
   if (losses_.size() > kMaxLosses) {
     losses_.pop_front();
@@ -49,11 +49,11 @@ bool Hold::LookWhileReady(LinkState worst, SteadyTime now) {
 
 bool Hold::LookWhileNotReady(LinkState worst, SteadyTime now) {
   if (worst != LinkState::kOk) {
-    well_since_.reset();
+    healthy_since_.reset();
     return false;
   }
-  well_since_ = well_since_.value_or(now);
-  const SteadyTime end = *well_since_ + ReturnDelay(now);
+  healthy_since_ = healthy_since_.value_or(now);
+  const SteadyTime end = *healthy_since_ + ReturnDelay(now);
   if (now < end) {
     next_ = end;
     return false;

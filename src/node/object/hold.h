@@ -41,10 +41,10 @@ class Hold {
 
   HoldOptions options_;
   bool is_ready_;
-  std::optional<SteadyTime> wrong_since_;  // while ready
-  std::optional<SteadyTime> bad_since_;    // while ready
-  std::optional<SteadyTime> well_since_;   // while not ready
-  std::deque<SteadyTime> losses_;          // of the last `memory`, at most kMaxLosses
+  std::optional<SteadyTime> wrong_since_;    // while ready
+  std::optional<SteadyTime> bad_since_;      // while ready
+  std::optional<SteadyTime> healthy_since_;  // while not ready
+  std::deque<SteadyTime> losses_;            // of the last `memory`, at most kMaxLosses
   std::optional<SteadyTime> next_;
 };
 

@@ -49,7 +49,7 @@ TEST(HoldTest, ChangingBetweenWaitingAndBadDoesNotStartTheGraceAgain) {
   EXPECT_FALSE(is_ready);
 }
 
-TEST(HoldTest, AfterALossAllMustBeWellForAWhile) {
+TEST(HoldTest, AfterALossAllMustBeHealthyForAWhile) {
   Hold hold(HoldOptions{}, true);
   hold.Look(LinkState::kBad, kStart);
   hold.Look(LinkState::kBad, kStart + seconds(5));

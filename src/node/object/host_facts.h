@@ -13,7 +13,7 @@ namespace kgpu::node {
 
 // Sockets of others' device plugins for NVIDIA GPUs that somebody answers on, by name, sorted. A
 // socket file that was left behind is none: each is called once. `folder` is the kubelet's
-// device-plugins/. Empty where it can not be read.
+// device-plugins/. Empty where it cannot be read.
 std::vector<std::string> ForeignPluginSockets(const std::string& folder);
 
 // Whether GFD's feature file is in NFD's features.d/.

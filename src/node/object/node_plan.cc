@@ -71,13 +71,13 @@ class Planner {
 
  private:
   void Do(void (Planner::*part)()) {
-    told_ = static_cast<std::ptrdiff_t>(plan_.changes.size());
+    reported_ = static_cast<std::ptrdiff_t>(plan_.changes.size());
     (this->*part)();
   }
 
   void Next(WriteKind kind, kube::ApiRequest request) {
     plan_.writes.push_back(
-        {kind, {plan_.changes.begin() + told_, plan_.changes.end()}, std::move(request)});
+        {kind, {plan_.changes.begin() + reported_, plan_.changes.end()}, std::move(request)});
   }
 
   template <typename... Args>
@@ -89,43 +89,44 @@ class Planner {
     if (!wanted_.gate) {
       return;
     }
-    std::optional<SeenCondition> wish;
+    std::optional<SeenCondition> desired;
     if (const std::optional<ConditionText>& text = wanted_.gate->condition) {
-      wish = SeenCondition{text->is_true ? "True" : "False", text->reason, text->message};
+      desired = SeenCondition{text->is_true ? "True" : "False", text->reason, text->message};
     }
-    Condition(WriteKind::kCondition, kReadyCondition, node_.gpu_ready, std::move(wish));
+    Condition(WriteKind::kCondition, kReadyCondition, node_.gpu_ready, std::move(desired));
   }
 
   void HealthCondition() {
     if (!wanted_.health) {
       return;
     }
-    std::optional<SeenCondition> wish;
+    std::optional<SeenCondition> desired;
     if (const std::optional<HealthText>& text = wanted_.health->condition) {
-      wish = SeenCondition{text->status, text->reason, text->message};
+      desired = SeenCondition{text->status, text->reason, text->message};
     }
-    Condition(WriteKind::kHealthCondition, kHealthCondition, node_.gpu_healthy, std::move(wish));
+    Condition(WriteKind::kHealthCondition, kHealthCondition, node_.gpu_healthy, std::move(desired));
   }
 
-  // The time of a wish is set here.
+  // The time of a request is set here.
   void Condition(WriteKind kind, const ConditionKind& condition,
-                 const std::optional<SeenCondition>& seen, std::optional<SeenCondition> wish) {
-    if (!wish) {
+                 const std::optional<SeenCondition>& seen, std::optional<SeenCondition> desired) {
+    if (!desired) {
       if (seen) {
         Change("condition - {}={} ({})", condition.type, seen->status, seen->reason);
         Next(kind, ApplyCondition(node_, condition, std::nullopt));
       }
       return;
     }
-    wish->since = now_;
-    if (seen && seen->status == wish->status) {
-      wish->since = seen->since;
-      if (*seen == *wish) {
+    desired->since = now_;
+    if (seen && seen->status == desired->status) {
+      desired->since = seen->since;
+      if (*seen == *desired) {
         return;
       }
     }
-    Change("condition + {}={} ({}: {})", condition.type, wish->status, wish->reason, wish->message);
-    Next(kind, ApplyCondition(node_, condition, wish));
+    Change("condition + {}={} ({}: {})", condition.type, desired->status, desired->reason,
+           desired->message);
+    Next(kind, ApplyCondition(node_, condition, desired));
   }
 
   bool IsGateTaint(const labels::Taint& taint) const { return taint.key == kGateTaintKey; }
@@ -133,9 +134,9 @@ class Planner {
   void GateTaint() {
     const bool is_there = std::ranges::any_of(
         node_.taints, [this](const SeenTaint& seen) { return IsGateTaint(seen.taint); });
-    const GateTaintWish wish = wanted_.gate ? wanted_.gate->taint : GateTaintWish::kLeave;
-    const bool is_wanted = wish == GateTaintWish::kSet;
-    if (wish == GateTaintWish::kLeave || is_there == is_wanted) {
+    const DesiredTaint desired = wanted_.gate ? wanted_.gate->taint : DesiredTaint::kLeave;
+    const bool is_wanted = desired == DesiredTaint::kSet;
+    if (desired == DesiredTaint::kLeave || is_there == is_wanted) {
       return;
     }
     std::vector<std::string> taints;
@@ -180,7 +181,7 @@ class Planner {
       if (IsGateTaint(taint) || (seen != nullptr && !recorded.contains(id))) {
         plan_.skipped.push_back({"taint", id, labels::ToString(taint),
                                  seen == nullptr ? "" : labels::ToString(seen->taint),
-                                 IsGateTaint(taint) ? "the gate" : "somebody else"});
+                                 IsGateTaint(taint) ? "the gate" : "another client"});
         continue;
       }
       taints_.push_back(taint);
@@ -203,7 +204,7 @@ class Planner {
     for (const auto& [name, quantity] : claims_->extended_resources) {
       if (node_.capacity.contains(name) && !recorded.contains(name)) {
         plan_.skipped.push_back({"resource", name, quantity, PresentIn(node_.capacity, name),
-                                 "the kubelet, or somebody else"});
+                                 "the kubelet, or another client"});
         continue;
       }
       record.insert(name);
@@ -241,7 +242,7 @@ class Planner {
       if (differs && is_others && !may_take) {
         plan_.skipped.push_back(
             {kind, key, value, present,
-             others == seen.others.end() ? "somebody else" : *others->second.begin()});
+             others == seen.others.end() ? "another client" : *others->second.begin()});
         continue;
       }
       needs_force_ = needs_force_ || (differs && is_others);
@@ -335,8 +336,8 @@ class Planner {
   WallTime now_;
   const labels::NodeClaims* claims_ = nullptr;  // while they are decided
   NodePlan plan_;
-  std::ptrdiff_t told_ = 0;  // changes of the parts before
-  TextMap annotations_;      // the records
+  std::ptrdiff_t reported_ = 0;  // changes of the parts before
+  TextMap annotations_;          // the records
   std::vector<labels::Taint> taints_;
   std::set<std::string> taints_to_remove_;
   Quantities resources_to_set_;
@@ -355,8 +356,8 @@ std::string_view ToString(WriteKind kind) {
 
 Wanted NothingWanted() {
   return {.claims = labels::NodeClaims{},
-          .gate = GateWish{{}, GateTaintWish::kLift},
-          .health = HealthWish{}};
+          .gate = DesiredGate{{}, DesiredTaint::kLift},
+          .health = DesiredHealth{}};
 }
 
 NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now) {

@@ -1,5 +1,5 @@
 // What is to be written to a Node object so that it carries what it should: pure, and level by
-// level. After each write the plan is made anew from what the server answered.
+// level. After each write the plan is made again from what the server answered.
 #pragma once
 
 #include <optional>
@@ -21,16 +21,16 @@ inline constexpr std::string_view kGateTaintKey = "kgpu.dev/not-ready";
 inline constexpr std::string_view kTaintsAnnotation = "kgpu.dev/taints";
 inline constexpr std::string_view kResourcesAnnotation = "kgpu.dev/extended-resources";
 
-enum class GateTaintWish : uint8_t {
+enum class DesiredTaint : uint8_t {
   kLeave,  // as it is
   kSet,
   kLift,
 };
 
-struct GateWish {
+struct DesiredGate {
   std::optional<ConditionText> condition{};  // nothing: none of ours on the node
-  GateTaintWish taint = GateTaintWish::kLeave;
-  bool operator==(const GateWish&) const = default;
+  DesiredTaint taint = DesiredTaint::kLeave;
+  bool operator==(const DesiredGate&) const = default;
 };
 
 // The condition about the GPUs' health without its time.
@@ -41,17 +41,17 @@ struct HealthText {
   bool operator==(const HealthText&) const = default;
 };
 
-struct HealthWish {
+struct DesiredHealth {
   std::optional<HealthText> condition{};  // nothing: none of ours on the node
-  bool operator==(const HealthWish&) const = default;
+  bool operator==(const DesiredHealth&) const = default;
 };
 
 // Each part is left as it is on the node while it is not decided: an agent that has just started
 // takes nothing back.
 struct Wanted {
   std::optional<labels::NodeClaims> claims{};
-  std::optional<GateWish> gate{};
-  std::optional<HealthWish> health{};
+  std::optional<DesiredGate> gate{};
+  std::optional<DesiredHealth> health{};
   bool operator==(const Wanted&) const = default;
 };
 // Nothing of ours on the node.
@@ -90,7 +90,7 @@ struct NodePlan {
   // What depends on another comes in the plan after that was done.
   std::vector<Write> writes{};
   std::vector<Skipped> skipped{};      // sorted by kind, key
-  std::vector<std::string> changes{};  // all that differs, also what can not be written yet
+  std::vector<std::string> changes{};  // all that differs, also what cannot be written yet
 };
 
 // `now` becomes the time of a condition that changes its status.

@@ -17,14 +17,14 @@ constexpr WallTime kNow{std::chrono::seconds(1'767'323'045)};  // 2026-01-02T03:
 
 // Decided, and empty.
 Wanted Nothing() {
-  return {.claims = labels::NodeClaims{}, .gate = GateWish{}};
+  return {.claims = labels::NodeClaims{}, .gate = DesiredGate{}};
 }
 
 labels::NodeClaims& Claims(Wanted& wanted) {
   return wanted.claims ? *wanted.claims : wanted.claims.emplace();
 }
 
-GateWish& Gate(Wanted& wanted) {
+DesiredGate& Gate(Wanted& wanted) {
   return wanted.gate ? *wanted.gate : wanted.gate.emplace();
 }
 
@@ -145,7 +145,7 @@ TEST(NodePlanTest, TakesAnAdoptedKeyByForceOnThisVersionOnly) {
 
 TEST(NodePlanTest, WritesTheConditionToTheStatusFirst) {
   Wanted wanted = WantsLabel("a.example/x", "1");
-  Gate(wanted).condition = ConditionText{true, "AllVerified", "all is well"};
+  Gate(wanted).condition = ConditionText{true, "AllVerified", "everything is ok"};
   const NodePlan plan = Plan(Node(), wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kCondition);
@@ -153,7 +153,7 @@ TEST(NodePlanTest, WritesTheConditionToTheStatusFirst) {
   EXPECT_EQ(Query(plan.writes[0], "fieldManager"), "kgpu-gate");
   EXPECT_THAT(plan.writes[0].request.body,
               HasSubstr(R"("status":{"conditions":[{"type":"GPUReady","status":"True",)"
-                        R"("reason":"AllVerified","message":"all is well",)"
+                        R"("reason":"AllVerified","message":"everything is ok",)"
                         R"("lastTransitionTime":"2026-01-02T03:04:05Z"}]})"));
 }
 
@@ -175,7 +175,7 @@ TEST(NodePlanTest, EachConditionHasAManagerOfItsOwn) {
   node.gpu_ready = SeenCondition{"True", "AllVerified", "x", {}};
   Wanted wanted = Nothing();
   Gate(wanted).condition = ConditionText{true, "AllVerified", "x"};
-  wanted.health = HealthWish{HealthText{"False", "Xid79", "y"}};
+  wanted.health = DesiredHealth{HealthText{"False", "Xid79", "y"}};
   NodePlan plan = Plan(node, wanted);
   ASSERT_EQ(plan.writes.size(), 1U) << "what one manager applies leaves out the other's";
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kHealthCondition);
@@ -184,7 +184,7 @@ TEST(NodePlanTest, EachConditionHasAManagerOfItsOwn) {
               AllOf(HasSubstr(R"("type":"GPUHealthy")"), Not(HasSubstr("GPUReady"))));
   node.gpu_healthy = SeenCondition{"False", "Xid79", "y", {}};
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
-  wanted.health = HealthWish{};
+  wanted.health = DesiredHealth{};
   plan = Plan(node, wanted);
   EXPECT_THAT(plan.changes, ElementsAre("condition - GPUHealthy=False (Xid79)"));
 }
@@ -195,7 +195,7 @@ TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
                  {{"kgpu.dev/not-ready", "", "NoSchedule"}, R"({"key":"kgpu.dev/not-ready"})"}};
   Wanted wanted = Nothing();
   EXPECT_TRUE(Plan(node, wanted).writes.empty());
-  Gate(wanted).taint = GateTaintWish::kLift;
+  Gate(wanted).taint = DesiredTaint::kLift;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_EQ(plan.writes[0].request.body,
@@ -207,7 +207,7 @@ TEST(NodePlanTest, SetsItsTaintBehindTheOthers) {
   SeenNode node = Node();
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance"})"}};
   Wanted wanted = Nothing();
-  Gate(wanted).taint = GateTaintWish::kSet;
+  Gate(wanted).taint = DesiredTaint::kSet;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_FALSE(plan.writes.empty());
   EXPECT_THAT(
@@ -237,7 +237,7 @@ TEST(NodePlanTest, WritesTheListOfTaintsOnceAtATime) {
   node.annotations.ours = {"kgpu.dev/taints"};
   Wanted wanted = Nothing();
   Claims(wanted).taints = {{"example.com/slow", "", "NoSchedule"}};
-  Gate(wanted).taint = GateTaintWish::kSet;
+  Gate(wanted).taint = DesiredTaint::kSet;
   const NodePlan plan = Plan(node, wanted);
   ASSERT_EQ(plan.writes.size(), 1U);
   EXPECT_EQ(plan.writes[0].kind, WriteKind::kGateTaint);

@@ -9,6 +9,7 @@
 #include "src/kube/api/time.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::node {
 namespace {
@@ -28,14 +29,6 @@ kube::ApiRequest Patch(std::string path, const char* type, std::string_view mana
   request.content_type = type;
   request.body = json::serialize(body);
   return request;
-}
-
-json::object TextsJson(const std::map<std::string, std::string>& texts) {
-  json::object object;
-  for (const auto& [key, text] : texts) {
-    object[key] = text;
-  }
-  return object;
 }
 
 json::object EditsJson(const KeyEdits& edits) {
@@ -69,10 +62,10 @@ kube::ApiRequest ApplyKeys(const SeenNode& node, const std::map<std::string, std
                            const std::map<std::string, std::string>& annotations, bool force) {
   json::object metadata;
   if (!labels.empty()) {
-    metadata["labels"] = TextsJson(labels);
+    metadata["labels"] = doc::TextMap(labels);
   }
   if (!annotations.empty()) {
-    metadata["annotations"] = TextsJson(annotations);
+    metadata["annotations"] = doc::TextMap(annotations);
   }
   if (force) {
     metadata["resourceVersion"] = node.version;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <utility>
 
@@ -22,16 +23,9 @@ std::string Text(std::string_view text) {
   return std::string(text);
 }
 
-std::string_view WishText(GateTaintWish wish) {
-  switch (wish) {
-    case GateTaintWish::kLeave:
-      return "leave";
-    case GateTaintWish::kSet:
-      return "set";
-    case GateTaintWish::kLift:
-      return "lift";
-  }
-  return "leave";
+std::string_view RequestText(DesiredTaint desired) {
+  static constexpr std::array<std::string_view, 3> kWords = {"leave", "set", "lift"};
+  return kWords.at(static_cast<size_t>(desired));
 }
 
 const SeenTaint* GateTaintOf(const NodeReport& report) {
@@ -43,12 +37,11 @@ const SeenTaint* GateTaintOf(const NodeReport& report) {
   return found == report.seen->taints.end() ? nullptr : &*found;
 }
 
-const SeenCondition* ConditionOn(const NodeReport& report) {
-  if (!report.seen) {
-    return nullptr;
-  }
-  const std::optional<SeenCondition>& condition = report.seen->gpu_ready;
-  return condition ? &*condition : nullptr;
+using SeenAs = std::optional<SeenCondition> SeenNode::*;
+
+// Null where the node does not have it.
+const SeenCondition* ConditionOn(const NodeReport& report, SeenAs field = &SeenNode::gpu_ready) {
+  return report.seen && report.seen.value().*field ? &*(report.seen.value().*field) : nullptr;
 }
 
 json::array ChainJson(const NodeReport& report) {
@@ -65,11 +58,7 @@ json::array ChainJson(const NodeReport& report) {
 }
 
 const SeenCondition* HealthOn(const NodeReport& report) {
-  if (!report.seen) {
-    return nullptr;
-  }
-  const std::optional<SeenCondition>& condition = report.seen->gpu_healthy;
-  return condition ? &*condition : nullptr;
+  return ConditionOn(report, &SeenNode::gpu_healthy);
 }
 
 json::value ConditionJson(const SeenCondition* condition) {
@@ -87,7 +76,8 @@ json::object TaintJson(const NodeReport& report) {
   return {{"key", Text(kGateTaintKey)},
           {"effect", taint == nullptr ? "" : taint->taint.effect},
           {"onNode", taint != nullptr},
-          {"wish", Text(WishText(report.wish ? report.wish->taint : GateTaintWish::kLeave))}};
+          {"desired",
+           Text(RequestText(report.desired ? report.desired->taint : DesiredTaint::kLeave))}};
 }
 
 json::array OwnersJson(const NodeReport& report) {
@@ -128,9 +118,10 @@ std::string Remarks(const NodeReport& report) {
     text += fmt::format(
         "{} {} here ({}){}\n", TitleOf(found.owner), found.is_running ? "runs" : "was",
         Join(found.marks, ", "),
-        !stands_back ? ""
-                     : fmt::format(": kgpu stands back; `kgpu node adopt --from {}` takes over",
-                                   ToString(found.owner)));
+        !stands_back
+            ? ""
+            : fmt::format(": kgpu does not set it; to take over: `kgpu node adopt --from {}`",
+                          ToString(found.owner)));
   }
   // Of a whole domain one line is enough: these are single keys.
   for (const Skipped& key : report.writer.skipped) {
@@ -145,7 +136,7 @@ std::string Remarks(const NodeReport& report) {
 
 std::string ConditionLine(std::string_view type, const SeenCondition* condition, bool is_known) {
   if (condition == nullptr) {
-    return is_known ? "none" : "not known";
+    return is_known ? "none" : "unknown";
   }
   return fmt::format("{}={} {} since {}", type, condition->status, condition->reason,
                      kube::FormatTime(condition->since));
@@ -159,9 +150,9 @@ std::string ApiLine(const NodeReport& report) {
     return "the API server has not answered yet";
   }
   return fmt::format("{} writes, {}", report.writer.writes,
-                     report.writer.is_settled ? "the node is as it should be"
-                                              : fmt::format("{} changes are to be written",
-                                                            report.writer.changes.size()));
+                     report.writer.is_settled
+                         ? "the node is up to date"
+                         : fmt::format("{} changes are pending", report.writer.changes.size()));
 }
 
 }  // namespace
@@ -175,7 +166,7 @@ std::string Obstacle(const NodeReport& report) {
     if (condition != nullptr) {
       return fmt::format("{}: {}", condition->reason, condition->message);
     }
-    return report.seen ? fmt::format("the node has no {} condition: does an agent run on it?",
+    return report.seen ? fmt::format("the node has no {} condition: check that an agent runs on it",
                                      kConditionType)
                        : report.api_problem;
   }
@@ -188,19 +179,19 @@ std::string Obstacle(const NodeReport& report) {
     return fmt::format("{}: {}", wrong->name, wrong->message);
   }
   if (report.seen && !report.is_ready) {
-    return "all is well again; the node is ready when it has stayed so for a while";
+    return "all checks pass again; the node is ready once they keep passing for a while";
   }
   return "";
 }
 
-bool IsWell(const NodeReport& report) {
+bool IsHealthy(const NodeReport& report) {
   return Obstacle(report).empty();
 }
 
 json::value NodeJson(const NodeReport& report) {
   json::object object;
   object["node"] = report.node;
-  object["ready"] = IsWell(report);
+  object["ready"] = IsHealthy(report);
   object["obstacle"] = Obstacle(report);
   object["agentProblem"] = report.agent_problem;
   object["hasGpus"] = report.chain ? json::value(report.chain->has_gpus) : json::value(nullptr);
@@ -241,7 +232,7 @@ std::string NodeTable(const NodeReport& report) {
   const SeenTaint* taint = GateTaintOf(report);
   text += fmt::format("taint      {}\n", taint != nullptr ? labels::ToString(taint->taint)
                                          : report.seen    ? "none"
-                                                          : "not known");
+                                                          : "unknown");
   text += fmt::format("API        {}\n", ApiLine(report));
   const std::string remarks = Remarks(report);
   return remarks.empty() ? text : text + "\n" + remarks;

@@ -16,12 +16,12 @@ namespace kgpu::node {
 
 struct NodeReport {
   std::string node{};
-  // Nothing: no agent told (its mend stands in agent_problem).
+  // Nothing: no agent reported it (its fix stands in agent_problem).
   std::optional<Chain> chain{};
   std::string agent_problem{};
   // The node is called ready outwardly.
   bool is_ready = false;
-  std::optional<GateWish> wish{};
+  std::optional<DesiredGate> desired{};
   // The Node object as it was seen last; nothing: never, api_problem says why.
   std::optional<SeenNode> seen{};
   std::string api_problem{};
@@ -29,13 +29,13 @@ struct NodeReport {
   WriterState writer{};
 };
 
-// Field names are part of the interface: docs/gating.md.
+// Field names are part of the interface: docs/reference/gating.md.
 boost::json::value NodeJson(const NodeReport& report);
 // The first thing wrong stands first.
 std::string NodeTable(const NodeReport& report);
 // Exit code 0 of `kgpu node status`, else 7: the node is called ready, or has no GPU and nobody
 // expects one.
-bool IsWell(const NodeReport& report);
+bool IsHealthy(const NodeReport& report);
 // The first thing wrong in one line; empty when nothing is.
 std::string Obstacle(const NodeReport& report);
 

@@ -24,7 +24,7 @@ NodeReport ReadyReport() {
   report.node = "n1";
   report.chain = CheckChain(ReadyFacts());
   report.is_ready = true;
-  report.wish = GateWish{ConditionText{true, "AllVerified", ""}, GateTaintWish::kLift};
+  report.desired = DesiredGate{ConditionText{true, "AllVerified", ""}, DesiredTaint::kLift};
   SeenNode& node = report.seen.emplace();
   node.name = "n1";
   node.gpu_ready =
@@ -38,7 +38,7 @@ TEST(NodeViewTest, AReadyNodeIsReadyInOneLine) {
   EXPECT_THAT(table, StartsWith("node n1: ready\n"));
   EXPECT_THAT(table, HasSubstr("GPUReady=True AllVerified since 2026-01-02T03:04:05Z"));
   EXPECT_THAT(table, HasSubstr("taint      none"));
-  EXPECT_TRUE(IsWell(ReadyReport()));
+  EXPECT_TRUE(IsHealthy(ReadyReport()));
 }
 
 TEST(NodeViewTest, ShowsTheConditionAboutHealthBesideTheGate) {
@@ -49,7 +49,7 @@ TEST(NodeViewTest, ShowsTheConditionAboutHealthBesideTheGate) {
   EXPECT_THAT(NodeTable(report),
               HasSubstr("health     GPUHealthy=False Xid79 since 2026-01-02T03:04:05Z\n"));
   EXPECT_EQ(NodeJson(report).at("healthCondition").at("reason").as_string(), "Xid79");
-  EXPECT_TRUE(IsWell(report)) << "one sick GPU does not close the gate";
+  EXPECT_TRUE(IsHealthy(report)) << "one unhealthy GPU does not close the gate";
 }
 
 TEST(NodeViewTest, TheFirstThingWrongStandsFirst) {
@@ -71,27 +71,27 @@ TEST(NodeViewTest, WithoutAnAgentTheConditionSpeaks) {
   NodeReport report = ReadyReport();
   report.chain.reset();
   report.agent_problem = "no agent answers";
-  EXPECT_TRUE(IsWell(report));
+  EXPECT_TRUE(IsHealthy(report));
   EXPECT_THAT(NodeTable(report), HasSubstr("agent      no agent answers"));
   Seen(report).gpu_ready = SeenCondition{"False", "DriverMissing", "", {}};
-  EXPECT_FALSE(IsWell(report));
+  EXPECT_FALSE(IsHealthy(report));
   Seen(report).gpu_ready.reset();
-  EXPECT_THAT(Obstacle(report), HasSubstr("does an agent run"));
+  EXPECT_THAT(Obstacle(report), HasSubstr("check that an agent runs"));
   report.seen.reset();
-  report.api_problem = "nobody answers";
+  report.api_problem = "nothing answers";
   EXPECT_THAT(NodeTable(report),
-              AllOf(StartsWith("node n1: not ready: nobody answers"), HasSubstr("not known")));
+              AllOf(StartsWith("node n1: not ready: nothing answers"), HasSubstr("unknown")));
 }
 
-TEST(NodeViewTest, ANodeWithoutGpusIsWellWhereNobodyExpectsOne) {
+TEST(NodeViewTest, ANodeWithoutGpusIsHealthyWhereNobodyExpectsOne) {
   NodeReport report = ReadyReport();
   report.chain = Chain{.has_gpus = false, .links = {}};
   report.is_ready = false;
   Seen(report).gpu_ready.reset();
-  EXPECT_TRUE(IsWell(report));
+  EXPECT_TRUE(IsHealthy(report));
   EXPECT_THAT(NodeTable(report), StartsWith("node n1: has no GPU\n"));
   Seen(report).taints = {{{"kgpu.dev/not-ready", "", "NoSchedule"}, "{}"}};
-  EXPECT_FALSE(IsWell(report));
+  EXPECT_FALSE(IsHealthy(report));
 }
 
 TEST(NodeViewTest, NamesOtherOwnersAndSingleKeysLeftToThem) {
@@ -104,8 +104,8 @@ TEST(NodeViewTest, NamesOtherOwnersAndSingleKeysLeftToThem) {
       {"label", "feature.node.kubernetes.io/x", "1", "2", "Node Feature Discovery"},
       {"label", "nvidia.com/gpu.present", "true", "no", "kubectl-label"}};
   const std::string table = NodeTable(report);
-  EXPECT_THAT(table, AllOf(HasSubstr("Node Feature Discovery runs here (pod nfd/worker): kgpu "
-                                     "stands back; `kgpu node adopt --from nfd` takes over"),
+  EXPECT_THAT(table, AllOf(HasSubstr("Node Feature Discovery runs here (pod nfd/worker): kgpu does "
+                                     "not set it; to take over: `kgpu node adopt --from nfd`"),
                            HasSubstr("nvidia.com/gpu.present is left to kubectl-label"),
                            Not(HasSubstr("feature.node.kubernetes.io/x"))));
 }

@@ -145,7 +145,7 @@ void ObjectWriter::OnSettled() {
 void ObjectWriter::OnTrouble(const Status& status) {
   std::string problem = fmt::format("{}: {}", options_.path, Message(status));
   if (status.code() == StatusCode::kNotFound) {
-    problem += "; is its kind installed in the cluster, and its namespace there?";
+    problem += "; check that its kind and its namespace exist in the cluster";
   } else if (status.code() == StatusCode::kPermissionDenied) {
     problem += "; grant the agent's service account get, create, patch and delete on it";
   }

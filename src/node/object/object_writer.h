@@ -30,7 +30,7 @@ struct ObjectWriterOptions {
 struct ObjectWriterState {
   bool is_settled = false;
   uint64_t writes = 0;
-  std::string problem{};  // with the mend
+  std::string problem{};  // with the fix
 };
 
 // By this annotation an object is known as ours, and what is in it.

@@ -98,7 +98,7 @@ TEST_F(ObjectWriterTest, TakesAwayOnlyWhatIsOurs) {
   EXPECT_EQ(Stored(), "(none)");
 }
 
-TEST_F(ObjectWriterTest, MakesAnewWhatSomebodyDeleted) {
+TEST_F(ObjectWriterTest, MakesAgainWhatSomebodyDeleted) {
   writer_.SetWanted(Object("a"));
   loop_.Advance(seconds(1));
   ASSERT_TRUE(api_.Do("DELETE", kPath, nullptr).ok());
@@ -112,7 +112,7 @@ TEST_F(ObjectWriterTest, AKindThatIsNotThereIsNamedAndAskedForRarely) {
   json::value object = Object("a");
   writer.SetWanted(object);
   loop_.Advance(hours(1));
-  EXPECT_THAT(writer.state().problem, HasSubstr("is its kind installed"));
+  EXPECT_THAT(writer.state().problem, HasSubstr("check that its kind"));
   EXPECT_LE(api_.counters().Sum().requests, 120U);
 }
 

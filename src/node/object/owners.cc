@@ -164,31 +164,16 @@ bool IsOfOperator(const SeenPod* pod, const Evidence& evidence) {
 
 // One value of the GPU operator's chart that switches `owner` off.
 std::string_view ChartSwitch(Owner owner) {
-  switch (owner) {
-    case Owner::kNfd:
-      return "nfd.enabled";
-    case Owner::kGfd:
-      return "gfd.enabled";
-    case Owner::kPlugin:
-      return "devicePlugin.enabled";
-    case Owner::kOperator:
-      break;
-  }
-  return "operator.enabled";
+  static constexpr std::array<std::string_view, 4> kWords = {
+      "nfd.enabled", "gfd.enabled", "devicePlugin.enabled", "operator.enabled"};
+  return kWords.at(static_cast<size_t>(owner));
 }
 
 std::string_view DefaultRemoval(Owner owner) {
-  switch (owner) {
-    case Owner::kNfd:
-      return "helm -n node-feature-discovery uninstall nfd";
-    case Owner::kGfd:
-      return "helm -n gpu-feature-discovery uninstall gfd";
-    case Owner::kPlugin:
-      return "helm -n nvidia-device-plugin uninstall nvdp";
-    case Owner::kOperator:
-      break;
-  }
-  return "helm -n gpu-operator uninstall gpu-operator";
+  static constexpr std::array<std::string_view, 4> kWords = {
+      "helm -n node-feature-discovery uninstall nfd", "helm -n gpu-feature-discovery uninstall gfd",
+      "helm -n nvidia-device-plugin uninstall nvdp", "helm -n gpu-operator uninstall gpu-operator"};
+  return kWords.at(static_cast<size_t>(owner));
 }
 
 std::string RemovalOf(const Evidence& evidence, Owner owner, const SeenPod* pod) {
@@ -224,7 +209,7 @@ std::string_view ToString(Owner owner) {
 
 std::string_view TitleOf(Owner owner) {
   static constexpr std::array<std::string_view, 4> kTitles = {
-      "Node Feature Discovery", "GPU feature discovery", "NVIDIA's device plugin",
+      "Node Feature Discovery", "GPU Feature Discovery", "NVIDIA's device plugin",
       "the GPU operator"};
   return kTitles.at(static_cast<size_t>(owner));
 }

@@ -53,7 +53,7 @@ SeenPod ReadPod(const boost::json::value& pod);
 std::optional<Owner> OwnerOfPod(const SeenPod& pod);
 
 struct Evidence {
-  const SeenNode* node = nullptr;  // null: the API server has not told
+  const SeenNode* node = nullptr;  // null: the API server has not answered
   // The pods of this node that OwnerOfPod knows; nothing: they could not be listed.
   std::optional<std::vector<SeenPod>> pods{};
   // Sockets in the kubelet's device-plugins/ that are not ours: "nvidia-gpu.sock".
@@ -74,11 +74,11 @@ struct OwnerFound {
 
 struct Owners {
   std::vector<OwnerFound> found{};  // by owner
-  std::set<Owner> adopted{};        // told to take over
-  std::set<Owner> released{};       // told to stand back, whoever runs
+  std::set<Owner> adopted{};        // asked to take over
+  std::set<Owner> released{};       // asked to stand back, whoever runs
   bool operator==(const Owners&) const = default;
   const OwnerFound* Find(Owner owner) const;
-  // Told to; or it runs, was here first, and kgpu was not told to take over.
+  // Asked to; or it runs, was here first, and kgpu was not asked to take over.
   bool StandsBackFor(Owner owner) const;
 };
 

@@ -123,7 +123,7 @@ StatusOr<SeenNode> ReadNode(const json::value& node) {
   SeenNode seen;
   seen.name = std::string(kube::NameOf(node));
   if (seen.name.empty()) {
-    return InvalidArgument("the API server's answer is no Node object: it has no metadata.name");
+    return InvalidArgument("the API server's answer is not a Node object: it has no metadata.name");
   }
   seen.uid = std::string(kube::TextField(node, {"metadata", "uid"}));
   seen.version = std::string(kube::VersionOf(node));

@@ -39,7 +39,7 @@ struct SeenCondition {
   std::string status{};  // True, False, Unknown
   std::string reason{};
   std::string message{};
-  WallTime since{};  // lastTransitionTime; the epoch when it is not told
+  WallTime since{};  // lastTransitionTime; the epoch when it is unknown
   bool operator==(const SeenCondition&) const = default;
 };
 
@@ -71,7 +71,7 @@ struct SeenNode {
 StatusOr<SeenNode> ReadNode(const boost::json::value& node);
 
 // Whether resource version `a` is later than `b`. Versions of one resource are whole numbers since
-// Kubernetes 1.35; of others all that can be told is that they differ, which counts as later.
+// Kubernetes 1.35; of others it is only known that they differ, which counts as later.
 bool IsLater(std::string_view a, std::string_view b);
 
 }  // namespace kgpu::node

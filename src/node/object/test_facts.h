@@ -1,4 +1,4 @@
-// Facts of a node with eight GPUs on which all is well.
+// Facts of a node with eight GPUs on which everything is ok.
 #pragma once
 
 #include "src/node/object/chain.h"

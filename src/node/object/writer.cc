@@ -27,14 +27,14 @@ bool IsToBeReadAgain(const Status& status) {
   return IsStale(status) || status.code() == StatusCode::kInvalidArgument;
 }
 
-std::string_view MendOfInvalid(WriteKind kind) {
+std::string_view FixOfInvalid(WriteKind kind) {
   const bool is_gates = kind == WriteKind::kCondition || kind == WriteKind::kGateTaint ||
                         kind == WriteKind::kHealthCondition;
-  return is_gates ? "; if this stays, it is a fault of kgpu: report it"
-                  : "; correct the rule or the setting that asks for it";
+  return is_gates ? "; if this persists, it is a bug of kgpu: report it"
+                  : "; fix the rule or the setting that causes it";
 }
 
-std::string MendOf(WriteKind kind, const Status& status) {
+std::string FixOf(WriteKind kind, const Status& status) {
   std::string text(Message(status));
   if (status.code() == StatusCode::kPermissionDenied) {
     const bool is_status = kind == WriteKind::kCondition || kind == WriteKind::kResources ||
@@ -42,7 +42,7 @@ std::string MendOf(WriteKind kind, const Status& status) {
     text += fmt::format("; grant the agent's service account \"patch\" on {}",
                         is_status ? "nodes/status" : "nodes");
   } else if (status.code() == StatusCode::kInvalidArgument) {
-    text += MendOfInvalid(kind);
+    text += FixOfInvalid(kind);
   }
   return fmt::format("{}: {}", ToString(kind), text);
 }
@@ -187,7 +187,7 @@ void Writer::OnDone(WriteKind kind, const std::string& signature,
   Step();
 }
 
-// The watch may have told of a later one meanwhile. An answer older than what was known when it was
+// The watch may have brought a later one meanwhile. An answer older than what was known when it was
 // asked for is of a server that was restored from a backup.
 void Writer::TakeAnswer(SeenNode node) {
   if (node_ && (IsLater(node.version, node_->version) || IsLater(asked_, node.version))) {
@@ -200,10 +200,10 @@ void Writer::OnFailed(WriteKind kind, const Status& status) {
   Retry& retry = retries_.at(static_cast<size_t>(kind));
   const SteadyTime now = loop_.clock().Now();
   retry.until = now + retry.backoff.Next(now);
-  std::string problem = MendOf(kind, status);
+  std::string problem = FixOf(kind, status);
   if (problem != retry.problem) {
     if (IsStale(status)) {
-      KGPU_LOG(kDebug, "node changed meanwhile", {"what", ToString(kind)}, {"reason", problem});
+      KGPU_LOG(kDebug, "node changed concurrently", {"what", ToString(kind)}, {"reason", problem});
     } else {
       KGPU_LOG(kWarning, "node not written", {"what", ToString(kind)}, {"reason", problem});
     }
@@ -255,9 +255,9 @@ void Writer::NoteRepeat(const std::string& signature) {
   ++repeat.count;
   repeat.last = now;
   if (repeat.count == options_.free_repeats + 1) {
-    KGPU_LOG(kWarning, "somebody undoes what is written to the node",
+    KGPU_LOG(kWarning, "node changes reverted by another client",
              {"change", Printable(signature, 200)},
-             {"mend", "see who with `kubectl get node -o yaml --show-managed-fields`"});
+             {"fix", "find the client with `kubectl get node -o yaml --show-managed-fields`"});
   }
   if (repeats_.size() > kMaxRepeats) {
     repeats_.erase(std::ranges::min_element(repeats_, {},

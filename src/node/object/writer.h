@@ -43,7 +43,7 @@ struct WriterState {
   bool is_settled = false;              // the node is as wanted, as far as it may be
   uint64_t writes = 0;                  // that the server took
   uint64_t failures = 0;                // that it did not
-  std::vector<std::string> problems{};  // why not, with the mend; by kind
+  std::vector<std::string> problems{};  // why not, with the fix; by kind
   std::vector<Skipped> skipped{};
   std::vector<std::string> changes{};  // still to be made
 };

@@ -54,7 +54,7 @@ class WriterTest : public ::testing::Test {
     }
     return NodeJson();
   }
-  void TellNode() {
+  void NotifyNode() {
     auto node = ReadNode(NodeJson());
     ASSERT_TRUE(node.ok());
     writer_.SetNode(*node);
@@ -68,7 +68,7 @@ class WriterTest : public ::testing::Test {
   void Undo() {
     value_.clear();
     ++version_;
-    TellNode();
+    NotifyNode();
   }
 
   FakeLoop loop_;
@@ -87,7 +87,7 @@ TEST_F(WriterTest, WritesNothingBeforeItHasSeenTheNode) {
 }
 
 TEST_F(WriterTest, PutsChangesThatComeTogetherIntoOneWrite) {
-  TellNode();
+  NotifyNode();
   for (int i = 0; i < 50; ++i) {
     Want(std::to_string(i));
     loop_.Advance(std::chrono::milliseconds(1));
@@ -99,17 +99,17 @@ TEST_F(WriterTest, PutsChangesThatComeTogetherIntoOneWrite) {
 }
 
 TEST_F(WriterTest, IsQuietWhenNothingChanges) {
-  TellNode();
+  NotifyNode();
   Want("1");
   loop_.Advance(seconds(1));
-  TellNode();
+  NotifyNode();
   loop_.Advance(std::chrono::hours(24));
   EXPECT_THAT(client_.sent(), SizeIs(1));
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
 TEST_F(WriterTest, AnOldEventOfTheWatchDoesNotMakeItWriteAgain) {
-  TellNode();
+  NotifyNode();
   const auto old = ReadNode(NodeJson());
   ASSERT_TRUE(old.ok());
   Want("1");
@@ -121,19 +121,19 @@ TEST_F(WriterTest, AnOldEventOfTheWatchDoesNotMakeItWriteAgain) {
 
 TEST_F(WriterTest, BelievesAServerThatWasRestoredFromABackup) {
   version_ = 100;
-  TellNode();
+  NotifyNode();
   Want("1");
   loop_.Advance(std::chrono::hours(1));
   value_.clear();
   version_ = 7;
-  TellNode();
+  NotifyNode();
   loop_.Advance(seconds(1));
   EXPECT_EQ(value_, "1");
   EXPECT_EQ(version_, 8);
 }
 
 TEST_F(WriterTest, PutsBackWhatSomebodyTookAway) {
-  TellNode();
+  NotifyNode();
   Want("1");
   loop_.Advance(seconds(1));
   Undo();
@@ -142,7 +142,7 @@ TEST_F(WriterTest, PutsBackWhatSomebodyTookAway) {
 }
 
 TEST_F(WriterTest, DoesNotFightForEver) {
-  TellNode();
+  NotifyNode();
   Want("1");
   for (int second = 0; second < 3600; ++second) {
     loop_.Advance(seconds(1));
@@ -156,7 +156,7 @@ TEST_F(WriterTest, DoesNotFightForEver) {
 
 TEST_F(WriterTest, RetriesLessAndLessOften) {
   failure_ = Unavailable("away");
-  TellNode();
+  NotifyNode();
   Want("1");
   loop_.Advance(std::chrono::hours(1));
   EXPECT_LE(client_.sent().size(), 60U);
@@ -207,7 +207,7 @@ TEST_F(WriterTest, TheConditionDoesNotWaitBehindLabelsThatAreForbidden) {
 }
 
 TEST_F(WriterTest, TheConditionDoesNotWaitBehindAFightOverALabel) {
-  TellNode();
+  NotifyNode();
   Wanted wanted;
   wanted.claims.emplace().labels["a.example/x"] = "1";
   writer_.SetWanted(wanted);
@@ -227,17 +227,17 @@ TEST_F(WriterTest, TheConditionDoesNotWaitBehindAFightOverALabel) {
 
 TEST_F(WriterTest, AValueThatTheServerRefusesIsAProblemForAsLongAsItIsWanted) {
   failure_ = InvalidArgument("metadata.labels: Invalid value");
-  TellNode();
+  NotifyNode();
   Want("1");
   loop_.Advance(seconds(1));
   EXPECT_THAT(writer_.state().problems,
-              ElementsAre(AllOf(HasSubstr("Invalid value"), HasSubstr("correct the rule"))));
+              ElementsAre(AllOf(HasSubstr("Invalid value"), HasSubstr("fix the rule"))));
   writer_.SetWanted(Wanted{labels::NodeClaims{}, {}});
   loop_.Advance(std::chrono::minutes(1));
   EXPECT_THAT(writer_.state().problems, IsEmpty());
 }
 
-TEST_F(WriterTest, AConflictWithARestoredServerIsMendedByReadingAgain) {
+TEST_F(WriterTest, AConflictWithARestoredServerIsFixedByReadingAgain) {
   failure_ = MakeStatus(StatusCode::kAborted, "changed since");
   TestClient client(loop_, [&](const kube::ApiRequest& request) -> StatusOr<boost::json::value> {
     if (request.method == "PATCH" && !failure_.ok()) {
@@ -257,8 +257,8 @@ TEST_F(WriterTest, AConflictWithARestoredServerIsMendedByReadingAgain) {
   EXPECT_TRUE(writer.state().is_settled);
 }
 
-TEST_F(WriterTest, AConflictIsMendedByReadingAgain) {
-  TellNode();
+TEST_F(WriterTest, AConflictIsFixedByReadingAgain) {
+  NotifyNode();
   int conflicts = 0;
   TestClient client(loop_, [&](const kube::ApiRequest& request) -> StatusOr<boost::json::value> {
     if (request.method == "PATCH" && conflicts++ == 0) {
@@ -278,7 +278,7 @@ TEST_F(WriterTest, AConflictIsMendedByReadingAgain) {
 }
 
 TEST_F(WriterTest, ANodeThatIsGoneIsNotWritten) {
-  TellNode();
+  NotifyNode();
   writer_.SetNode(std::nullopt);
   Want("1");
   loop_.Advance(seconds(10));

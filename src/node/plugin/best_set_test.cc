@@ -41,7 +41,7 @@ int64_t Linkage(const LinkTable& links, const std::vector<size_t>& cards) {
   return sum;
 }
 
-// What the two wishes say of a set, the larger the better.
+// What the two requests say of a set, the larger the better.
 using Worth = std::pair<int64_t, int64_t>;
 
 Worth WorthOf(const LinkTable& links, const SlotRequest& request, const std::vector<size_t>& set) {

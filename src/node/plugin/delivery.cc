@@ -26,21 +26,21 @@ void Choose(const StatusOr<cri::RuntimeFacts>& runtime, const Status& cdi,
   delivery.strategies = {DeviceListStrategy::kDeviceSpecs, DeviceListStrategy::kMounts};
   if (!runtime.ok()) {
     delivery.reason =
-        fmt::format("no runtime says that it reads CDI: {}", Message(runtime.status()));
+        fmt::format("no runtime reports that CDI is enabled: {}", Message(runtime.status()));
   } else if (!runtime->reads_cdi) {
     delivery.reason = runtime->evidence;
   } else if (!Reads(*runtime, cdi_folder)) {
     delivery.reason = fmt::format("{}, but it does not read {}", runtime->evidence, cdi_folder);
   } else if (!cdi.ok()) {
     delivery.reason =
-        fmt::format("{}, but our specs are not there: {}", runtime->evidence, Message(cdi));
+        fmt::format("{}, but the CDI specs are missing: {}", runtime->evidence, Message(cdi));
   } else {
     delivery.strategies = {DeviceListStrategy::kCdiCri};
     delivery.reason = runtime->evidence;
   }
   if (runtime.ok() && runtime->is_nvidia_default) {
     delivery.reason +=
-        "; its default runtime is NVIDIA's, which NVIDIA_VISIBLE_DEVICES=void keeps still";
+        "; its default runtime is NVIDIA's, which NVIDIA_VISIBLE_DEVICES=void disables";
   }
 }
 
@@ -56,7 +56,7 @@ Delivery DecideDelivery(const config::PluginConfig& config,
   if (delivery.strategies.empty() || delivery.strategies.contains(DeviceListStrategy::kAuto)) {
     Choose(runtime, cdi, cdi_folder, delivery);
   } else {
-    delivery.reason = "plugin.deviceListStrategy says so";
+    delivery.reason = "set by plugin.deviceListStrategy";
   }
   return delivery;
 }

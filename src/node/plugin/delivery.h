@@ -4,7 +4,7 @@
 
 #include "src/container/cri/runtime_facts.h"
 #include "src/node/config/node_config.h"
-#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/answer_cache.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::plugin {

@@ -5,6 +5,7 @@
 
 #include "src/node/plugin/kubelet.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/ticks.h"
 
 namespace kgpu::plugin {
 namespace {
@@ -46,7 +47,7 @@ void DevicePlugin::WatchFolders() {
 }
 
 void DevicePlugin::Tick() {
-  tick_ = loop_.After(kTick, [this] {
+  tick_ = loop_.After(UntilNextTick(loop_.clock(), kTick), [this] {
     if (!watch_) {
       WatchFolders();
     }

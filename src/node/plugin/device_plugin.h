@@ -36,7 +36,7 @@ class DevicePlugin {
 
  private:
   StatusOr<std::unique_ptr<Endpoint>> MakeEndpoint(const std::string& resource);
-  // The endpoint of `resource`, made, prepared or called back; null when it can not be made.
+  // The endpoint of `resource`, made, prepared or called back; null when it cannot be made.
   Endpoint* Obtain(const std::string& resource);
   void Withdraw(const std::string& resource);
   void WatchFolders();

@@ -39,7 +39,7 @@ struct EndpointStatus {
   std::string resource;
   std::string socket;
   EndpointState state = EndpointState::kWaiting;
-  std::string reason;          // why not registered, with the mend; empty when registered
+  std::string reason;          // why not registered, with the fix; empty when registered
   uint64_t registrations = 0;  // successful ones
   uint64_t failed_registrations = 0;
   ServiceCounts counts;
@@ -67,8 +67,8 @@ StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop,
                                                         const EndpointOptions& options,
                                                         std::function<void()> changed);
 
-// "kgpu-nvidia.com_gpu.sock": a file name for the resource, at most 80 bytes, told apart by a hash
-// where it had to be cut.
+// "kgpu-nvidia.com_gpu.sock": a file name for the resource, at most 80 bytes, distinguished by a
+// hash where it had to be cut.
 std::string SocketName(std::string_view resource);
 
 }  // namespace kgpu::plugin

@@ -36,7 +36,7 @@ class EndpointCore {
   // Takes the socket away; EnsureSocket makes another.
   void DropSocket() { acceptor_.reset(); }
 
-  // Remembers and, when it is news, logs and tells.
+  // Remembers and, when it is new, logs and notifies.
   void SetState(EndpointState state, std::string reason);
   void CountRegistration(bool is_good);
 

@@ -1,6 +1,7 @@
 #include "src/node/plugin/link_table.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 namespace kgpu::plugin {
@@ -24,23 +25,9 @@ uint16_t ScoreOf(const device::PeerPath& peer) {
 }  // namespace
 
 uint16_t PathScore(PciePath path) {
-  switch (path) {
-    case PciePath::kSameBoard:
-      return 60;
-    case PciePath::kSingleSwitch:
-      return 50;
-    case PciePath::kMultipleSwitches:
-      return 40;
-    case PciePath::kHostBridge:
-      return 30;
-    case PciePath::kSameNuma:
-      return 20;
-    case PciePath::kCrossNuma:
-      return 10;
-    case PciePath::kUnknown:
-      return 0;
-  }
-  return 0;
+  // By enumerator: from the same board to unknown.
+  static constexpr std::array<uint16_t, 7> kScores = {60, 50, 40, 30, 20, 10, 0};
+  return kScores.at(static_cast<size_t>(path));
 }
 
 LinkTable::LinkTable(const std::vector<const Gpu*>& cards) : cards_(cards.size()) {

@@ -25,7 +25,7 @@ class LinkTable {
  public:
   LinkTable() = default;
   // `cards` in the order of their numbers here; a null one is a card that the snapshot does not
-  // have: it has no links. Where the driver does not tell the path, the NUMA nodes do.
+  // have: it has no links. Where the driver does not report the path, the NUMA nodes do.
   explicit LinkTable(const std::vector<const device::Gpu*>& cards);
 
   size_t cards() const { return cards_; }

@@ -79,9 +79,8 @@ StatusOr<std::vector<size_t>> PreferredPolicy::Find(const std::vector<std::strin
   for (const std::string& id : ids) {
     const auto slot = slots_.find(id);
     if (slot == slots_.end()) {
-      return InvalidArgument(
-          "{}: \"{}\" is no device of {}: ask again with ids of the newest device list", field,
-          Printable(id), resource_);
+      return InvalidArgument("{}: \"{}\" is not a device of {}: use IDs of the newest device list",
+                             field, Printable(id), resource_);
     }
     found.push_back(slot->second);
   }
@@ -100,7 +99,7 @@ StatusOr<SlotRequest> PreferredPolicy::Understand(const std::vector<std::string>
   std::ranges::set_difference(request.must_include, request.available, std::back_inserter(missing));
   if (!missing.empty()) {
     return InvalidArgument(
-        "must_include_deviceIDs: \"{}\" is not in available_deviceIDs: name it there too",
+        "must_include_deviceIDs: \"{}\" is not in available_deviceIDs: add it there",
         ids_[missing.front()]);
   }
   request.size = size;

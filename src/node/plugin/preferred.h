@@ -1,6 +1,6 @@
 // Which devices of a resource a container should get: the answer to the kubelet's
 // GetPreferredAllocation. Made once for a snapshot and its resource, then only read: a call walks
-// no topology. docs/preferred-allocation.md says what is preferred and why.
+// no topology. docs/how-it-works/preferred-allocation.md says what is preferred and why.
 #pragma once
 
 #include <string>

@@ -77,7 +77,7 @@ TEST_F(PreferredPolicyTest, RefusesADeviceThatMustBeIncludedAndIsNotAvailable) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr(Id(2) + "\" is not in available")));
 }
 
-TEST_F(PreferredPolicyTest, RefusesSizesThatCanNotBe) {
+TEST_F(PreferredPolicyTest, RefusesSizesThatCannotBe) {
   for (const size_t size : {size_t{0}, size_t{1}, size_t{5}, SIZE_MAX}) {
     EXPECT_THAT(policy_.Choose(ids_, {Id(0), Id(1)}, size),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("allocation_size")))

@@ -66,10 +66,10 @@ std::vector<std::string> ToVector(const google::protobuf::RepeatedPtrField<std::
   return {list.begin(), list.end()};
 }
 
-Status Allocate(const AnswerBook& answers, const AllocateRequest& request,
+Status Allocate(const AnswerCache& answers, const AllocateRequest& request,
                 AllocateResponse& response) {
   if (request.container_requests().empty()) {
-    return InvalidArgument("the request names no container");
+    return InvalidArgument("the request contains no container");
   }
   for (const auto& container : request.container_requests()) {
     StatusOr<Answer> answer = answers.For(ToVector(container.devices_ids()));
@@ -219,7 +219,7 @@ class Service::Impl::Stream final : public grpc::ServerWriteReactor<ListAndWatch
   void End() {
     const MutexLock lock(mutex_);
     if (!std::exchange(is_finished_, true)) {
-      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the plugin registers anew"));
+      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the plugin registers again"));
     }
   }
 
@@ -256,7 +256,7 @@ class Service::Impl::Stream final : public grpc::ServerWriteReactor<ListAndWatch
     if (sent_ != nullptr && sent_->devices == view->devices) {
       return;
     }
-    sent_ = view;
+    const ResourceViewPtr before = std::exchange(sent_, view);  // goes once the list is on its way
     list_.Clear();
     FillList(*view, list_);
     is_writing_ = true;
@@ -296,7 +296,7 @@ grpc::ServerUnaryReactor* Service::Impl::GetPreferredAllocation(
   const SteadyTime begun = loop_.clock().Now();
   const ResourceViewPtr current = view();
   const Status status = current ? Prefer(*current, *request, *response)
-                                : Unavailable("the GPUs are not known yet: try again");
+                                : Unavailable("the GPUs are unknown so far: try again");
   preference_latency_.Add(loop_.clock().Now() - begun);
   return Finish(context, status);
 }
@@ -327,8 +327,7 @@ grpc::ServerUnaryReactor* Service::Impl::Allocate(grpc::CallbackServerContext* c
 }
 
 void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
-  Status status =
-      Unavailable("the driver has not answered yet: `kgpu devices` says what it waits for");
+  Status status = Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
   if (view != nullptr && view->answers) {
     status = plugin::Allocate(*view->answers, *call.request, *call.response);
   } else if (view != nullptr && !view->obstacle.ok()) {
@@ -337,7 +336,7 @@ void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
   ++(status.ok() ? allocations_ : failed_allocations_);
   allocation_latency_.Add(loop_.clock().Now() - call.begun);
   if (!status.ok()) {
-    KGPU_LOG(kWarning, "allocation refused", {"reason", Message(status)});
+    KGPU_LOG(kWarning, "allocation rejected", {"reason", Message(status)});
   }
   call.reactor->Finish(rpc::ToGrpc(status));
 }

@@ -54,7 +54,7 @@ class Service {
   void EndStreams();
   // Ends streams and waiting calls for good: the server can go then without waiting. Loop thread.
   void Stop();
-  // Streams opened and not yet ended, as told by the events. Loop thread.
+  // Streams opened and not yet ended, as counted by the events. Loop thread.
   unsigned open_streams() const;
   ServiceCounts counts() const;
 

@@ -1,5 +1,5 @@
-// Registration on kubelet.sock. Source: the kubelet's device manager; docs/device-plugin.md has
-// the traps this file steers around.
+// Registration on kubelet.sock. Source: the kubelet's device manager;
+// docs/how-it-works/device-plugin.md has the traps this file steers around.
 #include <optional>
 #include <utility>
 
@@ -106,10 +106,11 @@ void SocketEndpoint::Look() {
   if (!kubelet) {
     call_.reset();
     registered_.reset();
-    core_->SetState(EndpointState::kWaiting,
-                    fmt::format("{} is not there: the kubelet does not run, or keeps its folder "
-                                "elsewhere (--kubelet-dir)",
-                                paths_.registration_socket));
+    core_->SetState(
+        EndpointState::kWaiting,
+        fmt::format(
+            "{}: not found: the kubelet is not running, or uses another folder (--kubelet-dir)",
+            paths_.registration_socket));
     return;
   }
   if (call_ && called_ != kubelet) {
@@ -177,7 +178,7 @@ void SocketEndpoint::OnConnectFailed(const SocketIdentity& kubelet, const Status
   failed_ = kubelet;
   if (now - *refused_since_ >= milliseconds(1000)) {
     core_->SetState(EndpointState::kWaiting,
-                    fmt::format("{}: is the kubelet running?", Message(status)));
+                    fmt::format("{}: check that the kubelet is running", Message(status)));
   }
   RetryIn(RefusedPause(now - *refused_since_));
 }
@@ -186,7 +187,7 @@ void SocketEndpoint::OnRegistered(const SocketIdentity& kubelet, const Status& s
   call_.reset();
   core_->CountRegistration(status.ok());
   if (!status.ok()) {
-    Fail(kubelet, fmt::format("the kubelet refused: {}", Message(status)));
+    Fail(kubelet, fmt::format("the kubelet rejected the registration: {}", Message(status)));
     return;
   }
   registered_ = kubelet;
@@ -202,7 +203,7 @@ void SocketEndpoint::AwaitStream(const SocketIdentity& kubelet) {
   await_ = loop_.After(options_.stream_deadline, [this, kubelet] {
     await_ = TimerId::kNone;
     registered_.reset();
-    Fail(kubelet, "the kubelet took the registration and does not read the list of devices");
+    Fail(kubelet, "the kubelet accepted the registration but does not read the device list");
   });
 }
 
@@ -223,14 +224,14 @@ void SocketEndpoint::OnEnded() {
     return;
   }
   const std::optional<SocketIdentity> kubelet = std::exchange(registered_, std::nullopt);
-  core_->SetState(EndpointState::kWaiting, "the kubelet stopped reading the list of devices");
+  core_->SetState(EndpointState::kWaiting, "the kubelet stopped reading the device list");
   if (!kubelet || call_) {
     Look();
   } else if (loop_.clock().Now() - opened_at_ >= options_.settled) {
     backoff_.Reset();
     Look();
   } else {
-    Fail(*kubelet, "the kubelet stopped reading the list of devices soon after it had begun");
+    Fail(*kubelet, "the kubelet stopped reading the device list soon after it began");
   }
 }
 

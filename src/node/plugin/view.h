@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/node/plugin/answer_book.h"
+#include "src/node/plugin/answer_cache.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::plugin {
@@ -33,7 +33,7 @@ struct ResourceView {
   Preference preference;  // empty: not offered yet, the kubelet's own choice stands
   // Null while the driver has not answered yet or its files are being looked for: calls wait, or
   // fail at once where `obstacle` says why there are no answers.
-  std::shared_ptr<const AnswerBook> answers;
+  std::shared_ptr<const AnswerCache> answers;
   Status obstacle = OkStatus();
 };
 

@@ -21,7 +21,7 @@ using ::pluginregistration::Registration;
 using ::pluginregistration::RegistrationStatus;
 using ::pluginregistration::RegistrationStatusResponse;
 
-// After a stream has ended, before the socket is made anew: a kubelet that restarts finds the old
+// After a stream has ended, before the socket is made again: a kubelet that restarts finds the old
 // one by itself.
 constexpr std::chrono::milliseconds kOwnReturn{200};
 
@@ -107,7 +107,7 @@ class WatcherEndpoint final : public Endpoint {
       // Again, where the socket had been away meanwhile.
       core_->SetState(EndpointState::kRegistered, "");
     } else if (core_->known().reason.empty()) {
-      core_->SetState(EndpointState::kWaiting, "the kubelet has not looked into its folder yet");
+      core_->SetState(EndpointState::kWaiting, "the kubelet has not discovered the plugin yet");
     }
   }
 
@@ -131,7 +131,7 @@ class WatcherEndpoint final : public Endpoint {
     if (core_->service().open_streams() > 0) {
       return;
     }
-    core_->SetState(EndpointState::kWaiting, "the kubelet stopped reading the list of devices");
+    core_->SetState(EndpointState::kWaiting, "the kubelet stopped reading the device list");
     if (loop_.clock().Now() - opened_at_ >= options_.settled) {
       backoff_.Reset();
       RenewIn(kOwnReturn);
@@ -146,7 +146,8 @@ class WatcherEndpoint final : public Endpoint {
       AwaitStream();
     } else {
       // The kubelet tries again by itself.
-      core_->SetState(EndpointState::kWaiting, fmt::format("the kubelet refused: {}", error));
+      core_->SetState(EndpointState::kWaiting,
+                      fmt::format("the kubelet rejected the registration: {}", error));
     }
   }
 
@@ -159,7 +160,7 @@ class WatcherEndpoint final : public Endpoint {
     await_ = loop_.After(options_.stream_deadline, [this] {
       await_ = TimerId::kNone;
       core_->SetState(EndpointState::kWaiting,
-                      "the kubelet took the registration and does not read the list of devices");
+                      "the kubelet accepted the registration but does not read the device list");
       RenewIn(backoff_.Next());
     });
   }

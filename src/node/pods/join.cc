@@ -38,7 +38,8 @@ std::string KeyOf(const CgroupPlace& place) {
   return fmt::format("{}/{}", place.pod_uid, place.container_id);
 }
 
-std::vector<DeviceUse> UsesInForce(const std::vector<DeviceUse>& uses, const ContainerBook& book) {
+std::vector<DeviceUse> UsesInForce(const std::vector<DeviceUse>& uses,
+                                   const ContainerIndex& index) {
   std::map<std::pair<std::string_view, std::string_view>, std::set<PodName>> pods;
   for (const DeviceUse& use : uses) {
     if (!use.is_claimed()) {
@@ -52,12 +53,12 @@ std::vector<DeviceUse> UsesInForce(const std::vector<DeviceUse>& uses, const Con
     const std::set<PodName>& rivals = pods[{use.resource, use.device_id}];
     const bool is_disputed =
         rivals.size() > 1 &&
-        std::ranges::any_of(rivals, [&book](const PodName& pod) { return book.IsRunning(pod); });
-    if (is_disputed && !book.IsRunning(NameOf(use.user))) {
+        std::ranges::any_of(rivals, [&index](const PodName& pod) { return index.IsRunning(pod); });
+    if (is_disputed && !index.IsRunning(NameOf(use.user))) {
       continue;
     }
     in_force.push_back(use);
-    in_force.back().user.pod_uid = book.UidOf(NameOf(use.user));
+    in_force.back().user.pod_uid = index.UidOf(NameOf(use.user));
   }
   return in_force;
 }
@@ -85,11 +86,11 @@ std::optional<Container> OnlyUser(const SeenProcess& process, const UsersByDevic
 
 // Whether a process that is in no container we know may be one of `user`. What the runtime does not
 // know is not a pod's, or no longer: a process that the driver holds may outlive its pod.
-bool MayBeOf(const Container& user, const SeenProcess& process, const ContainerBook& book) {
+bool MayBeOf(const Container& user, const SeenProcess& process, const ContainerIndex& index) {
   if (!process.places) {
     return true;
   }
-  if (process.places->empty() || book.has_runtime()) {
+  if (process.places->empty() || index.has_runtime()) {
     return false;
   }
   return user.pod_uid.empty() ||
@@ -98,13 +99,13 @@ bool MayBeOf(const Container& user, const SeenProcess& process, const ContainerB
          });
 }
 
-std::optional<Container> OwnerOf(const SeenProcess& process, const ContainerBook& book,
+std::optional<Container> OwnerOf(const SeenProcess& process, const ContainerIndex& index,
                                  const UsersByDevice& users) {
   std::optional<Container> owner =
-      process.places ? book.Find(*process.places) : std::optional<Container>();
+      process.places ? index.Find(*process.places) : std::optional<Container>();
   if (!owner) {
     owner = OnlyUser(process, users, nullptr);
-    return owner && MayBeOf(*owner, process, book) ? owner : std::nullopt;
+    return owner && MayBeOf(*owner, process, index) ? owner : std::nullopt;
   }
   if (owner->container.empty()) {
     if (const auto only = OnlyUser(process, users, &*owner)) {
@@ -144,12 +145,12 @@ std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sy
 std::set<std::string> UnknownTo(const JoinInput& input) {
   std::set<std::string> unknown;
   for (const SeenProcess& process : input.processes) {
-    if (process.places && !process.places->empty() && !input.book.IsKnown(*process.places)) {
+    if (process.places && !process.places->empty() && !input.index.IsKnown(*process.places)) {
       unknown.insert(KeyOf(process.places->front()));
     }
   }
   for (const DeviceUse& use : input.uses) {
-    if (!input.book.IsRunning(NameOf(use.user))) {
+    if (!input.index.IsRunning(NameOf(use.user))) {
       unknown.insert(fmt::format("{}/{}", use.user.pod_namespace, use.user.pod));
     }
   }
@@ -158,13 +159,13 @@ std::set<std::string> UnknownTo(const JoinInput& input) {
 
 PodMap Join(const JoinInput& input) {
   PodMap map;
-  map.devices = UsesInForce(input.uses, input.book);
+  map.devices = UsesInForce(input.uses, input.index);
   UsersByDevice users;
   for (const DeviceUse& use : map.devices) {
     users[DeviceOf(use.device_id)].insert(use.user);
   }
   for (const SeenProcess& process : input.processes) {
-    if (std::optional<Container> owner = OwnerOf(process, input.book, users)) {
+    if (std::optional<Container> owner = OwnerOf(process, input.index, users)) {
       map.processes.emplace(process.pid, *std::move(owner));
     }
   }

@@ -9,7 +9,7 @@
 
 #include "src/gpu/device/sample.h"
 #include "src/node/pods/cgroup.h"
-#include "src/node/pods/container_book.h"
+#include "src/node/pods/container_index.h"
 #include "src/node/pods/pod_map.h"
 #include "src/platform/sys/root.h"
 
@@ -19,7 +19,7 @@ namespace kgpu::pods {
 struct SeenProcess {
   uint32_t pid = 0;
   std::set<std::string> devices;  // UUIDs of the GPUs and MIG devices that it is on
-  // nullopt: it can not be seen, because it has ended or /proc shows another PID namespace.
+  // nullopt: it cannot be seen, because it has ended or /proc shows another PID namespace.
   std::optional<std::vector<CgroupPlace>> places;
 };
 
@@ -30,7 +30,7 @@ std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sy
 
 struct JoinInput {
   const std::vector<DeviceUse>& uses;
-  const ContainerBook& book;
+  const ContainerIndex& index;
   const std::vector<SeenProcess>& processes;
 };
 

@@ -43,23 +43,23 @@ SeenProcess In(uint32_t pid, const CgroupPlace& place) {
 
 class JoinTest : public ::testing::Test {
  protected:
-  PodMap Joined() const { return Join({.uses = uses_, .book = book_, .processes = processes_}); }
+  PodMap Joined() const { return Join({.uses = uses_, .index = index_, .processes = processes_}); }
   std::set<std::string> Unknown() const {
-    return UnknownTo({.uses = uses_, .book = book_, .processes = processes_});
+    return UnknownTo({.uses = uses_, .index = index_, .processes = processes_});
   }
   void Give(const std::string& id, const Container& user) {
     uses_.push_back({.resource = kJoinResource, .device_id = id, .user = user});
   }
 
   std::vector<DeviceUse> uses_;
-  ContainerBook book_;
+  ContainerIndex index_;
   std::vector<SeenProcess> processes_;
 };
 
 TEST_F(JoinTest, TwoContainersOfOneGpuAreTwoOwners) {
   Give(std::string(kJoinGpu) + "::0", JoinInMl("a"));
   Give(std::string(kJoinGpu) + "::1", JoinInMl("b"));
-  book_.Learn({Facts("ida", "a"), Facts("idb", "b")});
+  index_.Learn({Facts("ida", "a"), Facts("idb", "b")});
   processes_ = {In(10, {"", "ida"}), In(11, {"", "idb"}), In(12, {"", "ida"})};
   EXPECT_THAT(Joined().processes,
               ElementsAre(Pair(10, JoinInMl("a", "uid-a")), Pair(11, JoinInMl("b", "uid-b")),
@@ -72,14 +72,14 @@ TEST_F(JoinTest, TwoContainersOfOneGpuAreTwoOwners) {
 
 TEST_F(JoinTest, AProcessOfTheHostIsNobodysThoughAPodHasItsGpu) {
   Give(kJoinGpu, JoinInMl("a"));
-  book_.Learn({Facts("ida", "a")});
+  index_.Learn({Facts("ida", "a")});
   processes_ = {{.pid = 10, .devices = {kJoinGpu}, .places = std::vector<CgroupPlace>()}};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
 TEST_F(JoinTest, AContainerOfAnotherEngineIsNobodys) {
   Give(kJoinGpu, JoinInMl("a"));
-  book_.Learn({Facts("ida", "a")});
+  index_.Learn({Facts("ida", "a")});
   processes_ = {In(10, {"", "docker"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
@@ -94,7 +94,7 @@ TEST_F(JoinTest, AnUnknownContainerOfAPodIsTheOnlyUserOfItsGpu) {
 
 TEST_F(JoinTest, AProcessThatOutlivesItsPodIsNotTheNextPods) {
   Give(kJoinGpu, JoinInMl("a"));
-  book_.Learn({Facts("ida", "a"), Facts("idb", "b", false)});
+  index_.Learn({Facts("ida", "a"), Facts("idb", "b", false)});
   processes_ = {In(10, {"uid-b", "idb"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
@@ -103,20 +103,20 @@ TEST_F(JoinTest, ByTheLogsTooAProcessThatOutlivesItsPodIsNobodys) {
   const TempDir dir;
   dir.MakeDir("var/log/pods/ml_a_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  book_.LearnLogs(ReadLoggedPods(host).value());
+  index_.LearnLogs(ReadLoggedPods(host).value());
   Give(kJoinGpu, JoinInMl("a"));
   processes_ = {In(10, {"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "idb"})};
   EXPECT_THAT(Joined().processes, IsEmpty());
 }
 
-TEST_F(JoinTest, AProcessThatCanNotBeSeenIsTheOnlyUsersOfItsGpu) {
+TEST_F(JoinTest, AProcessThatCannotBeSeenIsTheOnlyUsersOfItsGpu) {
   Give(kJoinGpu, JoinInMl("a"));
   processes_ = {{.pid = 10, .devices = {kJoinGpu}, .places = std::nullopt}};
   EXPECT_THAT(Joined().processes, ElementsAre(Pair(10, JoinInMl("a"))));
 }
 
 TEST_F(JoinTest, AContainerInsideAPodIsThePods) {
-  book_.Learn({Facts("ida", "a")});
+  index_.Learn({Facts("ida", "a")});
   processes_ = {{.pid = 10,
                  .devices = {kJoinGpu},
                  .places = std::vector<CgroupPlace>{{"uid-a", "ida"}, {"", "inner"}}}};
@@ -124,7 +124,7 @@ TEST_F(JoinTest, AContainerInsideAPodIsThePods) {
 }
 
 TEST_F(JoinTest, APodOfANodeInAContainerIsFoundBelowIt) {
-  book_.Learn({Facts("ida", "a")});
+  index_.Learn({Facts("ida", "a")});
   processes_ = {{.pid = 10,
                  .devices = {kJoinGpu},
                  .places = std::vector<CgroupPlace>{{"", "node"}, {"uid-a", "ida"}}}};
@@ -135,7 +135,7 @@ TEST_F(JoinTest, ADeviceListedWithTwoPodsIsTheOnesThatRuns) {
   Give(kJoinGpu, JoinInMl("ended"));
   Give(kJoinGpu, JoinInMl("new"));
   EXPECT_THAT(Joined().devices, SizeIs(2));
-  book_.Learn({Facts("id1", "ended", false), Facts("id2", "new")});
+  index_.Learn({Facts("id1", "ended", false), Facts("id2", "new")});
   EXPECT_THAT(Joined().devices,
               ElementsAre(DeviceUse{kJoinResource, kJoinGpu, JoinInMl("new", "uid-new")}));
 }
@@ -143,7 +143,7 @@ TEST_F(JoinTest, ADeviceListedWithTwoPodsIsTheOnesThatRuns) {
 TEST_F(JoinTest, TwoContainersOfOnePodMayShareADevice) {
   Give(kJoinGpu, JoinInMl("a", "", "sidecar"));
   Give(kJoinGpu, JoinInMl("a"));
-  book_.Learn({Facts("id1", "a")});
+  index_.Learn({Facts("id1", "a")});
   EXPECT_THAT(Joined().devices, SizeIs(2));
 }
 
@@ -151,11 +151,11 @@ TEST_F(JoinTest, AsksForContainersAndPodsOnceTheyAreNew) {
   Give(kJoinGpu, JoinInMl("a"));
   processes_ = {In(10, {"", "idb"}), In(11, {"", "idb"})};
   EXPECT_THAT(Unknown(), SizeIs(2));
-  book_.Learn({Facts("ida", "a"), Facts("idb", "b")});
+  index_.Learn({Facts("ida", "a"), Facts("idb", "b")});
   EXPECT_THAT(Unknown(), IsEmpty());
 }
 
-TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
+TEST(ContainerIndexTest, KnowsPodsByTheirLogs) {
   const TempDir dir;
   dir.MakeDir("var/log/pods/ml_train-0_0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11/main");
   dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
@@ -165,18 +165,18 @@ TEST(ContainerBookTest, KnowsPodsByTheirLogs) {
   dir.MakeDir("var/log/pods/_a_11111111-6f2a-4a53-9d0c-3b9f7d2c8e11");
   dir.MakeDir("var/log/pods/ml_a b_22222222-6f2a-4a53-9d0c-3b9f7d2c8e11");
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  ContainerBook book;
-  book.LearnLogs(ReadLoggedPods(host).value());
-  EXPECT_EQ(book.Find({{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}),
+  ContainerIndex index;
+  index.LearnLogs(ReadLoggedPods(host).value());
+  EXPECT_EQ(index.Find({{"0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}),
             JoinInMl("train-0", "0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11"));
-  EXPECT_EQ(book.Find({{"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"}}),
+  EXPECT_EQ(index.Find({{"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"}}),
             JoinInMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""));
-  EXPECT_EQ(book.Find({{"", "any"}}), std::nullopt);
-  EXPECT_EQ(book.Find({{"11111111-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
-  EXPECT_EQ(book.Find({{"22222222-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
+  EXPECT_EQ(index.Find({{"", "any"}}), std::nullopt);
+  EXPECT_EQ(index.Find({{"11111111-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
+  EXPECT_EQ(index.Find({{"22222222-6f2a-4a53-9d0c-3b9f7d2c8e11", "any"}}), std::nullopt);
 }
 
-TEST(ContainerBookTest, SaysThatThereAreNoLogs) {
+TEST(ContainerIndexTest, SaysThatThereAreNoLogs) {
   const TempDir dir;
   const sys::Root host = sys::Root::Open(dir.path()).value();
   EXPECT_THAT(ReadLoggedPods(host), StatusIs(StatusCode::kNotFound));
@@ -187,7 +187,7 @@ TEST_F(JoinTest, TheKubeletsListNamesTheContainerThatTheLogsLeaveOpen) {
   dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/main");
   dir.MakeDir("var/log/pods/ml_two_9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e/sidecar");
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  book_.LearnLogs(ReadLoggedPods(host).value());
+  index_.LearnLogs(ReadLoggedPods(host).value());
   processes_ = {In(10, {"9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "any"})};
   EXPECT_THAT(Joined().processes,
               ElementsAre(Pair(10, JoinInMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", ""))));

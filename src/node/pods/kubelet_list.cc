@@ -94,7 +94,7 @@ std::vector<DeviceUse> Uses(const v1::ListPodResourcesResponse& response) {
 }
 
 Status Explain(const Status& status) {
-  return Annotate(status, "ask the kubelet which pods have which devices");
+  return Annotate(status, "list the pods' devices from the kubelet");
 }
 
 class Asked final : public ListCall {
@@ -130,7 +130,7 @@ std::unique_ptr<ListCall> AskKubelet(EventLoop& loop, const std::string& socket,
 StatusOr<std::vector<DeviceUse>> UsesOf(std::string_view response) {
   v1::ListPodResourcesResponse message;
   if (!message.ParseFromArray(response.data(), static_cast<int>(response.size()))) {
-    return InvalidArgument("no list of pods: {} bytes", response.size());
+    return InvalidArgument("invalid pod list: {} bytes", response.size());
   }
   return Uses(message);
 }

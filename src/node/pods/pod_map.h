@@ -31,7 +31,7 @@ struct ClaimedDevice {
   auto operator<=>(const ClaimedDevice&) const = default;
 };
 
-// One device in the hands of one container. Source: podresources v1 List.
+// One device that one container holds. Source: podresources v1 List.
 struct DeviceUse {
   std::string resource{};   // "nvidia.com/gpu"; of a claim its driver
   std::string device_id{};  // as the plugin named it: "GPU-…", "MIG-…", "GPU-…::3"

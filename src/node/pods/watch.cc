@@ -8,7 +8,7 @@
 
 #include "src/container/cri/containers.h"
 #include "src/node/pods/claims.h"
-#include "src/node/pods/container_book.h"
+#include "src/node/pods/container_index.h"
 #include "src/node/pods/join.h"
 #include "src/node/pods/kubelet_list.h"
 #include "src/platform/base/log.h"
@@ -79,8 +79,8 @@ class Watch::Impl {
   void ReadLogs();
   void OnLogs(StatusOr<LoggedPods> logs);
   bool Rejoin();
-  void Tell();
-  JoinInput Input() const { return {.uses = uses_, .book = book_, .processes = processes_}; }
+  void Notify();
+  JoinInput Input() const { return {.uses = uses_, .index = index_, .processes = processes_}; }
 
   EventLoop& loop_;
   const sys::Root& host_;
@@ -106,8 +106,8 @@ class Watch::Impl {
   std::function<void()> looked_;  // who waits for that
   std::string look_problem_;
   bool is_reading_logs_ = false;
-  ContainerBook book_;
-  bool is_book_old_ = false;
+  ContainerIndex index_;
+  bool is_index_old_ = false;
   Status refusal_;  // the runtime's last
   std::string runtime_problem_;
   std::set<std::string> asked_;  // what the last question was for
@@ -121,17 +121,17 @@ class Watch::Impl {
 template <typename Result>
 bool Watch::Impl::DoAside(std::function<StatusOr<Result>()> work,
                           void (Impl::*done)(StatusOr<Result>)) {
-  const auto tell = [this, done, alive = std::weak_ptr<int>(alive_)](StatusOr<Result> result) {
+  const auto notify = [this, done, alive = std::weak_ptr<int>(alive_)](StatusOr<Result> result) {
     if (!alive.expired()) {
       (this->*done)(std::move(result));
     }
   };
   return background_(
-      [work = std::move(work), tell]() -> std::function<void()> {
+      [work = std::move(work), notify]() -> std::function<void()> {
         auto result = std::make_shared<StatusOr<Result>>(work());
-        return [tell, result] { tell(std::move(*result)); };
+        return [notify, result] { notify(std::move(*result)); };
       },
-      tell);
+      notify);
 }
 
 void Watch::Impl::SetEvery(milliseconds every) {
@@ -145,7 +145,7 @@ void Watch::Impl::SetEvery(milliseconds every) {
     claims_.clear();
     uses_.clear();
     list_problem_.clear();
-    Tell();
+    Notify();
   } else {
     Refresh();
   }
@@ -181,7 +181,7 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
   const SteadyTime now = loop_.clock().Now();
   if (uses.ok()) {
     if (failures_ != 0) {
-      KGPU_LOG(kInfo, "the kubelet tells again which pods have GPUs");
+      KGPU_LOG(kInfo, "pod list available again");
     }
     failures_ = 0;
     list_problem_.clear();
@@ -191,8 +191,7 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
     TakeUses(*std::move(uses));
   } else {
     if (++failures_ == 1) {
-      KGPU_LOG(kWarning, "the kubelet does not tell which pods have GPUs",
-               {"reason", Message(uses.status())});
+      KGPU_LOG(kWarning, "pod list not available", {"reason", Message(uses.status())});
     }
     list_problem_ = Message(uses.status());
     if (now - listed_ > options_.every + options_.stale) {
@@ -201,14 +200,14 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
     }
   }
   PollAfter(NextPause());
-  Tell();
+  Notify();
 }
 
 void Watch::Impl::TakeUses(std::vector<DeviceUse> uses) {
   const device::Snapshot none;
   uses = WithClaims(std::move(uses), snapshot_ ? *snapshot_ : none);
   // A pod that is gone has taken its containers along.
-  is_book_old_ = is_book_old_ || !std::ranges::includes(uses, uses_);
+  is_index_old_ = is_index_old_ || !std::ranges::includes(uses, uses_);
   uses_ = std::move(uses);
 }
 
@@ -221,7 +220,7 @@ void Watch::Impl::SetSnapshot(const device::SnapshotPtr& snapshot) {
   std::ranges::copy_if(uses_, std::back_inserter(uses),
                        [](const DeviceUse& use) { return !use.is_claimed(); });
   TakeUses(std::move(uses));
-  Tell();
+  Notify();
 }
 
 // After a failure 1 s, 2 s, 4 s, … as far as the period: a kubelet that restarts is met soon.
@@ -235,7 +234,7 @@ milliseconds Watch::Impl::NextPause() const {
 
 void Watch::Impl::OnSample(const device::SampleSetPtr& samples, std::function<void()> looked) {
   if (is_looking_) {
-    look_problem_ = "processes have not been looked up for a round: the disk or /proc hangs";
+    look_problem_ = "processes were not listed for one round: the disk or /proc does not respond";
   }
   EndLook();
   looked_ = std::move(looked);
@@ -269,7 +268,7 @@ void Watch::Impl::LookUp() {
   const bool is_taken = DoAside<std::vector<SeenProcess>>(
       [listed = seen_, &host = host_] { return WithPlaces(listed, host); }, &Impl::OnPlaces);
   if (!is_taken) {
-    OnPlaces(ResourceExhausted("the disk is behind"));
+    OnPlaces(ResourceExhausted("the disk is too slow"));
   }
 }
 
@@ -283,8 +282,8 @@ void Watch::Impl::EndLook() {
 void Watch::Impl::OnPlaces(StatusOr<std::vector<SeenProcess>> found) {
   is_looking_ = false;
   if (!found.ok()) {
-    look_problem_ = fmt::format("processes are not looked up: {}", Message(found.status()));
-    Tell();
+    look_problem_ = fmt::format("processes cannot be listed: {}", Message(found.status()));
+    Notify();
     return EndLook();  // the next round looks again
   }
   look_problem_.clear();
@@ -298,7 +297,7 @@ void Watch::Impl::OnPlaces(StatusOr<std::vector<SeenProcess>> found) {
       processes_.push_back({process.pid, process.devices, std::move(place->second->places)});
     }
   }
-  Tell();
+  Notify();
   if (processes_.size() < seen_.size()) {
     LookUp();
   } else {
@@ -309,14 +308,14 @@ void Watch::Impl::OnPlaces(StatusOr<std::vector<SeenProcess>> found) {
 // Asks at once for what is new; what was asked for in vain waits for its turn.
 void Watch::Impl::ConsiderRuntime() {
   const std::set<std::string> unknown = UnknownTo(Input());
-  const bool is_new = is_book_old_ || !std::ranges::includes(asked_, unknown);
+  const bool is_new = is_index_old_ || !std::ranges::includes(asked_, unknown);
   if (question_ != nullptr || (runtime_timer_ != TimerId::kNone && !is_new)) {
     return;
   }
-  if (unknown.empty() && uses_.empty() && !is_book_old_) {
+  if (unknown.empty() && uses_.empty() && !is_index_old_) {
     return;  // nobody has a GPU
   }
-  is_book_old_ = false;
+  is_index_old_ = false;
   runtime_pause_ = is_new ? kRuntimeFirst : std::min(runtime_pause_ * 2, kRuntimeLast);
   asked_ = unknown;
   loop_.CancelTimer(std::exchange(runtime_timer_, TimerId::kNone));
@@ -344,25 +343,24 @@ void Watch::Impl::OnContainers(size_t socket,
   refusal_ = containers.status();
   if (containers.ok()) {
     runtime_problem_.clear();
-    book_.Learn(*containers);
+    index_.Learn(*containers);
   } else {
     ReadLogs();
   }
-  Tell();
+  Notify();
 }
 
 // A disk that hangs is a usual reason why the runtime does not answer.
 void Watch::Impl::ReadLogs() {
   if (is_reading_logs_) {
-    runtime_problem_ =
-        fmt::format("{}; the folders of logs have not been read yet", Message(refusal_));
+    runtime_problem_ = fmt::format("{}; the log folders have not been read yet", Message(refusal_));
     return;
   }
   is_reading_logs_ = true;
   const bool is_taken =
       DoAside<LoggedPods>([&host = host_] { return ReadLoggedPods(host); }, &Impl::OnLogs);
   if (!is_taken) {
-    OnLogs(ResourceExhausted("the disk is behind"));
+    OnLogs(ResourceExhausted("the disk is too slow"));
   }
 }
 
@@ -373,11 +371,11 @@ void Watch::Impl::OnLogs(StatusOr<LoggedPods> logs) {
   }
   runtime_problem_.clear();
   if (logs.ok()) {
-    book_.LearnLogs(*std::move(logs));
+    index_.LearnLogs(*std::move(logs));
   } else {
     runtime_problem_ = fmt::format("{}; {}", Message(refusal_), Message(logs.status()));
   }
-  Tell();
+  Notify();
 }
 
 // True when something has changed.
@@ -395,10 +393,10 @@ bool Watch::Impl::Rejoin() {
   return true;
 }
 
-void Watch::Impl::Tell() {
-  const bool is_news = Rejoin();
+void Watch::Impl::Notify() {
+  const bool is_event = Rejoin();
   ConsiderRuntime();
-  if (is_news) {
+  if (is_event) {
     changed_(current_);
   }
 }

@@ -35,9 +35,9 @@ using Background = std::function<bool(std::function<std::function<void()>()> job
 // For programs that have nothing else to do: does it there and then.
 Background AtOnce();
 
-// Lives on the loop's thread. It is never in a hurry: a missing kubelet, runtime or /proc is told
-// in PodMap::problem and tried again. The kubelet is asked once per period, and at most once per
-// second after failures; the runtime only for containers that are not known yet.
+// Lives on the loop's thread. It is never in a hurry: a missing kubelet, runtime or /proc is
+// reported in PodMap::problem and tried again. The kubelet is asked once per period, and at most
+// once per second after failures; the runtime only for containers that are not known yet.
 class Watch {
  public:
   // `changed` is called on the loop after current() has changed, but for OnSample.

@@ -307,7 +307,7 @@ TEST_F(WatchTest, ADiskThatHangsHoldsUpNothingElse) {
   EXPECT_EQ(looks, 0);
   watch_->OnSample(SamplesOf({10}), looked);
   EXPECT_EQ(looks, 1) << "the first round waits no longer";
-  EXPECT_THAT(watch_->current()->problem, HasSubstr("looked up"));
+  EXPECT_THAT(watch_->current()->problem, HasSubstr("listed"));
   List({{"a", {kGpu, std::string(kGpu) + "::1"}}});
   ASSERT_TRUE(RunUntil([this] { return watch_->current()->devices.size() == 2; }));
   does_hang_ = false;
@@ -326,7 +326,7 @@ TEST_F(WatchTest, TellsThatTheDiskTakesNothing) {
   watch_->OnSample(SamplesOf({10}), [&looks] { ++looks; });
   EXPECT_EQ(looks, 1) << "there is nothing to wait for";
   ASSERT_TRUE(RunUntil([this] { return refused_ >= 2; })) << "processes, then logs";
-  EXPECT_THAT(watch_->current()->problem, HasSubstr("behind"));
+  EXPECT_THAT(watch_->current()->problem, HasSubstr("the disk is too slow"));
 }
 
 TEST_F(WatchTest, AProcessThatIsKnownStaysKnownWhileItIsLookedUpAgain) {
@@ -396,8 +396,9 @@ TEST_F(WatchTest, AKubeletThatHangsIsGivenUp) {
   kubelet_->Inject(kubelet::kPodResourcesPoint, {.kind = kubelet::FaultKind::kHang, .times = 1});
   StartRuntime();
   StartWatch({.deadline = milliseconds(50)});
-  ASSERT_TRUE(RunUntil(
-      [this] { return watch_->current()->problem.find("which pods") != std::string::npos; }));
+  ASSERT_TRUE(RunUntil([this] {
+    return watch_->current()->problem.find("the pods' devices") != std::string::npos;
+  }));
   EXPECT_TRUE(RunUntilDevices(1));
 }
 
@@ -419,7 +420,7 @@ TEST_F(WatchTest, AListOfManyMegabytesIsTaken) {
   EXPECT_TRUE(RunUntilDevices(1));
 }
 
-TEST_F(WatchTest, AListPastAllBoundsIsTold) {
+TEST_F(WatchTest, AListPastAllBoundsIsReported) {
   ASSERT_OK(kubelet_->Start());
   List(LongList(size_t{17} << 20));
   StartRuntime();

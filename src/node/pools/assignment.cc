@@ -9,6 +9,7 @@
 
 #include "src/node/config/resource_name.h"
 #include "src/node/pools/claims.h"
+#include "src/node/pools/health_update.h"
 #include "src/node/pools/notes.h"
 
 namespace kgpu::pools {
@@ -91,28 +92,29 @@ class Naming {
                                  : config::ResourceOfModel(pool.resource, claim.device.gpu->model);
   }
 
-  // Makes the slots of a device; the reason when it can not have any.
+  // Makes the slots of a device; the reason when it cannot have any.
   std::string Place(const Claim& claim) {
     const std::string name = NameOf(claim);
     if (const Status status = config::CheckResourceName(name); !status.ok()) {
-      return fmt::format("{} would call it {}", PoolName(config_, claim.pool), Message(status));
+      return fmt::format("{} would give it an invalid name: {}", PoolName(config_, claim.pool),
+                         Message(status));
     }
     if (!uuids_.insert(claim.device.uuid()).second) {
-      return "the driver gives two devices this UUID";
+      return "the driver reports two devices with this UUID";
     }
     Entry& entry = EntryOf(name, claim.pool);
     const config::Share& share = config_.pools[claim.pool].share;
     if (entry.resource.share != share) {
       return fmt::format(
-          "{} would add it to {}, which {} feeds with other share settings: make "
-          "them equal, or name another resource",
+          "{} would add it to {}, to which {} adds devices with other share settings: make them "
+          "equal, or use another resource",
           PoolName(config_, claim.pool), name, PoolName(config_, entry.pool));
     }
     const unsigned slots = share.by == config::ShareBy::kNothing ? 1 : share.replicas;
     if (entry.resource.slots.size() + slots > kMaxSlots) {
       return fmt::format(
-          "{} has {} slots, and more than {} do not fit one message to the kubelet: "
-          "spread the devices over several resources, or share with fewer replicas",
+          "{} has {} slots, but a message to the kubelet holds at most {}: use several resources "
+          "or fewer replicas",
           name, entry.resource.slots.size(), kMaxSlots);
     }
     NoteMixture(entry, claim.device);
@@ -127,8 +129,8 @@ class Naming {
     entry.has_mig |= device.mig != nullptr;
     if (!was_mixture && entry.has_whole && entry.has_mig) {
       out_.notes.push_back(
-          fmt::format("{} has whole GPUs and MIG devices: a container gets either, and can not "
-                      "tell which; name another resource for one of them",
+          fmt::format("{} has both GPUs and MIG devices, so a container cannot know which it gets: "
+                      "use another resource for one of them",
                       entry.resource.name));
     }
   }
@@ -140,11 +142,8 @@ class Naming {
               .device_uuid = device.uuid(),
               .gpu = gpu.uuid,
               .replica = 0,
-              .health = gpu.health,
+              .health = HealthOf(gpu, device.mig),
               .numa_node = gpu.numa_node};
-    if (device.mig != nullptr && gpu.health.is_healthy) {
-      slot.health = device.mig->health;
-    }
     for (unsigned replica = 0; replica < count; ++replica) {
       if (is_shared) {
         slot.id = fmt::format("{}{}{}", slot.device_uuid, kReplicaMark, replica);

@@ -37,7 +37,7 @@ struct Resource {
 // A device that is not advertised. Where no part of a GPU is, the GPU stands for its MIG devices.
 struct Unassigned {
   std::string device_uuid{};
-  std::string reason{};   // for people: "excluded by exclude[0] (uuid=GPU-5d5ba0d6)", with the mend
+  std::string reason{};   // for people: "excluded by exclude[0] (uuid=GPU-5d5ba0d6)", with the fix
   device::GpuUuid gpu{};  // the card
   bool operator==(const Unassigned&) const = default;
 };
@@ -56,7 +56,7 @@ std::string_view DeviceOfSlot(std::string_view slot_id);
 // The first pool whose selector matches takes the device. A selector that names MIG devices, by
 // profile or UUID, takes them whatever the MIG strategy is; one that means GPUs takes those in MIG
 // mode as the strategy says. A GPU of which one MIG device is taken or excluded is never handed out
-// whole. Never fails: what can not be advertised is unassigned with the reason (a name that is not
+// whole. Never fails: what cannot be advertised is unassigned with the reason (a name that is not
 // legal, too many slots for one message, MIG devices that differ under strategy single, …).
 Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
 

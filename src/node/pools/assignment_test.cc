@@ -85,7 +85,8 @@ TEST(AssignDevicesTest, AModelThatMakesTheNameTooLongIsRefused) {
       AssignDevices(node, TestConfig("pools: [{resource: \"nvidia.com/gpu-{model}\"}]\n"));
   EXPECT_THAT(Names(assignment), IsEmpty());
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)),
-              AllOf(HasSubstr("pools[0] (all) would call it"), HasSubstr("63 are allowed")));
+              AllOf(HasSubstr("pools[0] (all) would give it an invalid name: "),
+                    HasSubstr("after the slash, limit 63")));
 }
 
 TEST(AssignDevicesTest, ANameThatTwoPoolsShareOtherwiseIsRefused) {
@@ -96,10 +97,10 @@ TEST(AssignDevicesTest, ANameThatTwoPoolsShareOtherwiseIsRefused) {
                  "share: {by: time, replicas: 2}}\n"));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/A100-SXM4-80GB"), ElementsAre(TestGpuName(0)));
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)),
-              HasSubstr("which pools[0] (index=0) feeds with other share settings"));
+              HasSubstr("to which pools[0] (index=0) adds devices with other share settings"));
 }
 
-TEST(AssignDevicesTest, ASlotIsAsWellAsItsDeviceAndItsCard) {
+TEST(AssignDevicesTest, ASlotIsAsHealthyAsItsDeviceAndItsCard) {
   device::Snapshot node = TestNode(2);
   AddTestMig(node, 0, {"1g.10gb", "1g.10gb"});
   node.gpus[0].mig_devices[1].health = {false, "Xid94", "contained"};
@@ -133,8 +134,7 @@ TEST(AssignDevicesTest, MoreSlotsThanOneMessageHoldsAreUnassigned) {
   ASSERT_THAT(assignment.resources, SizeIs(1));
   EXPECT_THAT(assignment.resources[0].slots, SizeIs(kMaxSlots / 33 * 33));
   EXPECT_THAT(assignment.unassigned, SizeIs(1024 - kMaxSlots / 33));
-  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1023)),
-              HasSubstr("do not fit one message to the kubelet"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1023)), HasSubstr("a message to the kubelet"));
 }
 
 TEST(AssignDevicesTest, OneUuidIsAdvertisedOnce) {
@@ -142,7 +142,7 @@ TEST(AssignDevicesTest, OneUuidIsAdvertisedOnce) {
   node.gpus[1].uuid = node.gpus[0].uuid;
   const Assignment assignment = AssignDevices(node, config::DefaultNodeConfig());
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), ElementsAre(TestGpuName(0)));
-  EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)), HasSubstr("two devices this UUID"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)), HasSubstr("two devices with this UUID"));
 }
 
 TEST(AssignDevicesMigTest, StrategyNoneHandsOutTheWholeGpu) {
@@ -178,7 +178,7 @@ TEST(AssignDevicesMigTest, StrategySingleRefusesWhatIsNotAlike) {
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"),
               ElementsAre(TestMigName(0, 0), TestMigName(2, 0)));
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("in MIG mode without any"));
-  EXPECT_THAT(ReasonFor(assignment, TestGpuName(3)), HasSubstr("switch this GPU to MIG mode too"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(3)), HasSubstr("enable MIG mode on this GPU too"));
 
   node.gpus[2].mig_devices[0].profile = "2g.20gb";
   assignment = AssignDevices(node, TestConfig("migStrategy: single\n"));
@@ -222,7 +222,7 @@ TEST(AssignDevicesMigTest, ASelectorWithProfilesTakesMigDevicesWhateverTheStrate
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/mig-2g.20gb"), ElementsAre(TestMigName(0, 1)));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), IsEmpty());
   EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 2)),
-              HasSubstr("pools[2] (all) takes GPUs whole"));
+              HasSubstr("pools[2] (all) takes whole GPUs"));
 }
 
 TEST(AssignDevicesMigTest, AMigDeviceIsTakenByItsUuid) {
@@ -243,7 +243,7 @@ TEST(AssignDevicesMigTest, AGpuWithAnExcludedMigDeviceIsNotHandedOutWhole) {
       AssignDevices(node, TestConfig("exclude: [{mig: 2g.20gb}]\npools: [{devices: all}]\n"));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), IsEmpty());
   EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 1)), HasSubstr("excluded by exclude[0]"));
-  EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 0)), HasSubstr("takes GPUs whole"));
+  EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 0)), HasSubstr("takes whole GPUs"));
 }
 
 TEST(AssignDevicesMigTest, AGpuOfMigDevicesThatNobodyTakesIsUnassignedAsOne) {
@@ -259,7 +259,7 @@ TEST(AssignDevicesMigTest, AMigDeviceWithoutAProfileIsRefused) {
   device::Snapshot node = TestNode(1);
   AddTestMig(node, 0, {""});
   const Assignment assignment = AssignDevices(node, TestConfig("migStrategy: mixed\n"));
-  EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 0)), HasSubstr("would call it"));
+  EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 0)), HasSubstr("would give it an invalid name"));
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ class CardClaims {
       ClaimByStrategy(pool);
     }
     RefuseRest(
-        "no pool's selector matches it: kgpu config assign shows all; widen a pool, or add "
-        "one of its own");
+        "no pool's selector matches it: run kgpu config assign to see all; extend a pool, or add "
+        "one");
   }
 
  private:
@@ -44,7 +44,7 @@ class CardClaims {
     return is_whole_settled_ ||
            (!is_settled_.empty() && std::ranges::find(is_settled_, false) == is_settled_.end());
   }
-  // Some MIG device is settled, so that the GPU can not be handed out whole.
+  // Some MIG device is settled, so that the GPU cannot be handed out whole.
   bool IsCut() const { return std::ranges::find(is_settled_, true) != is_settled_.end(); }
 
   template <typename Act>
@@ -101,7 +101,7 @@ class CardClaims {
       out_.refusals.push_back(
           {{&gpu_, nullptr},
            fmt::format("{} takes its MIG devices, but it is in MIG mode without any: create some "
-                       "(nvidia-smi mig -cgi … -C), or switch MIG mode off",
+                       "(nvidia-smi mig -cgi … -C), or disable MIG mode",
                        PoolName(config_, pool))});
       return;
     }
@@ -117,8 +117,8 @@ class CardClaims {
   void ClaimWhole(size_t pool) {
     if (IsCut()) {
       RefuseRest(
-          fmt::format("{} takes GPUs whole, and other MIG devices of this one are taken or "
-                      "excluded: let the pool have mig: single or mixed",
+          fmt::format("{} takes whole GPUs, but other MIG devices of this GPU are taken or "
+                      "excluded: set mig: single or mixed in the pool",
                       PoolName(config_, pool)));
     } else {
       out_.claims.push_back({.device = {&gpu_, nullptr}, .pool = pool, .is_by_strategy = false});
@@ -153,14 +153,14 @@ std::string ReasonAgainst(const Claim& claim, const std::set<std::string_view>& 
                           const std::string& pool) {
   if (claim.device.mig == nullptr && !profiles.empty()) {
     return fmt::format(
-        "{} has MIG strategy single and MIG devices on other GPUs: switch this GPU "
-        "to MIG mode too, or give it a pool of its own",
+        "{} has MIG strategy single and MIG devices on other GPUs: enable MIG mode on this GPU "
+        "too, or give it its own pool",
         pool);
   }
   if (profiles.size() > 1) {
     return fmt::format(
-        "{} has MIG strategy single, but MIG devices that differ ({}): make them "
-        "alike, or set mig: mixed",
+        "{} has MIG strategy single, but its MIG devices differ ({}): make them equal, or set mig: "
+        "mixed",
         pool, fmt::join(profiles, ", "));
   }
   return "";

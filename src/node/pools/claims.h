@@ -31,7 +31,7 @@ struct Refusal {
 
 struct Claims {
   std::vector<Claim> claims;      // by card, MIG device
-  std::vector<Refusal> refusals;  // by card, MIG device: what no pool takes, or can not have
+  std::vector<Refusal> refusals;  // by card, MIG device: what no pool takes, or cannot have
 };
 
 // Every device of the snapshot is in one of the two lists, by itself or with its whole GPU.

@@ -34,7 +34,7 @@ std::string WhatThereIs(const device::Snapshot& snapshot) {
   for (const auto& [name, count] : counts) {
     words.push_back(fmt::format("{} × {}", count, name));
   }
-  return words.empty() ? "the driver shows no GPU"
+  return words.empty() ? "the driver reports no GPU"
                        : fmt::format("this host has {}", fmt::join(words, ", "));
 }
 
@@ -55,9 +55,10 @@ void NoteSelectors(const device::Snapshot& snapshot, const config::NodeConfig& c
     if (!MatchesAnything(selector, snapshot)) {
       notes.push_back(fmt::format("{} matches no device: {}", PoolName(config, pool), there_is));
     } else if (std::ranges::find(claims.claims, pool, &Claim::pool) == claims.claims.end()) {
-      notes.push_back(fmt::format(
-          "{} gets no device: all it matches are excluded, taken by earlier pools or unfit",
-          PoolName(config, pool)));
+      notes.push_back(
+          fmt::format("{} gets no device: all matching devices are excluded, taken by earlier "
+                      "pools or unusable",
+                      PoolName(config, pool)));
     }
   }
 }
@@ -74,8 +75,8 @@ std::vector<std::string> NotesOn(const device::Snapshot& snapshot, const config:
     const device::Gpu& gpu = *claim.device.gpu;
     if (claim.device.mig == nullptr && gpu.mig_mode && gpu.mig_mode->is_enabled) {
       notes.push_back(
-          fmt::format("{}: handed out whole by {}, but it is in MIG mode, where programs see its "
-                      "MIG devices only: set migStrategy: mixed or single",
+          fmt::format("{}: allocated as a whole by {}, but it is in MIG mode, where programs see "
+                      "only its MIG devices: set migStrategy: mixed or single",
                       gpu.uuid.str(), PoolName(config, claim.pool)));
     }
   }

@@ -27,16 +27,17 @@ TEST(NotesTest, ASelectorThatMatchesNothingIsNamedWithWhatThereIs) {
 }
 
 TEST(NotesTest, APoolThatComesTooLateIsNamed) {
-  EXPECT_THAT(AssignDevices(TestNode(1), TestConfig("pools:\n- {devices: all}\n"
-                                                    "- {resource: x/a, devices: {index: 0}}\n"))
-                  .notes,
-              ElementsAre(HasSubstr("pools[1] (index=0) gets no device: all it matches are")));
+  EXPECT_THAT(
+      AssignDevices(TestNode(1), TestConfig("pools:\n- {devices: all}\n"
+                                            "- {resource: x/a, devices: {index: 0}}\n"))
+          .notes,
+      ElementsAre(HasSubstr("pools[1] (index=0) gets no device: all matching devices are")));
 }
 
 TEST(NotesTest, AHostWithoutGpusIsNothingOdd) {
   EXPECT_THAT(AssignDevices(TestNode(0), config::DefaultNodeConfig()).notes, IsEmpty());
   EXPECT_THAT(AssignDevices(TestNode(0), TestConfig("pools: [{devices: {index: 0}}]\n")).notes,
-              ElementsAre(HasSubstr("the driver shows no GPU")));
+              ElementsAre(HasSubstr("the driver reports no GPU")));
 }
 
 TEST(NotesTest, NothingIsSaidWhileTheDriverIsSilent) {
@@ -51,7 +52,7 @@ TEST(NotesTest, AResourceOfGpusAndMigDevicesIsNamedOnce) {
   EXPECT_THAT(AssignDevices(node, TestConfig("pools:\n- {resource: x/a, devices: {mig: 1g.10gb}}\n"
                                              "- {resource: x/a, devices: all}\n"))
                   .notes,
-              ElementsAre(HasSubstr("x/a has whole GPUs and MIG devices")));
+              ElementsAre(HasSubstr("x/a has both GPUs and MIG devices")));
 }
 
 }  // namespace

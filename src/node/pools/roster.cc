@@ -14,12 +14,12 @@ device::Health HealthOfGone(bool is_driver_ready) {
     return {.is_healthy = false,
             .reason = "DeviceGone",
             .message =
-                "the driver no longer shows this device: kgpu devices tells what there is; "
-                "delete the pods that hold it"};
+                "the driver no longer reports this device: run kgpu devices to list the devices; "
+                "delete the pods that use it"};
   }
   return {.is_healthy = false,
           .reason = "DriverNotReady",
-          .message = "the driver does not answer: kgpu devices tells why and what to do"};
+          .message = "the driver does not answer: run kgpu devices to see why"};
 }
 
 Resource& ResourceIn(Assignment& assignment, const std::string& name, const config::Share& share) {

@@ -48,7 +48,7 @@ TEST_F(RosterTest, AVanishedGpuStaysUnhealthyForTheGracePeriod) {
   EXPECT_EQ(roster_.next_expiry(), std::nullopt);
 }
 
-TEST_F(RosterTest, AGpuThatComesBackIsAsWellAsItSays) {
+TEST_F(RosterTest, AGpuThatComesBackIsAsHealthyAsItSays) {
   Update(TestNode(2));
   Update(TestNode(1));
   EXPECT_EQ(Update(TestNode(2)), AssignDevices(TestNode(2), config_));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/node/report/devices_view.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::report {
 namespace {
@@ -38,10 +39,6 @@ std::string_view NameOf(device::PciePath path) {
   return kNames.at(static_cast<size_t>(path));
 }
 
-json::string_view Text(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
 json::object Json(const device::Health& health) {
   return {{"healthy", health.is_healthy}, {"reason", health.reason}, {"message", health.message}};
 }
@@ -69,12 +66,14 @@ json::object Json(const device::NvLink& link) {
   return {{"link", link.link},
           {"active", link.is_active},
           {"version", link.version},
-          {"peer", Text(NameOf(link.peer))},
+          {"peer", doc::View(NameOf(link.peer))},
           {"remote", link.remote ? json::value(link.remote->str()) : json::value(nullptr)}};
 }
 
 json::object Json(const device::PeerPath& peer) {
-  return {{"index", peer.peer_index}, {"path", Text(NameOf(peer.path))}, {"nvlinks", peer.nvlinks}};
+  return {{"index", peer.peer_index},
+          {"path", doc::View(NameOf(peer.path))},
+          {"nvlinks", peer.nvlinks}};
 }
 
 // `json_of` is the item's own conversion.
@@ -143,7 +142,7 @@ json::object Json(const device::UnmanagedGpu& gpu) {
 
 json::object Json(const device::Driver& driver) {
   const bool knows_cuda = driver.cuda_major && driver.cuda_minor;
-  return {{"state", Text(device::ToString(driver.state))},
+  return {{"state", doc::View(device::ToString(driver.state))},
           {"reason", driver.reason},
           {"version", driver.version},
           {"moduleVersion", driver.module_version},

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "src/node/report/causes.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/bytes.h"
 
@@ -92,6 +94,21 @@ std::string HealthText(const device::Health& health) {
                            : fmt::format("Unhealthy: {}: {}", health.reason, health.message);
 }
 
+void AddReasons(const device::Snapshot& snapshot, std::string& out) {
+  Causes causes(snapshot.driver);
+  const auto put = std::back_inserter(out);
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    // The column HEALTH says already whose fault it is.
+    if (!gpu.health.is_healthy && gpu.health.message != snapshot.driver.reason) {
+      fmt::format_to(put, "GPU {}: {}\n", gpu.index, causes.Next(gpu.health.message));
+    }
+  }
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    fmt::format_to(put, "{} (0x{:04x}, {}): {}\n", gpu.pci.str(), gpu.pci_device_id, gpu.pci_class,
+                   causes.Next(gpu.reason));
+  }
+}
+
 }  // namespace
 
 std::string DevicesTable(const device::Snapshot& snapshot) {
@@ -103,15 +120,7 @@ std::string DevicesTable(const device::Snapshot& snapshot) {
     }
     out += table.Render();
   }
-  for (const device::Gpu& gpu : snapshot.gpus) {
-    if (!gpu.health.is_healthy) {
-      fmt::format_to(std::back_inserter(out), "GPU {}: {}\n", gpu.index, gpu.health.message);
-    }
-  }
-  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
-    fmt::format_to(std::back_inserter(out), "{} (0x{:04x}, {}): {}\n", gpu.pci.str(),
-                   gpu.pci_device_id, gpu.pci_class, gpu.reason);
-  }
+  AddReasons(snapshot, out);
   if (snapshot.gpus.empty() && snapshot.unmanaged.empty()) {
     out += "No NVIDIA GPU on this host.\n";
   }
@@ -128,26 +137,26 @@ std::string DescribeChanges(const device::Snapshot& before, const device::Snapsh
   const auto new_lines = LinesOf(after);
   for (const auto& [uuid, line] : old_lines) {
     if (!new_lines.contains(uuid)) {
-      fmt::format_to(put, "{}: gone\n", line.name);
+      fmt::format_to(put, "{}: removed\n", line.name);
     }
   }
   for (const auto& [uuid, line] : new_lines) {
     const auto old = old_lines.find(uuid);
     if (old == old_lines.end()) {
-      fmt::format_to(put, "{}: new, {}\n", line.name, HealthText(line.health));
+      fmt::format_to(put, "{}: added, {}\n", line.name, HealthText(line.health));
     } else if (old->second.health != line.health) {
       fmt::format_to(put, "{}: {}\n", line.name, HealthText(line.health));
     }
   }
   for (const device::UnmanagedGpu& gpu : after.unmanaged) {
     if (std::ranges::find(before.unmanaged, gpu) == before.unmanaged.end()) {
-      fmt::format_to(put, "{}: not usable: {}\n", gpu.pci.str(), gpu.reason);
+      fmt::format_to(put, "{}: unusable: {}\n", gpu.pci.str(), gpu.reason);
     }
   }
   return out;
 }
 
-bool IsAllWell(const device::Snapshot& snapshot) {
+bool IsAllHealthy(const device::Snapshot& snapshot) {
   return snapshot.driver.state == device::DriverState::kReady && snapshot.unmanaged.empty() &&
          std::ranges::all_of(snapshot.gpus, [](const device::Gpu& gpu) {
            return gpu.health.is_healthy &&

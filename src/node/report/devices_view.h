@@ -9,8 +9,8 @@
 
 namespace kgpu::report {
 
-// Field names are part of the interface: docs/cli.md. Memory in bytes; what the driver does not
-// support is null.
+// Field names are part of the interface: docs/reference/cli.md. Memory in bytes; what the driver
+// does not support is null.
 boost::json::value DevicesJson(const device::Snapshot& snapshot);
 
 // A line about the driver, a row for each GPU and MIG device, then a paragraph for each reason.
@@ -21,6 +21,6 @@ std::string DevicesTable(const device::Snapshot& snapshot);
 std::string DescribeChanges(const device::Snapshot& before, const device::Snapshot& after);
 
 // True when every device is healthy and the driver is ready.
-bool IsAllWell(const device::Snapshot& snapshot);
+bool IsAllHealthy(const device::Snapshot& snapshot);
 
 }  // namespace kgpu::report

@@ -96,6 +96,26 @@ TEST(DevicesViewTest, TheTableTellsReasonsAndUnmanagedGpus) {
                     HasSubstr("0000:09:00.0 (0x1eb8, 3d-controller): Held by vfio-pci.\n")));
 }
 
+TEST(DevicesViewTest, OneCauseIsReportedOnce) {
+  device::Snapshot snapshot = TwoGpus();
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.health = {.is_healthy = false, .reason = "Xid79", .message = "Reset it."};
+  }
+  for (const uint32_t bus : {9U, 10U, 11U}) {
+    device::UnmanagedGpu& gpu = snapshot.unmanaged.emplace_back();
+    gpu.pci.bus = bus;
+    gpu.reason = "The driver hangs.";
+  }
+  const std::string table = DevicesTable(snapshot);
+  EXPECT_THAT(table, AllOf(HasSubstr("GPU 0: Reset it.\n"), HasSubstr("GPU 1: as above\n"),
+                           HasSubstr("): The driver hangs.\n"),
+                           HasSubstr("\n0000:0b:00.0 (0x0000, ): as above\n")));
+  EXPECT_EQ(table.find("hangs"), table.rfind("hangs"));
+  snapshot.driver.state = device::DriverState::kUnresponsive;
+  snapshot.driver.reason = "The driver hangs.";
+  EXPECT_EQ(DevicesTable(snapshot).find("hangs"), DevicesTable(snapshot).rfind("hangs"));
+}
+
 TEST(DevicesViewTest, ADriverThatDoesNotAnswerIsTheFirstLine) {
   device::Snapshot snapshot;
   snapshot.driver = {.state = device::DriverState::kNouveau,
@@ -108,7 +128,7 @@ TEST(DevicesViewTest, ADriverThatDoesNotAnswerIsTheFirstLine) {
                      .library_path = ""};
   EXPECT_EQ(DevicesTable(snapshot),
             "Driver: Nouveau: Blacklist nouveau.\nNo NVIDIA GPU on this host.\n");
-  EXPECT_FALSE(IsAllWell(snapshot));
+  EXPECT_FALSE(IsAllHealthy(snapshot));
 }
 
 TEST(DevicesViewTest, ValuesTheDriverDoesNotGiveAreNullInJson) {
@@ -134,12 +154,12 @@ TEST(DevicesViewTest, ChangesAreDescribedOnceEach) {
             "GPU 1 (A100-SXM4-80GB, GPU-00000000-0000-0000-0000-000000000001): "
             "Unhealthy: GpuLost: Reboot.\n");
   EXPECT_THAT(DescribeChanges(after, before), HasSubstr(": Healthy\n"));
-  EXPECT_FALSE(IsAllWell(after));
+  EXPECT_FALSE(IsAllHealthy(after));
   after.gpus.pop_back();
   after.gpus[0].mig_devices = {MakeMig()};
   EXPECT_THAT(DescribeChanges(before, after),
-              AllOf(HasSubstr("000001): gone\n"), HasSubstr("MIG 0:0 (1g.10gb, "),
-                    HasSubstr("): new, Healthy\n"), Not(HasSubstr("Driver"))));
+              AllOf(HasSubstr("000001): removed\n"), HasSubstr("MIG 0:0 (1g.10gb, "),
+                    HasSubstr("): added, Healthy\n"), Not(HasSubstr("Driver"))));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "src/gpu/health/xid_counts.h"
 #include "src/node/report/format.h"
 #include "src/node/report/health_view.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::report {
 namespace {
@@ -18,10 +19,6 @@ json::value NumberOrNull(const std::optional<Number>& number) {
   return number ? json::value(*number) : json::value(nullptr);
 }
 
-json::string_view HealthText(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
 json::object DeviceHealthJson(const device::Health& health) {
   return {{"healthy", health.is_healthy}, {"reason", health.reason}, {"message", health.message}};
 }
@@ -31,9 +28,9 @@ json::object FaultJson(const health::OpenFault& fault) {
           {"computeInstance", NumberOrNull(fault.scope.compute_instance)},
           {"rule", fault.rule},
           {"xid", NumberOrNull(fault.xid)},
-          {"class", HealthText(health::ToString(fault.fault_class))},
-          {"action", HealthText(health::ToString(fault.action))},
-          {"source", HealthText(health::ToString(fault.source))},
+          {"class", doc::View(health::ToString(fault.fault_class))},
+          {"action", doc::View(health::ToString(fault.action))},
+          {"source", doc::View(health::ToString(fault.source))},
           {"unhealthy", fault.is_unhealthy},
           {"held", fault.is_held},
           {"message", fault.message},
@@ -88,20 +85,20 @@ json::object GpuJson(const device::Gpu& gpu, const health::Overview& overview) {
           {"xids", XidsJson(gpu, overview.counters)}};
 }
 
-json::object HappeningJson(const health::Happening& news) {
-  return {{"gpu", news.gpu ? json::value(news.gpu->str()) : json::value(nullptr)},
-          {"gpuInstance", NumberOrNull(news.gpu_instance)},
-          {"computeInstance", NumberOrNull(news.compute_instance)},
-          {"rule", news.rule},
-          {"xid", NumberOrNull(news.xid)},
-          {"class", HealthText(health::ToString(news.fault_class))},
-          {"action", HealthText(health::ToString(news.action))},
-          {"source", HealthText(health::ToString(news.source))},
-          {"unhealthy", news.is_unhealthy},
-          {"message", news.message},
-          {"detail", news.detail},
-          {"count", news.count},
-          {"pid", NumberOrNull(news.pid)}};
+json::object HealthEventJson(const health::HealthEvent& event) {
+  return {{"gpu", event.gpu ? json::value(event.gpu->str()) : json::value(nullptr)},
+          {"gpuInstance", NumberOrNull(event.gpu_instance)},
+          {"computeInstance", NumberOrNull(event.compute_instance)},
+          {"rule", event.rule},
+          {"xid", NumberOrNull(event.xid)},
+          {"class", doc::View(health::ToString(event.fault_class))},
+          {"action", doc::View(health::ToString(event.action))},
+          {"source", doc::View(health::ToString(event.source))},
+          {"unhealthy", event.is_unhealthy},
+          {"message", event.message},
+          {"detail", event.detail},
+          {"count", event.count},
+          {"pid", NumberOrNull(event.pid)}};
 }
 
 }  // namespace
@@ -118,7 +115,7 @@ json::value HealthJson(const HealthReport& report) {
   }
   return {{"healthy", IsHealthy(report)},
           {"driver",
-           {{"state", HealthText(device::ToString(snapshot.driver.state))},
+           {{"state", doc::View(device::ToString(snapshot.driver.state))},
             {"reason", snapshot.driver.reason},
             {"version", snapshot.driver.version}}},
           {"gpus", std::move(gpus)},
@@ -133,10 +130,10 @@ json::value HistoryJson(const health::JournalText& journal) {
   for (const health::JournalEntry& entry : journal.entries) {
     json::object shown = {
         {"time", FormatTime(entry.when)},
-        {"kind", entry.news ? HealthText(health::ToString(entry.news->kind)) : "boot"}};
+        {"kind", entry.event ? doc::View(health::ToString(entry.event->kind)) : "boot"}};
     for (auto& [key, value] :
-         entry.news ? HappeningJson(*entry.news)
-                    : json::object{{"bootId", entry.boot_id}, {"first", entry.is_first}}) {
+         entry.event ? HealthEventJson(*entry.event)
+                     : json::object{{"bootId", entry.boot_id}, {"first", entry.is_first}}) {
       shown[key] = std::move(value);
     }
     entries.push_back(std::move(shown));

@@ -7,14 +7,15 @@
 #include <optional>
 #include <string_view>
 
+#include "src/node/report/causes.h"
 #include "src/node/report/format.h"
 #include "src/node/report/table.h"
 
 namespace kgpu::report {
 namespace {
 
-using health::Happening;
-using health::HappeningKind;
+using health::HealthEvent;
+using health::HealthEventKind;
 using health::OpenFault;
 
 bool IsUsable(const device::Gpu& gpu) {
@@ -88,7 +89,7 @@ void AddRow(const device::Gpu& gpu, const HealthReport& report, Table& table) {
 void AddFault(const std::string& place, const OpenFault& fault, std::string& text) {
   const auto put = std::back_inserter(text);
   fmt::format_to(put, "\n{}: {}{}, {}, since {}", place, fault.rule,
-                 fault.is_unhealthy ? "" : " (a warning)", Times(fault.count),
+                 fault.is_unhealthy ? "" : " (warning only)", Times(fault.count),
                  FormatTime(fault.first));
   if (const std::string last = FormatTime(fault.last); last != FormatTime(fault.first)) {
     fmt::format_to(put, ", last {}", last);
@@ -98,13 +99,14 @@ void AddFault(const std::string& place, const OpenFault& fault, std::string& tex
     fmt::format_to(put, "  {}\n", fault.detail);
   }
   if (fault.is_held) {
-    fmt::format_to(put, "  It came too often to be trusted again: kgpu health clear {}\n",
+    fmt::format_to(put, "  It occurred too often to recover automatically: kgpu health clear {}\n",
                    fault.scope.gpu.str());
   }
 }
 
-// What is the same of several GPUs is told once, with the first of them.
-void AddFaults(const device::Gpu& gpu, const HealthReport& report, std::string& text) {
+// What is the same of several GPUs is reported once, with the first of them.
+void AddFaults(const device::Gpu& gpu, const HealthReport& report, Causes& causes,
+               std::string& text) {
   const std::vector<const OpenFault*> faults = FaultsOf(report, gpu.uuid);
   const std::vector<OpenFault>& open = report.overview.open;
   for (const OpenFault* fault : faults) {
@@ -124,7 +126,7 @@ void AddFaults(const device::Gpu& gpu, const HealthReport& report, std::string& 
     }
     AddFault(place, *fault, text);
   }
-  if (faults.empty() && !gpu.health.is_healthy) {
+  if (faults.empty() && !gpu.health.is_healthy && causes.IsNew(gpu.health.message)) {
     fmt::format_to(std::back_inserter(text), "\nGPU {}: {}\n  {}\n", gpu.index, gpu.health.reason,
                    gpu.health.message);
   }
@@ -139,23 +141,23 @@ std::string Headline(const HealthReport& report) {
   const auto lost = std::ranges::count_if(snapshot.unmanaged, IsLost);
   const auto all = std::ssize(snapshot.gpus) + lost;
   if (all == 0) {
-    return "The driver shows no GPU.\n";
+    return "The driver reports no GPU.\n";
   }
-  const auto sick = lost + std::ranges::count_if(snapshot.gpus, std::not_fn(IsUsable));
-  return sick == 0
-             ? fmt::format("{} of {} GPUs are healthy.\n", all, all)
-             : fmt::format("{} of {} GPUs {} not healthy.\n", sick, all, sick == 1 ? "is" : "are");
+  const auto unhealthy = lost + std::ranges::count_if(snapshot.gpus, std::not_fn(IsUsable));
+  return unhealthy == 0 ? fmt::format("{} of {} GPUs are healthy.\n", all, all)
+                        : fmt::format("{} of {} GPUs {} unhealthy.\n", unhealthy, all,
+                                      unhealthy == 1 ? "is" : "are");
 }
 
-std::string DeviceOf(const Happening& news, const device::Snapshot& snapshot) {
-  if (!news.gpu) {
-    return "not told which";
+std::string DeviceOf(const HealthEvent& event, const device::Snapshot& snapshot) {
+  if (!event.gpu) {
+    return "unknown which";
   }
-  if (const device::Gpu* gpu = snapshot.FindGpu(*news.gpu)) {
-    return PlaceOf(*gpu, news.gpu_instance, news.compute_instance);
+  if (const device::Gpu* gpu = snapshot.FindGpu(*event.gpu)) {
+    return PlaceOf(*gpu, event.gpu_instance, event.compute_instance);
   }
-  std::string name = news.gpu->str();
-  for (const auto& part : {news.gpu_instance, news.compute_instance}) {
+  std::string name = event.gpu->str();
+  for (const auto& part : {event.gpu_instance, event.compute_instance}) {
     if (part) {
       fmt::format_to(std::back_inserter(name), "/{}", *part);
     }
@@ -164,15 +166,16 @@ std::string DeviceOf(const Happening& news, const device::Snapshot& snapshot) {
 }
 
 // What is over, or left the device as it is, asks for nothing now.
-std::string_view MendOf(const Happening& news) {
-  const bool is_open = news.kind == HappeningKind::kRaised || news.kind == HappeningKind::kHeld;
-  return is_open || (news.kind == HappeningKind::kSeen && news.is_unhealthy)
-             ? health::ToString(news.action)
+std::string_view FixOf(const HealthEvent& event) {
+  const bool is_open =
+      event.kind == HealthEventKind::kRaised || event.kind == HealthEventKind::kHeld;
+  return is_open || (event.kind == HealthEventKind::kSeen && event.is_unhealthy)
+             ? health::ToString(event.action)
              : std::string_view();
 }
 
-std::string TextOf(const Happening& news) {
-  return news.detail.empty() ? news.message : fmt::format("{} {}", news.message, news.detail);
+std::string TextOf(const HealthEvent& event) {
+  return event.detail.empty() ? event.message : fmt::format("{} {}", event.message, event.detail);
 }
 
 }  // namespace
@@ -187,17 +190,19 @@ bool IsHealthy(const HealthReport& report) {
 std::string HealthTable(const HealthReport& report) {
   std::string text = Headline(report);
   if (!report.snapshot->gpus.empty()) {
-    Table table({"GPU", "MODEL", "HEALTH", "FAULT", "MEND", "SINCE", "UUID"});
+    Table table({"GPU", "MODEL", "HEALTH", "FAULT", "FIX", "SINCE", "UUID"});
     for (const device::Gpu& gpu : report.snapshot->gpus) {
       AddRow(gpu, report, table);
     }
     text += "\n" + table.Render();
   }
+  Causes causes(report.snapshot->driver);
   for (const device::Gpu& gpu : report.snapshot->gpus) {
-    AddFaults(gpu, report, text);
+    AddFaults(gpu, report, causes, text);
   }
   for (const device::UnmanagedGpu& gpu : report.snapshot->unmanaged) {
-    fmt::format_to(std::back_inserter(text), "\n{}: not managed: {}\n", gpu.pci.str(), gpu.reason);
+    fmt::format_to(std::back_inserter(text), "\n{}: not managed: {}\n", gpu.pci.str(),
+                   causes.Next(gpu.reason));
   }
   if (!report.overview.kernel_log_problem.empty()) {
     fmt::format_to(std::back_inserter(text), "\nkernel log: {}\n",
@@ -211,19 +216,19 @@ std::string HealthTable(const HealthReport& report) {
 
 std::string HistoryTable(const health::JournalText& journal, const device::Snapshot& snapshot) {
   if (journal.entries.empty()) {
-    return "Nothing has happened.\n";
+    return "No health events.\n";
   }
-  Table table({"TIME", "WHAT", "FAULT", "MEND", "COUNT", "DEVICE", "MESSAGE"});
+  Table table({"TIME", "WHAT", "FAULT", "FIX", "COUNT", "DEVICE", "MESSAGE"});
   for (const health::JournalEntry& entry : journal.entries) {
-    if (!entry.news) {
+    if (!entry.event) {
       table.AddRow({FormatTime(entry.when), "boot", "", "", "", "",
-                    entry.is_first ? "the journal begins" : "the host was started anew"});
+                    entry.is_first ? "the journal starts" : "the host was rebooted"});
       continue;
     }
-    const Happening& news = *entry.news;
-    table.AddRow({FormatTime(entry.when), std::string(health::ToString(news.kind)), news.rule,
-                  std::string(MendOf(news)), fmt::format("{}", news.count),
-                  DeviceOf(news, snapshot), TextOf(news)});
+    const HealthEvent& event = *entry.event;
+    table.AddRow({FormatTime(entry.when), std::string(health::ToString(event.kind)), event.rule,
+                  std::string(FixOf(event)), fmt::format("{}", event.count),
+                  DeviceOf(event, snapshot), TextOf(event)});
   }
   std::string text = table.Render();
   if (journal.bad_lines > 0) {

@@ -1,4 +1,4 @@
-// `kgpu health`: how the GPUs are, what is wrong and what mends it; and what happened before. Pure.
+// `kgpu health`: how the GPUs are, what is wrong and what fixes it; and what happened before. Pure.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/gpu/device/snapshot.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/gpu/health/journal_text.h"
 
 namespace kgpu::report {
@@ -15,12 +15,12 @@ namespace kgpu::report {
 struct HealthReport {
   device::SnapshotPtr snapshot;  // not null
   health::Overview overview;
-  std::string journal_problem;  // why news is not kept; empty: it is
+  std::string journal_problem;  // why events is not kept; empty: it is
 };
 
-// Field names are part of the interface: docs/health.md.
+// Field names are part of the interface: docs/reference/health.md.
 boost::json::value HealthJson(const HealthReport& report);
-// What is wrong stands first; then a line for each GPU, then each fault with its mend.
+// What is wrong stands first; then a line for each GPU, then each fault with its fix.
 std::string HealthTable(const HealthReport& report);
 // Exit code 0 of `kgpu health`, else 7: the driver answers and shows every GPU that it holds, and
 // every device may be handed out.

@@ -7,13 +7,13 @@
 #include <memory>
 #include <string>
 
-#include "src/gpu/health/test_happening.h"
+#include "src/gpu/health/test_health_event.h"
 #include "src/gpu/health/xid_counts.h"
 
 namespace kgpu::report {
 namespace {
 
-using health::HappeningKind;
+using health::HealthEventKind;
 using health::TestGpu;
 using health::TestXid;
 using ::testing::AllOf;
@@ -50,7 +50,7 @@ health::OpenFault Fault(const std::string& rule, std::optional<unsigned> gpu_ins
   return fault;
 }
 
-HealthReport SickReport() {
+HealthReport UnhealthyReport() {
   device::Snapshot snapshot = TwoFaultyGpus();
   snapshot.gpus[1].health = {false, "Xid79", "Restart the host."};
   HealthReport report = ReportOf(snapshot);
@@ -62,30 +62,31 @@ HealthReport SickReport() {
   return report;
 }
 
-TEST(HealthViewTest, AllWellIsSaidInTheFirstLine) {
+TEST(HealthViewTest, AllHealthyIsSaidInTheFirstLine) {
   const HealthReport report = ReportOf(TwoFaultyGpus());
-  EXPECT_EQ(HealthTable(report),
-            "2 of 2 GPUs are healthy.\n"
-            "\n"
-            "GPU  MODEL           HEALTH   FAULT  MEND  SINCE  UUID\n"
-            "0    A100-SXM4-80GB  Healthy  -      -     -      "
-            "GPU-00000000-0000-0000-0000-000000000000\n"
-            "1    A100-SXM4-80GB  Healthy  -      -     -      "
-            "GPU-00000000-0000-0000-0000-000000000001\n");
+  EXPECT_EQ(
+      HealthTable(report),
+      "2 of 2 GPUs are healthy.\n"
+      "\n"
+      "GPU  MODEL           HEALTH   FAULT  FIX  SINCE  UUID\n"
+      "0    A100-SXM4-80GB  Healthy  -      -    -      GPU-00000000-0000-0000-0000-000000000000\n"
+      "1    A100-SXM4-80GB  Healthy  -      -    -      "
+      "GPU-00000000-0000-0000-0000-000000000001\n");
   EXPECT_TRUE(IsHealthy(report));
 }
 
-TEST(HealthViewTest, EachFaultIsToldWithItsMend) {
-  EXPECT_THAT(HealthTable(SickReport()),
-              AllOf(StartsWith("1 of 2 GPUs is not healthy.\n"),
+TEST(HealthViewTest, EachFaultIsReportedWithItsFix) {
+  EXPECT_THAT(HealthTable(UnhealthyReport()),
+              AllOf(StartsWith("1 of 2 GPUs is unhealthy.\n"),
                     HasSubstr("Unhealthy  Xid79 and 1 more  reboot  2026-01-02T03:04:05Z  GPU-"),
                     HasSubstr("\nGPU 1: Xid79, 12 times, since 2026-01-02T03:04:05Z, last "
                               "2026-01-02T03:05:05Z\n  Restart the host.\n  pid 4711\n"),
-                    HasSubstr("\nGPU 1: NvLinkErrors (a warning), once, since 2026")));
-  EXPECT_FALSE(IsHealthy(SickReport()));
+                    HasSubstr("\n"
+                              "GPU 1: NvLinkErrors (warning only), once, since 2026")));
+  EXPECT_FALSE(IsHealthy(UnhealthyReport()));
 }
 
-TEST(HealthViewTest, WhatBefellSeveralGpusIsToldOnce) {
+TEST(HealthViewTest, WhatBefellSeveralGpusIsReportedOnce) {
   HealthReport report = ReportOf(TwoFaultyGpus());
   report.overview.open = {Fault("DriverUnresponsive"), Fault("DriverUnresponsive"), Fault("Xid48")};
   report.overview.open[0].scope.gpu = TestGpu(0);
@@ -95,13 +96,13 @@ TEST(HealthViewTest, WhatBefellSeveralGpusIsToldOnce) {
 }
 
 TEST(HealthViewTest, AHeldFaultNamesTheVerbThatEndsIt) {
-  HealthReport report = SickReport();
+  HealthReport report = UnhealthyReport();
   report.overview.open[0].is_held = true;
   EXPECT_THAT(HealthTable(report),
               HasSubstr("kgpu health clear GPU-00000000-0000-0000-0000-000000000001\n"));
 }
 
-TEST(HealthViewTest, ASickMigDeviceHasALineOfItsOwn) {
+TEST(HealthViewTest, AnUnhealthyMigDeviceHasALineOfItsOwn) {
   device::Snapshot snapshot = TwoFaultyGpus();
   device::MigDevice mig;
   mig.uuid = device::MigUuid::Parse("MIG-00000000-0000-0000-0000-0000000000ff").value();
@@ -113,12 +114,12 @@ TEST(HealthViewTest, ASickMigDeviceHasALineOfItsOwn) {
   HealthReport report = ReportOf(snapshot);
   report.overview.open = {Fault("Xid94", 7)};
   EXPECT_THAT(HealthTable(report),
-              AllOf(HasSubstr("1 of 2 GPUs is not healthy"), HasSubstr("1:1    1g.10gb"),
+              AllOf(HasSubstr("1 of 2 GPUs is unhealthy"), HasSubstr("1:1    1g.10gb"),
                     Not(HasSubstr("1:0 ")), HasSubstr("GPU 1, GPU instance 7: Xid94")));
   EXPECT_FALSE(IsHealthy(report));
 }
 
-TEST(HealthViewTest, ASickGpuWithoutARuleTellsItsReason) {
+TEST(HealthViewTest, AnUnhealthyGpuWithoutARuleTellsItsReason) {
   device::Snapshot snapshot = TwoFaultyGpus();
   snapshot.gpus[0].health = {false, "NoDeviceNode", "Make /dev/nvidia0."};
   EXPECT_THAT(HealthTable(ReportOf(snapshot)),
@@ -133,7 +134,7 @@ TEST(HealthViewTest, ASilentDriverIsTheFirstLine) {
   EXPECT_FALSE(IsHealthy(ReportOf(snapshot)));
 }
 
-TEST(HealthViewTest, AGpuThatTheDriverHoldsAndDoesNotShowIsSick) {
+TEST(HealthViewTest, AGpuThatTheDriverHoldsAndDoesNotShowIsUnhealthy) {
   device::Snapshot snapshot = TwoFaultyGpus();
   device::UnmanagedGpu& gpu = snapshot.unmanaged.emplace_back();
   gpu.pci = {.domain = 0, .bus = 9, .device = 0, .function = 0};
@@ -141,7 +142,7 @@ TEST(HealthViewTest, AGpuThatTheDriverHoldsAndDoesNotShowIsSick) {
   gpu.reason = "It has fallen off the bus.";
   EXPECT_FALSE(IsHealthy(ReportOf(snapshot)));
   EXPECT_THAT(HealthTable(ReportOf(snapshot)),
-              AllOf(StartsWith("1 of 3 GPUs is not healthy.\n"),
+              AllOf(StartsWith("1 of 3 GPUs is unhealthy.\n"),
                     HasSubstr("\n0000:09:00.0: not managed: It has fallen off the bus.\n")));
   snapshot.unmanaged[0].kernel_driver = "vfio-pci";
   EXPECT_TRUE(IsHealthy(ReportOf(snapshot)));
@@ -158,7 +159,7 @@ TEST(HealthViewTest, WhatIsNotWatchedOrKeptIsSaid) {
 }
 
 TEST(HealthViewTest, JsonHasEveryField) {
-  HealthReport report = SickReport();
+  HealthReport report = UnhealthyReport();
   report.overview.counters.xids = {
       {.gpu = TestGpu(1), .xid = 79, .count = 12},
       {.gpu = TestGpu(1), .xid = health::XidCounts::kOther, .count = 3}};
@@ -175,30 +176,30 @@ TEST(HealthViewTest, JsonHasEveryField) {
 }
 
 health::JournalText Past() {
-  health::Happening seen = TestXid(1, HappeningKind::kSeen, 5);
+  health::HealthEvent seen = TestXid(1, HealthEventKind::kSeen, 5);
   seen.gpu_instance = 7;
   seen.compute_instance = 0;
   seen.count = 9999;
   seen.detail = "pid 4711";
   health::JournalText journal;
-  journal.entries = {{.when = TestXid(0).when, .news = {}, .boot_id = "b00t"},
-                     health::EntryOf(TestXid(0, HappeningKind::kRaised, 1)),
+  journal.entries = {{.when = TestXid(0).when, .event = {}, .boot_id = "b00t"},
+                     health::EntryOf(TestXid(0, HealthEventKind::kRaised, 1)),
                      health::EntryOf(seen)};
   return journal;
 }
 
 TEST(HistoryViewTest, TellsOneLineForEachEntry) {
   EXPECT_EQ(HistoryTable(Past(), {}),
-            "TIME                  WHAT    FAULT  MEND    COUNT  DEVICE"
-            "                                        MESSAGE\n"
-            "2026-01-02T03:04:05Z  boot    -      -       -      -"
-            "                                             the host was started anew\n"
+            "TIME                  WHAT    FAULT  FIX     COUNT  DEVICE                            "
+            "            MESSAGE\n"
+            "2026-01-02T03:04:05Z  boot    -      -       -      -                                 "
+            "            the host was rebooted\n"
             "2026-01-02T03:04:06Z  raised  Xid79  reboot  1      "
-            "GPU-00000000-0000-0000-0000-000000000000      "
-            "The GPU has fallen off the bus: restart the host.\n"
+            "GPU-00000000-0000-0000-0000-000000000000      The GPU has fallen off the bus: restart "
+            "the host.\n"
             "2026-01-02T03:04:10Z  seen    Xid79  reboot  9999   "
-            "GPU-00000000-0000-0000-0000-000000000001/7/0  "
-            "The GPU has fallen off the bus: restart the host. pid 4711\n");
+            "GPU-00000000-0000-0000-0000-000000000001/7/0  The GPU has fallen off the bus: restart "
+            "the host. pid 4711\n");
 }
 
 TEST(HistoryViewTest, NamesGpusAsTheyAreNamedNow) {
@@ -211,28 +212,28 @@ TEST(HistoryViewTest, NamesGpusAsTheyAreNamedNow) {
 TEST(HistoryViewTest, TheFirstStartIsNoStartOfTheHost) {
   health::JournalText journal = Past();
   journal.entries[0].is_first = true;
-  EXPECT_THAT(HistoryTable(journal, {}), HasSubstr("  the journal begins\n"));
+  EXPECT_THAT(HistoryTable(journal, {}), HasSubstr("  the journal starts\n"));
 }
 
 TEST(HistoryViewTest, WhatLeftTheDeviceAsItIsAsksForNothing) {
-  health::Happening seen = TestXid(0, HappeningKind::kSeen);
+  health::HealthEvent seen = TestXid(0, HealthEventKind::kSeen);
   seen.is_unhealthy = false;
   seen.action = health::Action::kResetGpu;
   health::JournalText journal;
-  journal.entries = {health::EntryOf(seen), health::EntryOf(TestXid(0, HappeningKind::kCleared))};
+  journal.entries = {health::EntryOf(seen), health::EntryOf(TestXid(0, HealthEventKind::kCleared))};
   EXPECT_THAT(HistoryTable(journal, {}),
               AllOf(HasSubstr("seen     Xid79  -  "), HasSubstr("cleared  Xid79  -  ")));
 }
 
 TEST(HistoryViewTest, SaysThatNothingHappenedAndThatLinesAreLost) {
-  EXPECT_EQ(HistoryTable({}, {}), "Nothing has happened.\n");
+  EXPECT_EQ(HistoryTable({}, {}), "No health events.\n");
   health::JournalText journal = Past();
   journal.bad_lines = 2;
   EXPECT_THAT(HistoryTable(journal, {}),
               HasSubstr("\n2 lines of the journal could not be read.\n"));
 }
 
-TEST(HistoryViewTest, JsonHasBootsAndNews) {
+TEST(HistoryViewTest, JsonHasBootsAndEvents) {
   const boost::json::value json = HistoryJson(Past());
   EXPECT_EQ(json.at("entries").at(0).at("bootId").as_string(), "b00t");
   const boost::json::value& seen = json.at("entries").at(2);

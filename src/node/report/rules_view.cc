@@ -74,13 +74,13 @@ std::string_view Verdict(const Rule& rule) {
   if (rule.action == health::Action::kIgnore) {
     return "counted";
   }
-  return rule.is_standing ? "warning" : "told";
+  return rule.is_standing ? "warning" : "reported";
 }
 
 }  // namespace
 
 std::string RulesTable(const health::Settings& settings) {
-  Table table({"RULE", "CLASS", "DEVICE", "MEND", "FROM", "MEANS"});
+  Table table({"RULE", "CLASS", "DEVICE", "FIX", "FROM", "MEANING"});
   for (const Row& row : Rows(settings)) {
     table.AddRow({row.names, std::string(ToString(row.rule.fault_class)),
                   std::string(Verdict(row.rule)), std::string(ToString(row.rule.action)),
@@ -90,7 +90,9 @@ std::string RulesTable(const health::Settings& settings) {
 }
 
 std::string RulesMarkdown(const health::Settings& settings) {
-  std::string text = "| Rule | Class | Device | Mend | From | Means |\n|---|---|---|---|---|---|\n";
+  std::string text =
+      "| Rule | Class | Device | Fix | From | Meaning |\n"
+      "|---|---|---|---|---|---|\n";
   for (const Row& row : Rows(settings)) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.names,
                         ToString(row.rule.fault_class), Verdict(row.rule),

@@ -11,7 +11,7 @@ namespace kgpu::report {
 
 // Every rule as `settings` make it. Rules that say the same of several XIDs stand together.
 std::string RulesTable(const health::Settings& settings);
-// For docs/health.md.
+// For docs/reference/health.md.
 std::string RulesMarkdown(const health::Settings& settings);
 // One for each rule: "rules": [{"rule", "class", "action", "unhealthy", …}].
 boost::json::value RulesJson(const health::Settings& settings);

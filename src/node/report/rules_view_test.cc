@@ -16,10 +16,10 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RulesViewTest, TheDocumentationIsTheTable) {
-  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/health.md");
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/health.md");
   const std::string docs((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(docs, HasSubstr(RulesMarkdown({})))
-      << "docs/health.md must hold what `kgpu health rules --output markdown` prints";
+      << "docs/reference/health.md must hold what `kgpu health rules --output markdown` prints";
 }
 
 TEST(RulesViewTest, XidsThatSayTheSameStandTogether) {
@@ -33,7 +33,7 @@ TEST(RulesViewTest, ShowsWhatTheConfigurationMakesOfARule) {
   settings.rules["PcieReplays"] = {.limit = 7};
   EXPECT_THAT(RulesMarkdown(settings), HasSubstr("| Xid100 | application | unhealthy | drain |"));
   EXPECT_THAT(RulesMarkdown(settings), HasSubstr("| Xid101 to Xid105 |"));
-  EXPECT_THAT(RulesMarkdown(settings), HasSubstr("| 7 replays a minute |"));
+  EXPECT_THAT(RulesMarkdown(settings), HasSubstr("| 7 replays per minute |"));
 }
 
 TEST(RulesViewTest, ProgramsGetEveryRule) {

@@ -90,7 +90,7 @@ class AttributionJoin {
  private:
   // What is known of a container whose processes are not all summed yet.
   ContainerUse& Use(const Place& place, const pods::Container& user) {
-    // The kubelet's list does not tell the pod's UID, a process's cgroup does.
+    // The kubelet's list does not report the pod's UID, a process's cgroup does.
     pods::Container key = user;
     key.pod_uid.clear();
     ContainerUse& use = uses_[{place, std::move(key)}];

@@ -24,7 +24,7 @@ struct ContainerUse {
   const pods::ClaimedDevice* claim = nullptr;
   unsigned slots = 0;  // device ids of this device in its hands
   unsigned processes = 0;
-  // Absent where not all of it can be told: nobody knows whose the processes are, or the driver has
+  // Absent where not all of it is known: nobody knows whose the processes are, or the driver has
   // no value for one of them (clients of MPS, processes on MIG devices).
   std::optional<Bytes> memory;
   std::optional<double> sm, memory_utilization, encoder, decoder;  // percent

@@ -98,7 +98,7 @@ TEST_F(AttributionTest, AContainerWithoutProcessesUsesNothing) {
   EXPECT_EQ(result.containers[0].sm, 0);
 }
 
-TEST_F(AttributionTest, NothingIsClaimedWhileProcessesCanNotBePlaced) {
+TEST_F(AttributionTest, NothingIsClaimedWhileProcessesCannotBePlaced) {
   GiveSlot(0, kOne);
   pods_.problem = "no container runtime answers";
   RunProcess(10, 1000, 30, nullptr);

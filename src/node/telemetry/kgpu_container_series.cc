@@ -13,6 +13,7 @@ using device::ProcessSample;
 using enum metrics::Type;
 
 constexpr double kContainerPercent = 100;
+constexpr double kGibi = 1024.0 * 1024 * 1024;
 
 template <auto field, double divisor = 1.0>
 void OfContainer(const ContainerView& view, Values& out) {
@@ -41,119 +42,70 @@ void CollectDevices(const PageViews& views, Values& out) {
   }
 }
 
-template <auto field>
+template <auto field, double factor = 1.0>
 void OfPods(const PageViews& views, Values& out) {
   if (!views.input().usage) {
     return;
   }
   for (const PodUse& use : *views.input().usage) {
-    out.Put({{"namespace", use.pod_namespace}, {"pod", use.pod}}, use.*field);
-  }
-}
-
-void CollectMemorySeconds(const PageViews& views, Values& out) {
-  constexpr double kGibi = 1024.0 * 1024 * 1024;
-  if (!views.input().usage) {
-    return;
-  }
-  for (const PodUse& use : *views.input().usage) {
-    out.Put({{"namespace", use.pod_namespace}, {"pod", use.pod}}, use.memory_gib_seconds * kGibi);
+    out.PutTimes({{"namespace", use.pod_namespace}, {"pod", use.pod}}, Follow<field>(use), factor);
   }
 }
 
 constexpr std::array kContainer = {
-    Series{"kgpu_container_devices",
-           kGauge,
-           "Devices of a resource that the container has. The kubelet's pod resources.",
-           "",
-           "namespace, pod, container, resource",
-           {.node = &CollectDevices}},
-    Series{"kgpu_container_processes",
-           kGauge,
-           "Processes of the container on the device. NVML's lists of processes, and cgroups.",
-           "",
-           "",
-           {.container = &CollectProcesses}},
-    Series{"kgpu_container_memory_used_bytes",
-           kGauge,
-           "Device memory of its processes. NVML's lists of processes, and cgroups.",
-           "bytes",
-           "",
-           {.container = &OfContainer<&ContainerUse::memory>}},
-    Series{"kgpu_container_sm_utilization_ratio",
-           kGauge,
-           "Share of time in which SMs ran its kernels. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "",
-           {.container = &OfContainer<&ContainerUse::sm, kContainerPercent>}},
-    Series{"kgpu_container_memory_utilization_ratio",
-           kGauge,
-           "Share of time in which it read or wrote memory. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "",
-           {.container = &OfContainer<&ContainerUse::memory_utilization, kContainerPercent>}},
-    Series{"kgpu_container_encoder_utilization_ratio",
-           kGauge,
-           "Its use of the video encoder. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "",
-           {.container = &OfContainer<&ContainerUse::encoder, kContainerPercent>}},
-    Series{"kgpu_container_decoder_utilization_ratio",
-           kGauge,
-           "Its use of the video decoder. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "",
-           {.container = &OfContainer<&ContainerUse::decoder, kContainerPercent>}},
-    Series{"kgpu_process_memory_used_bytes",
-           kGauge,
+    Series{"kgpu_container_devices", kGauge,
+           "Devices of a resource allocated to the container. The kubelet's pod resources.", "",
+           "namespace, pod, container, resource", Only(&CollectDevices)},
+    Series{"kgpu_container_processes", kGauge,
+           "Processes of the container on the device. NVML's lists of processes, and cgroups.", "",
+           "", Only(&CollectProcesses)},
+    Series{
+        "kgpu_container_memory_used_bytes", kGauge,
+        "Device memory used by the container's processes. NVML's lists of processes, and cgroups.",
+        "bytes", "", Only(&OfContainer<&ContainerUse::memory>)},
+    Series{"kgpu_container_sm_utilization_ratio", kGauge,
+           "Share of time during which SMs ran the container's kernels. "
+           "nvmlDeviceGetProcessUtilization.",
+           "ratio", "", Only(&OfContainer<&ContainerUse::sm, kContainerPercent>)},
+    Series{"kgpu_container_memory_utilization_ratio", kGauge,
+           "Share of time during which the container read or wrote memory. "
+           "nvmlDeviceGetProcessUtilization.",
+           "ratio", "", Only(&OfContainer<&ContainerUse::memory_utilization, kContainerPercent>)},
+    Series{"kgpu_container_encoder_utilization_ratio", kGauge,
+           "The container's use of the video encoder. nvmlDeviceGetProcessUtilization.", "ratio",
+           "", Only(&OfContainer<&ContainerUse::encoder, kContainerPercent>)},
+    Series{"kgpu_container_decoder_utilization_ratio", kGauge,
+           "The container's use of the video decoder. nvmlDeviceGetProcessUtilization.", "ratio",
+           "", Only(&OfContainer<&ContainerUse::decoder, kContainerPercent>)},
+    Series{"kgpu_process_memory_used_bytes", kGauge,
            "Device memory of a process; the 64 largest of each GPU. NVML's lists of processes.",
-           "bytes",
-           "pid, kind",
-           {.process = &OfProcess<&ProcessSample::memory>}},
-    Series{"kgpu_process_sm_utilization_ratio",
-           kGauge,
-           "Share of time in which SMs ran its kernels. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "pid, kind",
-           {.process = &OfProcess<&ProcessSample::sm, kContainerPercent>}},
-    Series{"kgpu_process_memory_utilization_ratio",
-           kGauge,
-           "Share of time in which it read or wrote memory. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "pid, kind",
-           {.process = &OfProcess<&ProcessSample::memory_utilization, kContainerPercent>}},
-    Series{"kgpu_process_encoder_utilization_ratio",
-           kGauge,
-           "Its use of the video encoder. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "pid, kind",
-           {.process = &OfProcess<&ProcessSample::encoder, kContainerPercent>}},
-    Series{"kgpu_process_decoder_utilization_ratio",
-           kGauge,
-           "Its use of the video decoder. nvmlDeviceGetProcessUtilization.",
-           "ratio",
-           "pid, kind",
-           {.process = &OfProcess<&ProcessSample::decoder, kContainerPercent>}},
-    Series{"kgpu_pod_gpu_seconds_total",
-           kCounter,
-           "GPU time that was handed to the pod; a slot of n counts 1/n. The kubelet's list over "
+           "bytes", "pid, kind", Only(&OfProcess<&ProcessSample::memory>)},
+    Series{"kgpu_process_sm_utilization_ratio", kGauge,
+           "Share of time during which SMs ran the process's kernels. "
+           "nvmlDeviceGetProcessUtilization.",
+           "ratio", "pid, kind", Only(&OfProcess<&ProcessSample::sm, kContainerPercent>)},
+    Series{"kgpu_process_memory_utilization_ratio", kGauge,
+           "Share of time during which the process read or wrote memory. "
+           "nvmlDeviceGetProcessUtilization.",
+           "ratio", "pid, kind",
+           Only(&OfProcess<&ProcessSample::memory_utilization, kContainerPercent>)},
+    Series{"kgpu_process_encoder_utilization_ratio", kGauge,
+           "The process's use of the video encoder. nvmlDeviceGetProcessUtilization.", "ratio",
+           "pid, kind", Only(&OfProcess<&ProcessSample::encoder, kContainerPercent>)},
+    Series{"kgpu_process_decoder_utilization_ratio", kGauge,
+           "The process's use of the video decoder. nvmlDeviceGetProcessUtilization.", "ratio",
+           "pid, kind", Only(&OfProcess<&ProcessSample::decoder, kContainerPercent>)},
+    Series{"kgpu_pod_gpu_seconds_total", kCounter,
+           "GPU time allocated to the pod; one of n slots counts as 1/n. The kubelet's list over "
            "time.",
-           "seconds",
-           "namespace, pod",
-           {.node = &OfPods<&PodUse::gpu_seconds>}},
-    Series{"kgpu_pod_gpu_busy_seconds_total",
-           kCounter,
-           "GPU time that the pod used: utilization over time; absent where the driver does not "
-           "tell it.",
-           "seconds",
-           "namespace, pod",
-           {.node = &OfPods<&PodUse::busy_gpu_seconds>}},
-    Series{"kgpu_pod_gpu_memory_byte_seconds_total",
-           kCounter,
-           "Device memory that the pod used, over time.",
-           "",
-           "namespace, pod",
-           {.node = &CollectMemorySeconds}},
+           "seconds", "namespace, pod", Only(&OfPods<&PodUse::gpu_seconds>)},
+    Series{
+        "kgpu_pod_gpu_busy_seconds_total", kCounter,
+        "GPU time used by the pod: utilization over time; absent if the driver does not report it.",
+        "seconds", "namespace, pod", Only(&OfPods<&PodUse::busy_gpu_seconds>)},
+    Series{"kgpu_pod_gpu_memory_byte_seconds_total", kCounter,
+           "Device memory used by the pod, over time.", "", "namespace, pod",
+           Only(&OfPods<&PodUse::memory_gib_seconds, kGibi>)},
 };
 
 void CollectDriver(const PageViews& views, Values& out) {
@@ -208,45 +160,25 @@ void CollectKernelLog(const PageViews& views, Values& out) {
 }
 
 constexpr std::array kNode = {
-    Series{"kgpu_driver_info",
-           kInfo,
-           "NVIDIA's driver; always 1. NVML.",
-           "",
-           "version, nvml, cuda",
-           {.node = &CollectDriver}},
-    Series{"kgpu_gpus",
-           kGauge,
-           "GPUs of the node: those that NVIDIA's library shows, and those that only PCI does, by "
-           "kernel driver: vfio-pci are those of virtual machines.",
-           "",
-           "managed, driver",
-           {.node = &CollectGpus}},
-    Series{"kgpu_sample_timestamp_seconds",
-           kGauge,
-           "When GPUs were last measured, Unix time; it stays when the values are too old to be "
-           "shown.",
-           "seconds",
-           "",
-           {.node = &CollectTaken}},
-    Series{"kgpu_xids_of_unknown_gpu_total",
-           kCounter,
-           "XIDs that did not say of which GPU, since the agent counts. NVML, and the kernel log.",
-           "",
-           "",
-           {.node = &CollectUnknownXids}},
-    Series{"kgpu_kernel_log_ok",
-           kGauge,
-           "Whether the kernel log is read for XIDs, or is not wanted. /dev/kmsg.",
-           "",
-           "",
-           {.node = &CollectKernelLog}},
-    Series{"kgpu_pods_known",
-           kGauge,
-           "Whether it is known which container has which device. The kubelet's pod resources, "
-           "and the container runtime.",
-           "",
-           "",
-           {.node = &CollectPodsKnown}},
+    Series{"kgpu_driver_info", kInfo, "The NVIDIA driver; always 1. NVML.", "",
+           "version, nvml, cuda", Only(&CollectDriver)},
+    Series{"kgpu_gpus", kGauge,
+           "GPUs of the node: those reported by NVML, and others on the PCI bus by kernel driver "
+           "(vfio-pci: GPUs of virtual machines).",
+           "", "managed, driver", Only(&CollectGpus)},
+    Series{"kgpu_sample_timestamp_seconds", kGauge,
+           "Unix time of the last measurement; kept when the values are too old to be exported.",
+           "seconds", "", Only(&CollectTaken)},
+    Series{"kgpu_xids_of_unknown_gpu_total", kCounter,
+           "XIDs without a GPU since the agent started counting. NVML, and the kernel log.", "", "",
+           Only(&CollectUnknownXids)},
+    Series{"kgpu_kernel_log_ok", kGauge,
+           "Whether the kernel log is read for XIDs, or disabled. /dev/kmsg.", "", "",
+           Only(&CollectKernelLog)},
+    Series{"kgpu_pods_known", kGauge,
+           "Whether the devices of each container are known. The kubelet's pod resources, and the "
+           "container runtime.",
+           "", "", Only(&CollectPodsKnown)},
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ std::map<std::string, Names> LabelsOfPage(NameSet set) {
   return labels;
 }
 
-// The labels of the thing that a series is of: docs/metrics.md has the same table.
+// The labels of the thing that a series is of: docs/reference/metrics.md has the same table.
 Names LabelsOfThing(NameSet set, const Collectors& collect) {
   if (collect.gpu == nullptr && collect.mig == nullptr && collect.container == nullptr &&
       collect.process == nullptr) {
@@ -145,10 +145,10 @@ TEST_P(LabelsTest, TheTableNamesThoseThatAPageHasAndNoOthers) {
       }
       const auto found = shown.find(std::string(series.name));
       ASSERT_NE(found, shown.end()) << series.name << " is not on a page that has everything";
-      const Names told = NamesIn(series.labels);
-      EXPECT_THAT(told, IsSubsetOf(found->second)) << series.name;
+      const Names reported = NamesIn(series.labels);
+      EXPECT_THAT(reported, IsSubsetOf(found->second)) << series.name;
       Names allowed = LabelsOfThing(group.set, series.collect);
-      allowed.insert(told.begin(), told.end());
+      allowed.insert(reported.begin(), reported.end());
       EXPECT_THAT(found->second, IsSubsetOf(allowed)) << series.name;
     }
   }

@@ -12,15 +12,8 @@ constexpr std::array kAll = {NameSet::kKgpu, NameSet::kDcgm, NameSet::kGke};
 }  // namespace
 
 std::string_view ToString(NameSet set) {
-  switch (set) {
-    case NameSet::kKgpu:
-      return "kgpu";
-    case NameSet::kDcgm:
-      return "dcgm";
-    case NameSet::kGke:
-      return "gke";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kWords = {"kgpu", "dcgm", "gke"};
+  return kWords.at(static_cast<size_t>(set));
 }
 
 StatusOr<NameSets> ParseNames(std::string_view what, std::string_view text) {
@@ -34,8 +27,8 @@ StatusOr<NameSets> ParseNames(std::string_view what, std::string_view text) {
       }
     }
     if (names == before) {
-      return InvalidArgument("{}: \"{}\" must be some of kgpu, dcgm and gke, each once", what,
-                             Printable(text, 60));
+      return InvalidArgument("{}: \"{}\" must be a list of kgpu, dcgm and gke without repetition",
+                             what, Printable(text, 60));
     }
   }
   return names;

@@ -9,7 +9,7 @@
 
 #include "src/gpu/device/sample.h"
 #include "src/gpu/device/snapshot.h"
-#include "src/gpu/health/happening.h"
+#include "src/gpu/health/health_event.h"
 #include "src/node/config/node_config.h"
 #include "src/node/pods/pod_map.h"
 #include "src/platform/base/clock.h"
@@ -20,9 +20,10 @@ namespace kgpu::telemetry {
 struct PodUse {
   std::string pod_namespace;
   std::string pod;
-  double gpu_seconds = 0;                  // handed out; a slot of n replicas counts 1/n
-  std::optional<double> busy_gpu_seconds;  // utilisation × time; nothing: the driver does not tell
-  double memory_gib_seconds = 0;           // GiB × s
+  double gpu_seconds = 0;  // handed out; a slot of n replicas counts 1/n
+  std::optional<double>
+      busy_gpu_seconds;           // utilisation × time; nothing: the driver does not report
+  double memory_gib_seconds = 0;  // GiB × s
 };
 
 // Null: not known (yet); its series are absent.

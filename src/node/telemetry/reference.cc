@@ -20,22 +20,6 @@ namespace json = boost::json;
 
 using doc::View;
 
-std::string_view TypeWord(metrics::Type type) {
-  switch (type) {
-    case metrics::Type::kGauge:
-      return "gauge";
-    case metrics::Type::kCounter:
-      return "counter";
-    case metrics::Type::kInfo:
-      return "info";
-    case metrics::Type::kUnknown:
-      return "unknown";
-    case metrics::Type::kHistogram:
-      return "histogram";
-  }
-  return "";
-}
-
 constexpr std::string_view kAgent = "agent";
 
 // Of what a series' samples are.
@@ -71,7 +55,8 @@ std::string ReferenceTable(NameSets names) {
   report::Table table({"NAME", "TYPE", "OF", "LABELS", "MEANING"});
   ForEachGroup(names, [&](const SeriesGroup& group) {
     for (const Series& series : group.series) {
-      table.AddRow({std::string(series.name), std::string(TypeWord(series.type)),
+      table.AddRow({std::string(series.name),
+                    std::string(TypeWord(series.type, metrics::Format::kOpenMetrics)),
                     Join(ThingsOf(series), ", "), std::string(series.labels),
                     std::string(series.help)});
     }
@@ -87,13 +72,14 @@ json::value ReferenceJson(NameSets names) {
       for (const std::string& thing : ThingsOf(series)) {
         things.emplace_back(thing);
       }
-      all.push_back(json::object{{"name", View(series.name)},
-                                 {"names", View(ToString(group.set))},
-                                 {"type", View(TypeWord(series.type))},
-                                 {"unit", View(series.unit)},
-                                 {"of", std::move(things)},
-                                 {"labels", View(series.labels)},
-                                 {"help", View(series.help)}});
+      all.push_back(
+          json::object{{"name", View(series.name)},
+                       {"names", View(ToString(group.set))},
+                       {"type", View(TypeWord(series.type, metrics::Format::kOpenMetrics))},
+                       {"unit", View(series.unit)},
+                       {"of", std::move(things)},
+                       {"labels", View(series.labels)},
+                       {"help", View(series.help)}});
     }
   });
   return json::object{{"series", std::move(all)}};
@@ -105,14 +91,15 @@ std::string ReferenceMarkdown(NameSets names) {
     if (!text.empty()) {
       text += '\n';
     }
-    fmt::format_to(
-        std::back_inserter(text),
-        "### {}\n| Series | Type | Of | Further labels | Meaning |\n|---|---|---|---|---|\n",
-        group.title);
+    fmt::format_to(std::back_inserter(text),
+                   "### {}\n"
+                   "| Series | Type | Subject | Further labels | Meaning |\n"
+                   "|---|---|---|---|---|\n",
+                   group.title);
     for (const Series& series : group.series) {
       fmt::format_to(std::back_inserter(text), "| `{}` | {} | {} | {} | {} |\n", series.name,
-                     TypeWord(series.type), Join(ThingsOf(series), ", "), series.labels,
-                     series.help);
+                     TypeWord(series.type, metrics::Format::kOpenMetrics),
+                     Join(ThingsOf(series), ", "), series.labels, series.help);
     }
   });
   return text;

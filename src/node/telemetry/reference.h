@@ -1,4 +1,5 @@
-// What every series is, for people: printed by `kgpu metrics list`, and part of docs/metrics.md.
+// What every series is, for people: printed by `kgpu metrics list`, and part of
+// docs/reference/metrics.md.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -15,11 +15,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(ReferenceTest, TheDocumentationIsTheTable) {
-  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/metrics.md");
+  std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/metrics.md");
   const std::string docs((std::istreambuf_iterator<char>(file)), {});
   const std::string reference = ReferenceMarkdown(NameSets::All());
-  EXPECT_TRUE(docs.ends_with(reference))
-      << "docs/metrics.md must end with what `kgpu metrics list --output markdown` prints";
+  EXPECT_TRUE(docs.ends_with(reference)) << "docs/reference/metrics.md must end with what `kgpu "
+                                            "metrics list --output markdown` prints";
 }
 
 TEST(ReferenceTest, ShowsTheSetsAskedForOnly) {

@@ -246,7 +246,7 @@ TEST(RenderTest, DcgmsMemoryOfACutGpuIsThatOfItsInstancesAlone) {
   EXPECT_THAT(page, HasSubstr("DCGM_FI_DEV_POWER_USAGE" + gpu));
 }
 
-TEST(RenderTest, TwoComputeInstancesThatDcgmCanNotTellApartAreOneThere) {
+TEST(RenderTest, TwoComputeInstancesThatDcgmCannotTellApartAreOneThere) {
   PageInput input = TestNode(1, 0);
   AddMig(input);
   ExpectDistinct(Render(input));

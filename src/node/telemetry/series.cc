@@ -10,7 +10,7 @@ namespace kgpu::telemetry {
 std::vector<SeriesGroup> AllSeries() {
   return {
       {NameSet::kKgpu, "The node", KgpuNodeSeries()},
-      {NameSet::kKgpu, "GPUs: use, heat, power, clocks", KgpuUseSeries()},
+      {NameSet::kKgpu, "GPUs: utilization, temperature, power, clocks", KgpuUseSeries()},
       {NameSet::kKgpu, "GPUs: health, errors, links", KgpuConditionSeries()},
       {NameSet::kKgpu, "GPUs: performance monitors", KgpuProfilingSeries()},
       {NameSet::kKgpu, "MIG devices", KgpuMigSeries()},

@@ -1,5 +1,5 @@
 // Every series there is: one table. What a page shows, what `kgpu metrics list` prints and what
-// docs/metrics.md says all come from it.
+// docs/reference/metrics.md says all come from it.
 #pragma once
 
 #include <span>
@@ -20,6 +20,23 @@ struct Collectors {
   void (*container)(const ContainerView&, Values&) = nullptr;
   void (*process)(const ProcessView&, Values&) = nullptr;
 };
+
+// Of one kind of things only.
+constexpr Collectors Only(void (*node)(const PageViews&, Values&)) {
+  return {.node = node};
+}
+constexpr Collectors Only(void (*gpu)(const GpuView&, Values&)) {
+  return {.gpu = gpu};
+}
+constexpr Collectors Only(void (*mig)(const MigView&, Values&)) {
+  return {.mig = mig};
+}
+constexpr Collectors Only(void (*container)(const ContainerView&, Values&)) {
+  return {.container = container};
+}
+constexpr Collectors Only(void (*process)(const ProcessView&, Values&)) {
+  return {.process = process};
+}
 
 struct Series {
   std::string_view name;

@@ -1,6 +1,7 @@
 #include "src/node/telemetry/views.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "src/platform/metrics/exposition.h"
@@ -107,15 +108,8 @@ const device::MigSample* FindMig(const device::GpuSample& sample, const device::
 }
 
 std::string_view KindWord(device::ProcessKind kind) {
-  switch (kind) {
-    case device::ProcessKind::kCompute:
-      return "compute";
-    case device::ProcessKind::kGraphics:
-      return "graphics";
-    case device::ProcessKind::kMps:
-      return "mps";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kWords = {"compute", "graphics", "mps"};
+  return kWords.at(static_cast<size_t>(kind));
 }
 
 }  // namespace

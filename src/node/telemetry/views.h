@@ -36,7 +36,7 @@ struct MigView {
   const device::MigDevice* mig = nullptr;
   const device::MigSample* sample = nullptr;  // as that of a GpuView
   Owner owner{};
-  // Of a compute instance that DCGM's labels can not tell from the one before, those are empty: it
+  // Of a compute instance that DCGM's labels cannot tell from the one before, those are empty: it
   // is left out.
   Labels labels{};
 };

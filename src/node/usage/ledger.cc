@@ -32,14 +32,14 @@ Amounts& Amounts::operator+=(const Amounts& other) {
   gpu_seconds += other.gpu_seconds;
   busy_gpu_seconds += other.busy_gpu_seconds;
   gib_seconds += other.gib_seconds;
-  untold_gpu_seconds += other.untold_gpu_seconds;
+  unreported_gpu_seconds += other.unreported_gpu_seconds;
   return *this;
 }
 
-std::optional<double> ToldBusy(const Amounts& amounts) {
+std::optional<double> ReportedBusy(const Amounts& amounts) {
   constexpr double kBorne = 0.05;
-  const bool is_told = amounts.untold_gpu_seconds <= kBorne * amounts.gpu_seconds;
-  return is_told ? std::optional(amounts.busy_gpu_seconds) : std::nullopt;
+  const bool is_reported = amounts.unreported_gpu_seconds <= kBorne * amounts.gpu_seconds;
+  return is_reported ? std::optional(amounts.busy_gpu_seconds) : std::nullopt;
 }
 
 // "=" stands for another name in the file.

@@ -1,4 +1,4 @@
-// What pods have had of the GPUs, hour by hour: the books of the accounting, in memory.
+// What pods have had of the GPUs, hour by hour: the ledger of the accounting, in memory.
 #pragma once
 
 #include <chrono>
@@ -27,15 +27,15 @@ struct Amounts {
   double gib_seconds = 0;       // device memory in use × time
   // Of gpu_seconds: where the driver did not tell how busy the device was. It is not in
   // busy_gpu_seconds.
-  double untold_gpu_seconds = 0;
+  double unreported_gpu_seconds = 0;
 
   Amounts& operator+=(const Amounts& other);
   bool operator==(const Amounts&) const = default;
 };
 
 // busy_gpu_seconds where it says something: nothing where more than a twentieth of the time was not
-// told. That much is borne: at a pod's start the driver's rates are not there yet.
-std::optional<double> ToldBusy(const Amounts& amounts);
+// reported. That much is accepted: at a pod's start the driver's rates are not there yet.
+std::optional<double> ReportedBusy(const Amounts& amounts);
 
 using Hour = std::chrono::sys_time<std::chrono::hours>;
 

@@ -155,9 +155,9 @@ TEST(LedgerTextTest, KnowsATornFileWhereverItIsCut) {
 
 TEST(LedgerTextTest, SaysWhatIsNoFileOfUsage) {
   EXPECT_THAT(ParseLedger("kgpu-usage 2 7\nend 2\n"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 1: no file of usage")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 1: not a usage file")));
   EXPECT_THAT(ParseLedger("kgpu-usage 1 7\nend 2\nhour 1\n"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nothing may follow")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("unexpected data after")));
 }
 
 TEST(LedgerTextTest, ALineThatSaysNothingCostsThatLine) {

@@ -12,8 +12,8 @@
 
 // kgpu-usage 1 GENERATION
 // hour N                            hours since 1970; what follows is of it
-// use NAMESPACE POD GPU BUSY GIB [UNTOLD]   seconds; "=" for the namespace or pod of the line
-//                                           before; nothing untold is left out
+// use NAMESPACE POD GPU BUSY GIB [UNREPORTED]   seconds; "=" for the namespace or pod of the line
+//                                           before; nothing unreported is left out
 // end LINES
 
 namespace kgpu::usage {
@@ -41,14 +41,14 @@ class Reader {
     while (!is_ended_) {
       const size_t end = text.find('\n');
       if (end == std::string_view::npos) {
-        return Wrong("the end is missing: the file is torn");
+        return Wrong("the end is missing: the file is truncated");
       }
       ++number_;
       RETURN_IF_ERROR(Take(Words(text.substr(0, end))));
       text.remove_prefix(end + 1);
     }
     if (!text.empty()) {
-      return Wrong("nothing may follow \"end\"");
+      return Wrong("unexpected data after \"end\"");
     }
     return std::move(file_);
   }
@@ -79,7 +79,7 @@ class Reader {
     const bool is_ours = words.size() == 3 && words[0] == kMagic && words[1] == "1";
     const auto generation = is_ours ? ParseUint(words[2]) : std::optional<uint64_t>();
     if (!generation) {
-      return Wrong("no file of usage");
+      return Wrong("not a usage file");
     }
     file_.generation = *generation;
     return OkStatus();
@@ -104,22 +104,22 @@ class Reader {
     const auto gpu = ParseAmount(words[3]);
     const auto busy = ParseAmount(words[4]);
     const auto gib = ParseAmount(words[5]);
-    const auto untold = words.size() == 7 ? ParseAmount(words[6]) : std::optional(0.0);
+    const auto unreported = words.size() == 7 ? ParseAmount(words[6]) : std::optional(0.0);
     if (words[1] != "=") {
       pod_.pod_namespace = words[1];
     }
     if (words[2] != "=") {
       pod_.pod = words[2];
     }
-    const bool is_told = gpu && busy && gib && untold;
-    if (!hour_ || !is_told || !IsName(pod_.pod_namespace) || !IsName(pod_.pod)) {
+    const bool is_reported = gpu && busy && gib && unreported;
+    if (!hour_ || !is_reported || !IsName(pod_.pod_namespace) || !IsName(pod_.pod)) {
       return false;
     }
     file_.ledger.Add(*hour_, pod_,
                      {.gpu_seconds = *gpu,
                       .busy_gpu_seconds = *busy,
                       .gib_seconds = *gib,
-                      .untold_gpu_seconds = *untold});
+                      .unreported_gpu_seconds = *unreported});
     return true;
   }
 
@@ -148,9 +148,9 @@ std::string PrintLedger(uint64_t generation, const Ledger& ledger) {
                    std::min(amounts.gpu_seconds, kMostAmount),
                    std::min(amounts.busy_gpu_seconds, kMostAmount),
                    std::min(amounts.gib_seconds, kMostAmount));
-    if (amounts.untold_gpu_seconds > 0) {
+    if (amounts.unreported_gpu_seconds > 0) {
       fmt::format_to(std::back_inserter(text), " {:.3f}",
-                     std::min(amounts.untold_gpu_seconds, kMostAmount));
+                     std::min(amounts.unreported_gpu_seconds, kMostAmount));
     }
     text += '\n';
     before = pod;

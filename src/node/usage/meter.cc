@@ -94,16 +94,16 @@ class Meter {
       const std::string_view device = pods::DeviceOf(use.device_id);
       const double part = PartOf(device) / SharersOf(use, device);
       rates_[pod].gpu_seconds += part;
-      rates_[pod].untold_gpu_seconds += IsBusyTold(device, pod) ? 0 : part;
+      rates_[pod].unreported_gpu_seconds += IsBusyReported(device, pod) ? 0 : part;
     }
   }
 
   // Whether AddBusy or AddMig know how busy `pod` keeps its `device`.
-  bool IsBusyTold(std::string_view device, const PodName& pod) const {
+  bool IsBusyReported(std::string_view device, const PodName& pod) const {
     const bool is_alone = OnlyUserOf(device) != nullptr;
     for (const device::GpuSample& gpu : input_.samples.gpus) {
       if (gpu.uuid.str() == device) {
-        return is_alone ? UtilizationOf(gpu).has_value() : AreProcessesTold(gpu, pod);
+        return is_alone ? UtilizationOf(gpu).has_value() : AreProcessesReported(gpu, pod);
       }
       for (const device::MigSample& mig : gpu.migs) {
         if (mig.uuid.str() == device) {
@@ -115,7 +115,7 @@ class Meter {
   }
 
   // Without a process on the GPU a pod is idle, if it is known whose they all are.
-  bool AreProcessesTold(const device::GpuSample& gpu, const PodName& pod) const {
+  bool AreProcessesReported(const device::GpuSample& gpu, const PodName& pod) const {
     bool has_processes = false;
     for (const device::ProcessSample& process : gpu.processes) {
       const auto owner = input_.pods.processes.find(process.pid);
@@ -181,14 +181,14 @@ class Meter {
     rates_[*user].busy_gpu_seconds +=
         mig.profiling.graphics_active.value_or(0) * PartOf(mig.uuid.str());
     bool has_processes = false;
-    bool is_told = false;
+    bool is_reported = false;
     for (const device::ProcessSample& process : gpu.processes) {
       if (process.gpu_instance == mig.gpu_instance) {
         has_processes = true;
-        is_told = is_told || process.memory;
+        is_reported = is_reported || process.memory;
       }
     }
-    if (has_processes && !is_told && mig.memory) {
+    if (has_processes && !is_reported && mig.memory) {
       rates_[*user].gib_seconds += Gibi(mig.memory->used);
     }
   }

@@ -24,9 +24,9 @@ using Rates = std::map<PodName, Amounts>;
 // Handed out: what the kubelet says. Pods that share a claim have an equal part each. A MIG device
 // counts by its part of the GPU's compute slices. Busy: of a GPU that one pod has, the GPU's
 // utilisation; of one that pods share, the utilisation of each pod's processes; of a MIG device the
-// share of time that GPM tells. What the driver does not tell is counted as untold: clients of MPS,
-// MIG before Hopper or shared. Memory: of each pod's processes, wherever they are; where the driver
-// does not tell it by process, the device's, if one pod has it.
+// share of time that GPM tells. What the driver does not report is counted as unreported: clients
+// of MPS, MIG before Hopper or shared. Memory: of each pod's processes, wherever they are; where
+// the driver does not report it by process, the device's, if one pod has it.
 Rates RatesOf(const MeterInput& input);
 
 }  // namespace kgpu::usage

@@ -27,10 +27,10 @@ pods::Container ContainerOf(const PodName& pod, const std::string& name = "main"
   return {.pod_namespace = pod.pod_namespace, .pod = pod.pod, .container = name, .pod_uid = ""};
 }
 
-auto Is(double gpu, double busy, double gib, double untold = 0) {
+auto Is(double gpu, double busy, double gib, double unreported = 0) {
   constexpr double kNear = 1e-9;
   return FieldsAre(DoubleNear(gpu, kNear), DoubleNear(busy, kNear), DoubleNear(gib, kNear),
-                   DoubleNear(untold, kNear));
+                   DoubleNear(unreported, kNear));
 }
 
 // A node with one GPU, an H100 (of seven compute slices).
@@ -141,7 +141,7 @@ TEST_F(MeterTest, ProcessesNeverUseMoreThanTheGpu) {
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0.6, 0)), Pair(kB, Is(0.5, 0.4, 0))));
 }
 
-TEST_F(MeterTest, UtilisationThatIsNotToldByProcessIsUntoldNotZero) {
+TEST_F(MeterTest, UtilisationThatIsNotReportedByProcessIsUnreportedNotZero) {
   ShareAmong(2);
   Give(std::string(kMeteredGpu) + "::0", kA);
   Give(std::string(kMeteredGpu) + "::1", kB);
@@ -150,7 +150,7 @@ TEST_F(MeterTest, UtilisationThatIsNotToldByProcessIsUntoldNotZero) {
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(0.5, 0, 1, 0.5)), Pair(kB, Is(0.5, 0, 0))));
 }
 
-TEST_F(MeterTest, WhoIsIdleOnASharedGpuIsToldOnlyWhereProcessesHaveOwners) {
+TEST_F(MeterTest, WhoIsIdleOnASharedGpuIsReportedOnlyWhereProcessesHaveOwners) {
   ShareAmong(2);
   Give(std::string(kMeteredGpu) + "::0", kA);
   Give(std::string(kMeteredGpu) + "::1", kB);
@@ -172,13 +172,13 @@ TEST_F(MeterTest, AMigDeviceCountsByItsComputeSlices) {
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(2.0 / 7, 1.0 / 7, 4))));
 }
 
-TEST_F(MeterTest, AMigDeviceWithoutMonitorsIsUntoldNotIdle) {
+TEST_F(MeterTest, AMigDeviceWithoutMonitorsIsUnreportedNotIdle) {
   AddMig();
   Give(kMig, kA);
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(2.0 / 7, 0, 0, 2.0 / 7))));
 }
 
-TEST_F(MeterTest, ASharedMigDeviceIsUntold) {
+TEST_F(MeterTest, ASharedMigDeviceIsUnreported) {
   AddMig().profiling.graphics_active = 0.5;
   Give(std::string(kMig) + "::0", kA);
   Give(std::string(kMig) + "::1", kB);
@@ -193,7 +193,7 @@ TEST_F(MeterTest, AProcessInTwoListsHasItsMemoryOnce) {
   EXPECT_THAT(Measured(), ElementsAre(Pair(kA, Is(1, 0, 2, 1))));
 }
 
-TEST_F(MeterTest, MemoryThatIsNotToldByProcessIsThatOfTheGpu) {
+TEST_F(MeterTest, MemoryThatIsNotReportedByProcessIsThatOfTheGpu) {
   Give(kMeteredGpu, kA);
   sample().memory =
       device::MemoryUse{.total = GibiBytes(80), .reserved = {}, .used = GibiBytes(5), .free = {}};

@@ -54,7 +54,7 @@ Status ProblemOf(const StatusOr<LedgerFile>& file, const std::string& path) {
   }
   return file->bad_lines == 0
              ? OkStatus()
-             : InvalidArgument("{}: {} lines say nothing and are left out", path, file->bad_lines);
+             : InvalidArgument("{}: {} unreadable lines are ignored", path, file->bad_lines);
 }
 
 void PutAside(const std::string& path) {

@@ -24,7 +24,7 @@ struct Kept {
 };
 
 // Blocks on the disk. Errors: PermissionDenied, ResourceExhausted, … when the files are there and
-// can not be read now; nothing was changed.
+// cannot be read now; nothing was changed.
 StatusOr<Kept> LoadLedger(const std::string& folder);
 
 // One write, made on the loop and done wherever disks may be waited for.

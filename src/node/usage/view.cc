@@ -31,14 +31,14 @@ std::string Hours(double seconds) {
 }
 
 std::string BusyHours(const Amounts& amounts) {
-  const auto busy = ToldBusy(amounts);
+  const auto busy = ReportedBusy(amounts);
   return busy ? Hours(*busy) : "-";
 }
 
 // How much of the time that it had GPUs a pod has used them.
 std::string Share(const Amounts& amounts) {
   constexpr double kPercent = 100;
-  const auto busy = ToldBusy(amounts);
+  const auto busy = ReportedBusy(amounts);
   if (!busy) {
     return "-";
   }
@@ -56,7 +56,7 @@ Amounts SumOf(const std::vector<UsageRow>& rows) {
 
 // Whole seconds: a double would be printed with an exponent.
 json::object AmountsJson(const Amounts& amounts) {
-  const auto busy = ToldBusy(amounts);
+  const auto busy = ReportedBusy(amounts);
   return {{"gpuSeconds", std::llround(amounts.gpu_seconds)},
           {"busyGpuSeconds", busy ? json::value(std::llround(*busy)) : json::value()},
           {"gibSeconds", std::llround(amounts.gib_seconds)}};
@@ -101,7 +101,7 @@ std::string UsageTable(const std::vector<UsageRow>& rows, const UsageQuery& quer
   if (is_pod) {
     header.emplace_back("POD");
   }
-  header.insert(header.end(), {"GPU-HOURS", "BUSY", "OF IT", "GIB-HOURS"});
+  header.insert(header.end(), {"GPU-HOURS", "BUSY-HOURS", "BUSY %", "GIB-HOURS"});
   report::Table table(header);
   const auto add = [&](const PodName& pod, const Amounts& amounts) {
     std::vector<std::string> cells = {pod.pod_namespace};

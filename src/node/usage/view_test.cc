@@ -35,10 +35,10 @@ TEST_F(UsageViewTest, ListsPodsOfTheTimeAskedFor) {
   const UsageQuery query{.now = kNow};
   EXPECT_EQ(UsageTable(UsageRows(ledger_, query), query),
             "Since 2023-11-13T22:00:00Z\n"
-            "NAMESPACE  POD  GPU-HOURS  BUSY  OF IT  GIB-HOURS\n"
-            "ml         b    2.00       0.00  0%     0.00\n"
-            "ml         a    1.00       0.50  50%    2.00\n"
-            "total      -    3.00       0.50  17%    2.00\n");
+            "NAMESPACE  POD  GPU-HOURS  BUSY-HOURS  BUSY %  GIB-HOURS\n"
+            "ml         b    2.00       0.00        0%      0.00\n"
+            "ml         a    1.00       0.50        50%     2.00\n"
+            "total      -    3.00       0.50        17%     2.00\n");
 }
 
 TEST_F(UsageViewTest, SumsNamespaces) {
@@ -65,14 +65,15 @@ TEST_F(UsageViewTest, WhatTheDriverDoesNotTellIsNotZero) {
   ledger_.Add(Ago(0), {"ml", "mps"}, {3600, 0, 3600, 3600});
   const UsageQuery query{.now = kNow, .since = std::chrono::hours(1)};
   const std::vector<UsageRow> rows = UsageRows(ledger_, query);
-  EXPECT_THAT(UsageTable(rows, query), HasSubstr("ml         mps  1.00       -     -      1.00\n"));
+  EXPECT_THAT(UsageTable(rows, query),
+              HasSubstr("ml         mps  1.00       -           -       1.00\n"));
   EXPECT_THAT(boost::json::serialize(UsageJson(rows, query)),
               HasSubstr(R"("pod":"mps","gpuSeconds":3600,"busyGpuSeconds":null)"));
 }
 
-TEST_F(UsageViewTest, AFewSecondsThatAreNotToldAreBorne) {
-  EXPECT_EQ(ToldBusy({100, 30, 0, 5}), 30);
-  EXPECT_EQ(ToldBusy({100, 30, 0, 6}), std::nullopt);
+TEST_F(UsageViewTest, AFewSecondsThatAreNotReportedAreBorne) {
+  EXPECT_EQ(ReportedBusy({100, 30, 0, 5}), 30);
+  EXPECT_EQ(ReportedBusy({100, 30, 0, 6}), std::nullopt);
 }
 
 TEST(ParseGroupByTest, NamesTheWords) {

@@ -87,8 +87,7 @@ StatusOr<Bytes> ParseQuantity(std::string_view text) {
   const auto count = unit ? Scaled(text.substr(0, digits), *unit) : std::nullopt;
   if (!count) {
     return InvalidArgument(
-        "\"{}\" is no amount of memory: a number with Ki, Mi, Gi, Ti (or k, M, G, T) is wanted: "
-        "40Gi",
+        "\"{}\" must be an amount of memory: a number with Ki, Mi, Gi, Ti (or k, M, G, T): 40Gi",
         Printable(text, 40));
   }
   return Bytes{*count};

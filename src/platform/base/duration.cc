@@ -46,8 +46,8 @@ StatusOr<std::chrono::seconds> ParseSince(std::string_view what, std::string_vie
     }
   }
   return InvalidArgument(
-      "{}: \"{}\" must be a number with s, m, h or d: 90m, 24h, 7d; {}d is the most", what,
-      Printable(text, 40), kMostDays);
+      "{}: \"{}\" must be a number followed by s, m, h or d, such as 90m, 24h or 7d; at most {}d",
+      what, Printable(text, 40), kMostDays);
 }
 
 std::string FormatDuration(milliseconds duration) {

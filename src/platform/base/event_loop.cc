@@ -23,7 +23,7 @@ constexpr uint64_t kWakeKey = 0;
 constexpr uint64_t kTimerKey = 1;
 constexpr uint64_t kFirstKey = 2;
 
-// An error, or the end of the connection, is news for either kind of watch.
+// An error, or the end of the connection, is an event for either kind of watch.
 constexpr uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP;
 constexpr uint32_t kWriteEvents = EPOLLOUT;
 constexpr uint32_t kAnyEvents = EPOLLERR | EPOLLHUP;

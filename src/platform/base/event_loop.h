@@ -33,7 +33,7 @@ class EventLoop {
 
   // Calls `task` whenever `fd` is readable or closed by its peer (level-triggered), until
   // Unwatch. The caller keeps `fd` open while it is watched. Loop thread only.
-  // Errors: ResourceExhausted, Internal (fd can not be polled: a regular file).
+  // Errors: ResourceExhausted, Internal (fd cannot be polled: a regular file).
   virtual StatusOr<WatchId> WatchReadable(int fd, Task task) = 0;
   // The same while `fd` takes bytes, or will never take any again. Watched only while there is
   // something to write: an idle socket is always writable. One descriptor may have one watch of

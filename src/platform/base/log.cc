@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "src/platform/base/log_format.h"
 #include "src/platform/base/mutex.h"
 
 namespace kgpu {
@@ -22,6 +23,7 @@ struct LogState {
   Mutex mutex;
   std::shared_ptr<const LogSink> sink ABSL_GUARDED_BY(mutex);
   std::atomic<LogLevel> level{LogLevel::kInfo};
+  std::atomic<LogFormat> format{LogFormat::kKeyValue};
 };
 
 LogState& State() {
@@ -59,7 +61,42 @@ void AppendValue(std::string& line, std::string_view value) {
   line += '"';
 }
 
-// A line that can not be written (stderr closed, disk full) is dropped: there is nobody to tell.
+std::string KeyValueLine(LogLevel level, std::string_view event,
+                         std::initializer_list<LogField> fields) {
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  std::string line =
+      fmt::format("time={:%Y-%m-%dT%H:%M:}{:06.3f}Z level={} event=",
+                  std::chrono::time_point_cast<std::chrono::minutes>(now),
+                  static_cast<double>(now.time_since_epoch().count() % 60000) / 1000, Name(level));
+  AppendValue(line, event);
+  for (const LogField& field : fields) {
+    line += ' ';
+    line += field.key;
+    line += '=';
+    AppendValue(line, field.value);
+  }
+  return line;
+}
+
+// Control bytes become blanks: a value must not write to the terminal.
+void AppendText(std::string& line, std::string_view text) {
+  for (const char c : text.substr(0, kMaxValueLength)) {
+    line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  }
+}
+
+std::string TextLine(LogLevel level, std::string_view event,
+                     std::initializer_list<LogField> fields) {
+  std::string line = fmt::format("kgpu: {}: {}", Name(level), event);
+  for (const LogField& field : fields) {
+    fmt::format_to(std::back_inserter(line), "; {}: ", field.key);
+    AppendText(line, field.value);
+  }
+  return line;
+}
+
+// A line that cannot be written (stderr closed, disk full) is dropped: there is nobody to tell.
 void WriteToStderr(LogLevel /*level*/, std::string_view line) {
   std::string whole(line);
   whole += '\n';
@@ -82,20 +119,14 @@ bool IsLogged(LogLevel level) {
   return level >= State().level.load();
 }
 
+void SetLogFormat(LogFormat format) {
+  State().format.store(format);
+}
+
 void WriteLog(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-  const auto now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  std::string line =
-      fmt::format("time={:%Y-%m-%dT%H:%M:}{:06.3f}Z level={} event=",
-                  std::chrono::time_point_cast<std::chrono::minutes>(now),
-                  static_cast<double>(now.time_since_epoch().count() % 60000) / 1000, Name(level));
-  AppendValue(line, event);
-  for (const LogField& field : fields) {
-    line += ' ';
-    line += field.key;
-    line += '=';
-    AppendValue(line, field.value);
-  }
+  const std::string line = State().format.load() == LogFormat::kText
+                               ? TextLine(level, event, fields)
+                               : KeyValueLine(level, event, fields);
   std::shared_ptr<const LogSink> sink;
   {
     const MutexLock lock(State().mutex);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/platform/base/log_format.h"
+
 namespace kgpu {
 namespace {
 
@@ -22,6 +24,7 @@ class LogTest : public ::testing::Test {
   ~LogTest() override {
     SetLogSink(nullptr);
     SetLogLevel(LogLevel::kInfo);
+    SetLogFormat(LogFormat::kKeyValue);
   }
 
  protected:
@@ -33,6 +36,13 @@ TEST_F(LogTest, WritesLevelEventAndFields) {
   EXPECT_THAT(lines_,
               ElementsAre(EndsWith("level=warning event=\"probe restarted\" attempt=3 path=/x")));
   EXPECT_THAT(lines_[0], StartsWith("time=20"));
+}
+
+TEST_F(LogTest, IsPlainTextForPeople) {
+  SetLogFormat(LogFormat::kText);
+  KGPU_LOG(kWarning, "driver does not answer", {"reason", "it \x1b[2J hangs"}, {"attempt", 3});
+  EXPECT_THAT(lines_, ElementsAre("kgpu: warning: driver does not answer; reason: it  [2J hangs; "
+                                  "attempt: 3"));
 }
 
 TEST_F(LogTest, EscapesWhatWouldBreakALine) {

@@ -16,7 +16,7 @@ class Random {
   // What no other process has, for production.
   static uint64_t SeedFromKernel() {
     uint64_t seed = 0;
-    // Can not fail for so few bytes once the kernel has started.
+    // Cannot fail for so few bytes once the kernel has started.
     [[maybe_unused]] const ssize_t count = getrandom(&seed, sizeof(seed), 0);
     return seed;
   }

@@ -1,5 +1,5 @@
 // Status and StatusOr as the whole code base uses them: the code tells the caller what to do, the
-// text tells the human what is wrong and how to mend it (docs/architecture.md, "Errors").
+// text tells the human what is wrong and how to fix it (docs/architecture.md, "Errors").
 #pragma once
 
 #include <absl/status/status.h>
@@ -45,7 +45,7 @@ KGPU_STATUS_MAKER(Unimplemented, kUnimplemented)          // driver or kernel to
 KGPU_STATUS_MAKER(Internal, kInternal)                    // our own bug
 #undef KGPU_STATUS_MAKER
 
-// The status of a failed system call: `error` is errno, `what` names the deed and its object
+// The status of a failed system call: `error` is errno, `what` names the action and its object
 // ("open /dev/nvidia0"). The one place where errno becomes a code. Source: errno(3).
 Status ErrnoStatus(int error, std::string_view what);
 

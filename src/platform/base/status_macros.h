@@ -17,7 +17,7 @@
 #define ASSIGN_OR_RETURN(lhs, expr) \
   ASSIGN_OR_RETURN_IMPL(KGPU_MACRO_CONCAT(kgpu_statusor_, __LINE__), lhs, expr)
 
-// NOLINTBEGIN(bugprone-macro-parentheses): a declaration can not stand in parentheses
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses
 #define ASSIGN_OR_RETURN_IMPL(statusor, lhs, expr) \
   auto statusor = (expr);                          \
   if (!statusor.ok()) {                            \

@@ -18,7 +18,7 @@ TEST(StatusTest, MakersFormatTheirText) {
               StatusIs(StatusCode::kInvalidArgument, "a.yaml:14: replicas"));
 }
 
-TEST(StatusTest, AnOkCodeCanNotBeMadeAnError) {
+TEST(StatusTest, AnOkCodeCannotBeMadeAnError) {
   EXPECT_THAT(MakeStatus(StatusCode::kOk, "x"), StatusIs(StatusCode::kInternal, "x"));
 }
 

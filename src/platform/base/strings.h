@@ -19,6 +19,10 @@ std::vector<std::string_view> Split(std::string_view text, char separator);
 // The words of a text separated by any run of blanks and tabs.
 std::vector<std::string_view> Words(std::string_view text);
 
+// Both, one behind the other.
+std::vector<std::string> Concat(std::vector<std::string> first,
+                                const std::vector<std::string>& second);
+
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
 // The whole of `text` as a number; nothing when it is empty, has other characters or overflows.
@@ -33,7 +37,7 @@ std::string ToLower(std::string_view text);
 std::optional<std::string_view> Nearest(std::string_view word,
                                         const std::vector<std::string_view>& candidates);
 
-// Bytes that are not printable ASCII become \xNN, so that hostile input can not write to a
+// Bytes that are not printable ASCII become \xNN, so that hostile input cannot write to a
 // terminal or break a log line; at most `limit` characters of input, then "…".
 std::string Printable(std::string_view text, size_t limit = 200);
 

@@ -40,6 +40,12 @@ TEST(StringsTest, NearestOffersOnlyWhatIsNear) {
   EXPECT_EQ(Nearest("Resuorce", keys), "resource");
   EXPECT_EQ(Nearest("colour", keys), std::nullopt);
   EXPECT_EQ(Nearest("", {}), std::nullopt);
+  EXPECT_EQ(Nearest("renmae", keys), "rename");
+}
+
+TEST(StringsTest, NearestCountsExchangedNeighboursAsOneEdit) {
+  EXPECT_EQ(Nearest("plna", {"plan", "status"}), "plan");
+  EXPECT_EQ(Nearest("plxx", {"plan", "status"}), std::nullopt);
 }
 
 TEST(StringsTest, PrintableEscapesWhatATerminalWouldObey) {

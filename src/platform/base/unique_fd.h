@@ -1,5 +1,5 @@
 // Owns one file descriptor; closes it when it goes. Every descriptor in the program is born
-// close-on-exec: this class can not check that, the calls that make descriptors must.
+// close-on-exec: this class cannot check that, the calls that make descriptors must.
 #pragma once
 
 #include <unistd.h>

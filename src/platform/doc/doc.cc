@@ -30,8 +30,7 @@ namespace {
 // What both formats and their libraries have in common.
 Status CheckText(std::string_view text, std::string_view file, const Limits& limits) {
   if (text.size() > limits.bytes) {
-    return InvalidArgument("{}: {} bytes are more than the {} allowed", file, text.size(),
-                           limits.bytes);
+    return InvalidArgument("{}: {} bytes exceed the limit of {}", file, text.size(), limits.bytes);
   }
   // yaml-cpp lets any byte through, and what is printed of it would not be JSON.
   if (const std::optional<size_t> offset = FindInvalidUtf8(text)) {
@@ -41,7 +40,7 @@ Status CheckText(std::string_view text, std::string_view file, const Limits& lim
   }
   // Neither format allows them, and yaml-cpp takes a text that has some for UTF-16 or UTF-32.
   if (text.find('\0') != std::string_view::npos) {
-    return InvalidArgument("{}: has zero bytes: save it as UTF-8", file);
+    return InvalidArgument("{}: contains zero bytes: save it as UTF-8", file);
   }
   return OkStatus();
 }

@@ -18,6 +18,7 @@ struct Limits {
   size_t bytes = size_t{4} << 20;  // of text
   size_t depth = 64;               // of nested lists and maps
   size_t values = 500'000;         // after YAML aliases are expanded
+  bool keeps_scalars = false;      // plain scalars of YAML are strings, but for null
 };
 
 // By the ending: .json, .yaml, .yml. Errors: InvalidArgument.
@@ -35,5 +36,7 @@ StatusOr<boost::json::value> Parse(std::string_view text, Format format, std::st
 std::string Print(const boost::json::value& value, Format format);
 // JSON on one line, without a newline.
 std::string PrintLine(const boost::json::value& value);
+// As people write it, and read back as the same number that is not whole: "0.5", "8.0", "1e+20".
+std::string NumberText(double number);
 
 }  // namespace kgpu::doc

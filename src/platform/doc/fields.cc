@@ -36,7 +36,7 @@ const json::value& Fields::Get(std::string_view key) {
 std::string Fields::Text(std::string_view key) {
   const json::value& value = Get(key);
   if (!value.is_string()) {
-    Fail(key, "must be a text");
+    Fail(key, "must be a string");
     return "";
   }
   return {value.get_string().data(), value.get_string().size()};
@@ -67,7 +67,7 @@ std::vector<std::string> Fields::Texts(std::string_view key) {
   }
   for (const json::value& item : value.get_array()) {
     if (!item.is_string()) {
-      Fail(key, "must be a list of texts");
+      Fail(key, "must be a list of strings");
       return texts;
     }
     texts.emplace_back(item.get_string().data(), item.get_string().size());
@@ -84,7 +84,7 @@ std::map<std::string, std::string> Fields::TextMap(std::string_view key) {
   }
   for (const auto& item : value.get_object()) {
     if (!item.value().is_string()) {
-      Fail(key, "must hold texts");
+      Fail(key, "must contain strings");
       return texts;
     }
     const json::string& text = item.value().get_string();
@@ -101,7 +101,7 @@ size_t Fields::Word(std::string_view key, std::span<const std::string_view> word
       return i;
     }
   }
-  Fail(key, fmt::format("\"{}\" is none of its words", Printable(word, 40)));
+  Fail(key, fmt::format("\"{}\" is not an allowed value", Printable(word, 40)));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// Where the values of a JSON text stand: Boost.JSON does not tell.
+// Where the values of a JSON text stand: Boost.JSON does not report.
 #pragma once
 
 #include <string_view>

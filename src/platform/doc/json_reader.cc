@@ -150,8 +150,8 @@ Status CheckDuplicates(std::string_view text, std::string_view file, size_t dept
   json::error_code error;
   const size_t consumed = parser.write_some(false, text.data(), text.size(), error);
   if (const std::string& key = parser.handler().duplicate; !key.empty()) {
-    return InvalidArgument("{}: \"{}\" is given twice: keep one", PlaceInText(text, consumed, file),
-                           Printable(key, 80));
+    return InvalidArgument("{}: duplicate key \"{}\": remove one",
+                           PlaceInText(text, consumed, file), Printable(key, 80));
   }
   return OkStatus();
 }

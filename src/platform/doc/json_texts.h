@@ -17,7 +17,9 @@ inline boost::json::string_view View(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-inline boost::json::array Texts(const std::vector<std::string>& texts) {
+// Of a vector, a set or another range of texts.
+template <typename Range = std::vector<std::string>>
+boost::json::array Texts(const Range& texts) {
   boost::json::array list;
   list.reserve(texts.size());
   for (const std::string& text : texts) {

@@ -22,4 +22,17 @@ Status ReadFlag(const boost::json::value& value, bool& out) {
   return OkStatus();
 }
 
+std::vector<std::string> TextsOf(const boost::json::value* list) {
+  std::vector<std::string> texts;
+  if (list == nullptr || !list->is_array()) {
+    return texts;
+  }
+  for (const boost::json::value& item : list->get_array()) {
+    if (const boost::json::string* text = item.if_string()) {
+      texts.emplace_back(text->data(), text->size());
+    }
+  }
+  return texts;
+}
+
 }  // namespace kgpu::doc

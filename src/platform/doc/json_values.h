@@ -5,6 +5,7 @@
 #include <boost/json/fwd.hpp>
 
 #include <string>
+#include <vector>
 
 #include "src/platform/base/status.h"
 
@@ -14,5 +15,8 @@ namespace kgpu::doc {
 Status ReadText(const boost::json::value& value, std::string& out);
 // Errors: InvalidArgument, "must be true or false".
 Status ReadFlag(const boost::json::value& value, bool& out);
+
+// The texts of a list; of what is null, no list or no text, nothing.
+std::vector<std::string> TextsOf(const boost::json::value* list);
 
 }  // namespace kgpu::doc

@@ -1,8 +1,12 @@
 // Print and PrintLine of doc.h.
 #include <boost/json.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/yaml_reader.h"
@@ -24,11 +28,54 @@ bool IsLeaf(const json::value& value) {
   return !value.is_structured() || IsEmptyCollection(value);
 }
 
+// Boost.JSON writes 0.5 as 5E-1, which no person does.
+std::string LeafText(const json::value& value) {
+  const double* number = value.if_double();
+  return number != nullptr && std::isfinite(*number) ? NumberText(*number)
+                                                     : std::string(json::serialize(value));
+}
+
+bool HasDouble(const json::value& value) {
+  if (const json::array* items = value.if_array()) {
+    return std::ranges::any_of(*items, HasDouble);
+  }
+  if (const json::object* fields = value.if_object()) {
+    return std::ranges::any_of(*fields, [](const auto& field) { return HasDouble(field.value()); });
+  }
+  return value.is_double();
+}
+
+// On one line.
+void PutLine(const json::value& value, std::string& out) {
+  char separator = 0;
+  if (const json::array* items = value.if_array()) {
+    out += '[';
+    for (const json::value& item : *items) {
+      out.append(separator == 0 ? 0 : 1, separator);
+      PutLine(item, out);
+      separator = ',';
+    }
+    out += ']';
+  } else if (const json::object* fields = value.if_object()) {
+    out += '{';
+    for (const auto& field : *fields) {
+      out.append(separator == 0 ? 0 : 1, separator);
+      out += json::serialize(json::value(field.key()));
+      out += ':';
+      PutLine(field.value(), out);
+      separator = ',';
+    }
+    out += '}';
+  } else {
+    out += LeafText(value);
+  }
+}
+
 class JsonPrinter {
  public:
   void Put(const json::value& value, size_t indent) {
     if (IsLeaf(value)) {
-      out += json::serialize(value);
+      out += LeafText(value);
     } else if (const json::array* items = value.if_array()) {
       out += "[";
       const char* separator = "\n";
@@ -127,7 +174,7 @@ class YamlPrinter {
     if (const json::string* text = value.if_string()) {
       out += Scalar(*text);
     } else {
-      out += json::serialize(value);
+      out += LeafText(value);
     }
     out += "\n";
   }
@@ -188,7 +235,18 @@ std::string Print(const json::value& value, Format format) {
 }
 
 std::string PrintLine(const json::value& value) {
-  return std::string(json::serialize(value));
+  if (!HasDouble(value)) {
+    return std::string(json::serialize(value));
+  }
+  std::string out;
+  PutLine(value, out);
+  return out;
+}
+
+std::string NumberText(double number) {
+  std::string text = fmt::format("{}", number);
+  const bool is_whole = text.find_first_of(".en") == std::string::npos;  // "1e+20", "inf", "nan"
+  return is_whole ? text + ".0" : text;
 }
 
 }  // namespace kgpu::doc

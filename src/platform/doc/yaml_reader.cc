@@ -79,7 +79,8 @@ class Converter {
     switch (node.Type()) {
       case YAML::NodeType::Scalar:
         // "?" marks a plain scalar; quoted and block scalars ("!") are strings whatever they say.
-        return node.Tag() == "?" ? ScalarValue(node.Scalar()) : json::value(node.Scalar());
+        return node.Tag() == "?" && !limits_.keeps_scalars ? ScalarValue(node.Scalar())
+                                                           : json::value(node.Scalar());
       case YAML::NodeType::Sequence:
         return List(node, depth, place);
       case YAML::NodeType::Map:
@@ -104,11 +105,11 @@ class Converter {
     json::object fields;
     for (const auto& field : node) {
       if (!field.first.IsScalar()) {
-        return InvalidArgument("{}: a key must be a word, not a list or a map", At(field.first));
+        return InvalidArgument("{}: a key must be a string, not a list or a map", At(field.first));
       }
       const std::string& key = field.first.Scalar();
       if (fields.contains(key)) {
-        return InvalidArgument("{}: \"{}\" is given twice: keep one", At(field.first),
+        return InvalidArgument("{}: duplicate key \"{}\": remove one", At(field.first),
                                Printable(key, 80));
       }
       Place* const child = place == nullptr ? nullptr : &place->children.emplace_back();
@@ -181,7 +182,7 @@ StatusOr<json::value> ParseYaml(std::string_view text, std::string_view file, co
   try {
     const std::string whole(text);
     if (HasSecondDocument(whole)) {
-      return InvalidArgument("{}: more than one document in one file: keep one", file);
+      return InvalidArgument("{}: more than one document in the file: keep one", file);
     }
     return Converter(file, limits).Convert(YAML::Load(whole), 1, place);
   } catch (const YAML::Exception& e) {

@@ -23,11 +23,7 @@ constexpr std::array<std::string_view, 4> kKindWords = {"value", "item", "table"
 json::value ToJson(const Change& change) {
   json::object object;
   object["kind"] = View(kKindWords.at(static_cast<size_t>(change.kind)));
-  json::array key;
-  for (const std::string& name : change.key) {
-    key.emplace_back(View(name));
-  }
-  object["key"] = std::move(key);
+  object["key"] = doc::Texts(change.key);
   if (change.before.has_value()) {
     object["before"] = View(*change.before);
   }
@@ -72,7 +68,7 @@ StatusOr<Change> FromJson(const json::value& value, std::string_view where) {
   ASSIGN_OR_RETURN(const std::string kind, Text(*object, "kind", where));
   const auto* word = std::ranges::find(kKindWords, kind);
   if (word == kKindWords.end()) {
-    return InvalidArgument("{}: kind: \"{}\" is none of value, item, table, comment", where,
+    return InvalidArgument("{}: kind: \"{}\" must be value, item, table or comment", where,
                            Printable(kind, 40));
   }
   change.kind = static_cast<ChangeKind>(word - kKindWords.begin());
@@ -87,7 +83,7 @@ StatusOr<Change> FromJson(const json::value& value, std::string_view where) {
   json::error_code error;
   change.offset = offset == nullptr ? SIZE_MAX : offset->to_number<size_t>(error);
   if (error || change.offset > change.inserted.size()) {
-    return InvalidArgument("{}: offset: must be a place in `inserted`", where);
+    return InvalidArgument("{}: offset: must be a position in `inserted`", where);
   }
   return change;
 }

@@ -39,7 +39,7 @@ json::value Text(std::string_view text) {
 }
 
 std::string Shown(const json::value& value) {
-  return Printable(json::serialize(value), 80);
+  return Printable(doc::PrintLine(value), 80);
 }
 
 }  // namespace
@@ -59,8 +59,7 @@ Document::~Document() = default;
 
 StatusOr<Document> Document::Open(std::string_view text, std::string_view file, Syntax syntax) {
   if (text.size() > kMaxTextBytes) {
-    return InvalidArgument("{}: {} bytes are more than the {} allowed", file, text.size(),
-                           kMaxTextBytes);
+    return InvalidArgument("{}: {} bytes exceed the limit of {}", file, text.size(), kMaxTextBytes);
   }
   Document document(file, syntax);
   ASSIGN_OR_RETURN(document.now_, document.Read(std::string(text)));
@@ -118,8 +117,7 @@ Status Document::Apply(const Splice& splice, const json::value& wanted, const Ke
   text.replace(splice.at, splice.length, splice.inserted);
   StatusOr<std::unique_ptr<Reading>> next = Read(std::move(text));
   if (!next.ok() || !SaySame((*next)->tree, wanted, key)) {
-    return FailedPrecondition("{}: {} can not be changed safely here: {}", Where(key), Dotted(key),
-                              kByHand);
+    return FailedPrecondition("{}: cannot change {} safely: {}", Where(key), Dotted(key), kByHand);
   }
   now_ = *std::move(next);
   return OkStatus();
@@ -153,8 +151,8 @@ Status Document::CheckWay(const Key& key) const {
     const Key way(key.begin(), key.begin() + static_cast<ptrdiff_t>(count));
     const json::value* value = Find(way);
     if (value != nullptr && !value->is_object()) {
-      return InvalidArgument("{}: {} is {}, which holds no keys: mend or remove it", Where(way),
-                             Dotted(way), Shown(*value));
+      return InvalidArgument("{}: {} is {}, not a table: fix or remove it", Where(way), Dotted(way),
+                             Shown(*value));
     }
   }
   return OkStatus();
@@ -200,7 +198,7 @@ Status Document::Put(const Key& key, const json::value& value, const std::string
   }
   const std::optional<Span> place = now_->layout->ValueAt(key);
   if (old->is_object() || !place.has_value()) {
-    return InvalidArgument("{}: {} is a table, not one value: mend or remove it", Where(key),
+    return InvalidArgument("{}: {} is a table, not a single value: fix or remove it", Where(key),
                            Dotted(key));
   }
   json::value wanted = now_->tree;
@@ -214,7 +212,7 @@ Status Document::AddItem(const Key& list, std::string_view item) {
   RETURN_IF_ERROR(CheckWay(list));
   const json::value* old = Find(list);
   if (old != nullptr && !old->is_array()) {
-    return InvalidArgument("{}: {} is {}, not a list: mend or remove it", Where(list), Dotted(list),
+    return InvalidArgument("{}: {} is {}, not a list: fix or remove it", Where(list), Dotted(list),
                            Shown(*old));
   }
   const json::value value = Text(item);
@@ -269,7 +267,7 @@ StatusOr<bool> Document::TakeBack(const Change& change, std::vector<std::string>
     case ChangeKind::kComment:
       return TakeBackComment(change);
   }
-  return Internal("{}: a change of no kind", file_);
+  return Internal("{}: unknown kind of change", file_);
 }
 
 StatusOr<bool> Document::TakeBackComment(const Change& change) {
@@ -285,13 +283,13 @@ StatusOr<bool> Document::TakeBackValue(const Change& change, std::vector<std::st
   const json::value* value = Find(change.key);
   const std::optional<Span> place = now_->layout->ValueAt(change.key);
   if (value == nullptr || !place.has_value()) {
-    notes.push_back(fmt::format("{} is gone already", Dotted(change.key)));
+    notes.push_back(fmt::format("{} is already removed", Dotted(change.key)));
     return false;
   }
   ASSIGN_OR_RETURN(const json::value ours, ParseRaw(change.after));
   if (*value != ours) {
-    notes.push_back(fmt::format("{}: {} was changed to {} since: left as it is", Where(change.key),
-                                Dotted(change.key), Shown(*value)));
+    notes.push_back(fmt::format("{}: {} has since been changed to {}: left unchanged",
+                                Where(change.key), Dotted(change.key), Shown(*value)));
     return false;
   }
   json::value wanted = now_->tree;
@@ -317,14 +315,14 @@ StatusOr<bool> Document::TakeBackItem(const Change& change, std::vector<std::str
   const json::array* items = list == nullptr ? nullptr : list->if_array();
   const json::value* item = items == nullptr ? nullptr : std::ranges::find(*items, ours);
   if (item == nullptr || item == items->end()) {
-    notes.push_back(fmt::format("{} is gone from {} already", Shown(ours), Dotted(change.key)));
+    notes.push_back(fmt::format("{} is already removed from {}", Shown(ours), Dotted(change.key)));
     return false;
   }
   const auto index = static_cast<size_t>(item - items->begin());
   const std::optional<Span> place = now_->layout->ItemAt(change.key, index);
   if (!place.has_value()) {
-    return FailedPrecondition("{}: {} is no plain list: {}", Where(change.key), Dotted(change.key),
-                              kByHand);
+    return FailedPrecondition("{}: {} is not a plain list: {}", Where(change.key),
+                              Dotted(change.key), kByHand);
   }
   json::value wanted = now_->tree;
   json::array& rest = FindIn(wanted, change.key)->get_array();
@@ -340,7 +338,7 @@ StatusOr<bool> Document::TakeBackTable(const Change& change, std::vector<std::st
     return false;
   }
   if (!now_->layout->IsEmptyTable(change.key)) {
-    notes.push_back(fmt::format("{}: {} is not empty: left as it is", Where(change.key),
+    notes.push_back(fmt::format("{}: {} is not empty: left unchanged", Where(change.key),
                                 change.key.empty() ? "the file" : Dotted(change.key)));
     return false;
   }

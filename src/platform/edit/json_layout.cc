@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_cursor.h"
 #include "src/platform/edit/layout.h"
 
 namespace kgpu::edit {
@@ -22,82 +23,35 @@ struct Node {
   size_t Begin() const { return key.end > 0 ? key.begin : raw.begin; }
 };
 
-// Walks brackets and strings of a text that is known to be JSON; for any other it reads no further
-// than the end. doc::Place would tell where values begin, not where they end.
-class LayoutScanner {
- public:
-  explicit LayoutScanner(std::string_view text) : text_(text), at_(TextStart(text)) {}
-
-  Node Value() {
-    SkipTo("");
-    Node node;
-    node.raw.begin = at_;
-    if (Peek() == '{' || Peek() == '[') {
-      node.kind = Peek() == '{' ? Node::Kind::kObject : Node::Kind::kList;
-      Children(node);
-    } else if (Peek() == '"') {
-      String();
-    } else {
-      at_ = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
-    }
-    node.raw.end = at_;
-    return node;
+std::string NameOf(std::string_view raw) {
+  if (raw.find('\\') == std::string_view::npos) {
+    return std::string(raw.size() < 2 ? raw : raw.substr(1, raw.size() - 2));
   }
+  boost::json::error_code error;
+  const boost::json::value name = boost::json::parse({raw.data(), raw.size()}, error);
+  return !error && name.is_string() ? std::string(name.get_string()) : std::string();
+}
 
- private:
-  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-
-  void SkipTo(std::string_view also) {
-    while (at_ < text_.size() && (std::string_view(" \t\r\n").find(Peek()) != std::string::npos ||
-                                  also.find(Peek()) != std::string::npos)) {
-      ++at_;
-    }
+// Of a text that is known to be JSON. doc::Place would tell where values begin, not where they end.
+Node ReadNode(std::string_view text, doc::JsonCursor& cursor) {
+  cursor.SkipBlanks();
+  Node node;
+  node.raw.begin = cursor.at();
+  if (cursor.Here() == '{' || cursor.Here() == '[') {
+    node.kind = cursor.Here() == '{' ? Node::Kind::kObject : Node::Kind::kList;
   }
-
-  void Children(Node& parent) {
-    const bool is_object = parent.kind == Node::Kind::kObject;
-    ++at_;
-    for (SkipTo(","); at_ < text_.size() && Peek() != '}' && Peek() != ']'; SkipTo(",")) {
-      Span key;
-      if (is_object) {
-        key.begin = at_;
-        String();
-        key.end = at_;
-        SkipTo(":");
-      }
-      const size_t before = at_;
-      Node child = Value();
-      if (is_object) {
-        child.key = key;
-        child.name = NameOf(Slice(text_, key));
-      }
-      parent.children.push_back(std::move(child));
-      at_ = std::max(at_, before + (is_object ? 0 : 1));  // never for ever
+  cursor.Walk([&](std::string_view key) {
+    Node child = ReadNode(text, cursor);
+    if (node.kind == Node::Kind::kObject) {
+      child.key.begin = static_cast<size_t>(key.data() - text.data());
+      child.key.end = child.key.begin + key.size();
+      child.name = NameOf(key);
     }
-    at_ = std::min(at_ + 1, text_.size());
-  }
-
-  void String() {
-    for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      if (text_[at_] == '\\') {
-        ++at_;
-      }
-    }
-    at_ = std::min(at_ + 1, text_.size());
-  }
-
-  static std::string NameOf(std::string_view raw) {
-    if (raw.find('\\') == std::string_view::npos) {
-      return std::string(raw.size() < 2 ? raw : raw.substr(1, raw.size() - 2));
-    }
-    boost::json::error_code error;
-    const boost::json::value name = boost::json::parse({raw.data(), raw.size()}, error);
-    return !error && name.is_string() ? std::string(name.get_string()) : std::string();
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
+    node.children.push_back(std::move(child));
+  });
+  node.raw.end = cursor.at();
+  return node;
+}
 
 std::string Quoted(const std::string& name) {
   return boost::json::serialize(boost::json::string(name));
@@ -107,7 +61,8 @@ class JsonTextLayout : public Layout {
  public:
   explicit JsonTextLayout(std::string_view text) : text_(text), line_end_(LineEndOf(text)) {
     if (!IsBlank(text_.substr(TextStart(text_)))) {
-      root_ = LayoutScanner(text_).Value();
+      doc::JsonCursor cursor(text_, TextStart(text_));
+      root_ = ReadNode(text_, cursor);
     }
   }
 
@@ -167,7 +122,7 @@ class JsonTextLayout : public Layout {
     const Key parent(key.begin(), key.end() - 1);
     const Node* object = Find(parent);
     if (object == nullptr || object->kind != Node::Kind::kObject) {
-      return FailedPrecondition("{} is no object", Dotted(parent));
+      return FailedPrecondition("{} is not an object", Dotted(parent));
     }
     const std::string lead = Quoted(key.back()) + Colon(*object);
     return Insert(*object, IsInline(parent), lead, raw);
@@ -176,7 +131,7 @@ class JsonTextLayout : public Layout {
   StatusOr<Splice> InsertItem(const Key& list, const std::string& raw) const override {
     const Node* node = Find(list);
     if (node == nullptr || node->kind != Node::Kind::kList) {
-      return FailedPrecondition("{} is no list", Dotted(list));
+      return FailedPrecondition("{} is not a list", Dotted(list));
     }
     return Insert(*node, true, "", raw);
   }

@@ -123,7 +123,7 @@ class TomlTextLayout : public Layout {
   StatusOr<Splice> InsertItem(const Key& list, const std::string& raw) const override {
     const TomlSpot spot = places_.Look(list);
     if (spot.entry == nullptr || spot.entry->value.kind != TomlValue::Kind::kList) {
-      return FailedPrecondition("{} is no list in brackets", Dotted(list));
+      return FailedPrecondition("{} is not a list in brackets", Dotted(list));
     }
     return InsertIntoList(text_, spot.entry->value, raw);
   }

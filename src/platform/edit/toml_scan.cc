@@ -142,7 +142,7 @@ class Scanner {
   // Counts what takes memory.
   Status Count(size_t depth) {
     if (depth > limits_.depth) {
-      return Error("nested deeper than {}", limits_.depth);
+      return Error("nested deeper than {} levels", limits_.depth);
     }
     if (++values_ > limits_.values) {
       return Error("more than {} values", limits_.values);
@@ -221,14 +221,14 @@ class Scanner {
       }
     }
     at_ = start;
-    return Error("the string has no end");
+    return Error("unclosed string");
   }
 
   StatusOr<TomlEntry> Entry(size_t depth) {
     TomlEntry entry;
     ASSIGN_OR_RETURN(entry.key, KeyNames(depth));
     if (Peek() != '=') {
-      return Error("expected = behind the key");
+      return Error("expected = after the key");
     }
     ++at_;
     SkipBlanks();
@@ -270,7 +270,7 @@ class Scanner {
     }
     if (!IsTomlScalar(text_.substr(start, last + 1))) {
       at_ = start;
-      return Error("{} is no value: text stands in quotes",
+      return Error("{} is not a value: quote strings",
                    Printable(text_.substr(start, last + 1), 40));
     }
     at_ = start + last + 1;

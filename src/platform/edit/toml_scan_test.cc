@@ -50,7 +50,7 @@ TEST(TomlScanTest, RefusesWhatHasNoEnd) {
 
 TEST(TomlScanTest, HasLimits) {
   EXPECT_THAT(ScanToml("a = [[[1]]]\n", "f", {.depth = 3, .values = 99}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nested deeper than 3")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nested deeper than 3 levels")));
   EXPECT_THAT(ScanToml("a = [1,2,3]\n", "f", {.depth = 9, .values = 4}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 4 values")));
 }

@@ -13,6 +13,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
 #include "src/platform/edit/names.h"
 
@@ -124,11 +125,8 @@ StatusOr<std::string> PrintTomlValue(const json::value& value) {
       return std::string(value.get_bool() ? "true" : "false");
     case json::kind::int64:
       return fmt::format("{}", value.get_int64());
-    case json::kind::double_: {
-      std::string text = fmt::format("{}", value.get_double());
-      const bool is_whole = text.find_first_of(".en") == std::string::npos;
-      return is_whole ? text + ".0" : text;
-    }
+    case json::kind::double_:
+      return doc::NumberText(value.get_double());
     case json::kind::array: {
       std::vector<std::string> items;
       for (const json::value& item : value.get_array()) {
@@ -138,7 +136,7 @@ StatusOr<std::string> PrintTomlValue(const json::value& value) {
       return fmt::format("[{}]", Join(items, ", "));
     }
     default:
-      return InvalidArgument("{} is no value of TOML", json::serialize(value));
+      return InvalidArgument("{} is not a TOML value", doc::PrintLine(value));
   }
 }
 

@@ -1,16 +1,11 @@
 #include "src/platform/http/client.h"
 
-#include <sys/socket.h>
-
-#include <array>
-#include <cerrno>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
-#include "src/platform/http/parser.h"
+#include "src/platform/http/client_connection.h"
 #include "src/platform/http/writer.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
@@ -26,13 +21,12 @@ class Call::Impl : public std::enable_shared_from_this<Call::Impl> {
         what_(fmt::format("{} {}{}{}", request.method, address_, IsUnix() ? ": " : "",
                           request.target)),
         options_(options),
-        done_(std::move(done)),
-        parser_({.header = options.max_header, .body = options.max_body},
-                request.method == "HEAD") {}
+        done_(std::move(done)) {}
 
   void Start(const Request& request) {
     timer_ = loop_.After(options_.timeout, [this] {
-      Finish(DeadlineExceeded("{}: no whole answer within {} ms", what_, options_.timeout.count()));
+      Finish(
+          DeadlineExceeded("{}: no complete answer within {} ms", what_, options_.timeout.count()));
     });
     if (const Status status = Connect(request); !status.ok()) {
       // From the loop, as every other end.
@@ -42,9 +36,11 @@ class Call::Impl : public std::enable_shared_from_this<Call::Impl> {
   }
 
   void Cancel() {
-    loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
-    loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
+    loop_.Unwatch(std::exchange(connected_, WatchId::kNone));
     loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    if (const auto connection = std::exchange(connection_, nullptr)) {
+      connection->Close();
+    }
     socket_.Reset();
   }
 
@@ -53,81 +49,54 @@ class Call::Impl : public std::enable_shared_from_this<Call::Impl> {
 
   Status Connect(const Request& request) {
     // The name of a socket's host is of no use to anybody, but one must be given.
-    ASSIGN_OR_RETURN(output_, RequestText(request, IsUnix() ? "localhost" : address_));
+    ASSIGN_OR_RETURN(text_, RequestText(request, IsUnix() ? "localhost" : address_));
+    is_head_ = request.method == "HEAD";
     if (IsUnix()) {
       ASSIGN_OR_RETURN(socket_, sys::ConnectUnix(address_));
-    } else {
-      ASSIGN_OR_RETURN(tcp_, sys::TcpAddress::Parse(address_));
-      ASSIGN_OR_RETURN(socket_, sys::StartConnectTcp(*tcp_));
+      return Send();
     }
-    ASSIGN_OR_RETURN(writable_, loop_.WatchWritable(socket_.get(), [this] { OnWritable(); }));
+    ASSIGN_OR_RETURN(const sys::TcpAddress tcp, sys::TcpAddress::Parse(address_));
+    ASSIGN_OR_RETURN(socket_, sys::StartConnectTcp(tcp));
+    ASSIGN_OR_RETURN(connected_,
+                     loop_.WatchWritable(socket_.get(), [this, tcp] { OnConnected(tcp); }));
     return OkStatus();
   }
 
-  void OnWritable() {
-    if (tcp_ && readable_ == WatchId::kNone) {
-      if (const Status status = sys::ConnectResult(socket_, *tcp_); !status.ok()) {
-        return Finish(status);
-      }
+  void OnConnected(sys::TcpAddress address) {
+    loop_.Unwatch(std::exchange(connected_, WatchId::kNone));
+    Status status = sys::ConnectResult(socket_, address);
+    if (status.ok()) {
+      status = Send();
     }
-    if (readable_ == WatchId::kNone) {
-      StatusOr<WatchId> watch = loop_.WatchReadable(socket_.get(), [this] { OnReadable(); });
-      if (!watch.ok()) {
-        return Finish(watch.status());
-      }
-      readable_ = *watch;
-    }
-    const std::string_view left = std::string_view(output_).substr(sent_);
-    const ssize_t count =
-        send(socket_.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count >= 0) {
-      sent_ += static_cast<size_t>(count);
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-      // The server may have answered before it closed: what it said is read to its end.
-      sent_ = output_.size();
-    }
-    if (sent_ == output_.size()) {
-      loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
+    if (!status.ok()) {
+      Finish(status);
     }
   }
 
-  void OnReadable() {
-    std::array<char, size_t{16} << 10>
-        bytes;  // NOLINT(cppcoreguidelines-init-variables): recv fills
-    const ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (count < 0) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-        Finish(Unavailable("{}: the server closed the connection before the end of its answer",
-                           what_));
-      }
-      return;
-    }
-    input_.append(bytes.data(), static_cast<size_t>(count));
-    Parse();
-    if (count == 0) {
-      parser_.FeedEnd();
-    }
-    if (parser_.state() == ParseState::kDone) {
-      Finish(parser_.Take());
-    } else if (parser_.state() == ParseState::kRefused) {
-      Finish(Refused());
-    }
+  Status Send() {
+    ASSIGN_OR_RETURN(connection_, ClientConnection::Open(
+                                      loop_, std::move(socket_), nullptr, what_,
+                                      {.header = options_.max_header, .body = options_.max_body}));
+    connection_->Send(
+        std::move(text_), is_head_,
+        {.on_head =
+             [this](int code, const Headers& headers) {
+               response_.code = code;
+               response_.headers = headers;
+             },
+         .on_data = [this](std::string_view piece) { OnData(piece); },
+         .on_end =
+             [this](const Status& status) {
+               Finish(status.ok() ? StatusOr<Response>(std::move(response_)) : status);
+             }});
+    return OkStatus();
   }
 
-  void Parse() {
-    size_t taken = 1;
-    while (taken > 0 && !input_.empty() &&
-           (parser_.state() == ParseState::kHeader || parser_.state() == ParseState::kBody)) {
-      taken = parser_.Feed(input_);
-      input_.erase(0, taken);
+  void OnData(std::string_view piece) {
+    response_.body += piece;
+    if (response_.body.size() > options_.max_body) {
+      Finish(OutOfRange("{}: body larger than {} bytes", what_, options_.max_body));
     }
-  }
-
-  Status Refused() const {
-    const Refusal& refusal = parser_.refusal();
-    const bool is_too_large = refusal.code == 413 || refusal.code == 431;
-    return is_too_large ? OutOfRange("{}: {}", what_, refusal.reason)
-                        : Unavailable("{}: {}", what_, refusal.reason);
   }
 
   void Finish(StatusOr<Response> result) {
@@ -144,14 +113,12 @@ class Call::Impl : public std::enable_shared_from_this<Call::Impl> {
   const std::string what_;  // for errors
   const CallOptions options_;
   Done done_;
-  ResponseParser parser_;
-  std::optional<sys::TcpAddress> tcp_;
-  UniqueFd socket_;
-  std::string output_;
-  size_t sent_ = 0;
-  std::string input_;
-  WatchId readable_ = WatchId::kNone;
-  WatchId writable_ = WatchId::kNone;
+  Response response_;
+  UniqueFd socket_;  // until it is connected
+  std::string text_;
+  bool is_head_ = false;
+  WatchId connected_ = WatchId::kNone;
+  std::shared_ptr<ClientConnection> connection_;
   TimerId timer_ = TimerId::kNone;
 };
 

@@ -60,12 +60,12 @@ Response JsonResponse(int code, std::string body) {
 }
 
 Response UnknownPath(const Request& request) {
-  return TextResponse(404, fmt::format("{}: there is no such page", Printable(request.path)));
+  return TextResponse(404, fmt::format("{}: not found", Printable(request.path)));
 }
 
 Response WrongMethod(const Request& request, std::string_view allowed) {
   Response response =
-      TextResponse(405, fmt::format("{}: {} is not allowed here: use {}", Printable(request.path),
+      TextResponse(405, fmt::format("{}: method {} not allowed: use {}", Printable(request.path),
                                     Printable(request.method), allowed));
   response.headers.Add("Allow", allowed);
   return response;
@@ -84,7 +84,8 @@ StatusOr<std::string> Unescape(std::string_view text, bool plus_is_blank) {
     const std::optional<uint64_t> byte =
         digits.size() == 2 && Lower(digits[1]) != 'x' ? ParseUint(digits, 16) : std::nullopt;
     if (!byte || *byte == 0) {
-      return InvalidArgument("{}: after % must stand two hex digits, and not 00", Printable(text));
+      return InvalidArgument("{}: % must be followed by two hex digits other than 00",
+                             Printable(text));
     }
     plain += static_cast<char>(*byte);
     i += 2;

@@ -67,13 +67,13 @@ TEST(ResponseTest, TellsWhatMayBeDoneInstead) {
   const Response response = WrongMethod(request, "GET, HEAD");
   EXPECT_EQ(response.code, 405);
   EXPECT_EQ(response.headers.Find("Allow"), "GET, HEAD");
-  EXPECT_EQ(response.body, "/metrics: DELETE is not allowed here: use GET, HEAD\n");
+  EXPECT_EQ(response.body, "/metrics: method DELETE not allowed: use GET, HEAD\n");
 }
 
 TEST(ResponseTest, NamesAPathThatIsNotThereHarmlessly) {
   const Response response = UnknownPath(Get("/%1b[2J"));
   EXPECT_EQ(response.code, 404);
-  EXPECT_EQ(response.body, "/\\x1b[2J: there is no such page\n");
+  EXPECT_EQ(response.body, "/\\x1b[2J: not found\n");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Headers HeadersOf(const beast::fields& fields) {
 
 Refusal RefusalOf(const error_code& error) {
   return {.code = error == beast::error::bad_version ? 505 : 400,
-          .reason = fmt::format("no HTTP message: {}", error.message())};
+          .reason = fmt::format("invalid HTTP message: {}", error.message())};
 }
 
 // What requests and responses have in common: a header, then a body.
@@ -63,10 +63,10 @@ class MessageParser {
       case HeaderScan::Result::kNeedMore:
         return 0;
       case HeaderScan::Result::kTooLong:
-        Refuse(431, fmt::format("the header is longer than {} bytes", limits_.header));
+        Refuse(431, fmt::format("the header exceeds {} bytes", limits_.header));
         return 0;
       case HeaderScan::Result::kNoHttp:
-        Refuse(400, "no HTTP message: bytes or line ends that it can not have");
+        Refuse(400, "invalid HTTP message: illegal bytes or line ends");
         return 0;
       case HeaderScan::Result::kFound:
         break;
@@ -121,13 +121,13 @@ class MessageParser {
     try {
       taken = header_.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
     } catch (const std::exception& e) {
-      return Refuse(400, fmt::format("no HTTP message: {}", e.what()));
+      return Refuse(400, fmt::format("invalid HTTP message: {}", e.what()));
     }
     if (error && error != beast::error::need_more) {
       const Refusal refusal = RefusalOf(error);
       Refuse(refusal.code, refusal.reason);
     } else if (taken != bytes.size() || !header_.is_header_done()) {
-      Refuse(400, "no HTTP message: the header has an end within");
+      Refuse(400, "invalid HTTP message: the header ends too early");
     }
   }
 
@@ -139,11 +139,11 @@ class MessageParser {
         state_ = ParseState::kDone;
         return;
       case BodyDecoder::State::kBad:
-        return Refuse(400, "no HTTP message: a chunk without a size or an end");
+        return Refuse(400, "invalid HTTP message: a chunk without a size or an end");
       case BodyDecoder::State::kTooLarge:
-        return Refuse(413, fmt::format("the body is larger than {} bytes", limits_.body));
+        return Refuse(413, fmt::format("the body exceeds {} bytes", limits_.body));
       case BodyDecoder::State::kLineTooLong:
-        return Refuse(431, "the line before a chunk, or the fields behind them, are too long");
+        return Refuse(431, "a chunk header or trailer is too long");
     }
   }
 
@@ -225,11 +225,11 @@ class RequestParser::Impl {
     // Source: RFC 9112, section 6.1. A body whose end others see elsewhere smuggles requests in.
     const auto encoding = headers.Find("Transfer-Encoding");
     if (encoding && (!is_http11() || headers.Count("Content-Length") != 0)) {
-      return message_.Refuse(400, "Transfer-Encoding can not stand here");
+      return message_.Refuse(400, "Transfer-Encoding is not allowed here");
     }
     if (encoding && (headers.Count("Transfer-Encoding") != 1 ||
                      !EqualsIgnoringCase(Trim(*encoding), "chunked"))) {
-      return message_.Refuse(501, "Transfer-Encoding: only chunked is understood");
+      return message_.Refuse(501, "Transfer-Encoding: only chunked is supported");
     }
   }
 

@@ -16,9 +16,9 @@
 namespace kgpu::http {
 namespace {
 
-// Connections past the limit that may be told so at a time; more are just closed.
+// Connections past the limit that get an answer at a time; more are just closed.
 constexpr size_t kMaxRefused = 16;
-constexpr std::chrono::minutes kTellAgain{1};
+constexpr std::chrono::minutes kNotifyAgain{1};
 
 }  // namespace
 
@@ -97,7 +97,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
   // The same of clients that have connected and ask nothing, or do not take their answers. False
   // when there are none.
   bool MakeRoom() {
-    TellFull();
+    ReportFull();
     auto least = peers_.end();
     for (auto at = peers_.begin(); at != peers_.end(); ++at) {
       const ServerPeer& peer = *at->second;
@@ -114,11 +114,11 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     return true;
   }
 
-  void TellFull() {
+  void ReportFull() {
     const SteadyTime now = setup_->loop.clock().Now();
-    if (!told_full_ || now - *told_full_ >= kTellAgain) {
-      told_full_ = now;
-      KGPU_LOG(kWarning, "too many http connections", {"limit", setup_->options.max_connections});
+    if (!reported_full_ || now - *reported_full_ >= kNotifyAgain) {
+      reported_full_ = now;
+      KGPU_LOG(kWarning, "too many HTTP connections", {"limit", setup_->options.max_connections});
     }
   }
 
@@ -149,7 +149,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
   std::vector<std::unique_ptr<sys::Acceptor>> acceptors_;
   std::map<uint64_t, std::shared_ptr<ServerPeer>> peers_;
   uint64_t last_peer_ = 0;
-  std::optional<SteadyTime> told_full_;
+  std::optional<SteadyTime> reported_full_;
 };
 
 Server::Server(EventLoop& loop, Handler handler, ServerOptions options)

@@ -28,7 +28,7 @@ void ServerLine::Receive(std::string_view bytes, WallTime now) {
   if (session_ != nullptr && !std::exchange(has_begun_, true) && IsPlain(bytes)) {
     session_.reset();
     if (!takes_plain_) {
-      return http_.Refuse(400, "this address speaks HTTPS: ask for https://", now);
+      return http_.Refuse(400, "this address serves HTTPS: use https://", now);
     }
   }
   if (session_ == nullptr) {

@@ -24,7 +24,7 @@ class ServerLine {
 
   // Whether these bytes, the next ones, begin a handshake: that costs much.
   bool BeginsHandshake(std::string_view bytes) const;
-  // Bytes of the peer. What is wrong with them ends the connection, and the peer is told.
+  // Bytes of the peer. What is wrong with them ends the connection, and the peer gets the reason.
   void Receive(std::string_view bytes, WallTime now);
   // Puts what the connection says on the wire, and after its last word the end. Little by little:
   // a page is not there twice.

@@ -51,7 +51,7 @@ void ServerPeer::Close() {
   socket_.Reset();
 }
 
-void ServerPeer::CloseAndTell() {
+void ServerPeer::CloseAndNotify() {
   const std::function<void()> closed = std::exchange(closed_, nullptr);
   Close();
   if (closed) {
@@ -95,8 +95,8 @@ bool ServerPeer::Write(uint64_t request, std::string_view bytes) {
   }
   const auto self = shared_from_this();
   if (http_.output().size() + bytes.size() > setup_->options.stream_buffer) {
-    KGPU_LOG(kDebug, "slow http peer dropped", {"pending_bytes", http_.output().size()});
-    CloseAndTell();
+    KGPU_LOG(kDebug, "slow HTTP peer dropped", {"pending_bytes", http_.output().size()});
+    CloseAndNotify();
     return false;
   }
   http_.Write(bytes);
@@ -113,11 +113,11 @@ void ServerPeer::EndStream(uint64_t request) {
 
 void ServerPeer::Abandon(uint64_t request) {
   if (IsWaiting(request)) {
-    KGPU_LOG(kError, "http request without an answer", {"request", request});
-    Respond(request, TextResponse(500, "nobody answered this request: this is a bug"));
+    KGPU_LOG(kError, "HTTP request not answered", {"request", request});
+    Respond(request, TextResponse(500, "internal: the request was not answered"));
   } else if (IsStreaming(request)) {
     const auto self = shared_from_this();
-    CloseAndTell();
+    CloseAndNotify();
   }
 }
 
@@ -127,16 +127,16 @@ void ServerPeer::OnReadable() {
   const ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-      CloseAndTell();
+      CloseAndNotify();
     }
     return;
   }
   if (count == 0 && line_.is_shaking_hands()) {
-    return CloseAndTell();  // there is nobody to say anything to
+    return CloseAndNotify();  // there is nobody to say anything to
   }
   const std::string_view received(bytes.data(), static_cast<size_t>(count));
   if (line_.BeginsHandshake(received) && !setup_->handshakes->Take(setup_->loop.clock().Now())) {
-    return CloseAndTell();
+    return CloseAndNotify();
   }
   if (count == 0) {
     http_.ReceiveEnd();
@@ -159,10 +159,10 @@ void ServerPeer::OnTimeout() {
     return SettleTimer();
   }
   if (limit == Limit::kHeader || limit == Limit::kBody) {
-    http_.Refuse(408, "the request took too long to come", WallNow());
+    http_.Refuse(408, "the request was not received in time", WallNow());
     return Pump();
   }
-  CloseAndTell();
+  CloseAndNotify();
 }
 
 void ServerPeer::Pump() {
@@ -191,8 +191,8 @@ void ServerPeer::Handle() {
   try {
     setup->handler(request, responder);
   } catch (const std::exception& e) {
-    KGPU_LOG(kError, "http handler threw", {"path", request.path}, {"what", e.what()});
-    responder.Send(TextResponse(500, "an error that nobody expected: see the log"));
+    KGPU_LOG(kError, "HTTP handler threw an exception", {"path", request.path}, {"what", e.what()});
+    responder.Send(TextResponse(500, "internal error: see the log"));
   }
 }
 
@@ -210,7 +210,7 @@ bool ServerPeer::Flush() {
       if (errno == EAGAIN || errno == EWOULDBLOCK) {
         return true;
       }
-      CloseAndTell();
+      CloseAndNotify();
       return false;
     }
     has_progressed_ = true;
@@ -222,7 +222,7 @@ bool ServerPeer::Flush() {
 void ServerPeer::Settle() {
   if (http_.phase() == Phase::kClosing && line_.is_flushed()) {
     if (http_.has_input_ended()) {
-      return CloseAndTell();
+      return CloseAndNotify();
     }
     Linger();
   }
@@ -257,7 +257,7 @@ void ServerPeer::SettleWatches() {
       settle(wants_write, writable_,
              [&] { return loop.WatchWritable(socket_.get(), [this] { OnWritable(); }); });
   if (!is_settled) {
-    CloseAndTell();  // the kernel is out of memory for watches
+    CloseAndNotify();  // the kernel is out of memory for watches
   }
 }
 

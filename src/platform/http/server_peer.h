@@ -65,7 +65,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   enum class Claim : uint8_t {
     kNone,      // it has asked nothing, or nothing new
     kAnswer,    // it takes its answer, or does not
-    kHandling,  // its request is being handled: it can not go
+    kHandling,  // its request is being handled: it cannot go
   };
   Claim claim() const;
   bool is_shaking_hands() const { return line_.is_shaking_hands(); }
@@ -97,7 +97,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   void SettleTimer();
   Limit LimitNow() const;
   std::chrono::milliseconds TimeOf(Limit limit) const;
-  void CloseAndTell();
+  void CloseAndNotify();
 
   WallTime WallNow() const { return setup_->loop.clock().WallNow(); }
 

@@ -255,7 +255,7 @@ TEST_F(HttpServerTest, JustClosesConnectionsFarPastItsLimit) {
   EXPECT_THAT(clients[16].Receive(), StartsWith("HTTP/1.1 503"));
   EXPECT_EQ(clients[17].Receive(), "");
   EXPECT_TRUE(clients[17].is_closed());
-  // Those that were told so do not stay for long.
+  // Those that got an answer do not stay for long.
   loop_.Advance(seconds(2));
   Client late = Connect();
   EXPECT_THAT(late.Receive(), StartsWith("HTTP/1.1 503"));
@@ -532,7 +532,7 @@ TEST_F(HttpServerTest, ListensInSeveralPlaces) {
   EXPECT_THAT(from_unix, ElementsAre(true, false));
 }
 
-TEST_F(HttpServerTest, SaysWhereItCanNotListen) {
+TEST_F(HttpServerTest, SaysWhereItCannotListen) {
   ServePaths();
   EXPECT_THAT(server_->Listen(path_), StatusIs(StatusCode::kAlreadyExists));
   EXPECT_THAT(server_->Listen("localhost"), StatusIs(StatusCode::kInvalidArgument));

@@ -74,7 +74,7 @@ std::string ResponseHead(const Response& response, Framing framing, bool keeps_a
   } else if (framing == Framing::kChunked) {
     AppendField(head, "Transfer-Encoding", "chunked");
   }
-  // A client of HTTP/1.0 that asked to go on must be told that it may.
+  // A client of HTTP/1.0 that asked to go on needs the answer that it may.
   AppendField(head, "Connection", keeps_alive ? "keep-alive" : "close");
   head += "\r\n";
   return head;
@@ -86,8 +86,9 @@ StatusOr<std::string> RequestText(const Request& request, std::string_view host,
         return static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
       });
   if (!IsToken(request.method) || !is_target_clean) {
-    return InvalidArgument("{} {}: no HTTP request: escape blanks and control characters by %XX",
-                           Printable(request.method), Printable(request.target));
+    return InvalidArgument(
+        "{} {}: invalid HTTP request: percent-encode spaces and control characters",
+        Printable(request.method), Printable(request.target));
   }
   std::string text = fmt::format("{} {} HTTP/1.1\r\n", request.method, request.target);
   if (!request.headers.Find("Host")) {

@@ -60,7 +60,7 @@ TEST(WriterTest, WritesARequest) {
               IsOkAndHolds("POST /a HTTP/1.1\r\nHost: h:1\r\nX: y\r\nContent-Length: 1\r\n\r\nb"));
 }
 
-TEST(WriterTest, RefusesARequestThatCanNotBe) {
+TEST(WriterTest, RefusesARequestThatCannotBe) {
   for (const std::string target : {"", "/a b", "/\r\nX: y", "/\x7f"}) {
     Request request;
     request.target = target;

@@ -64,6 +64,8 @@ std::string BoundText(double bound, Format format) {
   return text;
 }
 
+}  // namespace
+
 std::string_view TypeWord(Type type, Format format) {
   switch (type) {
     case Type::kGauge:
@@ -79,8 +81,6 @@ std::string_view TypeWord(Type type, Format format) {
   }
   return "untyped";
 }
-
-}  // namespace
 
 std::string LabelText(std::initializer_list<Label> labels) {
   std::string text;

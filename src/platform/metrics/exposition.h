@@ -14,7 +14,7 @@ namespace kgpu::metrics {
 enum class Type : uint8_t {
   kGauge,
   kCounter,
-  kInfo,     // always 1, its labels are the news; ends in _info
+  kInfo,     // always 1, its labels are the value; ends in _info
   kUnknown,  // a number, no more is known
   kHistogram,
 };
@@ -27,6 +27,9 @@ struct Histogram {
 };
 
 enum class Format : uint8_t { kText, kOpenMetrics };
+
+// As the format calls it: "gauge".
+std::string_view TypeWord(Type type, Format format);
 
 using Label = std::pair<std::string_view, std::string_view>;
 

@@ -3,9 +3,12 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 
+#include "src/platform/rpc/engine_on_demand.h"
+
 namespace kgpu::rpc {
 
 std::shared_ptr<grpc::Channel> ChannelOver(UniqueFd fd) {
+  MakeEngineOnDemand();
   grpc::ChannelArguments arguments;
   constexpr int kReceiveLimit = 16 << 20;
   arguments.SetMaxReceiveMessageSize(kReceiveLimit);

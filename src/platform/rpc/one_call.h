@@ -26,7 +26,8 @@ class PendingCall {
   virtual ~PendingCall() = default;
 };
 
-// A call that could not be made: `done` is told why on the loop, unless the call is dropped before.
+// A call that could not be made: `done` gets the reason on the loop, unless the call is dropped
+// before.
 class RefusedCall final : public PendingCall {
  public:
   // `loop` outlives the call.
@@ -92,8 +93,8 @@ std::unique_ptr<PendingCall> StartCall(EventLoop& loop, UniqueFd fd, const std::
           if (!call->done) {
             return;
           }
-          const auto tell = std::exchange(call->done, nullptr);
-          tell(status.ok() ? StatusOr<Reply>(std::move(call->reply)) : StatusOr<Reply>(status));
+          const auto notify = std::exchange(call->done, nullptr);
+          notify(status.ok() ? StatusOr<Reply>(std::move(call->reply)) : StatusOr<Reply>(status));
         });
         ended->release();
       });

@@ -3,16 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <pluginregistration_v1.grpc.pb.h>
+#include <sys/syscall.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "src/platform/rpc/channel.h"
 #include "src/platform/rpc/server.h"
 #include "src/platform/rpc/status_map.h"
 #include "src/platform/sys/unix_socket.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -58,6 +67,57 @@ StatusOr<std::string> AskName(const std::shared_ptr<grpc::Channel>& channel) {
   return info.name();
 }
 
+std::string FirstLine(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+struct Thread {
+  std::string name;
+  // The system call that it waits in and its first four arguments; nothing while it runs.
+  std::vector<uint64_t> call;
+
+  bool WaitsInEpollForEver() const {
+    return call.size() == 5 && call[0] == SYS_epoll_wait && static_cast<int32_t>(call[4]) == -1;
+  }
+  bool WaitsForOthersForEver() const {
+    return call.size() == 5 && call[0] == SYS_futex && call[4] == 0;
+  }
+};
+
+// The threads of this process, as proc(5) shows them.
+std::vector<Thread> Threads() {
+  std::vector<Thread> threads;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    Thread thread{.name = FirstLine(entry.path() / "comm"), .call = {}};
+    std::istringstream words(FirstLine(entry.path() / "syscall"));
+    std::string word;
+    while (thread.call.size() < 5 && words >> word && word != "running") {
+      thread.call.push_back(std::stoull(word, nullptr, 0));
+    }
+    threads.push_back(std::move(thread));
+  }
+  return threads;
+}
+
+// Those that run callbacks.
+std::vector<Thread> CallbackThreads() {
+  std::vector<Thread> threads = Threads();
+  std::erase_if(threads, [](const Thread& thread) { return thread.name != "nexting_thread"; });
+  return threads;
+}
+
+// One of them waits for the connections of all, the others for that one.
+bool CallbackThreadsRest() {
+  const std::vector<Thread> threads = CallbackThreads();
+  return std::ranges::any_of(threads, &Thread::WaitsInEpollForEver) &&
+         std::ranges::all_of(threads, [](const Thread& thread) {
+           return thread.WaitsInEpollForEver() || thread.WaitsForOthersForEver();
+         });
+}
+
 class RpcTest : public ::testing::Test {
  protected:
   TempDir dir_;
@@ -82,6 +142,40 @@ TEST_F(RpcTest, ClosesConnectionsWhenItGoes) {
   ASSERT_THAT(AskName(channel), IsOkAndHolds("named"));
   server.reset();
   EXPECT_THAT(AskName(channel), StatusIs(StatusCode::kUnavailable));
+}
+
+TEST_F(RpcTest, ThreadsWaitWithoutEndWhileNobodyCalls) {
+  if (kHasThreadSanitizer) {
+    GTEST_SKIP() << "its shared gRPC waits in its own way";
+  }
+  if (FirstLine("/proc/self/syscall").empty()) {
+    GTEST_SKIP() << "this kernel does not show what a thread waits for";
+  }
+  const auto server = Server::Start({&service_}).value();
+  Connection connection = Connect(listener_);
+  server->Serve(std::move(connection.server));
+  const auto channel = ChannelOver(std::move(connection.client));
+  ASSERT_THAT(AskName(channel), IsOkAndHolds("named"));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  bool is_at_rest = false;
+  while (!is_at_rest && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+    is_at_rest = CallbackThreadsRest();
+  }
+  EXPECT_TRUE(is_at_rest);
+  // And they answer at once all the same.
+  EXPECT_THAT(AskName(channel), IsOkAndHolds("named"));
+}
+
+TEST_F(RpcTest, StartsNoEventEngine) {
+  const auto server = Server::Start({&service_}).value();
+  Connection connection = Connect(listener_);
+  server->Serve(std::move(connection.server));
+  ASSERT_THAT(AskName(ChannelOver(std::move(connection.client))), IsOkAndHolds("named"));
+  for (const Thread& thread : Threads()) {
+    EXPECT_NE(thread.name, "event_engine");
+    EXPECT_NE(thread.name, "timer_manager");
+  }
 }
 
 }  // namespace

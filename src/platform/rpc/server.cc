@@ -6,16 +6,19 @@
 #include <chrono>
 #include <utility>
 
+#include "src/platform/rpc/engine_on_demand.h"
+
 namespace kgpu::rpc {
 
 StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<grpc::Service*>& services) {
+  MakeEngineOnDemand();
   grpc::ServerBuilder builder;
   for (grpc::Service* service : services) {
     builder.RegisterService(service);
   }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) {
-    return Internal("gRPC did not start a server");
+    return Internal("gRPC could not start a server");
   }
   return std::unique_ptr<Server>(new Server(std::move(server)));
 }

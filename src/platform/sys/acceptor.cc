@@ -66,8 +66,8 @@ void Acceptor::OnReadable() {
 
 void Acceptor::Pause(const Status& reason) {
   if (!std::exchange(is_short_, true)) {
-    KGPU_LOG(kWarning, "connections wait", {"socket", path()}, {"reason", Message(reason)},
-             {"mend", "raise the limit of open files (ulimit -n)"});
+    KGPU_LOG(kWarning, "connections delayed", {"socket", path()}, {"reason", Message(reason)},
+             {"fix", "raise the limit of open files (ulimit -n)"});
   }
   loop_.Unwatch(std::exchange(watch_, WatchId::kNone));
   resume_ = loop_.After(kPause, [this] {

@@ -1,4 +1,4 @@
-// Hands the connections of a listening socket to a server, for as long as it lives.
+// Dependencies the connections of a listening socket to a server, for as long as it lives.
 #pragma once
 
 #include <functional>

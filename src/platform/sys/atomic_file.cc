@@ -26,7 +26,7 @@ constexpr std::string_view kRandom = ".XXXXXX";
 
 }  // namespace
 
-// File systems that can not sync a folder say EINVAL.
+// File systems that cannot sync a folder say EINVAL.
 Status SyncFolder(const std::string& folder) {
   const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_valid() || (fsync(fd.get()) != 0 && errno != EINVAL)) {

@@ -15,7 +15,7 @@
 namespace kgpu::sys {
 
 // What is to survive a power cut: kDisk the new file, in milliseconds; kMemory nothing certain, for
-// what a boot makes anew.
+// what a boot makes again.
 enum class Durability : uint8_t { kDisk, kMemory };
 
 class AtomicFile {

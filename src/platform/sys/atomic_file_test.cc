@@ -83,7 +83,7 @@ TEST_F(AtomicFileTest, AMissingFolderIsNamed) {
 }
 
 TEST_F(AtomicFileTest, AFailedRenameLeavesTheOldStateAndNoTemporaryFile) {
-  dir_.MakeDir("target/inner");  // a folder that is not empty can not be replaced by a file
+  dir_.MakeDir("target/inner");  // a folder that is not empty cannot be replaced by a file
   EXPECT_FALSE(WriteFileAtomically(dir_.At("target"), "x").ok());
   EXPECT_EQ(FilesIn(dir_.path()), 1u);
   EXPECT_TRUE(std::filesystem::is_directory(dir_.At("target/inner")));

@@ -60,7 +60,7 @@ class FileActions {
 // A child starts with no signal blocked or ignored, whatever our main blocked before.
 class Attributes {
  public:
-  explicit Attributes(bool leads_session) {
+  explicit Attributes(const SpawnOptions& options) {
     posix_spawnattr_init(&attributes_);
     sigset_t none;
     sigset_t all;
@@ -69,7 +69,8 @@ class Attributes {
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
     int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-    flags |= leads_session ? POSIX_SPAWN_SETSID : 0;
+    flags |= options.leads_session ? POSIX_SPAWN_SETSID : 0;
+    flags |= options.leads_group ? POSIX_SPAWN_SETPGROUP : 0;  // 0, the default: its own
     posix_spawnattr_setflags(&attributes_, static_cast<int16_t>(flags));
   }
   ~Attributes() { posix_spawnattr_destroy(&attributes_); }
@@ -97,7 +98,7 @@ StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnOptions& options) {
   const std::vector<char*> argv = Pointers(options.argv);
   const std::vector<char*> environment = Pointers(options.environment);
   FileActions actions;
-  const Attributes attributes(options.leads_session);
+  const Attributes attributes(options);
   pid_t pid = -1;
   int error = actions.Fill(options.fds);
   if (error == 0) {
@@ -107,7 +108,7 @@ StatusOr<ChildProcess> ChildProcess::Spawn(const SpawnOptions& options) {
   if (error != 0) {
     return ErrnoStatus(error, fmt::format("start {}", options.argv[0]));
   }
-  // The child can not be reaped by anybody else before this: its pid is still its own.
+  // The child cannot be reaped by anybody else before this: its pid is still its own.
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.is_valid()) {
     const int cause = errno;
@@ -131,6 +132,16 @@ Status ChildProcess::Kill() {
   }
   if (syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH) {
     return ErrnoStatus(errno, fmt::format("kill process {}", pid_));
+  }
+  return OkStatus();
+}
+
+Status ChildProcess::KillGroup() {
+  if (exit_state_) {
+    return OkStatus();
+  }
+  if (kill(-pid_, SIGKILL) != 0 && errno != ESRCH) {
+    return ErrnoStatus(errno, fmt::format("kill process group {}", pid_));
   }
   return OkStatus();
 }

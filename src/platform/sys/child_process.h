@@ -26,6 +26,7 @@ struct SpawnOptions {
   // 0, 1 and 2 are /dev/null, /dev/null and our stderr unless given here.
   std::vector<std::pair<int, int>> fds;
   bool leads_session = false;  // of its own, without a terminal
+  bool leads_group = false;    // of processes of its own; see KillGroup
 };
 
 class ChildProcess {
@@ -47,6 +48,9 @@ class ChildProcess {
   int pidfd() const { return pidfd_.get(); }
   // Sends SIGKILL. A child that has ended is no error.
   Status Kill();
+  // Sends SIGKILL to the child and to all that it started, unless they left its process group. Only
+  // for a child that leads one, before it is reaped: afterwards its number may be somebody else's.
+  Status KillGroup();
   // Reaps without waiting: the exit state, or nothing while the child lives.
   std::optional<ExitState> TryReap();
 

@@ -4,14 +4,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/inotify.h"
 
 namespace kgpu::sys {
 
-// Lives on the loop's thread. Source: inotify(7).
+// Lives on the loop's thread.
 class FolderWatch {
  public:
   // `changed` is called after one or more names in `folder` were made, removed, moved or written
@@ -20,25 +22,22 @@ class FolderWatch {
   // many watches: fs.inotify.max_user_instances).
   static StatusOr<std::unique_ptr<FolderWatch>> Create(EventLoop& loop, std::string folder,
                                                        std::function<void()> changed);
-  ~FolderWatch();
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
  private:
-  FolderWatch(EventLoop& loop, std::string folder, UniqueFd inotify, std::function<void()> changed);
-  Status WatchParent();
+  FolderWatch(std::string folder, std::function<void()> changed)
+      : folder_(std::move(folder)), changed_(std::move(changed)) {}
   void WatchFolder();
-  void OnReadable();
-  // Whether the event of `mask` and `name` from watch `descriptor` concerns the folder.
-  bool Concerns(int descriptor, uint32_t mask, std::string_view name);
+  void OnEvents(const std::vector<Inotify::Event>& events);
+  // Whether the event concerns the folder.
+  bool Concerns(const Inotify::Event& event) const;
 
-  EventLoop& loop_;
-  std::string folder_;
-  UniqueFd inotify_;
+  const std::string folder_;
   std::function<void()> changed_;
-  WatchId watch_ = WatchId::kNone;
-  int parent_descriptor_ = -1;
-  int folder_descriptor_ = -1;
+  std::unique_ptr<Inotify> inotify_;
+  int parent_ = -1;
+  int self_ = -1;
 };
 
 }  // namespace kgpu::sys

@@ -19,8 +19,8 @@ class FolderWatchTest : public ::testing::Test {
   std::unique_ptr<FolderWatch> Watch(const std::string& folder) {
     return FolderWatch::Create(loop_, folder, [this] { ++changes_; }).value();
   }
-  // Whether a change is told; the kernel queues it before the deed's own call returns.
-  bool IsTold() {
+  // Whether a change is reported; the kernel queues it before the action's own call returns.
+  bool IsReported() {
     changes_ = 0;
     loop_.RunUntilIdle();
     return changes_ > 0;
@@ -34,13 +34,13 @@ class FolderWatchTest : public ::testing::Test {
 TEST_F(FolderWatchTest, TellsOfNamesThatComeAndGo) {
   dir_.MakeDir("f");
   const auto watch = Watch(dir_.At("f"));
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsReported());
   dir_.WriteFile("f/a", "1");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
   std::filesystem::rename(dir_.At("f/a"), dir_.At("f/b"));
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
   std::filesystem::remove(dir_.At("f/b"));
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
 }
 
 TEST_F(FolderWatchTest, IsSilentAboutItsNeighbours) {
@@ -48,26 +48,26 @@ TEST_F(FolderWatchTest, IsSilentAboutItsNeighbours) {
   const auto watch = Watch(dir_.At("f"));
   dir_.MakeDir("g");
   dir_.WriteFile("g/a", "1");
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsReported());
 }
 
 TEST_F(FolderWatchTest, FollowsAFolderThatIsMadeAgain) {
   dir_.MakeDir("f");
   const auto watch = Watch(dir_.At("f"));
   std::filesystem::remove_all(dir_.At("f"));
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
   dir_.MakeDir("f");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
   dir_.WriteFile("f/a", "1");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
 }
 
 TEST_F(FolderWatchTest, WaitsForAFolderThatIsNotThere) {
   const auto watch = Watch(dir_.At("f/"));
   dir_.MakeDir("f");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
   dir_.WriteFile("f/a", "1");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsReported());
 }
 
 TEST_F(FolderWatchTest, NeedsTheFolderAbove) {

@@ -44,7 +44,7 @@ StatusOr<std::string> ReadAll(int fd, size_t limit) {
       return bytes;
     }
     if (used > limit) {
-      return OutOfRange("larger than the {} bytes allowed here", limit);
+      return OutOfRange("exceeds the limit of {} bytes", limit);
     }
   }
 }

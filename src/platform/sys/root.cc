@@ -141,7 +141,7 @@ StatusOr<std::string> Root::Resolve(std::string_view path) const {
     const bool is_below = whole.starts_with(real_path_) &&
                           (whole.size() == real_path_.size() || whole[real_path_.size()] == '/');
     if (!is_below) {
-      return Unavailable("resolve {}: {} was moved meanwhile", At(path), path_);
+      return Unavailable("resolve {}: {} was moved in the meantime", At(path), path_);
     }
     whole.remove_prefix(real_path_.size());
   }

@@ -30,19 +30,19 @@ struct Pipe {
 StatusOr<Pipe> MakePipe() {
   std::array<int, 2> ends{-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "make a pipe");
+    return ErrnoStatus(errno, "create a pipe");
   }
   Pipe made{UniqueFd(ends[0]), UniqueFd(ends[1])};
   // Only our end: a program may not expect a standard output that does not block.
   if (fcntl(made.read.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return ErrnoStatus(errno, "make a pipe");
+    return ErrnoStatus(errno, "create a pipe");
   }
   return made;
 }
 
 constexpr size_t kLongestLine = 4096;
 
-// One of the program's streams: what it says is kept up to a limit, and told line by line.
+// One of the program's streams: what it says is kept up to a limit, and reported line by line.
 class Stream {
  public:
   Stream(UniqueFd fd, std::string& text, const RunRequest& request)
@@ -142,22 +142,22 @@ class Collection {
         out_(std::move(out_fd), result.out, request),
         err_(std::move(err_fd), result.err, request) {}
 
-  // `told_fd`: readable when we are told to end; -1: nobody tells us.
-  Status ToItsEnd(int told_fd) {
+  // `reported_fd`: readable when we are asked to end; -1: nobody tells us.
+  Status ToItsEnd(int reported_fd) {
     const Deadline deadline = std::chrono::steady_clock::now() + request_.deadline;
     bool has_ended = false;
     while (!has_ended) {
-      std::vector<pollfd> ends = {{child_.pidfd(), POLLIN, 0}, {told_fd, POLLIN, 0}};
+      std::vector<pollfd> ends = {{child_.pidfd(), POLLIN, 0}, {reported_fd, POLLIN, 0}};
       const bool is_late = MillisecondsTo(deadline) == 0;
       RETURN_IF_ERROR(Turn(ends, deadline));
       has_ended = (ends[0].revents & POLLIN) != 0;
       if (!has_ended && (ends[1].revents & POLLIN) != 0) {
         return MakeStatus(
             StatusCode::kCancelled,
-            fmt::format("{}: was ended, as kgpu was told to end{}", request_.argv[0], End()));
+            fmt::format("{}: stopped because kgpu was told to stop{}", request_.argv[0], End()));
       }
       if (!has_ended && is_late) {
-        return DeadlineExceeded("{}: did not end within {} s{}", request_.argv[0],
+        return DeadlineExceeded("{}: did not finish within {} s{}", request_.argv[0],
                                 static_cast<double>(request_.deadline.count()) / 1000, End());
       }
     }
@@ -179,7 +179,7 @@ class Collection {
     SignalUntilOver(session, SIGTERM, request_.grace);
     SignalUntilOver(session, SIGKILL, std::max(request_.grace, kKillWait));
     (void)child_.TryReap();
-    return session.IsOver() ? "" : fmt::format("; still at work: {}", session.Names());
+    return session.IsOver() ? "" : fmt::format("; still running: {}", session.Names());
   }
 
  private:
@@ -213,7 +213,7 @@ class Collection {
   Stream err_;
 };
 
-// posix_spawn can not change the root: the chroot program of our own file system does.
+// posix_spawn cannot change the root: the chroot program of our own file system does.
 StatusOr<std::vector<std::string>> InRoot(const RunRequest& request) {
   if (request.root == "/") {
     return request.argv;
@@ -225,16 +225,27 @@ StatusOr<std::vector<std::string>> InRoot(const RunRequest& request) {
       return argv;
     }
   }
-  return NotFound("chroot: no such program here; it is needed to run {} of {}", request.argv[0],
-                  request.root);
+  return NotFound("chroot: not found; it is needed to run {} of {}", request.argv[0], request.root);
 }
 
 }  // namespace
 
+RunRequest RequestOf(const Root& host, std::vector<std::string> argv,
+                     std::chrono::milliseconds deadline) {
+  RunRequest request;
+  request.argv = std::move(argv);
+  request.root = host.path();
+  request.deadline = deadline;
+  return request;
+}
+
+std::string Describe(const ExitState& exit) {
+  return exit.signal ? fmt::format("signal {}", *exit.signal)
+                     : fmt::format("exit code {}", exit.code.value_or(-1));
+}
+
 std::string Describe(const RunResult& result) {
-  const std::string how = result.exit.signal
-                              ? fmt::format("signal {}", *result.exit.signal)
-                              : fmt::format("exit code {}", result.exit.code.value_or(-1));
+  const std::string how = Describe(result.exit);
   const std::string_view printed = Trim(Trim(result.err).empty() ? result.out : result.err);
   const std::string_view last = printed.substr(printed.rfind('\n') + 1);
   return last.empty() ? how : fmt::format("{}: {}", how, Printable(last, 400));

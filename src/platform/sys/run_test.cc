@@ -106,7 +106,7 @@ TEST(RunTest, KillsAProgramPastItsDeadline) {
   request.deadline = std::chrono::milliseconds(30);
 
   EXPECT_THAT(runner.Run(request), StatusIs(StatusCode::kDeadlineExceeded,
-                                            HasSubstr("/bin/sh: did not end within 0.03 s")));
+                                            HasSubstr("/bin/sh: did not finish within 0.03 s")));
 }
 
 // Whoever takes up orphans may not have seen its end yet.
@@ -144,7 +144,7 @@ TEST(RunTest, EndsWhatAProgramStartedAtItsDeadline) {
   }
 }
 
-TEST(RunTest, EndsAProgramWhoseBeginningCanNotBeNoted) {
+TEST(RunTest, EndsAProgramWhoseBeginningCannotBeNoted) {
   RealRunner runner;
   RunRequest request = FamilyThatLasts();
   pid_t began = 0;
@@ -175,11 +175,11 @@ TEST(RunTest, EndsItsProgramsBeforeItEndsByASignal) {
     _exit(0);
   }
   close(ends[1]);
-  std::string told;
-  while (!told.ends_with("ready\n")) {
+  std::string reported;
+  while (!reported.ends_with("ready\n")) {
     char byte = 0;
     ASSERT_EQ(read(ends[0], &byte, 1), 1);
-    told += byte;
+    reported += byte;
   }
   kill(kgpu, SIGTERM);
   int status = 0;
@@ -187,8 +187,8 @@ TEST(RunTest, EndsItsProgramsBeforeItEndsByASignal) {
   close(ends[0]);
 
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
-  EXPECT_TRUE(HasEnded(std::stoi(told)));
-  EXPECT_TRUE(HasEnded(std::stoi(told.substr(told.find('\n') + 1))));
+  EXPECT_TRUE(HasEnded(std::stoi(reported)));
+  EXPECT_TRUE(HasEnded(std::stoi(reported.substr(reported.find('\n') + 1))));
 }
 
 TEST(RunTest, DoesNotWaitForAGrandchildWithThePipes) {

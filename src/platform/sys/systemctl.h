@@ -1,5 +1,5 @@
-// systemctl of a host, as a command: who runs it decides how long it may take and what a failure
-// is.
+// Whether systemd runs a host, and its systemctl as a command: who runs it decides how long it may
+// take and what a failure is.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@
 #include "src/platform/sys/root.h"
 
 namespace kgpu::sys {
+
+// Whether systemd runs this host. Source: sd_booted(3).
+bool HasSystemd(const Root& host);
 
 // {"/usr/bin/systemctl", "restart", …} of `words`. Errors: FailedPrecondition (the host has none).
 StatusOr<std::vector<std::string>> SystemctlCommand(const Root& host,

@@ -27,7 +27,8 @@ TEST(SystemctlCommandTest, SaysWhatIsToBeDoneByHand) {
   ASSERT_OK(root);
   EXPECT_THAT(SystemctlCommand(*root, {"daemon-reload"}),
               StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("no systemctl on this host: systemctl daemon-reload there")));
+                       HasSubstr("systemctl not found: use your init system's equivalent of: "
+                                 "systemctl daemon-reload")));
 }
 
 }  // namespace

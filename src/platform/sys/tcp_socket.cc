@@ -19,8 +19,7 @@ namespace {
 
 Status BadAddress(std::string_view text) {
   return InvalidArgument(
-      "{}: no address to listen on or to connect to: write IP:PORT (127.0.0.1:9401), [IPv6]:PORT, "
-      "or :PORT for every address",
+      "{}: not an address: use IP:PORT (127.0.0.1:9401), [IPv6]:PORT, or :PORT for all addresses",
       Printable(text));
 }
 
@@ -32,7 +31,7 @@ void SetFlag(int fd, int level, int option, int value) {
 StatusOr<UniqueFd> NewTcpSocket(int family) {
   UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_valid()) {
-    return ErrnoStatus(errno, "make a TCP socket");
+    return ErrnoStatus(errno, "create a TCP socket");
   }
   return fd;
 }
@@ -40,12 +39,12 @@ StatusOr<UniqueFd> NewTcpSocket(int family) {
 Status ConnectStatus(int error, const TcpAddress& address) {
   switch (error) {
     case ECONNREFUSED:
-      return Unavailable("{}: nobody listens there", address.str());
+      return Unavailable("{}: connection refused", address.str());
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ETIMEDOUT:
     case EADDRNOTAVAIL:
-      return Unavailable("{}: can not be reached", address.str());
+      return Unavailable("{}: unreachable", address.str());
     default:
       return ErrnoStatus(error, fmt::format("connect to {}", address.str()));
   }
@@ -138,11 +137,12 @@ StatusOr<TcpListener> TcpListener::ListenOn(const TcpAddress& address, int backl
   }
   if (bind(fd.get(), address.base(), address.size()) != 0 || listen(fd.get(), backlog) != 0) {
     if (errno == EADDRINUSE) {
-      return AlreadyExists("{}: another program listens there: stop it, or choose another port",
-                           address.str());
+      return AlreadyExists(
+          "{}: address already in use: stop the other program, or choose another port",
+          address.str());
     }
     if (errno == EADDRNOTAVAIL) {
-      return FailedPrecondition("{}: this host has no such address", address.str());
+      return FailedPrecondition("{}: this host does not have this address", address.str());
     }
     return ErrnoStatus(errno, fmt::format("listen on {}", address.str()));
   }

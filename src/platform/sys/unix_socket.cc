@@ -48,7 +48,7 @@ StatusOr<Address> AddressOf(const std::string& path) {
 StatusOr<UniqueFd> NewSocket() {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_valid()) {
-    return ErrnoStatus(errno, "make a socket");
+    return ErrnoStatus(errno, "create a socket");
   }
   return fd;
 }
@@ -58,7 +58,7 @@ StatusOr<UniqueFd> Connect(const Address& address, const std::string& path) {
   if (connect(fd.get(), address.base(), sizeof(address.un)) != 0) {
     if (errno == ECONNREFUSED || errno == EAGAIN) {
       return Unavailable("{}: {}", path,
-                         errno == EAGAIN ? "its server is too busy" : "nobody listens there");
+                         errno == EAGAIN ? "its server is too busy" : "connection refused");
     }
     return ErrnoStatus(errno, fmt::format("connect to {}", path));
   }
@@ -72,10 +72,10 @@ Status RemoveStale(const Address& address, const std::string& path) {
     return OkStatus();
   }
   if (!S_ISSOCK(old.st_mode)) {
-    return AlreadyExists("{}: is there and is no socket: move it away", path);
+    return AlreadyExists("{}: not a socket: move it away", path);
   }
   if (Connect(address, path).ok()) {
-    return AlreadyExists("{}: a server answers there already: stop it first", path);
+    return AlreadyExists("{}: another server already listens on it: stop it first", path);
   }
   if (unlinkat(address.folder.get(), address.name.c_str(), 0) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, fmt::format("remove {}", path));

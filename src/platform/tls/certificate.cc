@@ -16,21 +16,21 @@ constexpr size_t kMaxPem = size_t{1} << 20;
 
 StatusOr<WallTime> EndOfCertificate(std::string_view pem) {
   if (pem.size() > kMaxPem) {
-    return InvalidArgument("larger than {} bytes", kMaxPem);
+    return InvalidArgument("exceeds {} bytes", kMaxPem);
   }
   const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   if (bio == nullptr) {
-    return ResourceExhausted("no memory for a certificate");
+    return ResourceExhausted("out of memory for a certificate");
   }
   ERR_clear_error();
   const X509Ptr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (certificate == nullptr) {
-    return InvalidArgument("holds no PEM of a CERTIFICATE that can be read");
+    return InvalidArgument("contains no readable PEM CERTIFICATE");
   }
   std::tm date = {};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &date) != 1) {
-    return InvalidArgument("its certificate has no date that it ends at");
+    return InvalidArgument("the certificate has no expiry date");
   }
   return std::chrono::system_clock::from_time_t(::timegm(&date));
 }

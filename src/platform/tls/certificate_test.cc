@@ -40,13 +40,13 @@ TEST(EndOfCertificateTest, SaysWhatIsNone) {
   for (const std::string& text :
        {std::string(), std::string("no PEM"), authority.Issue({}).key_pem}) {
     EXPECT_THAT(EndOfCertificate(text),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("no PEM of a CERTIFICATE")));
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("no readable PEM CERTIFICATE")));
   }
   std::string torn = authority.certificate_pem();
   torn.replace(60, 4, "!!!!");
   EXPECT_THAT(EndOfCertificate(torn), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(EndOfCertificate(std::string((1 << 20) + 1, 'x')),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("larger than")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("exceeds 1048576 bytes")));
 }
 
 }  // namespace

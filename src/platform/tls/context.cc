@@ -19,11 +19,11 @@ constexpr size_t kMaxCertificates = 2000;
 
 StatusOr<BioPtr> ReaderOf(std::string_view pem) {
   if (pem.size() > kMaxPemFile) {
-    return InvalidArgument("larger than {} bytes", kMaxPemFile);
+    return InvalidArgument("exceeds {} bytes", kMaxPemFile);
   }
   BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   if (bio == nullptr) {
-    return ResourceExhausted("no memory for a certificate");
+    return ResourceExhausted("out of memory for a certificate");
   }
   return bio;
 }
@@ -34,12 +34,12 @@ int NoPassphrase(char* /*buffer*/, int /*size*/, int /*is_writing*/, void* was_a
   return 0;
 }
 
-// What PEM can not be read for, without a word of what it holds. `label` is that of its first line.
+// What PEM cannot be read for, without a word of what it holds. `label` is that of its first line.
 Status BadPem(std::string_view pem, std::string_view label) {
   ERR_clear_error();
   const bool is_there = pem.find("-----BEGIN ") != pem.npos && pem.find(label) != pem.npos;
   return InvalidArgument(
-      "{} {}", is_there ? "can not be read: torn PEM in its" : "holds no PEM of a", label);
+      "{} {}", is_there ? "cannot be read: corrupt PEM in its" : "contains no PEM", label);
 }
 
 StatusOr<std::vector<X509Ptr>> CertificatesOf(std::string_view pem) {
@@ -49,7 +49,7 @@ StatusOr<std::vector<X509Ptr>> CertificatesOf(std::string_view pem) {
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     certificates.emplace_back(next);
     if (certificates.size() > kMaxCertificates) {
-      return InvalidArgument("holds more than {} certificates", kMaxCertificates);
+      return InvalidArgument("contains more than {} certificates", kMaxCertificates);
     }
   }
   // The end of the text is an error, too, in OpenSSL's eyes.
@@ -68,7 +68,7 @@ StatusOr<KeyPtr> PrivateKeyOf(std::string_view pem) {
   KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, &NoPassphrase, &was_asked));
   if (key == nullptr && was_asked) {
     ERR_clear_error();
-    return InvalidArgument("has a passphrase: give a key without one");
+    return InvalidArgument("has a passphrase: use a key without one");
   }
   if (key == nullptr) {
     return BadPem(pem, "PRIVATE KEY");
@@ -100,7 +100,7 @@ Status Identify(SSL_CTX* ssl, std::string_view certificate_pem, std::string_view
   }
   if (SSL_CTX_use_certificate(ssl, chain->front().get()) != 1) {
     ERR_clear_error();
-    return InvalidArgument("the certificate can not be used for TLS");
+    return InvalidArgument("the certificate cannot be used for TLS");
   }
   for (size_t i = 1; i < chain->size(); ++i) {
     (void)SSL_CTX_add1_chain_cert(ssl, chain->at(i).get());
@@ -118,7 +118,7 @@ StatusOr<SslCtxPtr> NewContext(const SSL_METHOD* method) {
   SslCtxPtr ssl(SSL_CTX_new(method));
   if (ssl == nullptr || SSL_CTX_set_min_proto_version(ssl.get(), TLS1_2_VERSION) != 1) {
     ERR_clear_error();
-    return Internal("no TLS context can be made");
+    return Internal("cannot create a TLS context");
   }
   SSL_CTX_set_options(ssl.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // Buffers of idle connections go: 34 kB each.

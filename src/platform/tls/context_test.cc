@@ -43,17 +43,17 @@ TEST_F(TlsContextTest, CertificateAndKeyMayBeInOneFile) {
 TEST_F(TlsContextTest, SaysWhatIsWrongWithAnAuthority) {
   EXPECT_THAT(Context::ForClient({.ca_pem = ""}),
               StatusIs(StatusCode::kInvalidArgument,
-                       HasSubstr("the certificate authority: holds no PEM of a CERTIFICATE")));
+                       HasSubstr("the certificate authority: contains no PEM CERTIFICATE")));
   EXPECT_THAT(Context::ForClient({.ca_pem = client_.key_pem}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("holds no PEM")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("contains no PEM CERTIFICATE")));
   std::string torn = ca_;
   torn.replace(60, 4, "!!!!");
   EXPECT_THAT(Context::ForClient({.ca_pem = torn}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("can not be read")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cannot be read")));
   EXPECT_THAT(Context::ForClient({.ca_pem = ca_ + torn}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("can not be read")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cannot be read")));
   EXPECT_THAT(Context::ForClient({.ca_pem = std::string(5 << 20, 'x')}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("larger than")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("exceeds 4194304 bytes")));
 }
 
 TEST_F(TlsContextTest, SaysWhatIsWrongWithACertificateOrItsKey) {
@@ -62,10 +62,10 @@ TEST_F(TlsContextTest, SaysWhatIsWrongWithACertificateOrItsKey) {
   };
   EXPECT_THAT(make("", client_.key_pem),
               StatusIs(StatusCode::kInvalidArgument,
-                       HasSubstr("the certificate: holds no PEM of a CERTIFICATE")));
+                       HasSubstr("the certificate: contains no PEM CERTIFICATE")));
   EXPECT_THAT(make(client_.certificate_pem, ""),
               StatusIs(StatusCode::kInvalidArgument,
-                       HasSubstr("the private key: holds no PEM of a PRIVATE KEY")));
+                       HasSubstr("the private key: contains no PEM PRIVATE KEY")));
   EXPECT_THAT(make(client_.certificate_pem, authority_.Issue({}).key_pem),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("does not belong")));
   EXPECT_THAT(make(client_.certificate_pem, TestEncryptedKey()),
@@ -78,7 +78,7 @@ TEST_F(TlsContextTest, AnErrorHoldsNothingOfAKey) {
   EXPECT_THAT(Context::ForClient(
                   {.ca_pem = ca_, .certificate_pem = client_.certificate_pem, .key_pem = key}),
               StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("can not be read"), Not(HasSubstr(key.substr(40, 10))))));
+                       AllOf(HasSubstr("cannot be read"), Not(HasSubstr(key.substr(40, 10))))));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ StatusOr<KeyedDigest::Value> KeyedDigest::Of(std::string_view secret) const {
            reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), value.data(),
            &size) == nullptr ||
       size != value.size()) {
-    return Internal("no digest of a secret can be made");
+    return Internal("cannot compute the digest of a secret");
   }
   return value;
 }

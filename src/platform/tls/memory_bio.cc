@@ -42,7 +42,7 @@ StatusOr<BioMethodPtr> NewMemoryBioMethod() {
       BIO_meth_set_write(method.get(), &Write) != 1 ||
       BIO_meth_set_ctrl(method.get(), &Control) != 1 ||
       BIO_meth_set_create(method.get(), &Create) != 1) {
-    return ResourceExhausted("no memory for TLS");
+    return ResourceExhausted("out of memory for TLS");
   }
   return method;
 }
@@ -50,7 +50,7 @@ StatusOr<BioMethodPtr> NewMemoryBioMethod() {
 StatusOr<BioPtr> NewMemoryBio(const BIO_METHOD* method, MemoryBio& memory) {
   BioPtr bio(BIO_new(method));
   if (bio == nullptr) {
-    return ResourceExhausted("no memory for a TLS connection");
+    return ResourceExhausted("out of memory for a TLS connection");
   }
   BIO_set_data(bio.get(), &memory);
   return bio;

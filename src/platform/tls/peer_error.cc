@@ -47,7 +47,7 @@ std::string NamesText(const X509* certificate) {
     names.resize(kMaxNames);
     names.emplace_back("…");
   }
-  return names.empty() ? "no names (a common name does not count)" : Join(names, ", ");
+  return names.empty() ? "no names (the common name is ignored)" : Join(names, ", ");
 }
 
 // `at` is the certificate of the chain that is refused, `leaf` the peer's own.
@@ -62,18 +62,18 @@ Status VerificationError(int code, const X509* at, const X509* leaf,
   switch (code) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return FailedPrecondition(
-          "{} certificate, or one it comes from ({}), has expired {}: renew it, and see that this "
-          "host's clock is right",
+          "{} certificate, or one of its issuers ({}), has expired {}: renew it, and check this "
+          "host's clock",
           whose, subject, DateOf(X509_get0_notAfter(at)));
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return FailedPrecondition(
-          "{} certificate ({}) is valid from {} only: see that this host's clock is right", whose,
-          subject, DateOf(X509_get0_notBefore(at)));
+          "{} certificate ({}) is not valid before {}: check this host's clock", whose, subject,
+          DateOf(X509_get0_notBefore(at)));
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return FailedPrecondition(
-          "{} certificate is not for {}, but for {}: use one of these, or give one as "
-          "tls-server-name",
+          "{} certificate is not for {}, but for {}: use one of these, or set tls-server-name to "
+          "one",
           whose, server_name, NamesText(leaf));
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
@@ -82,11 +82,10 @@ Status VerificationError(int code, const X509* at, const X509* leaf,
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
       return FailedPrecondition(
-          "{} certificate ({}) comes from an authority that is not trusted: give the right "
-          "certificate-authority",
+          "{} certificate ({}) is from an untrusted authority: set the right certificate-authority",
           whose, SubjectOf(leaf));
     default:
-      return FailedPrecondition("{} certificate ({}) can not be trusted: {}", whose, subject,
+      return FailedPrecondition("{} certificate ({}) is not trusted: {}", whose, subject,
                                 X509_verify_cert_error_string(code));
   }
 }
@@ -97,10 +96,10 @@ Status AlertError(int reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
       return FailedPrecondition(
-          "the other side hung up within the handshake: it may want a client certificate, or has "
-          "no cipher in common");
+          "the peer closed the connection during the handshake: it may require a client "
+          "certificate, or has no cipher in common");
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return FailedPrecondition("the other side says that our certificate has expired: renew it");
+      return FailedPrecondition("the peer reports that our certificate has expired: renew it");
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
@@ -108,18 +107,18 @@ Status AlertError(int reason) {
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
       return FailedPrecondition(
-          "the other side does not trust our certificate: give one of an authority it knows");
+          "the peer does not trust our certificate: use one of an authority that it trusts");
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_UNKNOWN_PROTOCOL:
-      return FailedPrecondition("the other side does not speak TLS 1.2 or later");
+      return FailedPrecondition("the peer does not support TLS 1.2 or later");
     case SSL_R_TLSV1_UNRECOGNIZED_NAME:
-      return FailedPrecondition("the other side does not know the name it was asked for");
+      return FailedPrecondition("the peer does not know the requested server name");
     case SSL_R_HTTP_REQUEST:
     case SSL_R_HTTPS_PROXY_REQUEST:
-      return Unavailable("the other side speaks HTTP without TLS");
+      return Unavailable("the peer speaks HTTP without TLS");
     case SSL_R_WRONG_VERSION_NUMBER:
-      return Unavailable("what came is no TLS: does the other side speak plain HTTP there?");
+      return Unavailable("the peer does not speak TLS: check whether it serves plain HTTP there");
     default:
       return OkStatus();
   }
@@ -172,12 +171,12 @@ Status SessionError(const Verification& verification) {
     return verification.verdict;
   }
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
-    return FailedPrecondition("the client showed no certificate: it must have one");
+    return FailedPrecondition("the client sent no certificate, which is required");
   }
   if (Status status = AlertError(reason); !status.ok()) {
     return status;
   }
-  return Unavailable("the TLS connection broke: {}", text == nullptr ? "no reason" : text);
+  return Unavailable("the TLS connection failed: {}", text == nullptr ? "unknown reason" : text);
 }
 
 }  // namespace kgpu::tls

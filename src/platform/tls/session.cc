@@ -49,7 +49,7 @@ Status Expect(SSL* ssl, const std::string& server_name) {
              SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   }
   return is_set ? OkStatus()
-                : InvalidArgument("{}: no name of a server that a certificate can have",
+                : InvalidArgument("{}: not a valid server name for a certificate",
                                   Printable(server_name));
 }
 
@@ -78,7 +78,7 @@ struct Session::Impl {
     ssl.reset(SSL_new(context->impl_->ssl.get()));
     StatusOr<BioPtr> bio = NewMemoryBio(context->impl_->bio.get(), memory);
     if (ssl == nullptr || !bio.ok()) {
-      return ResourceExhausted("no memory for a TLS connection");
+      return ResourceExhausted("out of memory for a TLS connection");
     }
     BIO* both = bio->release();
     SSL_set_bio(ssl.get(), both, both);
@@ -180,7 +180,7 @@ Session::~Session() = default;
 
 Status Session::Feed(std::string_view bytes) {
   if (impl_->is_broken) {
-    return Unavailable("the TLS connection is broken");
+    return Unavailable("the TLS connection failed");
   }
   impl_->memory.input = bytes;
   Status status = impl_->Advance();
@@ -194,7 +194,7 @@ std::string Session::TakeInput() {
 
 Status Session::Write(std::string_view text) {
   if (impl_->is_broken) {
-    return Unavailable("the TLS connection is broken");
+    return Unavailable("the TLS connection failed");
   }
   if (!impl_->is_open) {
     impl_->pending += text;

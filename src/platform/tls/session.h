@@ -34,8 +34,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   // Bytes that came from the peer. Errors, which end the session: FailedPrecondition (a certificate
-  // that can not be trusted, with the reason and the mend; the peer does not trust ours),
-  // Unavailable (no TLS, or broken). What is to be told the peer about it is in TakeOutput.
+  // that cannot be trusted, with the reason and the fix; the peer does not trust ours),
+  // Unavailable (no TLS, or broken). What the peer must learn about it is in TakeOutput.
   Status Feed(std::string_view bytes);
   // What the peer has said since the last call, deciphered.
   std::string TakeInput();

@@ -119,7 +119,7 @@ TEST_F(TlsSessionTest, RefusesAnotherName) {
 TEST_F(TlsSessionTest, ACommonNameIsNoName) {
   Join({.common_name = "api.test"}, "api.test");
   EXPECT_THAT(client_status_,
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("common name does not count")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("common name is ignored")));
 }
 
 TEST_F(TlsSessionTest, RefusesAnotherAddress) {
@@ -134,22 +134,26 @@ TEST_F(TlsSessionTest, RefusesWhatHasExpiredOrIsNotYetValid) {
                                        AllOf(HasSubstr("has expired"), HasSubstr("clock"))));
   client_status_ = server_status_ = OkStatus();
   Join({.names = {"api.test"}, .valid_from = hours(2), .valid_until = hours(3)}, "api.test");
-  EXPECT_THAT(client_status_, StatusIs(StatusCode::kFailedPrecondition,
-                                       AllOf(HasSubstr("is valid from"), HasSubstr("clock"))));
+  EXPECT_THAT(client_status_,
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("is not valid before"), HasSubstr("clock"))));
 }
 
 TEST_F(TlsSessionTest, RefusesAnAuthorityItDoesNotKnow) {
   const TestAuthority other("other authority");
   Join({.names = {"api.test"}}, "api.test", {}, {.ca_pem = other.certificate_pem()});
-  EXPECT_THAT(client_status_, StatusIs(StatusCode::kFailedPrecondition,
-                                       AllOf(HasSubstr("authority that is not trusted"),
-                                             HasSubstr("certificate-authority"))));
+  EXPECT_THAT(
+      client_status_,
+      StatusIs(
+          StatusCode::kFailedPrecondition,
+          AllOf(HasSubstr(") is from an untrusted authority: set the right certificate-authority"),
+                HasSubstr("certificate-authority"))));
 }
 
 TEST_F(TlsSessionTest, AClientsCertificateServesNoServer) {
   Join({.names = {"api.test"}, .is_client = true}, "api.test");
   EXPECT_THAT(client_status_,
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("can not be trusted")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is not trusted")));
 }
 
 class ClientCertificateTest : public TlsSessionTest {
@@ -174,9 +178,9 @@ TEST_F(ClientCertificateTest, TellsTheServerWhoTheClientIs) {
 TEST_F(ClientCertificateTest, MustBeThereWhenItIsAskedFor) {
   JoinAs({});
   EXPECT_THAT(server_status_, StatusIs(StatusCode::kFailedPrecondition,
-                                       HasSubstr("the client showed no certificate")));
+                                       HasSubstr("the client sent no certificate")));
   EXPECT_THAT(client_status_, StatusIs(StatusCode::kFailedPrecondition,
-                                       HasSubstr("may want a client certificate")));
+                                       HasSubstr("may require a client certificate")));
 }
 
 TEST_F(ClientCertificateTest, MayBeOptional) {

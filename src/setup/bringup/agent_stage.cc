@@ -1,16 +1,15 @@
 #include "src/setup/bringup/agent_stage.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
 
-#include "src/container/engine/find.h"
-#include "src/container/engine/state.h"
+#include "src/host/change/boot_unit.h"
+#include "src/host/change/fingerprint.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/systemctl.h"
 #include "src/setup/bringup/record.h"
-#include "src/setup/bringup/systemctl.h"
 
 namespace kgpu::bringup {
 namespace {
@@ -19,14 +18,10 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrograms = {"kgpu", "kgpu-probe", "kgpu-cuda"};
 constexpr size_t kMostProgram = size_t{256} << 20;
 constexpr char kUnitName[] = "kgpu-agent.service";
-// What enabling it makes.
-constexpr std::string_view kWanted =
-    "/etc/systemd/system/multi-user.target.wants/kgpu-agent.service";
 
 bool IsOurs(const Record& record, const std::string& path, const std::string& text) {
   const auto ours = record.files.find(path);
-  return ours != record.files.end() &&
-         std::ranges::find(ours->second, engine::Fingerprint(text)) != ours->second.end();
+  return ours != record.files.end() && change::IsAmong(ours->second, text);
 }
 
 class AgentStage final : public Stage {
@@ -54,14 +49,25 @@ class AgentStage final : public Stage {
   StatusOr<std::string> TextAt(const std::string& path) const;
   std::string UnitText() const;
   bool IsAnswering() const;
-  Status Systemctl(std::vector<std::string> words) const {
-    return bringup::Systemctl(in_.host, in_.runner, std::move(words));
-  }
+  // Errors: FailedPrecondition (no systemctl here, or what it says).
+  Status Systemctl(std::vector<std::string> words) const;
   Status Put(const std::string& path, const std::string& text, Record& record);
   Status RemoveFiles(Record& record);
 
   AgentInput in_;
 };
+
+Status AgentStage::Systemctl(std::vector<std::string> words) const {
+  sys::RunRequest request;
+  ASSIGN_OR_RETURN(request.argv, sys::SystemctlCommand(in_.host, words));
+  request.root = in_.host.path();
+  request.deadline = std::chrono::minutes(2);
+  ASSIGN_OR_RETURN(const sys::RunResult result, in_.runner.Run(request));
+  return result.IsSuccess()
+             ? OkStatus()
+             : FailedPrecondition("systemctl {}: {}; see journalctl -u {}", Join(words, " "),
+                                  sys::Describe(result), words.back());
+}
 
 std::string AgentStage::UnitText() const {
   std::string text(AgentUnitText());
@@ -103,8 +109,8 @@ StatusOr<std::vector<std::string>> AgentStage::Missing(
     }
     if (!there.empty() && !IsOurs(record, path, there)) {
       return AlreadyExists(
-          "{}: another one is there that is not by kgpu node up: remove it, or leave the agent to "
-          "those who put it there with --skip agent",
+          "{}: already exists and was not written by kgpu node up: remove it, or skip this stage "
+          "with --skip agent",
           in_.host.At(path));
     }
     missing.push_back(path);
@@ -117,12 +123,12 @@ bool AgentStage::IsAnswering() const {
   if (in_.host.path() != "/") {  // its own agent, not the one of the system that we run on
     words.insert(words.end(), {"--run-dir", in_.host.At("/run/kgpu")});
   }
-  const auto told = in_.verbs.Run(words, false);
-  constexpr int kBadNews = 7;
-  return told.ok() && (told->IsSuccess() || told->exit.code == kBadNews);
+  const auto reported = in_.verbs.Run(words, false);
+  constexpr int kFailures = 7;
+  return reported.ok() && (reported->IsSuccess() || reported->exit.code == kFailures);
 }
 
-// Files that are still to be removed. One that can not be read is for Undo to tell of.
+// Files that are still to be removed. One that cannot be read is for Undo to tell of.
 bool AgentStage::HasTraces() const {
   const auto record = ReadRecord(in_.host);
   return !record.ok() || !record->files.empty();
@@ -154,17 +160,18 @@ Look AgentStage::LookAt() {
   const bool has_unit = in_.host.Exists(kAgentUnit);
   const auto record = ReadRecord(in_.host);
   if (is_answering && !has_unit) {
-    return {Condition::kReady, "an agent that is no service of this host runs, and stays"};
+    return {Condition::kReady,
+            "the running agent is not a service of this host, and is left running"};
   }
   if (record.ok() && record->has_others_agent && !has_unit) {
     return {Condition::kReady,
-            "an agent that is no service of this host ran when this began, and comes back by "
-            "itself; if it does not, call kgpu node up again"};
+            "an agent that is not a service of this host was running before and will come back by "
+            "itself; if it does not, run kgpu node up again"};
   }
-  if (!engine::HasSystemd(in_.host)) {
+  if (!sys::HasSystemd(in_.host)) {
     return {Condition::kBlocked,
-            "systemd does not run this host: let its service manager run `kgpu agent`, or apply "
-            "the DaemonSet, deploy/manifests"};
+            "systemd does not run on this host: run `kgpu agent` with its service manager, or "
+            "apply the DaemonSet in deploy/manifests"};
   }
   const auto wanted = Wanted();
   const Status read = record.ok() ? wanted.status() : record.status();
@@ -175,7 +182,7 @@ Look AgentStage::LookAt() {
   if (!missing->empty()) {
     return {Condition::kNeeded, ""};
   }
-  return is_answering ? Look{Condition::kReady, ""} : Look{Condition::kNeeded, "it does not run"};
+  return is_answering ? Look{Condition::kReady, ""} : Look{Condition::kNeeded, "it is not running"};
 }
 
 StatusOr<std::string> AgentStage::Preview() {
@@ -207,7 +214,7 @@ Status AgentStage::Put(const std::string& path, const std::string& text, Record&
   if (prints.size() >= kMostKept) {
     prints.erase(prints.begin());
   }
-  prints.push_back(engine::Fingerprint(text));
+  prints.push_back(change::Fingerprint(text));
   RETURN_IF_ERROR(WriteRecord(in_.disk, record));
   const mode_t mode = path == kAgentUnit ? 0644 : 0755;
   return in_.disk.Write(path, text, mode);
@@ -241,12 +248,12 @@ Status AgentStage::RemoveFiles(Record& record) {
 StatusOr<Outcome> AgentStage::Undo() {
   ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
   // An image of a host that was brought up, say: there is nobody to stop it, and nothing to stop.
-  const bool has_systemd = engine::HasSystemd(in_.host);
+  const bool has_systemd = sys::HasSystemd(in_.host);
   if (has_systemd && in_.host.Exists(kAgentUnit)) {
     RETURN_IF_ERROR(Systemctl({"disable", "--now", kUnitName}));
   }
   if (!has_systemd && !record.files.empty()) {
-    RETURN_IF_ERROR(in_.disk.Remove(std::string(kWanted)));
+    RETURN_IF_ERROR(in_.disk.Remove(change::BootUnitLink(kUnitName)));  // made by enabling it
   }
   RETURN_IF_ERROR(RemoveFiles(record));
   if (has_systemd) {

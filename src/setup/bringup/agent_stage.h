@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/run.h"
 #include "src/setup/bringup/stage.h"
@@ -22,7 +22,7 @@ std::string_view AgentUnitText();
 
 struct AgentInput {
   const sys::Root& host;
-  engine::Disk& disk;
+  change::Disk& disk;
   sys::ProgramRunner& runner;  // of the host's programs
   const Verbs& verbs;
   std::string folder;  // of our programs, as this process sees it

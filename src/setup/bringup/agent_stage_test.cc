@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "src/container/engine/test_engine_host.h"
+#include "src/host/change/test_mortal_disk.h"
 #include "src/setup/bringup/record.h"
 #include "testing/status_matchers.h"
 
@@ -35,14 +36,14 @@ class AgentStageTest : public ::testing::Test {
     const std::string run_dir = host_.root().At("/run/kgpu");
     host_.runner().Answer("/kgpu status --run-dir " + run_dir, out, code);
   }
-  std::unique_ptr<Stage> Make(engine::Disk& disk, bool is_installed = false) {
+  std::unique_ptr<Stage> Make(change::Disk& disk, bool is_installed = false) {
     return MakeAgentStage({host_.root(), disk, host_.runner(), verbs_, ours_.path(), is_installed});
   }
   std::string Text(const std::string& path) { return host_.root().ReadFile(path).value_or(""); }
 
   engine::EngineHost host_;
   TempDir ours_;
-  engine::HostDisk disk_{host_.root()};
+  change::HostDisk disk_{host_.root()};
   Verbs verbs_{"/kgpu", host_.runner(), [](std::string_view) {}};
 };
 
@@ -62,7 +63,7 @@ TEST_F(AgentStageTest, AnAgentOfADaemonSetStaysTheOnlyOne) {
   Answer("ready", 0);
   const Look look = Make(disk_)->LookAt();
   EXPECT_EQ(look.condition, Condition::kReady);
-  EXPECT_THAT(look.text, HasSubstr("no service of this host"));
+  EXPECT_THAT(look.text, HasSubstr("not a service of this host"));
 }
 
 TEST_F(AgentStageTest, AnAgentThatRanBeforeTheRestartIsNotDoubled) {
@@ -72,7 +73,7 @@ TEST_F(AgentStageTest, AnAgentThatRanBeforeTheRestartIsNotDoubled) {
   ASSERT_OK(Make(disk_)->Begin());
   const Look look = Make(disk_)->LookAt();
   EXPECT_EQ(look.condition, Condition::kReady);
-  EXPECT_THAT(look.text, HasSubstr("comes back by itself"));
+  EXPECT_THAT(look.text, HasSubstr("will come back by itself"));
   ASSERT_OK(Make(disk_)->End());
   EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded) << "the next call puts one";
   EXPECT_FALSE(host_.root().Exists(kRecordFile));
@@ -83,7 +84,7 @@ TEST_F(AgentStageTest, ItsOwnAgentIsNoneOfOthers) {
   Answer("ready", 0);
   ASSERT_OK(Make(disk_)->Begin());
   Answer("", 4);
-  EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded) << "it does not run";
+  EXPECT_EQ(Make(disk_)->LookAt().condition, Condition::kNeeded) << "it is not running";
 }
 
 TEST_F(AgentStageTest, AnImageOfAHostComesDownWithoutSystemd) {
@@ -153,18 +154,20 @@ TEST_F(AgentStageTest, WhatSomebodyEditedSinceStays) {
 }
 
 TEST_F(AgentStageTest, KilledAtAnyWriteItGoesOnAndComesOffWhole) {
-  for (int deeds = 0;; ++deeds) {
-    SCOPED_TRACE(deeds);
+  for (int actions = 0;; ++actions) {
+    SCOPED_TRACE(actions);
     ours_.WriteFile("kgpu", "first");
     ASSERT_OK(Make(disk_)->Do());
     ours_.WriteFile("kgpu", "second");
-    engine::DyingDisk mortal(disk_, deeds);
+    change::Fate mortal_fate(change::Fate::End::kDead, actions);
+    change::MortalDisk mortal(disk_, mortal_fate);
     const bool is_through = Make(mortal)->Do().ok();
     ASSERT_OK(Make(disk_)->Do());
     EXPECT_EQ(Text(kProgram), "second");
     ASSERT_OK(Make(disk_)->Undo());
     EXPECT_FALSE(host_.root().Exists(kProgram));
-    engine::DyingDisk again(disk_, deeds);
+    change::Fate again_fate(change::Fate::End::kDead, actions);
+    change::MortalDisk again(disk_, again_fate);
     const bool is_new_through = Make(again)->Do().ok();
     ASSERT_OK(Make(disk_)->Do());
     ASSERT_OK(Make(disk_)->Undo());
@@ -176,10 +179,11 @@ TEST_F(AgentStageTest, KilledAtAnyWriteItGoesOnAndComesOffWhole) {
 }
 
 TEST_F(AgentStageTest, KilledAtAnyWriteOfUndoItIsUndoneByTheNext) {
-  for (int deeds = 0;; ++deeds) {
-    SCOPED_TRACE(deeds);
+  for (int actions = 0;; ++actions) {
+    SCOPED_TRACE(actions);
     ASSERT_OK(Make(disk_)->Do());
-    engine::DyingDisk mortal(disk_, deeds);
+    change::Fate mortal_fate(change::Fate::End::kDead, actions);
+    change::MortalDisk mortal(disk_, mortal_fate);
     const bool is_through = Make(mortal)->Undo().ok();
     ASSERT_OK(Make(disk_)->Undo());
     EXPECT_FALSE(host_.root().Exists(kProgram));

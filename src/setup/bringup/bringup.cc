@@ -5,12 +5,15 @@
 #include <optional>
 #include <ranges>
 
+#include "src/host/change/boot_unit.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/sys/unit_text.h"
 #include "src/setup/bringup/record.h"
-#include "src/setup/bringup/resume_unit.h"
 
 namespace kgpu::bringup {
 namespace {
+
+constexpr std::string_view kResumeUnit = "kgpu-node-up.service";
 
 StageReport ReportOf(const Stage& stage) {
   return {.id = std::string(stage.id()), .title = std::string(stage.title())};
@@ -103,7 +106,7 @@ void DoStage(Stage& stage, const Host& host, const Found& found, StageReport& re
   const StatusOr<Outcome> outcome = noted.ok() ? stage.Do() : StatusOr<Outcome>(noted);
   Take(outcome, report);
   if (found.owner == Owner::kPerson && outcome.ok() && report.text.empty()) {
-    report.text = "begun by hand before: kgpu node down leaves it";
+    report.text = "started manually before: kgpu node down keeps it";
   }
   Status kept;
   if (!outcome.ok() && !stage.HasTraces()) {
@@ -132,9 +135,9 @@ void RaiseStage(Stage& stage, const Host& host, const Options& options, StageRep
   }
   if (found->owner == Owner::kPerson && found->levels.is_whole) {
     report.step = Step::kFailed;
-    report.text = fmt::format("{}, was put here by hand, and node up replaces only its own{}{}; {}",
-                              found->levels.top, look.text.empty() ? "" : ": ", look.text,
-                              found->levels.by_hand);
+    report.text = fmt::format(
+        "{} was installed manually, and node up replaces only what it installed itself{}{}; {}",
+        found->levels.top, look.text.empty() ? "" : ": ", look.text, found->levels.by_hand);
     return;
   }
   if (options.is_dry_run) {
@@ -152,15 +155,16 @@ bool LeavesTheirs(const Stage& stage, const Found& found, StageReport& report) {
       });
   if (is_over) {
     report.step = Step::kFailed;
-    report.text =
-        fmt::format("{}, was put by hand over what node up put here: {}, then kgpu node down",
-                    found.levels.top, found.levels.take_off);
+    report.text = fmt::format(
+        "{} was installed manually over the one that node up installed: run {}, then kgpu node "
+        "down",
+        found.levels.top, found.levels.take_off);
     return false;
   }
   report.step = Step::kReady;
-  report.text =
-      fmt::format("what node up put here is gone already; {}, was put here by hand and stays",
-                  found.levels.top);
+  report.text = fmt::format(
+      "what node up installed is already removed; {} was installed manually and is kept",
+      found.levels.top);
   return true;
 }
 
@@ -220,17 +224,26 @@ void End(const Stages& stages, const Options& options, Report& report) {
   }
 }
 
-// The unit is there for as long as something waits, and not after that. That it can not be written
+std::string ResumeUnitText(const std::vector<std::string>& command) {
+  return sys::Print({.remark = "Written by kgpu node up, which removes it when it is done.",
+                     .description = "kgpu: continue setting up this GPU node",
+                     .after = "kgpu-driver-resume.service",
+                     .condition = std::string(kRecordFile),
+                     .command = command});
+}
+
+// The unit is there for as long as something waits, and not after that. That it cannot be written
 // takes nothing from what was done.
 void KeepResumeUnit(Report& report, const Host& host, const Options& options) {
   const bool is_wanted = report.Has(Step::kWaits) && !options.resume.empty();
-  if (const Status kept = is_wanted ? PutResumeUnit(host.disk, host.root, options.resume)
-                                    : RemoveResumeUnit(host.disk);
+  if (const Status kept = is_wanted ? change::PutBootUnit(host.root, host.disk, kResumeUnit,
+                                                          ResumeUnitText(options.resume))
+                                    : change::RemoveBootUnit(host.disk, kResumeUnit);
       !kept.ok()) {
     report.notes.emplace_back(Message(kept));
   }
   if (report.Has(Step::kWaits) && !(is_wanted && report.notes.empty())) {
-    report.notes.emplace_back("then call kgpu node up again: no unit does that here");
+    report.notes.emplace_back("then run kgpu node up again: no unit resumes it here");
   }
 }
 
@@ -275,7 +288,7 @@ StatusOr<Report> Down(const Stages& stages, const Host& host, const Options& opt
   ASSIGN_OR_RETURN(const Record record, ReadRecord(host.root));
   Report report;
   if (!options.is_dry_run) {
-    if (const Status removed = RemoveResumeUnit(host.disk); !removed.ok()) {
+    if (const Status removed = change::RemoveBootUnit(host.disk, kResumeUnit); !removed.ok()) {
       report.notes.emplace_back(Message(removed));
     }
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 #include "src/setup/bringup/stage.h"
@@ -18,7 +18,7 @@ namespace kgpu::bringup {
 
 struct Host {
   const sys::Root& root;
-  engine::Disk& disk;
+  change::Disk& disk;
 };
 
 enum class Step : uint8_t {
@@ -62,7 +62,7 @@ struct Options {
 
 // Each stage is looked at, and done where it is needed. Stops at the first that waits or fails; the
 // same call goes on from there, after a kill too. A dry run goes on, since a later stage may be
-// blocked only by what an earlier one would mend. Errors: of the record and of locking it; what
+// blocked only by what an earlier one would fix. Errors: of the record and of locking it; what
 // goes wrong in a stage is in the report.
 StatusOr<Report> Up(const Stages& stages, const Host& host, const Options& options);
 

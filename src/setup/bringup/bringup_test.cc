@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "src/container/engine/test_engine_host.h"
+#include "src/host/change/test_mortal_disk.h"
 #include "src/setup/bringup/record.h"
-#include "src/setup/bringup/resume_unit.h"
 #include "src/setup/bringup/test_stage.h"
 #include "testing/status_matchers.h"
 
@@ -21,6 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+
+constexpr char kResumeUnit[] = "/etc/systemd/system/kgpu-node-up.service";
 
 class BringupTest : public ::testing::Test {
  protected:
@@ -46,7 +48,7 @@ class BringupTest : public ::testing::Test {
   }
 
   engine::EngineHost host_;
-  engine::HostDisk disk_{host_.root()};
+  change::HostDisk disk_{host_.root()};
   std::vector<std::string> calls_;
   std::map<std::string, FakeStage*> by_id_;
   Stages stages_;
@@ -94,26 +96,29 @@ TEST_F(BringupTest, AUnitGoesOnAfterARebootAndIsGoneThen) {
   EXPECT_FALSE(host_.root().Exists(kResumeUnit));
 }
 
-TEST_F(BringupTest, WithoutAUnitAPersonIsToldToGoOn) {
+TEST_F(BringupTest, WithoutAUnitAPersonIsAskedToGoOn) {
   Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
   options_.resume.clear();
   const auto report = Up(stages_, TheHost(), options_);
   ASSERT_OK(report);
-  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("call kgpu node up again")));
+  EXPECT_THAT(report->notes, ElementsAre(HasSubstr("run kgpu node up again")));
   EXPECT_FALSE(host_.root().Exists(kResumeUnit));
 }
 
-TEST_F(BringupTest, AUnitThatCanNotBeWrittenTakesNothingFromTheReport) {
+TEST_F(BringupTest, AUnitThatCannotBeWrittenTakesNothingFromTheReport) {
   Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
   host_.folder().WriteFile("etc/systemd", "no folder");
   const auto report = Up(stages_, TheHost(), options_);
   EXPECT_THAT(Steps(report), ElementsAre("host ready", "driver waits", "agent not reached"));
   ASSERT_OK(report);
-  EXPECT_THAT(report->notes, Contains(HasSubstr("call kgpu node up again")));
+  EXPECT_THAT(report->notes, Contains(HasSubstr("run kgpu node up again")));
 }
 
 TEST_F(BringupTest, WordsOfTheUnitAreQuoted) {
-  EXPECT_THAT(ResumeUnitText({"/opt/kgpu", "--source", R"(/a b%$"\)"}),
+  Get("driver").outcome = Outcome{Ending::kWaits, "reboot"};
+  options_.resume = {"/opt/kgpu", "--source", R"(/a b%$"\)"};
+  ASSERT_OK(Up(stages_, TheHost(), options_));
+  EXPECT_THAT(host_.root().ReadFile(kResumeUnit).value_or(""),
               HasSubstr(R"(ExecStart="/opt/kgpu" "--source" "/a b%%$$\"\\")"));
 }
 
@@ -181,12 +186,12 @@ TEST_F(BringupTest, WhatWasBegunByHandIsGoneOnWithAndNotTakenDown) {
   const auto report = Up(stages_, TheHost(), options_);
   EXPECT_THAT(Steps(report), ElementsAre("host ready", "driver done", "agent done"));
   ASSERT_OK(report);
-  EXPECT_EQ(report->stages[1].text, "begun by hand before: kgpu node down leaves it");
+  EXPECT_EQ(report->stages[1].text, "started manually before: kgpu node down keeps it");
   EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), ElementsAre("agent done"));
 }
 
 TEST_F(BringupTest, WhatAPersonPutToTheEndIsNotReplaced) {
-  Get("driver").look.text = "it is no 535";
+  Get("driver").look.text = "it is not 535";
   Get("driver").level = "535";
   Get("driver").Put("580");
   for (const bool is_dry_run : {true, false}) {
@@ -195,8 +200,8 @@ TEST_F(BringupTest, WhatAPersonPutToTheEndIsNotReplaced) {
     ASSERT_OK(report);
     EXPECT_EQ(report->stages[1].step, Step::kFailed);
     EXPECT_EQ(report->stages[1].text,
-              "driver 580, was put here by hand, and node up replaces only its own: it is no 535; "
-              "kgpu driver install");
+              "driver 580 was installed manually, and node up replaces only what it installed "
+              "itself: it is not 535; kgpu driver install");
   }
   EXPECT_THAT(calls_, IsEmpty());
   EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)), IsEmpty());
@@ -226,8 +231,8 @@ TEST_F(BringupTest, WhatAPersonPutOverItIsNotTakenDown) {
   ASSERT_EQ(refused->stages.size(), 2U);
   EXPECT_EQ(refused->stages[1].step, Step::kFailed);
   EXPECT_EQ(refused->stages[1].text,
-            "driver 580, was put by hand over what node up put here: kgpu driver rollback, then "
-            "kgpu node down");
+            "driver 580 was installed manually over the one that node up installed: run kgpu "
+            "driver rollback, then kgpu node down");
   EXPECT_THAT(calls_, Not(Contains("undo driver")));
   ASSERT_THAT(Get("driver").levels.names, ElementsAre("535", "580"));
   Get("driver").levels.names.pop_back();
@@ -256,7 +261,7 @@ TEST_F(BringupTest, WhatIsInThePlaceOfWhatIsGoneStays) {
   EXPECT_FALSE(host_.root().Exists(kRecordFile));
 }
 
-// Of a record of before levels were told apart, or of a run that was killed at it.
+// Of a record of before levels were distinguished, or of a run that was killed at it.
 TEST_F(BringupTest, WithoutAWordOnWhoseItIsAllIsTakenDown) {
   Get("driver").Put("535");
   ASSERT_OK(LockRecord(host_.root(), disk_).status());
@@ -282,17 +287,18 @@ TEST_F(BringupTest, StagesRememberFromTheFirstCallToTheLast) {
 
 TEST_F(BringupTest, KilledAtAnyWriteItGoesOn) {
   Get("driver").level = "535";
-  for (int deeds = 0;; ++deeds) {
-    SCOPED_TRACE(deeds);
-    engine::DyingDisk mortal(disk_, deeds);
+  for (int actions = 0;; ++actions) {
+    SCOPED_TRACE(actions);
+    change::Fate mortal_fate(change::Fate::End::kDead, actions);
+    change::MortalDisk mortal(disk_, mortal_fate);
     const auto killed = Up(stages_, {host_.root(), mortal}, options_);
-    const bool is_through = !mortal.is_dead();
+    const bool is_through = !mortal_fate.is_dead();
     calls_.clear();
     ASSERT_OK(Up(stages_, TheHost(), options_));
     EXPECT_THAT(Steps(Down(stages_, TheHost(), options_)),
                 ElementsAre("agent done", "driver done"));
     if (is_through) {
-      EXPECT_GT(deeds, 1);
+      EXPECT_GT(actions, 1);
       break;
     }
   }

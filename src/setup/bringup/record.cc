@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "src/container/engine/lock.h"
+#include "src/host/change/journal_file.h"
+#include "src/host/change/lock.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
 #include "src/platform/doc/json_texts.h"
 
@@ -15,8 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int64_t kFormat = 1;
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr change::JournalFile kFile(kRecordFile, size_t{1} << 20);
 
 json::object ListsJson(const std::map<std::string, std::vector<std::string>>& lists) {
   json::object object;
@@ -43,24 +42,15 @@ Status ReadLists(doc::Fields& fields, std::string_view name, std::string_view fi
 }  // namespace
 
 std::string PrintRecord(const Record& record) {
-  return doc::Print(json::object{{"format", kFormat},
-                                 {"stages", doc::Texts(record.stages)},
-                                 {"files", ListsJson(record.files)},
-                                 {"othersAgent", record.has_others_agent},
-                                 {"own", ListsJson(record.own)}},
-                    doc::Format::kJson);
+  return change::JournalFile::Print({{"stages", doc::Texts(record.stages)},
+                                     {"files", ListsJson(record.files)},
+                                     {"othersAgent", record.has_others_agent},
+                                     {"own", ListsJson(record.own)}});
 }
 
 StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
-  ASSIGN_OR_RETURN(const json::value tree,
-                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostBytes}));
+  ASSIGN_OR_RETURN(const json::value tree, kFile.Parse(text, file));
   doc::Fields fields(tree, std::string(file));
-  const int64_t format = fields.Number("format");
-  RETURN_IF_ERROR(fields.status());
-  if (format != kFormat) {
-    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
-                           format);
-  }
   Record record;
   record.stages = fields.Texts("stages");
   // Records of before there were such fields lack them.
@@ -74,22 +64,16 @@ StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
 }
 
 StatusOr<Record> ReadRecord(const sys::Root& host) {
-  const auto text = host.ReadFile(kRecordFile, kMostBytes);
-  if (text.status().code() == StatusCode::kNotFound) {
-    return Record{};
-  }
-  RETURN_IF_ERROR(text.status());
-  return ParseRecord(*text, host.At(kRecordFile));
+  ASSIGN_OR_RETURN(std::optional<Record> record, kFile.Read(host, ParseRecord));
+  return std::move(record).value_or(Record());
 }
 
-Status WriteRecord(engine::Disk& disk, const Record& record) {
-  const std::string path(kRecordFile);
-  constexpr mode_t kMode = 0600;
-  return record == Record{} ? disk.Remove(path) : disk.Write(path, PrintRecord(record), kMode);
+Status WriteRecord(change::Disk& disk, const Record& record) {
+  return record == Record{} ? kFile.Remove(disk) : kFile.Write(PrintRecord(record), disk);
 }
 
-StatusOr<UniqueFd> LockRecord(const sys::Root& host, engine::Disk& disk) {
-  return engine::LockFolder(host, disk, kRecordFolder, "another kgpu node up or down");
+StatusOr<UniqueFd> LockRecord(const sys::Root& host, change::Disk& disk) {
+  return change::LockFolder(host, disk, kRecordFolder, "another kgpu node up or down");
 }
 
 }  // namespace kgpu::bringup

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/root.h"
@@ -19,7 +19,7 @@ inline constexpr std::string_view kRecordFile = "/var/lib/kgpu/node/record.json"
 
 struct Record {
   std::vector<std::string> stages;  // ids, in the order in which they were begun
-  // That are ours: path, and engine::Fingerprint of each text that we wrote or were about to write.
+  // That are ours: path, and change::Fingerprint of each text that we wrote or were about to write.
   std::map<std::string, std::vector<std::string>> files{};
   // An agent that is not by `up` answered before this call of `up` began. It comes back by itself
   // after a restart, later than `up`, and no second one is put beside it.
@@ -37,10 +37,10 @@ StatusOr<Record> ParseRecord(std::string_view text, std::string_view file);
 // Empty where there is none. Errors: as ParseRecord and of reading.
 StatusOr<Record> ReadRecord(const sys::Root& host);
 // An empty one is removed. Errors: those of writing; the old one stays then.
-Status WriteRecord(engine::Disk& disk, const Record& record);
+Status WriteRecord(change::Disk& disk, const Record& record);
 
 // Only one at a time may bring a host up or down. Errors: Unavailable (another does), and those of
 // making kRecordFolder.
-StatusOr<UniqueFd> LockRecord(const sys::Root& host, engine::Disk& disk);
+StatusOr<UniqueFd> LockRecord(const sys::Root& host, change::Disk& disk);
 
 }  // namespace kgpu::bringup

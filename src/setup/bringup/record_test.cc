@@ -38,7 +38,7 @@ TEST(RecordTest, OneOfBeforeThereWereSomeFieldsIsRead) {
 TEST(RecordTest, AnEmptyOneIsNoFile) {
   const TempDir dir;
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  engine::HostDisk disk(host);
+  change::HostDisk disk(host);
   ASSERT_OK(LockRecord(host, disk).status());
   ASSERT_OK(WriteRecord(disk, {{"driver"}, {}}));
   EXPECT_THAT(ReadRecord(host), IsOkAndHolds(Record{{"driver"}, {}}));
@@ -50,7 +50,7 @@ TEST(RecordTest, AnEmptyOneIsNoFile) {
 TEST(RecordTest, OnlyOneAtATimeHoldsTheLock) {
   const TempDir dir;
   const sys::Root host = sys::Root::Open(dir.path()).value();
-  engine::HostDisk disk(host);
+  change::HostDisk disk(host);
   const auto first = LockRecord(host, disk);
   ASSERT_OK(first.status());
   EXPECT_THAT(LockRecord(host, disk), StatusIs(StatusCode::kUnavailable));

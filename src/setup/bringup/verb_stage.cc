@@ -13,13 +13,13 @@ namespace {
 
 // Modules are compiled and packages fetched within.
 constexpr std::chrono::hours kDeadline{3};
-// As cli::ExitCode::kUnhealthy: the answer itself is bad news.
-constexpr int kBadNews = 7;
+// As cli::ExitCode::kUnhealthy: the answer itself is a failure.
+constexpr int kFailures = 7;
 // As cli::ExitCode::kWarned: it works.
 constexpr int kWarned = 9;
 
 // Before what a verb waits for, as cli::OutcomeText prints it.
-constexpr std::string_view kWaitsMark = "not done yet:";
+constexpr std::string_view kWaitsMark = "not complete yet:";
 
 std::string_view FirstLine(std::string_view text) {
   text = Trim(text);
@@ -48,16 +48,19 @@ std::string LineWith(std::string_view text, std::string_view part) {
   return "";
 }
 
-// What speaks against a plan, with its mends, in one line; empty: nothing. Warnings are left out.
+// The errors of report::FindingsText with their fixes, in one line; empty: there is none.
 std::string Refusals(std::string_view text) {
+  constexpr std::string_view kError = "error ";
   std::vector<std::string> found;
   bool is_refusal = false;
-  for (const std::string_view line : Split(text, '\n')) {
+  for (std::string_view line : Split(text, '\n')) {
     if (!line.starts_with(' ')) {
-      is_refusal = line.starts_with("refused:");
+      is_refusal = line.starts_with(kError);
+      line.remove_prefix(is_refusal ? kError.size() : 0);
     }
+    line = Trim(line);
     if (is_refusal) {
-      found.push_back(Printable(Trim(line)));
+      found.push_back(Printable(line.substr(line.starts_with("# ") ? 2 : 0)));
     }
   }
   return Join(found, "; ");
@@ -66,6 +69,10 @@ std::string Refusals(std::string_view text) {
 std::string WhyOf(const sys::RunResult& result) {
   std::string refusals = Refusals(result.err);
   return refusals.empty() ? sys::Describe(result) : refusals;
+}
+
+bool IsFine(const sys::RunResult& result) {
+  return result.IsSuccess() || result.exit.code == kWarned;
 }
 
 class ByVerbs final : public Stage {
@@ -78,13 +85,15 @@ class ByVerbs final : public Stage {
   bool HasTraces() const override { return stage_.has_traces(); }
   StatusOr<Levels> LevelsThere() const override { return stage_.levels(); }
   Look LookAt() override;
-  StatusOr<std::string> Preview() override { return Told(stage_.preview, 0); }
-  StatusOr<std::string> PreviewUndo() override { return Told(stage_.preview_undo, stage_.nothing); }
+  StatusOr<std::string> Preview() override { return Reported(stage_.preview, 0); }
+  StatusOr<std::string> PreviewUndo() override {
+    return Reported(stage_.preview_undo, stage_.nothing);
+  }
   StatusOr<Outcome> Do() override;
   StatusOr<Outcome> Undo() override { return Act(stage_.undo, stage_.nothing); }
 
  private:
-  StatusOr<std::string> Told(const Words& words, int well) const;
+  StatusOr<std::string> Reported(const Words& words, int well) const;
   StatusOr<Outcome> Act(const Words& words, int well) const;
   std::string CommandOf(const Words& words) const { return "kgpu " + Join(words, " "); }
 
@@ -100,13 +109,13 @@ Look ByVerbs::LookAt() {
   if (!result.ok()) {
     return {Condition::kBlocked, std::string(Message(result.status()))};
   }
-  if (result->IsSuccess() || result->exit.code == kWarned) {
+  if (IsFine(*result)) {
     const std::string obstacle = LineWith(result->out, stage_.obstacle);
     return obstacle.empty()
                ? Look{Condition::kReady, ""}
                : Look{Condition::kBlocked, fmt::format("{}; {}", obstacle, stage_.way_past)};
   }
-  if (result->exit.code != kBadNews) {
+  if (result->exit.code != kFailures) {
     return {Condition::kBlocked,
             fmt::format("{}: {}", CommandOf(stage_.look), sys::Describe(*result))};
   }
@@ -115,16 +124,16 @@ Look ByVerbs::LookAt() {
   }
   // Its first line is the first of what was found.
   const std::vector<std::string_view> words = kgpu::Words(FirstLine(result->out));
-  return {Condition::kBlocked, fmt::format("{}; kgpu doctor tells the mend",
+  return {Condition::kBlocked, fmt::format("{}; run kgpu doctor to see the fix",
                                            Printable(fmt::format("{}", fmt::join(words, " "))))};
 }
 
-StatusOr<std::string> ByVerbs::Told(const Words& words, int well) const {
+StatusOr<std::string> ByVerbs::Reported(const Words& words, int well) const {
   if (words.empty()) {
     return std::string();
   }
   ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, false));
-  if (!result.IsSuccess() && (well == 0 || result.exit.code != well)) {
+  if (!IsFine(result) && (well == 0 || result.exit.code != well)) {
     return FailedPrecondition("{}: {}", CommandOf(words), WhyOf(result));
   }
   return result.out + result.err;
@@ -136,7 +145,7 @@ StatusOr<Outcome> ByVerbs::Do() {
     return outcome;
   }
   if (const Look look = LookAt(); look.condition != Condition::kReady) {
-    return FailedPrecondition("{}: ended well, and {} still finds something wrong{}{}",
+    return FailedPrecondition("{}: succeeded, but {} still reports a problem{}{}",
                               CommandOf(stage_.act), CommandOf(stage_.look),
                               look.text.empty() ? "" : ": ", look.text);
   }

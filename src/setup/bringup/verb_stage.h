@@ -32,7 +32,7 @@ struct VerbStage {
   std::string title{};
   Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
   std::string reason{};        // lines of `look` that begin with it say why the stage is needed
-  bool is_look_final = false;  // what it finds no stage mends: 7 means blocked as well
+  bool is_look_final = false;  // what it finds no stage fixes: 7 means blocked as well
   std::string obstacle{};      // a line of `look` with this in it means blocked, however it ends
   std::string way_past{};      // what else may be done about that
   bool is_proven = false;      // after `act` the look must find it ready

@@ -28,11 +28,11 @@ class VerbStageTest : public ::testing::Test {
                      verbs_);
   }
 
-  engine::ScriptedRunner runner_;
+  ScriptedRunner runner_;
   Verbs verbs_{"/kgpu", runner_, [](std::string_view) {}};
 };
 
-TEST_F(VerbStageTest, IsNeededWhenTheLookIsBadNews) {
+TEST_F(VerbStageTest, IsNeededWhenTheLookFindsAFault) {
   runner_.Answer("/kgpu driver verify", "fine");
   EXPECT_EQ(Make()->LookAt().condition, Condition::kReady);
   runner_.Answer("/kgpu driver verify", "", 7);
@@ -51,7 +51,7 @@ TEST_F(VerbStageTest, ALookThatFailsBlocks) {
   EXPECT_THAT(look.text, HasSubstr("no os-release"));
 }
 
-TEST_F(VerbStageTest, WhatNoStageMendsBlocks) {
+TEST_F(VerbStageTest, WhatNoStageFixesBlocks) {
   runner_.Answer("/kgpu driver verify", "error pci-no-gpu: no GPU\n  more\n", 7);
   const Look look = Make(true)->LookAt();
   EXPECT_EQ(look.condition, Condition::kBlocked);
@@ -85,8 +85,10 @@ TEST_F(VerbStageTest, AnExitCodeMeansThatItWaits) {
   EXPECT_THAT(outcome->text, HasSubstr("reboot to go on"));
 }
 
-TEST_F(VerbStageTest, WhatIsWaitedForIsToldAndNotTheLastStep) {
-  runner_.Answer("/kgpu driver install", "not done yet: enrol the key\nThen: kgpu driver install\n",
+TEST_F(VerbStageTest, WhatIsWaitedForIsReportedAndNotTheLastStep) {
+  runner_.Answer("/kgpu driver install",
+                 "not complete yet: enrol the key\n"
+                 "Then run: kgpu driver install\n",
                  8, "4/7 ask a person\n");
   const auto outcome = Make()->Do();
   ASSERT_OK(outcome);
@@ -118,24 +120,24 @@ TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
                                 .act = {"driver", "install"}},
                                verbs_);
   EXPECT_EQ(stage->LookAt().text, "no module; no library");
-  EXPECT_THAT(stage->Do(), StatusIs(StatusCode::kFailedPrecondition,
-                                    HasSubstr("kgpu driver verify still finds something wrong: no "
-                                              "module; no library")));
+  EXPECT_THAT(
+      stage->Do(),
+      StatusIs(StatusCode::kFailedPrecondition,
+               HasSubstr("kgpu driver verify still reports a problem: no module; no library")));
   runner_.Answer("/kgpu driver verify", "fine");
   EXPECT_OK(stage->Do());
 }
 
-// The findings' last line alone would be a mend without what it mends.
-TEST_F(VerbStageTest, WhatSpeaksAgainstAPlanIsToldWhole) {
+// The findings' last line alone would be a fix without what it fixes.
+TEST_F(VerbStageTest, WhatSpeaksAgainstAPlanIsReportedWhole) {
   const std::string findings =
-      "refused: space: the disk is full\n  mend: make room\n"
-      "warning: dkms: another module\n  mend: none needed\n"
-      "refused: held: one is held\n  mend: let it go\n";
+      "error    space: the disk is full\n           # make room\n"
+      "error    held: one is held\n           # let it go\n"
+      "warning  dkms: another module\n           # nothing to do\n";
   runner_.Answer("/kgpu driver plan", "step 1\n", 7, findings);
   runner_.Answer("/kgpu driver install", "", 7, findings);
   constexpr const char* kWhole =
-      ": refused: space: the disk is full; mend: make room; refused: held: one is held; mend: let "
-      "it go";
+      ": space: the disk is full; make room; held: one is held; let it go";
   EXPECT_THAT(Make()->Preview(), StatusIs(StatusCode::kFailedPrecondition,
                                           EndsWith(std::string("driver plan") + kWhole)));
   EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition,

@@ -26,7 +26,7 @@ std::vector<AptSource> ParseAptList(std::string_view text, std::string_view file
 // URI and suite. Source: sources.list(5), "DEB822-STYLE FORMAT".
 std::vector<AptSource> ParseAptParagraphs(std::string_view text, std::string_view file);
 
-// Of /etc/apt/sources.list and the files of sources.list.d. What can not be read is left out.
+// Of /etc/apt/sources.list and the files of sources.list.d. What cannot be read is left out.
 std::vector<AptSource> ReadAptSources(const sys::Root& host);
 
 }  // namespace kgpu::driver

@@ -30,7 +30,8 @@ bool IsArchive(const Repository& repository, const std::vector<std::string>& com
                const HostFacts& facts) {
   const bool has_main = std::ranges::find(components, "main") != components.end();
   const std::string& codename = facts.distribution.codename;
-  const std::string_view name = facts.distribution.family == Family::kUbuntu ? "ubuntu" : "debian";
+  const std::string_view name =
+      facts.distribution.family == host::Family::kUbuntu ? "ubuntu" : "debian";
   return has_main && !codename.empty() && repository.suite.starts_with(codename) &&
          repository.uri.find(name) != std::string::npos;
 }
@@ -85,6 +86,49 @@ std::vector<std::string> FollowingHeaders(const HostFacts& facts) {
   return names;
 }
 
+std::vector<std::string> UpdateCommand(const Planning& planning) {
+  return {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"};
+}
+
+// Its key and its file of sources come by a package.
+void AddAptRepository(Planning& planning, std::string_view page) {
+  if (planning.facts.HasPackage("cuda-keyring")) {
+    return;
+  }
+  const std::string file = fmt::format("/var/cache/apt/{}", kKeyring);
+  const std::string dpkg = ProgramOr(planning.facts, "dpkg", "/usr/bin/dpkg");
+  // apt's own fetcher: a host has neither curl nor wget by rights.
+  AddCommand(planning.plan, "repository-key", "download the key of NVIDIA's repository", page,
+             {"/usr/lib/apt/apt-helper", "download-file",
+              fmt::format("{}/{}", RepositoryUrl(planning.facts), kKeyring), file},
+             {"/bin/rm", "-f", file});
+  AddCommand(planning.plan, "repository", "add NVIDIA's repository", page, {dpkg, "-i", file},
+             {dpkg, "--purge", "cuda-keyring"});
+}
+
+// apt is kept on the plan's branch or version, where names of packages do not say it: of what the
+// fabric manager and the driver are called alike, both have to be of one version.
+void AddAptBranch(Planning& planning) {
+  const std::string& version = planning.choice.version;
+  const bool is_local = planning.choice.source == SourceKind::kLocalRepo;
+  if (!is_local && planning.choice.branch() >= kFirstPinning) {
+    AddStep(planning.plan, "branch", "pin this branch", pages::kVersionLock,
+            InstallPackages{{fmt::format("nvidia-driver-pinning-{}", version)}});
+    return;
+  }
+  // Names with the branch in them do for Ubuntu's, until it is one version that is wanted: what a
+  // package depends on apt takes as new as it finds it.
+  if (planning.choice.is_whole() || planning.facts.distribution.family != host::Family::kUbuntu) {
+    AddStep(planning.plan, "branch", "pin this version", pages::kVersionLock,
+            WriteFile{.path = std::string(kPreferencesFile),
+                      .text = fmt::format("# Written by kgpu: pins the driver's packages at {0}.\n"
+                                          "Package: *nvidia* libnvsdm* cuda-drivers*\n"
+                                          "Pin: version {0}{1}*\n"
+                                          "Pin-Priority: 900\n",
+                                          version, planning.choice.is_whole() ? "-" : ".")});
+  }
+}
+
 }  // namespace
 
 std::string DebianInfix(const Planning& planning) {
@@ -94,7 +138,7 @@ std::string DebianInfix(const Planning& planning) {
 
 void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,
                           std::string_view page) {
-  std::string text = "# Written by kgpu: the parts of the archive that hold NVIDIA's driver.\n";
+  std::string text = "# Written by kgpu: the archive components with NVIDIA's driver.\n";
   const auto missing = MissingComponents(planning.facts, wanted);
   for (const auto& [repository, components] : missing) {
     fmt::format_to(std::back_inserter(text), "\nTypes: deb\nURIs: {}\nSuites: {}\nComponents: {}\n",
@@ -104,14 +148,14 @@ void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wa
     }
   }
   if (!missing.empty()) {
-    AddStep(planning.plan, "package-sources", "add the components that hold the driver", page,
+    AddStep(planning.plan, "package-sources", "add the components with the driver", page,
             WriteFile{.path = std::string(kSourcesFile), .text = text});
   }
 }
 
 void AddPackageLists(Planning& planning, std::string_view page) {
-  AddCommand(planning.plan, "package-lists", "read the lists of packages anew", page,
-             {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
+  AddCommand(planning.plan, "package-lists", "update the package lists", page,
+             UpdateCommand(planning));
 }
 
 void AddAptHeaders(Planning& planning, std::string_view page) {
@@ -121,48 +165,27 @@ void AddAptHeaders(Planning& planning, std::string_view page) {
   std::vector<std::string> following = FollowingHeaders(facts);
   if (release.find("+bpo") != std::string::npos && !following.empty()) {
     // Without its suite apt takes the stable kernel's.
-    planning.plan.notes.push_back(fmt::format(
-        "the kernel comes from backports: so that the driver is built for its updates, too: "
-        "apt-get install -t {}-backports {}",
-        facts.distribution.codename, Join(following, " ")));
+    planning.plan.notes.push_back(
+        fmt::format("the kernel comes from backports; to build the driver for its updates too: "
+                    "apt-get install -t {}-backports {}",
+                    facts.distribution.codename, Join(following, " ")));
     following.clear();
   } else if (following.empty()) {
-    planning.plan.notes.push_back(fmt::format(
-        "no package installs new kernels of the flavour {} here: with each kernel that you "
-        "install, "
-        "install its headers (linux-headers-RELEASE) first, or the driver is not built for it",
-        facts.kernel.flavour.empty() ? release : facts.kernel.flavour));
+    planning.plan.notes.push_back(
+        fmt::format("no package installs new kernels of the flavor {} here: install the headers "
+                    "(linux-headers-RELEASE) of each new kernel before the kernel, or the driver "
+                    "is not built for it",
+                    facts.kernel.flavour.empty() ? release : facts.kernel.flavour));
   }
   names.insert(names.end(), following.begin(), following.end());
   AddStep(planning.plan, "headers",
-          following.empty() ? "install the headers of the kernel"
-                            : "install the headers of the kernel and of its updates",
+          following.empty() ? "install the kernel headers"
+                            : "install the headers of the kernel and its updates",
           page, InstallPackages{std::move(names)});
 }
 
-void AddAptBranch(Planning& planning) {
-  const std::string& version = planning.choice.version;
-  const bool is_local = planning.choice.source == SourceKind::kLocalRepo;
-  if (!is_local && planning.choice.branch() >= kFirstPinning) {
-    AddStep(planning.plan, "branch", "stay on this branch", pages::kVersionLock,
-            InstallPackages{{fmt::format("nvidia-driver-pinning-{}", version)}});
-    return;
-  }
-  // Names with the branch in them do for Ubuntu's, until it is one version that is wanted: what a
-  // package depends on apt takes as new as it finds it.
-  if (planning.choice.is_whole() || planning.facts.distribution.family != Family::kUbuntu) {
-    AddStep(planning.plan, "branch", "stay on this version", pages::kVersionLock,
-            WriteFile{.path = std::string(kPreferencesFile),
-                      .text = fmt::format("# Written by kgpu: the driver's packages stay at {0}.\n"
-                                          "Package: *nvidia* libnvsdm* cuda-drivers*\n"
-                                          "Pin: version {0}{1}*\n"
-                                          "Pin-Priority: 900\n",
-                                          version, planning.choice.is_whole() ? "-" : ".")});
-  }
-}
-
 void AddOwnPreference(Planning& planning) {
-  AddStep(planning.plan, "branch", "take the driver from Debian's archive", pages::kVersionLock,
+  AddStep(planning.plan, "branch", "use the driver of Debian's archive", pages::kVersionLock,
           WriteFile{.path = std::string(kPreferencesFile),
                     .text = "# Written by kgpu: the driver's packages come from Debian's archive.\n"
                             "Package: *nvidia* libcuda1* libcudadebugger1 libnvcuvid1 libnvoptix1 "
@@ -171,19 +194,21 @@ void AddOwnPreference(Planning& planning) {
                             "Pin-Priority: 900\n"});
 }
 
-void AddAptRepository(Planning& planning, std::string_view page) {
-  if (planning.facts.HasPackage("cuda-keyring")) {
-    return;
-  }
-  const std::string file = fmt::format("/var/cache/apt/{}", kKeyring);
-  const std::string dpkg = ProgramOr(planning.facts, "dpkg", "/usr/bin/dpkg");
-  // apt's own fetcher: a host has neither curl nor wget by rights.
-  AddCommand(planning.plan, "repository-key", "fetch the key of NVIDIA's repository", page,
-             {"/usr/lib/apt/apt-helper", "download-file",
-              fmt::format("{}/{}", RepositoryUrl(planning.facts), kKeyring), file},
-             {"/bin/rm", "-f", file});
-  AddCommand(planning.plan, "repository", "add NVIDIA's repository", page, {dpkg, "-i", file},
-             {dpkg, "--purge", "cuda-keyring"});
+void AddAptPackages(Planning& planning, std::string_view page, std::string_view lists_title) {
+  AddCommand(planning.plan, "repository-lists", lists_title, page, UpdateCommand(planning));
+  AddMigration(planning);
+  AddAptBranch(planning);
+  AddStep(planning.plan, "packages", "install the driver", page,
+          InstallPackages{AptPackages(planning)});
+}
+
+void AddNvidiaAptPackages(Planning& planning, std::string_view page) {
+  planning.traits.page = page;
+  planning.traits.has_fabric_manager = HasFabric(planning.facts);
+  AddPackageLists(planning, page);
+  AddAptHeaders(planning, page);
+  AddAptRepository(planning, page);
+  AddAptPackages(planning, page, "update the list of NVIDIA's packages");
 }
 
 }  // namespace kgpu::driver

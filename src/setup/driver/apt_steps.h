@@ -21,12 +21,11 @@ void AddPackageLists(Planning& planning, std::string_view page);
 // Headers of the plan's kernel, and what brings those of its updates: without headers DKMS passes a
 // new kernel over, and the driver is lost with the next restart.
 void AddAptHeaders(Planning& planning, std::string_view page);
-// apt kept on the plan's branch or version, where names of packages do not say it: of what the
-// fabric manager and the driver are called alike, both have to be of one version.
-void AddAptBranch(Planning& planning);
 // apt takes the driver from Debian's archive, whatever NVIDIA's repository has.
 void AddOwnPreference(Planning& planning);
-// NVIDIA's repository for this distribution: its key and its file of sources, by a package.
-void AddAptRepository(Planning& planning, std::string_view page);
+// The driver of a repository that steps before brought: its list is read first.
+void AddAptPackages(Planning& planning, std::string_view page, std::string_view lists_title);
+// The driver of NVIDIA's repository for this distribution.
+void AddNvidiaAptPackages(Planning& planning, std::string_view page);
 
 }  // namespace kgpu::driver

@@ -108,13 +108,13 @@ Status NothingFits(const HostFacts& facts, const Request& request, const Needs& 
   const std::string all = Join(texts, "; ");
   if (!is_served) {
     return Unimplemented(
-        "{}: no packages of the driver are known for it ({}): take NVIDIA's installer with "
-        "--source FILE.run",
+        "{}: no driver packages are known for it ({}): use NVIDIA's installer with --source "
+        "FILE.run",
         facts.distribution.name, all);
   }
   return FailedPrecondition(
-      "{}: no branch has what is wanted{}; there are: {}: ask for less, or take NVIDIA's installer "
-      "with --source FILE.run",
+      "{}: no branch meets the request{}; available: {}: relax the request, or use NVIDIA's "
+      "installer with --source FILE.run",
       facts.distribution.name, WantedText(needs, request), all);
 }
 
@@ -123,20 +123,19 @@ void Explain(const Offer& offer, const Needs& needs, const Request& request, Cho
   if (branch != nullptr) {
     if (branch->life == Life::kEnded) {
       choice.why.push_back(
-          fmt::format("branch {}: no fixes by NVIDIA since {}, the distribution "
-                      "may have some",
+          fmt::format("branch {}: no fixes from NVIDIA since {}; the distribution may provide some",
                       branch->number, branch->end));
     } else {
       choice.why.push_back(fmt::format("branch {}: {}{}{}", branch->number, ToString(branch->life),
                                        branch->end.empty() ? "" : ", fixes until ", branch->end));
     }
   }
-  std::string reason = "as asked for";
+  std::string reason = "as requested";
   if (!request.kind) {
     if (!needs.can_closed) {
-      reason = "nothing else drives these GPUs";
+      reason = "nothing else supports these GPUs";
     } else if (!needs.can_open) {
-      reason = fmt::format("the open modules do not drive {}", needs.Names());
+      reason = fmt::format("the open modules do not support {}", needs.Names());
     } else if (choice.kind == ModuleKind::kOpen) {
       reason = "NVIDIA's own default for these GPUs";
     } else {
@@ -146,18 +145,18 @@ void Explain(const Offer& offer, const Needs& needs, const Request& request, Cho
   choice.why.push_back(fmt::format("{} modules: {}", ToString(choice.kind), reason));
   choice.why.push_back(
       fmt::format("source {}: {}", ToString(choice.source),
-                  request.source ? "as asked for"
-                                 : (choice.is_signed ? "its modules are built and signed already"
-                                                     : "the first that has what is needed")));
+                  request.source ? "as requested"
+                                 : (choice.is_signed ? "its modules are already built and signed"
+                                                     : "the first that has a suitable driver")));
 }
 
 StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Needs needs) {
   if (!facts.file) {
-    return InvalidArgument("--source: it is a file that is to be named: FILE.run, .deb or .rpm");
+    return InvalidArgument("--source: must name the file: FILE.run, .deb or .rpm");
   }
   const DriverFile& file = *facts.file;
   if (!file.arch.empty() && file.arch != facts.arch) {
-    return InvalidArgument("--source: {} is for {}, this host is {}", file.path, file.arch,
+    return InvalidArgument("--source: {} is for {}, but this host is {}", file.path, file.arch,
                            facts.arch);
   }
   const auto version = cuda::DriverVersion::Parse(file.version);
@@ -166,13 +165,14 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
   }
   if (!request.version.empty() && request.version != file.version &&
       request.version != fmt::format("{}", version->branch())) {
-    return InvalidArgument("--{}: {} is asked for, {} has {}",
+    return InvalidArgument("--{}: {} requested, but {} has {}",
                            request.is_branch ? "branch" : "version", request.version, file.path,
                            file.version);
   }
   if (needs.least && *version < *needs.least) {
     return InvalidArgument(
-        "--source: these GPUs and the CUDA asked for need driver {} or newer, {} has {}",
+        "--source: these GPUs and the requested CUDA version need driver {} or newer, but {} has "
+        "{}",
         needs.least->str(), file.path, file.version);
   }
   const Branch* branch = FindBranch(version->branch());
@@ -182,8 +182,8 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
   needs.least.reset();
   if (!Fits(offer, needs, request.kind)) {
     return FailedPrecondition(
-        "--source: {} has driver {}, which does not drive these GPUs ({}) with the modules asked "
-        "for",
+        "--source: {} has driver {}, which does not support these GPUs ({}) with the requested "
+        "modules",
         file.path, file.version, needs.Names());
   }
   Choice choice;
@@ -200,23 +200,28 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
 StatusOr<std::vector<SourceKind>> SourcesOf(const HostFacts& facts, const Request& request,
                                             const Needs& needs) {
   const bool is_whole = request.version.find('.') != std::string::npos;
+  const host::Family family = facts.distribution.family;
+  // Its archive has one version of each branch, and apt is asked which before anything is changed.
+  const bool is_debian = family == host::Family::kDebian;
   const bool has_whole =
       request.source == SourceKind::kNvidia ||
-      (request.source == SourceKind::kPrecompiled && facts.distribution.family != Family::kUbuntu);
+      (request.source == SourceKind::kDistribution && is_debian) ||
+      (request.source == SourceKind::kPrecompiled && family != host::Family::kUbuntu);
   if (is_whole && request.source && !has_whole) {
     return InvalidArgument(
-        "--version: a whole version ({}) can be chosen of NVIDIA's packages only: take --source "
-        "nvidia, or --branch {}",
+        "--version: this source cannot provide a full version ({}): use --source nvidia, or "
+        "--branch {}",
         request.version, needs.branch.value_or(0));
   }
   if (request.source) {
     return std::vector{*request.source};
   }
-  if (is_whole) {
-    return std::vector{SourceKind::kNvidia};
+  if (is_whole) {  // NVIDIA's repository has more of a branch than its newest
+    return is_debian ? std::vector{SourceKind::kNvidia, SourceKind::kDistribution}
+                     : std::vector{SourceKind::kNvidia};
   }
   // SUSE itself sends those who compute to NVIDIA's repository, which its signed modules go with.
-  if (facts.distribution.family == Family::kSuse) {
+  if (family == host::Family::kSuse) {
     return std::vector{SourceKind::kNvidia, SourceKind::kDistribution};
   }
   return std::vector{SourceKind::kDistribution, SourceKind::kNvidia};
@@ -244,12 +249,12 @@ StatusOr<cuda::DriverVersion> ParseVersion(const Request& request) {
   auto parsed = cuda::DriverVersion::Parse(text);
   const size_t count = Split(text, '.').size();
   if (request.is_branch && (!parsed.ok() || count != 1)) {
-    return InvalidArgument("--branch: \"{}\" is no branch: one number, as 580{}",
+    return InvalidArgument("--branch: \"{}\" must be a branch: a number, e.g. 580{}",
                            Printable(text, 40),
-                           parsed.ok() ? "; a whole version is asked for by --version" : "");
+                           parsed.ok() ? "; use --version for a full version" : "");
   }
   if (!parsed.ok() || count > kMostNumbers || text.ends_with('.')) {
-    return InvalidArgument("--version: \"{}\" is no version of the driver, as 580.95.05",
+    return InvalidArgument("--version: \"{}\" must be a driver version, e.g. 580.95.05",
                            Printable(text, 40));
   }
   return parsed;
@@ -306,7 +311,7 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
     }
     if (std::string problem = FabricProblem(facts, source); !problem.empty()) {
       if (request.source) {
-        return FailedPrecondition("--source {}: {}: take nvidia", ToString(source), problem);
+        return FailedPrecondition("--source {}: {}: use nvidia", ToString(source), problem);
       }
       passed_over.push_back(std::move(problem));
       continue;
@@ -316,7 +321,7 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
     choice.kind = KindOf(*offer, needs, request.kind);
     choice.source = source;
     // SUSE signs the open ones.
-    choice.is_signed = offer->is_signed && (facts.distribution.family != Family::kSuse ||
+    choice.is_signed = offer->is_signed && (facts.distribution.family != host::Family::kSuse ||
                                             choice.kind == ModuleKind::kOpen);
     choice.why = needs.why;
     choice.why.insert(choice.why.end(), passed_over.begin(), passed_over.end());

@@ -24,7 +24,7 @@ Request Asking(std::string version, bool is_branch) {
 
 HostFacts Host(std::string_view os_release, const std::vector<uint16_t>& gpus) {
   HostFacts facts;
-  facts.distribution = ParseDistribution(os_release);
+  facts.distribution = host::ParseDistribution(os_release);
   facts.arch = "x86_64";
   facts.kernel.release = "6.8.0-85-generic";
   facts.kernel.flavour = "generic";
@@ -157,14 +157,14 @@ TEST(ChoiceTest, TakesProprietaryModulesForVolta) {
   Request open;
   open.kind = ModuleKind::kOpen;
   EXPECT_THAT(Choose(Ubuntu24({kV100}), open),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("take proprietary")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("use proprietary")));
 }
 
 TEST(ChoiceTest, RefusesProprietaryModulesForBlackwell) {
   Request request;
   request.kind = ModuleKind::kProprietary;
   EXPECT_THAT(Choose(Ubuntu24({kB200Id}), request),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("take open")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("use open")));
 }
 
 TEST(ChoiceTest, RefusesGpusThatNoModulesDriveTogether) {
@@ -177,7 +177,7 @@ TEST(ChoiceTest, RefusesCudaWhoseDriverHasLeftTheGpuBehind) {
   request.cuda = "13.1";
   EXPECT_THAT(Choose(Ubuntu24({kV100}), request),
               StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("branch 580 is the last that knows these GPUs (volta)")));
+                       HasSubstr("branch 580 is the last that supports these GPUs (volta)")));
 }
 
 TEST(ChoiceTest, NotesThatCudaMakesNoProgramsForTheGpu) {
@@ -185,7 +185,7 @@ TEST(ChoiceTest, NotesThatCudaMakesNoProgramsForTheGpu) {
   request.cuda = "13.0";
   const auto choice = Choose(Ubuntu24({kV100}), request);
   ASSERT_OK(choice);
-  EXPECT_THAT(choice->notes, Contains(HasSubstr("no programs for volta")));
+  EXPECT_THAT(choice->notes, Contains(HasSubstr("builds programs for volta")));
 }
 
 TEST(ChoiceTest, RefusesAHostWithoutGpus) {
@@ -229,11 +229,26 @@ TEST(ChoiceTest, TellsWhichLimitKeepsABranchFromFitting) {
   request.generation = Generation::kFermi;
   EXPECT_THAT(Choose(Debian12({}), request),
               StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("(GPUs: fermi, up to branch 390); there are: distribution: ")));
+                       HasSubstr("(GPUs: fermi, up to branch 390); available: distribution: ")));
   request = Asking("999", true);
   request.kind = ModuleKind::kOpen;
   EXPECT_THAT(Choose(Debian12({kA100}), request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("; branch 999; open modules)")));
+}
+
+TEST(VersionTest, IsFoundByItsBranchWhereTheDistributionHasThat) {
+  for (const auto source :
+       {std::optional<SourceKind>(), std::optional(SourceKind::kDistribution)}) {
+    Request request = Asking("535.309.01", false);
+    request.source = source;
+    const auto choice = Choose(Debian12({kA100}), request);
+    ASSERT_OK(choice);
+    EXPECT_EQ(choice->version, "535.309.01");
+    EXPECT_EQ(choice->source, SourceKind::kDistribution);
+  }
+  const auto of_nvidia = Choose(Debian12({kA100}), Asking("580.95.05", false));
+  ASSERT_OK(of_nvidia);
+  EXPECT_EQ(of_nvidia->source, SourceKind::kNvidia);
 }
 
 TEST(VersionTest, IsRefusedByTheFlagThatNamedIt) {
@@ -241,17 +256,17 @@ TEST(VersionTest, IsRefusedByTheFlagThatNamedIt) {
     EXPECT_THAT(ParseVersion(Asking(version, is_branch)),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(why))));
   };
-  refused("abc", true, "--branch: \"abc\" is no branch: one number, as 580");
+  refused("abc", true, "--branch: \"abc\" must be a branch: a number, e.g. 580");
   refused("-5", true, "--branch: \"-5\"");
-  refused("580.95.05", true, "a whole version is asked for by --version");
-  refused("abc", false, "--version: \"abc\" is no version of the driver, as 580.95.05");
+  refused("580.95.05", true, "use --version for a full version");
+  refused("abc", false, "--version: \"abc\" must be a driver version, e.g. 580.95.05");
   refused("580.", false, "--version: \"580.\"");
   refused("580.95.05.07", false, "--version: ");
   EXPECT_OK(ParseVersion(Asking("580", true)));
   EXPECT_OK(ParseVersion(Asking("580.95.05", false)));
 }
 
-TEST(VersionTest, ABranchThatIsTooOldIsToldAsOne) {
+TEST(VersionTest, ABranchThatIsTooOldIsReportedAsOne) {
   Request request = Asking("470", true);
   request.cuda = "12.4";
   EXPECT_THAT(Choose(Ubuntu24({kA100}), request),

@@ -17,7 +17,7 @@ std::vector<std::string> LoadedModules(const HostFacts& facts) {
       "nvidia_fs",  "gdrdrv",         "nvidia"};
   std::vector<std::string> names;
   for (const char* name : kUsersFirst) {
-    if (facts.doctor.kernel.loaded.contains(name)) {
+    if (facts.host.kernel.loaded.contains(name)) {
       names.emplace_back(name);
     }
   }
@@ -33,16 +33,15 @@ void AddEnrolment(const HostFacts& facts, const Traits& traits, Plan& plan) {
     return;
   }
   const std::string key = KeyOf(traits);
-  AddStep(plan, "enrol-key", "let the firmware trust the key the module is signed with",
-          pages::kSecureBoot,
-          AskPerson{
-              .text = fmt::format(
-                  "Secure Boot is on: only a module signed with a key that the firmware trusts is "
-                  "loaded. Run `mokutil --import {}`, give it a password for one use, restart the "
-                  "host, and at the blue screen (MokManager) choose \"Enroll MOK\" and give the "
-                  "password again.",
-                  key),
-              .key = key});
+  AddStep(
+      plan, "enrol-key", "enroll the key that signs the module", pages::kSecureBoot,
+      AskPerson{
+          .text = fmt::format(
+              "Secure Boot is enabled, so the kernel loads only modules signed with a key that the "
+              "firmware trusts. Run `mokutil --import {}`, set a one-time password, restart the "
+              "host, choose \"Enroll MOK\" on the blue screen (MokManager) and enter the password.",
+              key),
+          .key = key});
 }
 
 void AddUnloading(const HostFacts& facts, Plan& plan) {
@@ -50,7 +49,8 @@ void AddUnloading(const HostFacts& facts, Plan& plan) {
     return;
   }
   if (facts.has_systemd && !facts.users.empty()) {
-    AddStep(plan, "stop-users", "stop what holds the GPUs", pages::kGuide, StopUnits{facts.users});
+    AddStep(plan, "stop-users", "stop the services that use the GPUs", pages::kGuide,
+            StopUnits{facts.users});
   }
   AddStep(plan, "unload", "unload the modules of the other version", pages::kGuide,
           UnloadModules{LoadedModules(facts)});
@@ -59,11 +59,11 @@ void AddUnloading(const HostFacts& facts, Plan& plan) {
 }  // namespace
 
 bool IsRivalLoaded(const HostFacts& facts) {
-  return facts.doctor.driver.is_nouveau_loaded || facts.doctor.kernel.loaded.contains("nova_core");
+  return facts.host.driver.is_nouveau_loaded || facts.host.kernel.loaded.contains("nova_core");
 }
 
 bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
-  const host::DriverFacts& driver = facts.doctor.driver;
+  const host::DriverFacts& driver = facts.host.driver;
   // Libraries that are newer than the loaded module: an upgrade that nobody finished.
   const bool agrees =
       driver.library_versions.empty() || driver.library_versions.back() == driver.module_version;
@@ -73,7 +73,7 @@ bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
 }
 
 bool NeedsEnrolment(const HostFacts& facts, const Traits& traits) {
-  const doctor::KernelFacts& kernel = facts.doctor.kernel;
+  const host::KernelFacts& kernel = facts.host.kernel;
   const bool is_enrolled = kernel.is_key_enrolled.value_or(false) &&
                            (traits.mok_key.empty() || traits.mok_key == kernel.key_file);
   return facts.kernel.is_running && !traits.is_signed && kernel.secure_boot.value_or(false) &&
@@ -82,7 +82,7 @@ bool NeedsEnrolment(const HostFacts& facts, const Traits& traits) {
 
 void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan) {
   if (std::vector<std::string> command = InitramfsCommand(facts); !command.empty()) {
-    AddCommand(plan, "initramfs", "build the initial RAM disk again, without nouveau", traits.page,
+    AddCommand(plan, "initramfs", "rebuild the initial RAM disk without nouveau", traits.page,
                std::move(command));
     LetItBuild(plan);
   }
@@ -93,8 +93,8 @@ void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan) {
     return;
   }
   if (IsRivalLoaded(facts) && !NeedsEnrolment(facts, traits)) {  // which restarts the host anyway
-    AddStep(plan, "reboot", "start the host without nouveau", traits.page,
-            Reboot{"nouveau has the GPUs and does not let go of them while it draws the console"});
+    AddStep(plan, "reboot", "reboot the host without nouveau", traits.page,
+            Reboot{"nouveau uses the GPUs and cannot be unloaded while it draws the console"});
   }
   AddUnloading(facts, plan);
 }
@@ -102,8 +102,7 @@ void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan) {
 void AskForKeyFirst(Planning& planning) {
   const std::vector<Step>& steps = planning.plan.steps;
   const bool is_brought = std::ranges::find(steps, "signing-key", &Step::id) != steps.end();
-  const bool is_known =
-      is_brought || planning.facts.doctor.kernel.key_file == KeyOf(planning.traits);
+  const bool is_known = is_brought || planning.facts.host.kernel.key_file == KeyOf(planning.traits);
   // Where nouveau has the GPUs the restart after it is to come late, when nouveau is kept out.
   if (is_known && !IsRivalLoaded(planning.facts) && !planning.traits.asks_first) {
     AddEnrolment(planning.facts, planning.traits, planning.plan);

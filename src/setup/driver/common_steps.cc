@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kNouveauFile = "/etc/modprobe.d/kgpu-nouveau.conf";
 // nova is nouveau's successor in newer kernels.
 constexpr std::string_view kNouveauText =
-    "# Written by kgpu: nouveau or nova and NVIDIA's driver can not both have a GPU.\n"
+    "# Written by kgpu: nouveau, nova and NVIDIA's driver cannot share a GPU.\n"
     "blacklist nouveau\n"
     "options nouveau modeset=0\n"
     "blacklist nova_core\n"
@@ -27,15 +27,15 @@ constexpr std::string_view kPersistenceFile = "/etc/systemd/system/nvidia-persis
 void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
   if (std::vector<std::string> command = InitramfsCommand(facts); !command.empty()) {
     // On the way back this is the last step: by then what nouveau was kept off with is gone.
-    AddCommand(plan, "initramfs-back", "build the initial RAM disk again when all is taken back",
-               traits.page, {}, std::move(command));
+    AddCommand(plan, "initramfs-back",
+               "rebuild the initial RAM disk when the installation is undone", traits.page, {},
+               std::move(command));
     LetItBuild(plan);
   }
   AddNouveauFile(traits, plan);
   if (facts.bootloader == "grubby" && IsRivalLoaded(facts)) {
     const std::string grubby = facts.Program("grubby");
-    AddCommand(plan, "nouveau-off-at-boot", "keep the initial RAM disk from loading nouveau",
-               traits.page,
+    AddCommand(plan, "nouveau-off-at-boot", "keep nouveau out of the initial RAM disk", traits.page,
                {grubby, "--update-kernel=ALL", fmt::format("--args={}", kNouveauArguments)},
                {grubby, "--update-kernel=ALL", fmt::format("--remove-args={}", kNouveauArguments)});
     LetItBuild(plan);
@@ -44,12 +44,12 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
 
 // What was loaded of it, besides what computing needs, is wanted again.
 std::vector<std::string> ModulesToLoad(const HostFacts& facts) {
-  // nvidia-drm is for displays, and what a display holds can not be unloaded by an upgrade.
+  // nvidia-drm is for displays, and what a display holds cannot be unloaded by an upgrade.
   std::vector<std::string> names = {"nvidia", "nvidia-uvm", "nvidia-modeset"};
-  if (facts.doctor.kernel.loaded.contains("nvidia_drm")) {
+  if (facts.host.kernel.loaded.contains("nvidia_drm")) {
     names.emplace_back("nvidia-drm");
   }
-  if (facts.doctor.kernel.loaded.contains("nvidia_peermem")) {
+  if (facts.host.kernel.loaded.contains("nvidia_peermem")) {
     names.emplace_back("nvidia-peermem");
   }
   return names;
@@ -60,10 +60,10 @@ void NoteOthersModules(const HostFacts& facts, Plan& plan) {
     return;
   }
   for (const char* name : {"nvidia_fs", "gdrdrv"}) {
-    if (facts.doctor.kernel.loaded.contains(name)) {
+    if (facts.host.kernel.loaded.contains(name)) {
       plan.notes.push_back(
-          fmt::format("{0} is loaded and built against the driver of now: build it anew after this "
-                      "(dkms, or its own packages), then modprobe {0}",
+          fmt::format("{0} is loaded and was built against the current driver: rebuild it after "
+                      "this (dkms, or its packages), then run modprobe {0}",
                       name));
     }
   }
@@ -71,17 +71,16 @@ void NoteOthersModules(const HostFacts& facts, Plan& plan) {
 
 void AddLoading(const HostFacts& facts, Plan& plan) {
   if (!facts.kernel.is_running) {
-    plan.notes.push_back(
-        fmt::format("kernel {} does not run here now: the modules are loaded when it starts",
-                    facts.kernel.release));
+    plan.notes.push_back(fmt::format(
+        "kernel {} is not running: its modules are loaded when it boots", facts.kernel.release));
     return;
   }
   AddStep(plan, "load", "load the modules", pages::kPostInstall, LoadModules{ModulesToLoad(facts)});
   NoteOthersModules(facts, plan);
   const std::string program = ProgramOr(facts, "nvidia-modprobe", "/usr/bin/nvidia-modprobe");
-  AddCommand(plan, "device-nodes", "make the device nodes", pages::kPostInstall,
+  AddCommand(plan, "device-nodes", "create the device nodes", pages::kPostInstall,
              GpuNodesCommand(facts.gpus.size(), program));
-  AddCommand(plan, "memory-nodes", "make the device nodes of the memory that GPUs and CPU share",
+  AddCommand(plan, "memory-nodes", "create the device nodes for memory shared by GPUs and CPU",
              pages::kPostInstall, UvmNodesCommand(program));
 }
 
@@ -92,19 +91,19 @@ void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
   const bool has_unit =
       traits.has_persistence || std::ranges::find(facts.users, kPersistence) != facts.users.end();
   if (!has_unit) {
-    AddStep(plan, "persistence-unit", "tell systemd of nvidia-persistenced", pages::kPersistence,
+    AddStep(plan, "persistence-unit", "reload systemd for nvidia-persistenced", pages::kPersistence,
             WriteFile{.path = std::string(kPersistenceFile),
                       .text = PersistenceUnit("/usr/bin/nvidia-persistenced")});
   }
-  AddStep(plan, "persistence", "keep the GPUs initialised while nothing uses them",
-          pages::kPersistence, StartUnits{.units = {std::string(kPersistence)}, .at_boot = true});
+  AddStep(plan, "persistence", "keep the GPUs initialized while idle", pages::kPersistence,
+          StartUnits{.units = {std::string(kPersistence)}, .at_boot = true});
   if (traits.has_fabric_manager) {
     AddFabric(facts, plan);
   }
   if (HasRackLinks(facts)) {
     plan.notes.emplace_back(
-        "GPUs of one rack share their memory over hosts by a daemon, nvidia-imex of NVIDIA's "
-        "repository: name the hosts in /etc/nvidia-imex/nodes_config.cfg and enable "
+        "GPUs of one rack share memory across hosts through the daemon nvidia-imex of NVIDIA's "
+        "repository: list the hosts in /etc/nvidia-imex/nodes_config.cfg and enable "
         "nvidia-imex.service on each");
   }
 }
@@ -112,11 +111,11 @@ void AddDaemons(const HostFacts& facts, const Traits& traits, Plan& plan) {
 }  // namespace
 
 void AddStep(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
-             Deed deed) {
+             Action action) {
   plan.steps.push_back({.id = std::string(id),
                         .title = std::string(title),
                         .source = std::string(source),
-                        .deed = std::move(deed)});
+                        .action = std::move(action)});
 }
 
 void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
@@ -129,7 +128,7 @@ void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::st
 
 void LetItBuild(Plan& plan) {
   constexpr std::chrono::minutes kForBuilding{60};
-  if (auto* run = std::get_if<RunCommand>(&plan.steps.back().deed); run != nullptr) {
+  if (auto* run = std::get_if<RunCommand>(&plan.steps.back().action); run != nullptr) {
     run->command.deadline = kForBuilding;
     run->undo.deadline = kForBuilding;
   }
@@ -175,20 +174,20 @@ std::string PersistenceUnit(std::string_view program, std::string_view lines,
   return fmt::format(
       "# Written by kgpu.\n"
       "[Unit]\n"
-      "Description=NVIDIA's GPUs stay initialised while nothing uses them\n"
+      "Description=Keep NVIDIA GPUs initialized while idle\n"
       "{}\n"
       "[Service]\n"
       "Type=forking\n"
-      "{}"
-      "ExecStart={}\n"
-      "ExecStopPost=/bin/rm -rf /run/nvidia-persistenced\n\n"
+      "{}ExecStart={}\n"
+      "ExecStopPost=/bin/rm -rf /run/nvidia-persistenced\n"
+      "\n"
       "[Install]\n"
       "WantedBy=multi-user.target\n",
       order, lines, program);
 }
 
 void AddNouveauFile(const Traits& traits, Plan& plan) {
-  AddStep(plan, "nouveau-off", "keep nouveau from being loaded", traits.page,
+  AddStep(plan, "nouveau-off", "keep nouveau from loading", traits.page,
           WriteFile{.path = std::string(kNouveauFile), .text = std::string(kNouveauText)});
 }
 
@@ -209,9 +208,10 @@ void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan) {
   AddLoading(facts, plan);
   AddDaemons(facts, traits, plan);
   if (NeedsUnload(facts, plan) && facts.has_systemd && !facts.users.empty()) {
-    AddStep(plan, "start-users", "start what was stopped", pages::kGuide, StartUnits{facts.users});
+    AddStep(plan, "start-users", "start the stopped services", pages::kGuide,
+            StartUnits{facts.users});
   }
-  AddStep(plan, "verify", "see that the driver is there and its parts agree", pages::kPostInstall,
+  AddStep(plan, "verify", "verify that the driver is complete", pages::kPostInstall,
           Verify{.version = plan.version, .kernel = facts.kernel.release});
 }
 

@@ -13,7 +13,7 @@
 namespace kgpu::driver {
 
 void AddStep(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
-             Deed deed);
+             Action action);
 void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
                 std::vector<std::string> argv, std::vector<std::string> undo = {});
 // For the last command of the plan: modules or an image are built, also for several kernels.
@@ -99,20 +99,26 @@ void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
 // taken off.
 void AddMigration(Planning& planning);
 // Of a driver that kgpu itself installed: what holds its branch goes. dnf 5's file of locks has
-// those of others, too, and is written anew with the new branch instead.
+// those of others, too, and is written again with the new branch instead.
 void AddRelease(Planning& planning);
 // Not where the same branch is held again.
 void DropIdleRelease(Planning& planning);
 // SUSE's headers of the plan's kernel, of its very version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
+// The headers of the plan's kernel by the family's packages, and what compiles modules.
+void AddHeaders(Planning& planning, std::string_view page, bool with_compilers);
 // Packages and configuration of a display, after those of any family.
 void AddDisplaySteps(Planning& planning);
+// A plan of what is chosen, without steps.
+Plan PlanOf(const HostFacts& facts, const Choice& choice);
+// That there are no packages of the choice's source, and what to take instead.
+Status NotServed(const Planning& planning, std::string_view instead);
+// By what the choice's source is, of one of those below.
+Status AddFamilySteps(Planning& planning);
 Status AddDebianSteps(Planning& planning);
 Status AddUbuntuSteps(Planning& planning);
-Status AddRhelSteps(Planning& planning);
-Status AddFedoraSteps(Planning& planning);
+Status AddRhelSteps(Planning& planning);  // Fedora's and Amazon's, too
 Status AddSuseSteps(Planning& planning);
-Status AddAmazonSteps(Planning& planning);
 Status AddRunFileSteps(Planning& planning);
 Status AddLocalRepoSteps(Planning& planning);
 

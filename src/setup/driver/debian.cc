@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "src/setup/driver/apt_steps.h"
-#include "src/setup/driver/nvidia_repository.h"
 #include "src/setup/driver/pages.h"
 
 namespace kgpu::driver {
@@ -52,7 +51,7 @@ bool HasNvidiaRepository(const HostFacts& facts) {
          });
 }
 
-Status AddDebianPackages(Planning& planning) {
+void AddDebianPackages(Planning& planning) {
   planning.traits.page = pages::kDebianWiki;
   AddArchiveComponents(planning, WantedComponents(planning.facts.distribution.major),
                        pages::kDebianSources);
@@ -66,23 +65,6 @@ Status AddDebianPackages(Planning& planning) {
   AddStep(planning.plan, "packages", "install the driver", pages::kDebianWiki,
           InstallPackages{infix.empty() ? ArchivePackages(planning.choice.kind)
                                         : OlderPackages(infix)});
-  return OkStatus();
-}
-
-Status AddNvidiaDebianPackages(Planning& planning) {
-  planning.traits.page = pages::kDebian;
-  planning.traits.has_fabric_manager = HasFabric(planning.facts);
-  AddArchiveComponents(planning, {"contrib"}, pages::kDebian);
-  AddPackageLists(planning, pages::kDebian);
-  AddAptHeaders(planning, pages::kDebian);
-  AddAptRepository(planning, pages::kDebian);
-  AddCommand(planning.plan, "repository-lists", "read the list of NVIDIA's packages",
-             pages::kDebian, {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
-  AddMigration(planning);
-  AddAptBranch(planning);
-  AddStep(planning.plan, "packages", "install the driver", pages::kDebian,
-          InstallPackages{AptPackages(planning)});
-  return OkStatus();
 }
 
 }  // namespace
@@ -90,12 +72,14 @@ Status AddNvidiaDebianPackages(Planning& planning) {
 Status AddDebianSteps(Planning& planning) {
   switch (planning.choice.source) {
     case SourceKind::kDistribution:
-      return AddDebianPackages(planning);
+      AddDebianPackages(planning);
+      return OkStatus();
     case SourceKind::kNvidia:
-      return AddNvidiaDebianPackages(planning);
+      AddArchiveComponents(planning, {"contrib"}, pages::kDebian);
+      AddNvidiaAptPackages(planning, pages::kDebian);
+      return OkStatus();
     default:
-      return Unimplemented("--source {} is not served on {}: take distribution or nvidia",
-                           ToString(planning.choice.source), planning.facts.distribution.name);
+      return NotServed(planning, "distribution or nvidia");
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kXFile = "/etc/X11/xorg.conf.d/20-kgpu-nvidia.conf";
 constexpr std::string_view kXText =
-    "# Written by kgpu: the X server draws with NVIDIA's driver.\n"
+    "# Written by kgpu: makes the X server use NVIDIA's driver.\n"
     "Section \"OutputClass\"\n"
     "    Identifier \"nvidia\"\n"
     "    MatchDriver \"nvidia-drm\"\n"
@@ -36,21 +36,21 @@ std::vector<std::string> DisplayPackages(const Planning& planning) {
   const Choice& choice = planning.choice;
   const bool is_own = choice.source == SourceKind::kDistribution;
   switch (planning.facts.distribution.family) {
-    case Family::kDebian: {
+    case host::Family::kDebian: {
       const std::string infix = DebianInfix(planning);
       return is_own ? std::vector<std::string>{fmt::format("xserver-xorg-video-nvidia{}", infix),
                                                fmt::format("nvidia{}-driver-libs", infix)}
                     : std::vector<std::string>{"nvidia-driver"};
     }
-    case Family::kUbuntu:
+    case host::Family::kUbuntu:
       return UbuntuPackages(choice);
-    case Family::kRhel:
-    case Family::kFedora:
-    case Family::kAmazon:
+    case host::Family::kRhel:
+    case host::Family::kFedora:
+    case host::Family::kAmazon:
       return {choice.is_whole() ? fmt::format("nvidia-driver-{}", choice.version)
                                 : "nvidia-driver"};
-    case Family::kSuse:
-    case Family::kOther:
+    case host::Family::kSuse:
+    default:
       break;  // SUSE's come with the user space, of whose version they have to be
   }
   return {};
@@ -61,14 +61,14 @@ std::vector<std::string> DisplayPackages(const Planning& planning) {
 void AddDisplaySteps(Planning& planning) {
   const bool is_file = planning.choice.source == SourceKind::kRunFile;
   if (std::vector<std::string> names = DisplayPackages(planning); !is_file && !names.empty()) {
-    AddStep(planning.plan, "display-packages", "install what draws on a display",
-            planning.traits.page, InstallPackages{std::move(names)});
+    AddStep(planning.plan, "display-packages", "install display support", planning.traits.page,
+            InstallPackages{std::move(names)});
   }
-  AddStep(planning.plan, "display-modeset", "let the kernel set the display's mode",
+  AddStep(planning.plan, "display-modeset", "let the kernel set the display mode",
           pages::kPostInstall,
           WriteFile{.path = std::string(kModesetFile), .text = "options nvidia-drm modeset=1\n"});
-  AddStep(planning.plan, "display-config", "tell the X server of the driver", pages::kPostInstall,
-          WriteFile{.path = std::string(kXFile), .text = std::string(kXText)});
+  AddStep(planning.plan, "display-config", "configure the X server for the driver",
+          pages::kPostInstall, WriteFile{.path = std::string(kXFile), .text = std::string(kXText)});
 }
 
 }  // namespace kgpu::driver

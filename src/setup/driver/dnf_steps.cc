@@ -25,10 +25,11 @@ KernelPackage KernelPackageOf(const HostFacts& facts) {
   if (release.find("uek") != std::string::npos) {
     return {"kernel-uek", release};  // Oracle's own
   }
-  if (facts.distribution.family == Family::kRhel && release.find(".rt") != std::string::npos) {
+  if (facts.distribution.family == host::Family::kRhel &&
+      release.find(".rt") != std::string::npos) {
     return {"kernel-rt", release};
   }
-  if (facts.distribution.family == Family::kAmazon && !release.starts_with("6.1.")) {
+  if (facts.distribution.family == host::Family::kAmazon && !release.starts_with("6.1.")) {
     // Amazon's newer kernels are packages of their own: kernel6.12.
     return {fmt::format("kernel{}", release.substr(0, release.find('.', release.find('.') + 1))),
             release};
@@ -58,16 +59,16 @@ void AddEpelOfSubscribers(Planning& planning) {
   const std::string manager =
       ProgramOr(facts, "subscription-manager", "/usr/sbin/subscription-manager");
   if (!IsOn(facts, id)) {
-    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
+    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL requires",
                pages::kRhel, {manager, "repos", fmt::format("--enable={}", id)},
                {manager, "repos", fmt::format("--disable={}", id)});
   }
-  AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
+  AddStep(planning.plan, "epel", "add EPEL, which provides DKMS", pages::kRhel,
           InstallPackages{{fmt::format(
               "https://dl.fedoraproject.org/pub/epel/epel-release-latest-{}.noarch.rpm", major)}});
   planning.plan.notes.emplace_back(
-      "the host must be subscribed (subscription-manager status): its repositories have the "
-      "headers of the kernel");
+      "the host must be subscribed (subscription-manager status): its repositories provide the "
+      "kernel headers");
 }
 
 }  // namespace
@@ -78,7 +79,13 @@ std::string Dnf(const HostFacts& facts) {
 
 bool HasDnf5(const HostFacts& facts) {
   return !facts.Program("dnf5").empty() ||
-         (facts.distribution.family == Family::kFedora && facts.distribution.major >= 41);
+         (facts.distribution.family == host::Family::kFedora && facts.distribution.major >= 41);
+}
+
+bool HasStreams(const HostFacts& facts) {
+  const host::Distribution& distribution = facts.distribution;
+  return distribution.family == host::Family::kAmazon ||
+         (distribution.family == host::Family::kRhel && distribution.major < 10);
 }
 
 void AddRepositoryTool(Planning& planning, std::string_view page, std::string_view title) {
@@ -106,14 +113,14 @@ void AddDnfRepository(Planning& planning, std::string_view page) {
   }
   AddRepositoryTool(planning, page);
   if (const auto off = std::ranges::find_if(all, is_it); off != all.end()) {
-    AddCommand(planning.plan, "repository", "turn NVIDIA's repository on", page,
+    AddCommand(planning.plan, "repository", "enable NVIDIA's repository", page,
                Switch(facts, off->id, true), Switch(facts, off->id, false));
     return;
   }
   const std::string file = fmt::format("cuda-{}.repo", tag);
   const std::string path = fmt::format("/etc/yum.repos.d/{}", file);
   if (std::ranges::find(all, path, &RpmRepository::file) != all.end()) {
-    AddStep(planning.plan, "repository-file", "put another file of that name aside", page,
+    AddStep(planning.plan, "repository-file", "move another file of that name aside", page,
             RemoveFile{path});
   }
   std::vector<std::string> argv = {Dnf(facts), "config-manager", "--add-repo",
@@ -128,7 +135,7 @@ void AddDnfRepository(Planning& planning, std::string_view page) {
 void AddDkmsSources(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const unsigned major = facts.distribution.major;
-  if (facts.distribution.family != Family::kRhel || facts.HasPackage("epel-release") ||
+  if (facts.distribution.family != host::Family::kRhel || facts.HasPackage("epel-release") ||
       facts.HasPackage("dkms") || IsOn(facts, "epel")) {
     return;
   }
@@ -145,23 +152,23 @@ void AddDkmsSources(Planning& planning) {
   }
   if (!IsOn(facts, id)) {
     AddRepositoryTool(planning, pages::kRhel);
-    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL builds on",
+    AddCommand(planning.plan, "builder-repository", "add the repository that EPEL requires",
                pages::kRhel, Switch(facts, id, true), Switch(facts, id, false));
   }
-  AddStep(planning.plan, "epel", "add EPEL, which has DKMS", pages::kRhel,
+  AddStep(planning.plan, "epel", "add EPEL, which provides DKMS", pages::kRhel,
           InstallPackages{{std::move(package)}});
 }
 
 void AddDnfHeaders(Planning& planning, std::string_view page) {
   const KernelPackage kernel = KernelPackageOf(planning.facts);
   std::vector<std::string> names = {fmt::format("{}-devel-{}", kernel.stem, kernel.release)};
-  if (planning.facts.distribution.family == Family::kAmazon) {
+  if (planning.facts.distribution.family == host::Family::kAmazon) {
     names.push_back(fmt::format("{}-headers", kernel.stem));
     names.push_back(fmt::format("{}-modules-extra-{}", kernel.stem, kernel.release));
   } else {
     names.emplace_back("kernel-headers");  // one for all kernels
   }
-  AddStep(planning.plan, "headers", "install the headers of the kernel", page,
+  AddStep(planning.plan, "headers", "install the kernel headers", page,
           InstallPackages{std::move(names)});
 }
 
@@ -176,13 +183,13 @@ void AddModuleStream(Planning& planning, const std::string& stream, std::string_
   };
   constexpr std::string_view kModule = "nvidia-driver";
   if (!old.name.empty()) {
-    AddCommand(planning.plan, "stream-reset", "leave another stream of the driver", page,
+    AddCommand(planning.plan, "stream-reset", "leave another module stream of the driver", page,
                module("reset", kModule), module("enable", fmt::format("{}:{}", kModule, old.name)));
   } else if (old.is_disabled) {
-    AddCommand(planning.plan, "stream-reset", "let streams of the driver be chosen", page,
+    AddCommand(planning.plan, "stream-reset", "enable module streams of the driver", page,
                module("reset", kModule), module("disable", kModule));
   }
-  AddCommand(planning.plan, "stream", "choose the stream of this branch and kind", page,
+  AddCommand(planning.plan, "stream", "select the module stream of this branch and kind", page,
              module("enable", fmt::format("{}:{}", kModule, stream)), module("reset", kModule));
 }
 

@@ -12,9 +12,12 @@ std::string Dnf(const HostFacts& facts);
 // dnf 5 has another grammar for its repositories.
 bool HasDnf5(const HostFacts& facts);
 
+// NVIDIA's packages are grouped by streams of a module.
+bool HasStreams(const HostFacts& facts);
+
 // The plugins of dnf, once, whoever asks for them first.
 void AddRepositoryTool(Planning& planning, std::string_view page,
-                       std::string_view title = "install what adds repositories");
+                       std::string_view title = "install the tools that add repositories");
 void AddDnfRepository(Planning& planning, std::string_view page);
 // DKMS is not Red Hat's: it comes from EPEL, which itself wants a repository that is off by
 // default. Nothing to do on other families, and where it is.

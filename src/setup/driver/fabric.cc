@@ -35,14 +35,14 @@ std::string FabricProblem(const HostFacts& facts, SourceKind source) {
     return "";
   }
   switch (facts.distribution.family) {
-    case Family::kUbuntu:
+    case host::Family::kUbuntu:
       // What the boards with NVLink 5 need besides, the subnet manager, it has not.
       return HasNvLink5(facts) ? "Ubuntu has no nvlsm, which boards with NVLink 5 need" : "";
-    case Family::kDebian:
-      return "Debian has no fabric manager, without which GPUs joined by NVSwitches do not compute";
-    case Family::kSuse:
+    case host::Family::kDebian:
+      return "Debian has no fabric manager, which GPUs connected by NVSwitches need for CUDA";
+    case host::Family::kSuse:
       return source == SourceKind::kDistribution
-                 ? "the fabric manager that NVSwitches need is in NVIDIA's repository only"
+                 ? "the fabric manager for NVSwitches is available only in NVIDIA's repository"
                  : "";
     default:
       return "";
@@ -52,15 +52,17 @@ std::string FabricProblem(const HostFacts& facts, SourceKind source) {
 void AddFabric(const HostFacts& facts, Plan& plan) {
   if (HasNvLink5(facts)) {
     // The switches are asked over InfiniBand's management datagrams.
-    AddStep(plan, "nvlink-modules-at-boot", "load what reaches the switches at every start",
-            pages::kFabricManager,
-            WriteFile{.path = std::string(kModulesFile),
-                      .text = "# Written by kgpu: the fabric manager reaches the switches so.\n"
-                              "ib_umad\n"});
-    AddStep(plan, "nvlink-modules", "load what reaches the switches", pages::kFabricManager,
-            LoadModules{{"ib_umad"}});
+    AddStep(
+        plan, "nvlink-modules-at-boot", "load the module that reaches the switches at every boot",
+        pages::kFabricManager,
+        WriteFile{.path = std::string(kModulesFile),
+                  .text = "# Written by kgpu: the fabric manager needs it to reach the switches.\n"
+                          "ib_umad\n"});
+    AddStep(plan, "nvlink-modules", "load the module that reaches the switches",
+            pages::kFabricManager, LoadModules{{"ib_umad"}});
   }
-  AddStep(plan, "fabric-manager", "join the GPUs by their NVSwitches", pages::kFabricManager,
+  AddStep(plan, "fabric-manager", "connect the GPUs through their NVSwitches",
+          pages::kFabricManager,
           StartUnits{.units = {"nvidia-fabricmanager.service"}, .at_boot = true});
 }
 

@@ -12,35 +12,6 @@
 namespace kgpu::driver {
 namespace {
 
-// What the installer needs to compile the modules.
-void AddCompilers(Planning& planning) {
-  switch (planning.facts.distribution.family) {
-    case Family::kDebian:
-    case Family::kUbuntu:
-      AddPackageLists(planning, pages::kRunFile);
-      AddAptHeaders(planning, pages::kRunFile);
-      AddStep(planning.plan, "compilers", "install what compiles the modules", pages::kRunFile,
-              InstallPackages{{"gcc", "make", "kmod"}});
-      return;
-    case Family::kRhel:
-    case Family::kFedora:
-    case Family::kAmazon:
-      AddDnfHeaders(planning, pages::kRunFile);
-      AddStep(planning.plan, "compilers", "install what compiles the modules", pages::kRunFile,
-              InstallPackages{{"gcc", "make", "elfutils-libelf-devel", "kmod"}});
-      return;
-    case Family::kSuse:
-      AddSuseHeaders(planning, {"gcc", "make"});
-      return;
-    case Family::kOther:
-      planning.plan.notes.push_back(
-          fmt::format("{}: gcc, make and the headers of kernel {} must be here: which packages "
-                      "have them is not "
-                      "known",
-                      planning.facts.distribution.name, planning.facts.kernel.release));
-  }
-}
-
 constexpr std::string_view kSigningFolder = "/var/lib/kgpu/signing";
 // Before this branch there is one kind of modules, and no flag to choose it by.
 constexpr unsigned kFirstOpen = 515;
@@ -52,18 +23,18 @@ bool HasDkms(const Planning& planning) {
 // The installer signs what it builds itself, when it is given a key; DKMS has one of its own.
 bool NeedsSigning(const Planning& planning) {
   return planning.facts.kernel.is_running && !HasDkms(planning) &&
-         planning.facts.doctor.kernel.secure_boot.value_or(false);
+         planning.facts.host.kernel.secure_boot.value_or(false);
 }
 
 void AddSigningKey(Planning& planning) {
   const std::string certificate = fmt::format("{}/module.der", kSigningFolder);
   const std::string key = fmt::format("{}/module.key", kSigningFolder);
   planning.traits.mok_key = certificate;
-  AddStep(planning.plan, "signing-tool", "install what makes keys", pages::kSecureBoot,
+  AddStep(planning.plan, "signing-tool", "install openssl", pages::kSecureBoot,
           InstallPackages{{"openssl"}});
   // A key that is here stays: the firmware may know it already.
   AddCommand(
-      planning.plan, "signing-key", "make a key to sign the modules with", pages::kSecureBoot,
+      planning.plan, "signing-key", "create a key to sign the modules", pages::kSecureBoot,
       {"/bin/sh", "-c",
        fmt::format("test -f {1} && exit 0; umask 077; mkdir -p {2} && exec openssl req -x509 "
                    "-new -nodes -newkey rsa:2048 -sha256 -days 7300 -subj '/CN=kgpu, modules of "
@@ -116,20 +87,20 @@ std::vector<std::string> CudaArguments(const Planning& planning, const std::stri
 bool IsHere(const Planning& planning, const DriverFile& file) {
   const HostFacts& facts = planning.facts;
   return facts.existing == Existing::kRunFile && facts.existing_version == file.version &&
-         facts.doctor.driver.module_version == file.version && !NeedsUnload(facts, planning.plan);
+         facts.host.driver.module_version == file.version && !NeedsUnload(facts, planning.plan);
 }
 
 Status CheckCudaFile(const Planning& planning, const DriverFile& file) {
   if (!planning.facts.kernel.is_running) {
     return Unimplemented(
-        "--source: {}: CUDA's installer builds for the running kernel only: take "
-        "the driver's own installer, or start kernel {}",
+        "--source: {}: CUDA's installer builds only for the running kernel: use the driver's own "
+        "installer, or boot kernel {}",
         file.path, planning.facts.kernel.release);
   }
-  if (planning.facts.doctor.kernel.secure_boot.value_or(false)) {
+  if (planning.facts.host.kernel.secure_boot.value_or(false)) {
     return FailedPrecondition(
-        "--source: {}: Secure Boot is on, and CUDA's installer can not be told of a key to sign "
-        "the modules with: take the driver's own installer",
+        "--source: {}: Secure Boot is enabled, and CUDA's installer accepts no key to sign the "
+        "modules: use the driver's own installer",
         file.path);
   }
   return OkStatus();
@@ -159,7 +130,7 @@ void AddInstaller(Planning& planning, const DriverFile& file) {
     run.undo.deadline = run.command.deadline;
   }
   AddStep(planning.plan, "installer",
-          is_cuda ? "install the driver of CUDA's installer" : "run NVIDIA's installer",
+          is_cuda ? "install the driver with CUDA's installer" : "run NVIDIA's installer",
           pages::kRunFile, std::move(run));
   if (has_other && !is_same) {
     planning.plan.steps.back().loses = InstallersDriver(planning.facts);
@@ -187,12 +158,7 @@ void AddLocalDeb(Planning& planning, const DriverFile& file) {
             InstallPackages{{file.path}});
     AddRepositoryKey(planning, file.package);
   }
-  AddCommand(planning.plan, "repository-lists", "read the list of its packages", pages::kLocalRepo,
-             {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
-  AddMigration(planning);
-  AddAptBranch(planning);
-  AddStep(planning.plan, "packages", "install the driver", pages::kLocalRepo,
-          InstallPackages{AptPackages(planning)});
+  AddAptPackages(planning, pages::kLocalRepo, "update its package list");
 }
 
 void AddLocalRpm(Planning& planning, const DriverFile& file) {
@@ -202,10 +168,7 @@ void AddLocalRpm(Planning& planning, const DriverFile& file) {
   }
   AddDkmsSources(planning);
   AddDnfHeaders(planning, pages::kLocalRepo);
-  const Distribution& distribution = planning.facts.distribution;
-  const bool has_streams = distribution.family == Family::kAmazon ||
-                           (distribution.family == Family::kRhel && distribution.major < 10);
-  if (has_streams) {
+  if (HasStreams(planning.facts)) {
     AddModuleStream(planning,
                     planning.choice.kind == ModuleKind::kOpen ? "open-dkms" : "latest-dkms",
                     pages::kLocalRepo);
@@ -217,6 +180,37 @@ void AddLocalRpm(Planning& planning, const DriverFile& file) {
 
 }  // namespace
 
+void AddHeaders(Planning& planning, std::string_view page, bool with_compilers) {
+  const auto add_compilers = [&](std::vector<std::string> names) {
+    if (with_compilers) {
+      AddStep(planning.plan, "compilers", "install the compiler and tools", page,
+              InstallPackages{std::move(names)});
+    }
+  };
+  switch (planning.facts.distribution.family) {
+    case host::Family::kDebian:
+    case host::Family::kUbuntu:
+      AddPackageLists(planning, page);
+      AddAptHeaders(planning, page);
+      return add_compilers({"gcc", "make", "kmod"});
+    case host::Family::kRhel:
+    case host::Family::kFedora:
+    case host::Family::kAmazon:
+      AddDnfHeaders(planning, page);
+      return add_compilers({"gcc", "make", "elfutils-libelf-devel", "kmod"});
+    case host::Family::kSuse:
+      return AddSuseHeaders(planning, with_compilers ? std::vector<std::string>{"gcc", "make"}
+                                                     : std::vector<std::string>());
+    default:
+      planning.plan.notes.push_back(
+          fmt::format("{}: {} of kernel {} must be installed: cannot tell which {}",
+                      planning.facts.distribution.name,
+                      with_compilers ? "gcc, make and the headers" : "the headers",
+                      planning.facts.kernel.release,
+                      with_compilers ? "packages have them" : "package has them"));
+  }
+}
+
 Status AddRunFileSteps(Planning& planning) {
   const DriverFile file = planning.facts.file.value_or(DriverFile{});
   planning.traits.page = pages::kRunFile;
@@ -227,12 +221,12 @@ Status AddRunFileSteps(Planning& planning) {
   }
   if (IsHere(planning, file)) {
     planning.plan.notes.push_back(
-        fmt::format("NVIDIA's installer put driver {} here already, and it runs: the installer is "
-                    "not run again",
+        fmt::format("driver {} was already installed by NVIDIA's installer and is running: the "
+                    "installer is not run again",
                     file.version));
     return OkStatus();
   }
-  AddCompilers(planning);
+  AddHeaders(planning, pages::kRunFile, true);
   if (NeedsSigning(planning)) {
     AddSigningKey(planning);
   }
@@ -242,12 +236,12 @@ Status AddRunFileSteps(Planning& planning) {
   AddInstaller(planning, file);
   if (!HasDkms(planning)) {
     planning.plan.notes.emplace_back(
-        "without DKMS the modules are for this kernel only: install dkms first, and they are built "
-        "for every new one");
+        "without DKMS the modules are built only for this kernel: install dkms first to build them "
+        "for each new kernel");
   }
   if (HasFabric(planning.facts)) {
     planning.plan.notes.push_back(
-        fmt::format("the installer brings no fabric manager, which NVSwitches need: install {} "
+        fmt::format("the installer has no fabric manager, which NVSwitches need: install {} "
                     "nvidia-fabricmanager from NVIDIA's repository",
                     file.version));
   }
@@ -256,17 +250,15 @@ Status AddRunFileSteps(Planning& planning) {
 
 Status AddLocalRepoSteps(Planning& planning) {
   const DriverFile file = planning.facts.file.value_or(DriverFile{});
-  const Family family = planning.facts.distribution.family;
+  const host::Family family = planning.facts.distribution.family;
   const bool is_deb = file.kind == FileKind::kLocalDeb;
-  const bool takes_deb = family == Family::kDebian || family == Family::kUbuntu;
-  const bool takes_rpm =
-      family == Family::kRhel || family == Family::kFedora || family == Family::kAmazon;
+  const bool takes_deb = family == host::Family::kDebian || family == host::Family::kUbuntu;
+  const bool takes_rpm = host::UsesDnf(family);
   planning.traits.page = pages::kLocalRepo;
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
   if (is_deb ? !takes_deb : !takes_rpm) {
     return Unimplemented(
-        "--source: {} is not for {}: take the file that NVIDIA offers for it, or "
-        "its .run",
+        "--source: {} is not for {}: use the file that NVIDIA provides for it, or its .run",
         file.path, planning.facts.distribution.name);
   }
   if (is_deb) {

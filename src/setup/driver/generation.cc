@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "src/platform/base/strings.h"
 
@@ -73,47 +74,71 @@ constexpr std::array<Range, 5> kGrace = {{
     {0x31c0, 0x31ff, Generation::kBlackwell},  // GB300
 }};
 
-struct Name {
+bool IsIn(std::span<const Range> ranges, uint16_t device_id) {
+  return std::ranges::any_of(ranges, [device_id](const Range& one) {
+    return one.first <= device_id && device_id <= one.last;
+  });
+}
+
+struct Row {
   Generation generation = Generation::kUnknown;
-  std::string_view text;
+  std::string_view name;
+  Support support;
 };
-constexpr std::array<Name, 12> kNames = {{{Generation::kUnknown, "unknown"},
-                                          {Generation::kFermi, "fermi"},
-                                          {Generation::kKepler, "kepler"},
-                                          {Generation::kMaxwell, "maxwell"},
-                                          {Generation::kPascal, "pascal"},
-                                          {Generation::kVolta, "volta"},
-                                          {Generation::kTuring, "turing"},
-                                          {Generation::kAmpere, "ampere"},
-                                          {Generation::kAda, "ada"},
-                                          {Generation::kHopper, "hopper"},
-                                          {Generation::kBlackwell, "blackwell"},
-                                          {Generation::kRubin, "rubin"}}};
+
+// Source: the release notes of branches 390, 470 and 580 ("last branch to support"), NVIDIA's page
+// on the open kernel modules, and the least branch in the support matrix of the data-centre
+// drivers.
+constexpr std::array<Row, 12> kRows = {{
+    {Generation::kUnknown, "unknown", {.can_open = true}},
+    {Generation::kFermi, "fermi", {.last_branch = 390, .compute = {{2, 0}}}},
+    {Generation::kKepler, "kepler", {.last_branch = 470, .compute = {{3, 0}}}},
+    {Generation::kMaxwell, "maxwell", {.last_branch = 580, .compute = {{5, 0}}}},
+    {Generation::kPascal, "pascal", {.last_branch = 580, .compute = {{6, 0}}}},
+    {Generation::kVolta, "volta", {.last_branch = 580, .compute = {{7, 0}}}},
+    {Generation::kTuring, "turing", {.first_branch = 418, .can_open = true}},
+    // The A100 is known from 450 on, the chips that came after it from 455 on.
+    {Generation::kAmpere, "ampere", {.first_branch = 455, .can_open = true}},
+    {Generation::kAda, "ada", {.first_branch = 525, .can_open = true}},
+    {Generation::kHopper, "hopper", {.first_branch = 525, .can_open = true}},
+    {Generation::kBlackwell,
+     "blackwell",
+     {.first_branch = 570, .can_open = true, .can_closed = false}},
+    {Generation::kRubin, "rubin", {.first_branch = 610, .can_open = true, .can_closed = false}},
+}};
+
+const Row& RowOf(Generation generation) {
+  const auto* row = std::ranges::find(kRows, generation, &Row::generation);
+  return row == kRows.end() ? kRows.front() : *row;
+}
 
 }  // namespace
 
 std::string_view ToString(Generation generation) {
-  const auto* name = std::ranges::find(kNames, generation, &Name::generation);
-  return name == kNames.end() ? "unknown" : name->text;
+  return RowOf(generation).name;
+}
+
+Support SupportOf(Generation generation) {
+  return RowOf(generation).support;
 }
 
 std::vector<std::string> GenerationNames() {
   std::vector<std::string> names;
-  for (const Name& name : kNames) {
-    if (name.generation != Generation::kUnknown) {
-      names.emplace_back(name.text);
+  for (const Row& row : kRows) {
+    if (row.generation != Generation::kUnknown) {
+      names.emplace_back(row.name);
     }
   }
   return names;
 }
 
 StatusOr<Generation> ParseGeneration(std::string_view text) {
-  const auto* name = std::ranges::find(kNames, text, &Name::text);
-  if (name == kNames.end() || name->generation == Generation::kUnknown) {
-    return InvalidArgument("--gpu: \"{}\" is no generation: {}", Printable(text, 40),
+  const auto* row = std::ranges::find(kRows, text, &Row::name);
+  if (row == kRows.end() || row->generation == Generation::kUnknown) {
+    return InvalidArgument("--gpu: \"{}\" must be a generation: {}", Printable(text, 40),
                            Join(GenerationNames(), ", "));
   }
-  return name->generation;
+  return row->generation;
 }
 
 Generation GenerationOf(uint16_t device_id) {
@@ -123,41 +148,8 @@ Generation GenerationOf(uint16_t device_id) {
   return range == kRanges.end() ? Generation::kUnknown : range->generation;
 }
 
-// Source: the release notes of branches 390, 470 and 580 ("last branch to support"), NVIDIA's page
-// on the open kernel modules, and the least branch in the support matrix of the data-centre
-// drivers.
-Support SupportOf(Generation generation) {
-  switch (generation) {
-    case Generation::kUnknown:
-      return {.can_open = true};
-    case Generation::kFermi:
-      return {.last_branch = 390};
-    case Generation::kKepler:
-      return {.last_branch = 470};
-    case Generation::kMaxwell:
-    case Generation::kPascal:
-    case Generation::kVolta:
-      return {.last_branch = 580};
-    case Generation::kTuring:
-      return {.first_branch = 418, .can_open = true};
-    case Generation::kAmpere:
-      // The A100 is known from 450 on, the chips that came after it from 455 on.
-      return {.first_branch = 455, .can_open = true};
-    case Generation::kAda:
-    case Generation::kHopper:
-      return {.first_branch = 525, .can_open = true};
-    case Generation::kBlackwell:
-      return {.first_branch = 570, .can_open = true, .can_closed = false};
-    case Generation::kRubin:
-      return {.first_branch = 610, .can_open = true, .can_closed = false};
-  }
-  return {};
-}
-
 bool IsGrace(uint16_t device_id) {
-  return std::ranges::any_of(kGrace, [device_id](const Range& one) {
-    return one.first <= device_id && device_id <= one.last;
-  });
+  return IsIn(kGrace, device_id);
 }
 
 bool IsHgxBlackwell(uint16_t device_id) {
@@ -166,9 +158,7 @@ bool IsHgxBlackwell(uint16_t device_id) {
       {0x2980, 0x29ff, Generation::kBlackwell},  // B100
       {0x3180, 0x31bf, Generation::kBlackwell},  // B300
   }};
-  return std::ranges::any_of(kBoards, [device_id](const Range& one) {
-    return one.first <= device_id && device_id <= one.last;
-  });
+  return IsIn(kBoards, device_id);
 }
 
 bool IsGb10(uint16_t device_id) {

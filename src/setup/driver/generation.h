@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/gpu/cuda/version.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::driver {
@@ -41,6 +43,8 @@ struct Support {
   unsigned last_branch = 0;   // the last one that knows it; 0: no end is known
   bool can_open = false;      // NVIDIA's open kernel modules drive it
   bool can_closed = true;     // the proprietary ones do
+  // The least of it, where a CUDA known here no longer takes that.
+  std::optional<cuda::ComputeCapability> compute{};
 };
 Support SupportOf(Generation generation);
 

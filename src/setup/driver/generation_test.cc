@@ -46,9 +46,10 @@ TEST(GenerationTest, FollowsFromThePciId) {
 TEST(GenerationTest, IsReadByItsName) {
   EXPECT_THAT(ParseGeneration("ada"), IsOkAndHolds(Generation::kAda));
   for (const char* text : {"unknown", "Ada", "A100", ""}) {
-    EXPECT_THAT(ParseGeneration(text), StatusIs(StatusCode::kInvalidArgument,
-                                                HasSubstr("--gpu: \"" + std::string(text) +
-                                                          "\" is no generation: fermi, kepler, ")));
+    EXPECT_THAT(ParseGeneration(text),
+                StatusIs(StatusCode::kInvalidArgument,
+                         HasSubstr("--gpu: \"" + std::string(text) +
+                                   "\" must be a generation: fermi, kepler, ")));
   }
   EXPECT_EQ(ToString(Generation::kBlackwell), "blackwell");
 }

@@ -85,8 +85,6 @@ std::vector<GpuHolder> FindGpuHolders(const sys::Root& host) {
 
 StatusOr<std::vector<std::string>> FindGpuUnits(const sys::Root& host, const std::string& systemctl,
                                                 sys::ProgramRunner& runner) {
-  sys::RunRequest request;
-  request.argv = {systemctl, "is-active"};
   std::vector<std::string> units;
   for (const std::string_view unit : kUnits) {
     if (HasUnit(host, unit)) {
@@ -96,10 +94,9 @@ StatusOr<std::vector<std::string>> FindGpuUnits(const sys::Root& host, const std
   if (units.empty()) {
     return units;
   }
-  request.argv.insert(request.argv.end(), units.begin(), units.end());
-  request.root = host.path();
-  request.deadline = std::chrono::seconds{30};
-  ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(request));
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   runner.Run(sys::RequestOf(host, Concat({systemctl, "is-active"}, units),
+                                             std::chrono::seconds{30})));
   // A line for each; that it fails says only that one of them does not run.
   const std::vector<std::string_view> states = Split(result.out, '\n');
   std::vector<std::string> running;

@@ -23,7 +23,7 @@ struct GpuHolder {
   bool IsOf(const std::vector<std::string>& units) const;
 };
 
-// By pid. Of other users' processes only root sees what they hold: those that can not be looked at
+// By pid. Of other users' processes only root sees what they hold: those that cannot be looked at
 // are left out. Source: proc(5), /proc/pid/fd and /proc/pid/cgroup.
 std::vector<GpuHolder> FindGpuHolders(const sys::Root& host);
 

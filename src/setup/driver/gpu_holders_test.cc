@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "testing/scripted_runner.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -11,22 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class FixedRunner final : public sys::ProgramRunner {
- public:
-  explicit FixedRunner(std::string out) : out_(std::move(out)) {}
-  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
-    argv = request.argv;
-    sys::RunResult result;
-    result.exit.code = 3;
-    result.out = out_;
-    return result;
-  }
-  std::vector<std::string> argv;
-
- private:
-  std::string out_;
-};
 
 void AddProcess(const TempDir& dir, const std::string& pid, const std::string& opened,
                 std::string_view cgroup) {
@@ -67,20 +52,21 @@ TEST(GpuUnitsTest, AreThoseThatRun) {
   dir.Symlink("/usr/lib/systemd/system/gdm.service", "etc/systemd/system/display-manager.service");
   const auto host = sys::Root::Open(dir.path());
   ASSERT_OK(host);
-  FixedRunner runner("inactive\nfailed\nactive\n");
+  ScriptedRunner runner;
+  runner.Answer("/usr/bin/systemctl is-active", "inactive\nfailed\nactive\n", 3);
   EXPECT_THAT(FindGpuUnits(*host, "/usr/bin/systemctl", runner),
               IsOkAndHolds(ElementsAre("nvidia-persistenced.service")));
-  EXPECT_THAT(runner.argv, ElementsAre("/usr/bin/systemctl", "is-active", "display-manager.service",
-                                       "nvidia-powerd.service", "nvidia-persistenced.service"));
+  EXPECT_THAT(runner.commands(), ElementsAre("/usr/bin/systemctl is-active display-manager.service "
+                                             "nvidia-powerd.service nvidia-persistenced.service"));
 }
 
 TEST(GpuUnitsTest, AreNoneWhereNoneIsInstalled) {
   const TempDir dir;
   const auto host = sys::Root::Open(dir.path());
   ASSERT_OK(host);
-  FixedRunner runner("");
+  ScriptedRunner runner;
   EXPECT_THAT(FindGpuUnits(*host, "/usr/bin/systemctl", runner), IsOkAndHolds(IsEmpty()));
-  EXPECT_THAT(runner.argv, IsEmpty());
+  EXPECT_THAT(runner.commands(), IsEmpty());
 }
 
 }  // namespace

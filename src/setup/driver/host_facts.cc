@@ -10,15 +10,15 @@
 
 #include <fmt/format.h>
 
-#include "src/container/engine/find.h"
 #include "src/host/inspect/installed_kernels.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
+#include "src/platform/sys/systemctl.h"
 
 namespace kgpu::driver {
 namespace {
 
-constexpr size_t kPackagesLimit = size_t{64} << 20;
 constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
                                                         "apt-cache",
                                                         "apt-get",
@@ -48,38 +48,15 @@ constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
                                                         "yum",
                                                         "zypper"};
 
-StatusOr<Distribution> ReadDistribution(const sys::Root& host) {
-  StatusOr<std::string> text = host.ReadFile("etc/os-release");
-  if (!text.ok()) {
-    text = host.ReadFile("usr/lib/os-release");
-  }
-  if (!text.ok()) {
-    return FailedPrecondition(
-        "{}: which distribution this is can not be told: --host-root names the root of a whole "
-        "system",
-        Message(text.status()));
-  }
-  Distribution distribution = ParseDistribution(*text);
-  if (distribution.immutable == Immutable::kNone && host.Exists("run/ostree-booted")) {
-    distribution.immutable = Immutable::kOstree;
-  }
-  return distribution;
-}
-
 StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
                             const FactsOptions& options) {
   const std::string& wanted = options.kernel;
   Kernel kernel;
-  for (const std::string& name : host.ListDir("lib/modules").value_or(std::vector<std::string>())) {
-    if (!name.empty() && name.front() >= '0' && name.front() <= '9') {
-      kernel.installed.push_back(name);
-    }
-  }
-  std::ranges::sort(kernel.installed, host::IsOlderKernel);
+  kernel.installed = host::KernelsWithModules(host);
   const bool is_here = std::ranges::find(kernel.installed, running) != kernel.installed.end();
   if (!wanted.empty()) {
     if (wanted.find('/') != std::string::npos || wanted.front() == '.') {
-      return InvalidArgument("--kernel: \"{}\" is no kernel release, as uname -r prints it",
+      return InvalidArgument("--kernel: \"{}\" must be a kernel release as printed by uname -r",
                              Printable(wanted, 60));
     }
     kernel.release = wanted;
@@ -91,7 +68,7 @@ StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
     kernel.release = running;
   } else {
     return FailedPrecondition(
-        "{}: no kernel is installed there: name the one it will have with --kernel",
+        "{}: no kernel is installed there: set the one it will have with --kernel",
         host.At("lib/modules"));
   }
   kernel.is_running = !running.empty() && kernel.release == running;
@@ -112,60 +89,48 @@ std::string ReadArch(const sys::Root& host) {
 }
 
 void ReadPackages(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
-  if (const auto status = host.ReadFile("var/lib/dpkg/status", kPackagesLimit); status.ok()) {
-    facts.packages = ParseDpkgStatus(*status);
+  if (const auto status = host.ReadFile("var/lib/dpkg/status", host::kPackagesLimit); status.ok()) {
+    facts.packages = host::ParseDpkgStatus(*status);
     return;
   }
-  const std::string rpm = facts.Program("rpm");
-  if (rpm.empty()) {
-    return;
-  }
-  sys::RunRequest request;
-  request.argv = {rpm, "-qa", "--queryformat", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n"};
-  request.root = host.path();
-  request.deadline = std::chrono::seconds{60};
-  request.output_limit = kPackagesLimit;
-  const StatusOr<sys::RunResult> result = runner.Run(request);
-  if (!result.ok()) {
+  StatusOr<host::Packages> packages = host::AskRpm(host, runner, "*");
+  if (packages.ok()) {
+    facts.packages = *std::move(packages);
+  } else if (packages.status().code() != StatusCode::kNotFound) {
     facts.problems.push_back(
-        fmt::format("which packages are installed: {}", Message(result.status())));
-  } else if (!result->IsSuccess()) {
-    facts.problems.push_back(
-        fmt::format("which packages are installed: {}: {}", rpm, sys::Describe(*result)));
-  } else {
-    facts.packages = ParseRpmList(result->out);
+        fmt::format("which packages are installed: {}", Message(packages.status())));
   }
 }
 
 // Ubuntu's modules that come built have the version of their kernel.
-bool HasDriversVersion(const Packages::value_type& package) {
-  return IsModulePackage(package.first) && !package.first.starts_with("linux-modules-");
+bool HasDriversVersion(const host::Packages::value_type& package) {
+  return host::IsModulePackage(package.first) && !package.first.starts_with("linux-modules-");
 }
 
 void ReadExisting(HostFacts& facts) {
-  const doctor::Facts& doctor = facts.doctor;
-  facts.existing_version = doctor.driver.module_version;
-  if (facts.existing_version.empty() && !doctor.driver.library_versions.empty()) {
-    facts.existing_version = doctor.driver.library_versions.back();
+  const host::Facts& host = facts.host;
+  facts.existing_version = host.driver.module_version;
+  if (facts.existing_version.empty() && !host.driver.library_versions.empty()) {
+    facts.existing_version = host.driver.library_versions.back();
   }
-  const auto is_module = [](const auto& one) { return IsModulePackage(one.first); };
+  const auto is_module = [](const auto& one) { return host::IsModulePackage(one.first); };
   if (std::ranges::any_of(facts.packages, is_module)) {
     facts.existing = Existing::kPackages;
     // What is loaded may be older: an upgrade of the packages changes nothing of it.
     const auto versioned = std::ranges::find_if(facts.packages, HasDriversVersion);
     if (versioned != facts.packages.end()) {
-      facts.existing_version = UpstreamVersion(versioned->second.version);
+      facts.existing_version = host::UpstreamVersion(versioned->second.version);
     }
-  } else if (doctor.install.has_runfile) {
+  } else if (host.has_runfile) {
     facts.existing = Existing::kRunFile;
-  } else if (doctor.has_driver()) {
+  } else if (host.has_driver()) {
     facts.existing = Existing::kOther;
   }
 }
 
 void ReadTools(const sys::Root& host, HostFacts& facts) {
   for (const std::string_view name : kPrograms) {
-    if (const std::string path = engine::FindProgram(host, name); !path.empty()) {
+    if (const std::string path = sys::FindProgram(host, name); !path.empty()) {
       facts.programs.insert(path);
     }
   }
@@ -181,7 +146,7 @@ void ReadTools(const sys::Root& host, HostFacts& facts) {
   } else if (host.Exists("etc/kernel/cmdline")) {
     facts.bootloader = "systemd-boot";
   }
-  facts.has_systemd = engine::HasSystemd(host);
+  facts.has_systemd = sys::HasSystemd(host);
 }
 
 void ReadUsers(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
@@ -192,7 +157,7 @@ void ReadUsers(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& fac
       facts.users = *std::move(users);
     } else {
       facts.problems.push_back(
-          fmt::format("which units hold the GPUs: {}", Message(users.status())));
+          fmt::format("which units use the GPUs: {}", Message(users.status())));
     }
   }
   facts.holders = FindGpuHolders(host);
@@ -210,6 +175,18 @@ void ReadSpace(const sys::Root& host, HostFacts& facts) {
 }
 
 }  // namespace
+
+std::string FlavourOf(std::string_view release) {
+  // What follows the numbers: "6.1.0-56-cloud-amd64", "6.8.0-1029-nvidia-64k".
+  for (size_t dash = release.find('-'); dash != std::string_view::npos;
+       dash = release.find('-', dash + 1)) {
+    const std::string_view rest = release.substr(dash + 1);
+    if (!rest.empty() && (rest[0] < '0' || rest[0] > '9')) {
+      return std::string(rest);
+    }
+  }
+  return {};
+}
 
 std::string HostFacts::Program(std::string_view name) const {
   const std::string end = fmt::format("/{}", name);
@@ -230,20 +207,27 @@ StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& pa
 }
 
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
-                                    const Clock& clock, const FactsOptions& options) {
+                                    const FactsOptions& options) {
   const sys::Root& host = root.host;
   HostFacts facts;
-  ASSIGN_OR_RETURN(facts.distribution, ReadDistribution(host));
-  facts.doctor = doctor::GatherFacts(root, runner, clock);
-  facts.problems = facts.doctor.unseen;
-  StatusOr<Kernel> kernel = ReadKernel(host, facts.doctor.kernel.release, options);
+  StatusOr<host::Distribution> distribution = host::ReadDistribution(host);
+  if (!distribution.ok()) {
+    return FailedPrecondition(
+        "{}: cannot identify the distribution: set --host-root to the root of a whole system",
+        Message(distribution.status()));
+  }
+  facts.distribution = *std::move(distribution);
+  const std::optional<host::DriverRoot> other = host::FindOtherRoot(root);
+  facts.host = host::GatherFacts(other ? *other : root, runner);
+  facts.problems = facts.host.unreadable;
+  StatusOr<Kernel> kernel = ReadKernel(host, facts.host.kernel.release, options);
   if (kernel.ok()) {
     facts.kernel = *std::move(kernel);
-  } else if (facts.distribution.immutable == Immutable::kNone) {
+  } else if (facts.distribution.immutable == host::Immutable::kNone) {
     return kernel.status();
   }
   facts.arch = ReadArch(host);
-  for (const doctor::GpuFacts& gpu : facts.doctor.pci.gpus) {
+  for (const host::GpuFacts& gpu : facts.host.pci.gpus) {
     facts.gpus.push_back({gpu.pci.device_id, GenerationOf(gpu.pci.device_id)});
   }
   if (!options.file.empty()) {
@@ -253,7 +237,7 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
     }
     facts.file = *std::move(file);
   }
-  facts.nvswitches = static_cast<unsigned>(facts.doctor.pci.nvswitches.size());
+  facts.nvswitches = static_cast<unsigned>(facts.host.pci.nvswitches.size());
   ReadTools(host, facts);
   ReadUsers(host, runner, facts);
   ReadPackages(host, runner, facts);

@@ -1,5 +1,5 @@
-// All that a plan of the driver is made of: what the doctor knows of a host, and what is asked of
-// its distribution. Gathered once; planners are functions of this value and look at nothing else.
+// All that a plan of the driver is made of: what is known of a host, and what is asked of its
+// distribution. Gathered once; planners are functions of this value and look at nothing else.
 #pragma once
 
 #include <cstdint>
@@ -9,55 +9,25 @@
 #include <string_view>
 #include <vector>
 
+#include "src/host/facts/distribution.h"
+#include "src/host/facts/facts.h"
+#include "src/host/facts/installed_packages.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/run.h"
-#include "src/setup/doctor/facts.h"
 #include "src/setup/driver/apt_sources.h"
 #include "src/setup/driver/generation.h"
 #include "src/setup/driver/gpu_holders.h"
-#include "src/setup/driver/packages.h"
 #include "src/setup/driver/plan.h"
 #include "src/setup/driver/repo_files.h"
 #include "src/setup/driver/run_file.h"
 
 namespace kgpu::driver {
 
-enum class Family : uint8_t { kOther, kDebian, kUbuntu, kRhel, kFedora, kAmazon, kSuse };
-std::string_view ToString(Family family);  // "debian", …
-
-// Hosts whose system is an image: packages are not how anything comes onto them.
-enum class Immutable : uint8_t {
-  kNone,
-  kRhcos,
-  kFedoraCoreOs,
-  kTalos,
-  kFlatcar,
-  kNixOs,
-  kBottlerocket,
-  kCos,
-  kOstree,         // another one made by rpm-ostree
-  kTransactional,  // SUSE's, changed by transactional-update
-};
-std::string_view ToString(Immutable kind);  // "rhcos", …; "" for kNone
-
-struct Distribution {
-  std::string id;        // "rocky"
-  std::string name;      // for people: "Rocky Linux 9.4 (Blue Onyx)"
-  std::string version;   // "9.4"
-  std::string codename;  // "bookworm"; empty: it has none
-  unsigned major = 0;
-  unsigned minor = 0;
-  Family family = Family::kOther;
-  Immutable immutable = Immutable::kNone;
-};
-// Of os-release(5). Pure.
-Distribution ParseDistribution(std::string_view os_release);
-
 // The kernel that the module is for.
 struct Kernel {
   std::string release;  // "6.1.0-18-amd64"
-  std::string flavour;  // "amd64", "generic", "aws", "default"; empty: not told by the release
+  std::string flavour;  // "amd64", "generic", "aws", "default"; empty: the release does not say
   bool is_running = false;
   bool has_headers = false;
   std::vector<std::string> installed;  // releases that have modules here, oldest first
@@ -80,13 +50,13 @@ struct FreeSpace {
 };
 
 struct HostFacts {
-  doctor::Facts doctor;
-  Distribution distribution;
+  host::Facts host;
+  host::Distribution distribution;
   std::string arch;  // as the kernel names it: "x86_64", "aarch64"
   Kernel kernel;
   std::vector<GpuId> gpus;
   unsigned nvswitches = 0;
-  Packages packages;
+  host::Packages packages;
   std::vector<AptSource> apt;
   std::vector<RpmRepository> repositories;   // of dnf or zypper
   ModuleStream stream;                       // of dnf's module nvidia-driver
@@ -100,7 +70,7 @@ struct HostFacts {
   std::vector<std::string> users;
   std::vector<GpuHolder> holders;
   std::string initramfs;              // "update-initramfs", "dracut", "mkinitcpio"; empty: none
-  std::string bootloader;             // "grub", "grubby", "systemd-boot"; empty: not told
+  std::string bootloader;             // "grub", "grubby", "systemd-boot"; empty: unknown
   std::optional<DriverFile> file;     // --source FILE
   std::vector<FreeSpace> space;       // of the folders that a plan fills
   std::set<std::string> programs;     // of those that planners ask for, their full paths
@@ -125,6 +95,6 @@ struct FactsOptions {
 // not be found out is in `problems`. Errors: FailedPrecondition (no os-release, no kernel),
 // NotFound (no such file), InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
-                                    const Clock& clock, const FactsOptions& options);
+                                    const FactsOptions& options);
 
 }  // namespace kgpu::driver

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "src/host/facts/installed_packages.h"
 #include "src/platform/base/strings.h"
 #include "src/setup/driver/common_steps.h"
 #include "src/setup/driver/dnf_steps.h"
-#include "src/setup/driver/packages.h"
 
 namespace kgpu::driver {
 namespace {
@@ -50,7 +50,7 @@ bool IsOfOtherKind(std::string_view name, ModuleKind kind) {
 // Of Red Hat's: modules that DKMS builds and those built for one kernel give way to each other.
 bool IsOfOtherForm(const Planning& planning, std::string_view name) {
   constexpr std::string_view kStart = "kmod-nvidia-";
-  if (planning.facts.distribution.family != Family::kRhel || !name.starts_with(kStart)) {
+  if (planning.facts.distribution.family != host::Family::kRhel || !name.starts_with(kStart)) {
     return false;
   }
   name.remove_prefix(kStart.size());
@@ -60,7 +60,7 @@ bool IsOfOtherForm(const Planning& planning, std::string_view name) {
 
 // Of Ubuntu's and NVIDIA's packages of one branch the names differ, and one excludes the other.
 bool IsOfOtherBranch(const Planning& planning, std::string_view name) {
-  if (planning.facts.distribution.family != Family::kUbuntu) {
+  if (planning.facts.distribution.family != host::Family::kUbuntu) {
     return false;
   }
   const std::optional<UbuntuName> found = ParseUbuntuName(name);
@@ -88,8 +88,9 @@ std::vector<std::string> OldPackages(const Planning& planning) {
   std::vector<std::string> names;
   for (const auto& [name, package] : facts.packages) {
     // All that is of the driver has its version.
-    const bool is_of_old = is_other && !old.empty() && UpstreamVersion(package.version) == old;
-    if (IsDriverPackage(name) &&
+    const bool is_of_old =
+        is_other && !old.empty() && host::UpstreamVersion(package.version) == old;
+    if (host::IsDriverPackage(name) &&
         (is_of_old || IsOfOtherKind(name, planning.choice.kind) || IsOfOtherForm(planning, name) ||
          IsOfOtherBranch(planning, name) || IsOtherPinning(planning, name))) {
       names.push_back(name);
@@ -100,10 +101,8 @@ std::vector<std::string> OldPackages(const Planning& planning) {
 
 // `dnf download`, by which packages are kept, is a plugin's; dnf 5 has it itself.
 bool IsFetchedByPlugin(const Planning& planning) {
-  const Family family = planning.facts.distribution.family;
-  const bool has_dnf =
-      family == Family::kRhel || family == Family::kFedora || family == Family::kAmazon;
-  return has_dnf && !HasDnf5(planning.facts) && !planning.gives_up;
+  return host::UsesDnf(planning.facts.distribution.family) && !HasDnf5(planning.facts) &&
+         !planning.gives_up;
 }
 
 }  // namespace
@@ -112,13 +111,13 @@ void AddRelease(Planning& planning) {
   if (!planning.facts.ours) {
     return;
   }
-  constexpr std::string_view kTitle = "no longer stay on the branch before";
+  constexpr std::string_view kTitle = "unpin the previous branch";
   for (const Step& step : planning.facts.ours->steps) {
     if (step.id != "branch") {
       continue;
     }
-    const auto* run = std::get_if<RunCommand>(&step.deed);
-    const auto* file = std::get_if<WriteFile>(&step.deed);
+    const auto* run = std::get_if<RunCommand>(&step.action);
+    const auto* file = std::get_if<WriteFile>(&step.action);
     if (run != nullptr && !run->undo.argv.empty()) {
       AddCommand(planning.plan, "branch-free", kTitle, step.source, run->undo.argv,
                  run->command.argv);
@@ -137,8 +136,8 @@ void DropIdleRelease(Planning& planning) {
   }
   const auto before = std::ranges::find_if(planning.facts.ours->steps, is_branch);
   // A command is done again, as what undoes it is: else nothing would be held on the way back.
-  const bool is_file = std::holds_alternative<WriteFile>(next->deed);
-  if (is_file && before != planning.facts.ours->steps.end() && before->deed == next->deed) {
+  const bool is_file = std::holds_alternative<WriteFile>(next->action);
+  if (is_file && before != planning.facts.ours->steps.end() && before->action == next->action) {
     std::erase_if(steps, [](const Step& step) { return step.id == "branch-free"; });
   }
 }
@@ -149,7 +148,7 @@ void AddMigration(Planning& planning) {
     return;
   }
   if (IsFetchedByPlugin(planning)) {
-    AddRepositoryTool(planning, planning.traits.page, "install what fetches packages");
+    AddRepositoryTool(planning, planning.traits.page, "install the download tools");
   }
   AddRemoval(planning, "other-version", planning.traits.page, names);
 }
@@ -157,12 +156,11 @@ void AddMigration(Planning& planning) {
 void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
                 std::vector<std::string> names) {
   AskForKeyFirst(planning);
-  AddStep(planning.plan, id, "take off the packages of the other version or kind", page,
+  AddStep(planning.plan, id, "remove the packages of the other version or kind", page,
           RemovePackages{.names = std::move(names), .is_kept = !planning.gives_up});
   if (planning.gives_up) {
-    planning.plan.steps.back().loses =
-        fmt::format("driver {}, where its packages are not to be had any more",
-                    planning.facts.existing_version);
+    planning.plan.steps.back().loses = fmt::format(
+        "driver {}, whose packages are no longer available", planning.facts.existing_version);
   }
 }
 

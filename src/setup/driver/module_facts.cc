@@ -58,9 +58,15 @@ std::vector<DkmsEntry> ParseDkmsStatus(std::string_view text) {
       entry.kernel = parts[2];
       entry.arch = parts[3];
     }
-    // "installed (original_module exists)", "broken"
-    const std::vector<std::string_view> words = Words(line.substr(colon + 1));
+    // "installed (original_module exists)", "installed (WARNING! Missing some built modules!)"
+    const std::string_view rest = line.substr(colon + 1);
+    const std::vector<std::string_view> words = Words(rest);
     entry.state = words.empty() ? "" : Trim(words[0]);
+    constexpr std::string_view kWarning = "(WARNING! ";
+    if (const size_t at = rest.find(kWarning); at != std::string_view::npos) {
+      const std::string_view warning = rest.substr(at + kWarning.size());
+      entry.warning = warning.substr(0, warning.find(')'));
+    }
     if (!entry.module.empty() && !entry.version.empty()) {
       entries.push_back(std::move(entry));
     }

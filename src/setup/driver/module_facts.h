@@ -28,7 +28,8 @@ struct DkmsEntry {
   std::string version;  // "535.309.01"
   std::string kernel;   // empty: added only
   std::string arch;
-  std::string state;  // "added", "built", "installed", "broken"
+  std::string state;      // "added", "built", "installed", "broken"
+  std::string warning{};  // what it says besides: "Diff between built and installed module!"
   bool operator==(const DkmsEntry&) const = default;
 };
 // Both forms: "nvidia/535.1, 6.1.0-9-amd64, x86_64: installed" and, before dkms 3, "nvidia, 535.1,

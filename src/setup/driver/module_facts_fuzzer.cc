@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "src/host/facts/distribution.h"
 #include "src/setup/driver/host_facts.h"
 #include "src/setup/driver/module_facts.h"
 
@@ -16,6 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   (void)kgpu::driver::FlavourOf(text);
-  (void)kgpu::driver::ParseDistribution(text);
+  (void)kgpu::host::ParseDistribution(text);
   return 0;
 }

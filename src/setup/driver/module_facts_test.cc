@@ -23,13 +23,14 @@ TEST(ModinfoTest, HasVersionKernelAndLicence) {
 }
 
 TEST(DkmsStatusTest, IsReadInBothForms) {
-  EXPECT_THAT(ParseDkmsStatus("nvidia-current/535.309.01, 6.1.0-56-amd64, x86_64: installed\n"
-                              "nvidia, 470.1, 5.4.0-9-generic, x86_64: built (WARNING! Diff)\n"
-                              "zfs/2.1: added\nError! Something\n"),
-              ElementsAre(DkmsEntry{"nvidia-current", "535.309.01", "6.1.0-56-amd64", "x86_64",
-                                    "installed"},
-                          DkmsEntry{"nvidia", "470.1", "5.4.0-9-generic", "x86_64", "built"},
-                          DkmsEntry{"zfs", "2.1", "", "", "added"}));
+  EXPECT_THAT(
+      ParseDkmsStatus("nvidia-current/535.309.01, 6.1.0-56-amd64, x86_64: installed\n"
+                      "nvidia, 470.1, 5.4.0-9-generic, x86_64: built (WARNING! Diff)\n"
+                      "zfs/2.1: added\nError! Something\n"),
+      ElementsAre(
+          DkmsEntry{"nvidia-current", "535.309.01", "6.1.0-56-amd64", "x86_64", "installed"},
+          DkmsEntry{"nvidia", "470.1", "5.4.0-9-generic", "x86_64", "built", "Diff"},
+          DkmsEntry{"zfs", "2.1", "", "", "added"}));
 }
 
 }  // namespace

@@ -12,24 +12,6 @@
 namespace kgpu::driver {
 namespace {
 
-// The least compute capability of a generation; nothing: it is not known.
-std::optional<cuda::ComputeCapability> ComputeOf(Generation generation) {
-  switch (generation) {
-    case Generation::kFermi:
-      return cuda::ComputeCapability{2, 0};
-    case Generation::kKepler:
-      return cuda::ComputeCapability{3, 0};
-    case Generation::kMaxwell:
-      return cuda::ComputeCapability{5, 0};
-    case Generation::kPascal:
-      return cuda::ComputeCapability{6, 0};
-    case Generation::kVolta:
-      return cuda::ComputeCapability{7, 0};
-    default:
-      return std::nullopt;
-  }
-}
-
 Status TakeGpus(const HostFacts& facts, const Request& request, Needs& needs) {
   bool has_grace = false;
   if (request.generation) {
@@ -45,8 +27,8 @@ Status TakeGpus(const HostFacts& facts, const Request& request, Needs& needs) {
   needs.generations.erase(first, last);
   if (needs.generations.empty() && facts.kernel.is_running) {
     return FailedPrecondition(
-        "no NVIDIA GPU is on this host's PCI bus: look at kgpu doctor, or plan for one that is to "
-        "come with --gpu ampere (or another generation)");
+        "no NVIDIA GPU is on this host's PCI bus: run kgpu doctor, or plan for a future one with "
+        "--gpu ampere (or another generation)");
   }
   for (const Generation generation : needs.generations) {
     const Support support = SupportOf(generation);
@@ -65,15 +47,15 @@ Status TakeGpus(const HostFacts& facts, const Request& request, Needs& needs) {
 Status CheckGpus(const Needs& needs) {
   if (!needs.can_open && !needs.can_closed) {
     return FailedPrecondition(
-        "no kernel modules drive all of these GPUs ({}): the newer ones have the open modules "
-        "only, the older ones the proprietary only: take one kind out of the host, or bind it to "
+        "no kernel modules support all of these GPUs ({}): the newer ones need the open modules, "
+        "the older ones the proprietary ones: remove one kind from the host, or bind it to "
         "vfio-pci",
         needs.Names());
   }
   if (needs.last_branch != 0 && needs.first_branch > needs.last_branch) {
     return FailedPrecondition(
-        "no branch of the driver knows all of these GPUs ({}): some need {} or newer, some end at "
-        "{}",
+        "no driver branch supports all of these GPUs ({}): some need {} or newer, some are "
+        "supported up to {}",
         needs.Names(), needs.first_branch, needs.last_branch);
   }
   return OkStatus();
@@ -102,24 +84,23 @@ Status TakeCuda(const std::string& text, Needs& needs) {
   needs.least = cuda::LeastDriver(*parsed);
   if (!needs.least) {
     return InvalidArgument(
-        "--cuda: {} is newer than every CUDA known here, {}: name the driver "
-        "that it needs with --version",
+        "--cuda: {} is newer than the latest CUDA version known to kgpu, {}: set the driver that "
+        "it needs with --version",
         parsed->str(), cuda::Toolkits().front().cuda.str());
   }
   if (needs.last_branch != 0 && needs.least->branch() > needs.last_branch) {
     return FailedPrecondition(
-        "--cuda: {} needs driver {} or newer, and branch {} is the last that knows these GPUs "
-        "({}): "
-        "take an older CUDA",
+        "--cuda: {} needs driver {} or newer, but branch {} is the last that supports these GPUs "
+        "({}): use an older CUDA version",
         parsed->str(), needs.least->str(), needs.last_branch, needs.Names());
   }
   for (const Generation generation : needs.generations) {
-    const auto compute = ComputeOf(generation);
+    const auto compute = SupportOf(generation).compute;
     const auto least = cuda::LeastCompute(parsed->major);
     if (compute && least && *compute < *least) {
       needs.notes.push_back(
-          fmt::format("the toolkit of CUDA {} makes no programs for {} GPUs any more",
-                      parsed->major, ToString(generation)));
+          fmt::format("the toolkit of CUDA {} no longer builds programs for {} GPUs", parsed->major,
+                      ToString(generation)));
     }
   }
   needs.why.push_back(
@@ -136,8 +117,9 @@ Status TakeVersion(const Request& request, Needs& needs) {
   ASSIGN_OR_RETURN(const cuda::DriverVersion parsed, ParseVersion(request));
   needs.branch = parsed.branch();
   if (needs.last_branch != 0 && *needs.branch > needs.last_branch) {
-    return FailedPrecondition("{}: {} is past branch {}, the last that knows these GPUs ({})", flag,
-                              text, needs.last_branch, needs.Names());
+    return FailedPrecondition(
+        "{}: {} is newer than branch {}, the last that supports these GPUs ({})", flag, text,
+        needs.last_branch, needs.Names());
   }
   if (*needs.branch < needs.first_branch) {
     return FailedPrecondition("{}: these GPUs ({}) need branch {} or newer", flag, needs.Names(),
@@ -147,23 +129,23 @@ Status TakeVersion(const Request& request, Needs& needs) {
   if (needs.least &&
       (*needs.branch < needs.least->branch() || (is_whole && parsed < *needs.least))) {
     return InvalidArgument(
-        "{}: {} is older than {}, the least for these GPUs and the CUDA "
-        "asked for",
-        flag, text, needs.least->str());
+        "{}: {} is older than {}, the minimum for these GPUs and the requested CUDA version", flag,
+        text, needs.least->str());
   }
-  needs.why.push_back(fmt::format("{} {} is asked for", flag.substr(2), text));
+  needs.why.push_back(fmt::format("{} {} requested", flag.substr(2), text));
   return OkStatus();
 }
 
 Status CheckKind(const std::optional<ModuleKind>& kind, const Needs& needs) {
   if (kind == ModuleKind::kOpen && !needs.can_open) {
     return FailedPrecondition(
-        "--module: the open modules drive GPUs from turing on; here are {}: take proprietary",
+        "--module: the open modules support GPUs from turing on, but this host has {}: use "
+        "proprietary",
         needs.Names());
   }
   if (kind == ModuleKind::kProprietary && !needs.can_closed) {
-    return FailedPrecondition(
-        "--module: these GPUs ({}) are driven by the open modules only: take open", needs.Names());
+    return FailedPrecondition("--module: only the open modules support these GPUs ({}): use open",
+                              needs.Names());
   }
   return OkStatus();
 }
@@ -184,7 +166,8 @@ StatusOr<Needs> NeedsOf(const HostFacts& facts, const Request& request) {
   RETURN_IF_ERROR(TakeGpus(facts, request, needs));
   RETURN_IF_ERROR(CheckGpus(needs));
   if (needs.generations.empty()) {
-    needs.notes.emplace_back("no GPU is seen from here: the plan suits any that the branch knows");
+    needs.notes.emplace_back(
+        "no GPU is visible from here: the plan suits all GPUs that the branch supports");
   } else {
     needs.why.push_back(fmt::format("GPUs: {}", needs.Names()));
   }

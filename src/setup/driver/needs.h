@@ -25,7 +25,7 @@ struct Needs {
   std::string Names() const;
 };
 
-// Errors: as Choose, for all that no source of packages could mend.
+// Errors: as Choose, for all that no source of packages could fix.
 StatusOr<Needs> NeedsOf(const HostFacts& facts, const Request& request);
 
 }  // namespace kgpu::driver

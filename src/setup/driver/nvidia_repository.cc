@@ -25,7 +25,7 @@ void AddFabricPackages(const Planning& planning, const std::string& manager, std
   if (HasNvLink5(facts)) {
     names.insert(names.end(), {"nvlsm", "infiniband-diags"});
     // It is made for no other, and SUSE's repositories have it not.
-    if (facts.arch == "x86_64" && facts.distribution.family != Family::kSuse) {
+    if (facts.arch == "x86_64" && facts.distribution.family != host::Family::kSuse) {
       names.push_back(fmt::format("libnvsdm{}", after));
     }
   }
@@ -34,7 +34,7 @@ void AddFabricPackages(const Planning& planning, const std::string& manager, std
   }
 }
 
-std::string SuseTag(const Distribution& distribution) {
+std::string SuseTag(const host::Distribution& distribution) {
   if (distribution.major >= 16) {  // Tumbleweed's version is a date
     return "suse16";
   }
@@ -66,21 +66,21 @@ std::vector<std::string> UbuntuRepositoryPackages(const Planning& planning) {
 
 }  // namespace
 
-std::string RepositoryTag(const Distribution& distribution) {
+std::string RepositoryTag(const host::Distribution& distribution) {
   switch (distribution.family) {
-    case Family::kDebian:
+    case host::Family::kDebian:
       return fmt::format("debian{}", distribution.major);
-    case Family::kUbuntu:
+    case host::Family::kUbuntu:
       return fmt::format("ubuntu{}{:02}", distribution.major, distribution.minor);
-    case Family::kRhel:
+    case host::Family::kRhel:
       return fmt::format("rhel{}", distribution.major);
-    case Family::kFedora:
+    case host::Family::kFedora:
       return fmt::format("fedora{}", distribution.major);
-    case Family::kAmazon:
+    case host::Family::kAmazon:
       return fmt::format("amzn{}", distribution.major);
-    case Family::kSuse:
+    case host::Family::kSuse:
       return SuseTag(distribution);
-    case Family::kOther:
+    default:
       break;
   }
   return distribution.id;
@@ -97,7 +97,7 @@ std::vector<std::string> AptPackages(const Planning& planning) {
   const std::string after =
       branch >= kUnversionedFabric ? std::string() : fmt::format("-{}", branch);
   std::vector<std::string> names;
-  if (planning.facts.distribution.family == Family::kUbuntu) {
+  if (planning.facts.distribution.family == host::Family::kUbuntu) {
     names = UbuntuRepositoryPackages(planning);
     if (HasNvLink5(planning.facts)) {  // InfiniBand is not in the kernel's own package of modules
       names.push_back(fmt::format("linux-modules-extra-{}", planning.facts.kernel.release));

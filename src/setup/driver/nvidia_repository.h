@@ -9,7 +9,7 @@
 namespace kgpu::driver {
 
 // "ubuntu2404", "rhel9", "sles15".
-std::string RepositoryTag(const Distribution& distribution);
+std::string RepositoryTag(const host::Distribution& distribution);
 // Without a slash at the end. 64-bit Arm servers are "sbsa" there.
 std::string RepositoryUrl(const HostFacts& facts);
 

@@ -61,11 +61,11 @@ std::vector<Offer> OfUbuntu(const HostFacts& facts) {
 
 std::vector<Offer> OfDistribution(const HostFacts& facts) {
   switch (facts.distribution.family) {
-    case Family::kDebian:
+    case host::Family::kDebian:
       return OfDebian(facts.distribution.major);
-    case Family::kUbuntu:
+    case host::Family::kUbuntu:
       return OfUbuntu(facts);
-    case Family::kSuse:
+    case host::Family::kSuse:
       // The newest generation of packages only: of the one before it each release has another
       // branch.
       return {{.branch = 595, .has_open = true, .has_closed = false, .is_signed = true}};
@@ -75,7 +75,7 @@ std::vector<Offer> OfDistribution(const HostFacts& facts) {
 }
 
 struct FirstBranch {
-  Family family;
+  host::Family family;
   unsigned least;  // major version of the distribution
   unsigned most;
   unsigned branch;
@@ -87,17 +87,22 @@ constexpr unsigned kAny = std::numeric_limits<unsigned>::max();
 // made of. Sources: https://developer.download.nvidia.com/compute/cuda/repos/, and for Debian the
 // guide's "Compute-only and Desktop Installation".
 constexpr std::array kFirstBranches = {
-    FirstBranch{Family::kDebian, 12, 12, 570},     FirstBranch{Family::kDebian, 13, 13, 580},
-    FirstBranch{Family::kUbuntu, 22, 25, 535},     FirstBranch{Family::kUbuntu, 26, kAny, 595},
-    FirstBranch{Family::kRhel, 8, 9, 535},         FirstBranch{Family::kRhel, 10, kAny, 575},
-    FirstBranch{Family::kFedora, 41, kAny, 570},   FirstBranch{Family::kSuse, 0, 15, 580},
-    FirstBranch{Family::kAmazon, 2023, kAny, 550}, FirstBranch{Family::kSuse, 16, kAny, 595},
+    FirstBranch{host::Family::kDebian, 12, 12, 570},
+    FirstBranch{host::Family::kDebian, 13, 13, 580},
+    FirstBranch{host::Family::kUbuntu, 22, 25, 535},
+    FirstBranch{host::Family::kUbuntu, 26, kAny, 595},
+    FirstBranch{host::Family::kRhel, 8, 9, 535},
+    FirstBranch{host::Family::kRhel, 10, kAny, 575},
+    FirstBranch{host::Family::kFedora, 41, kAny, 570},
+    FirstBranch{host::Family::kSuse, 0, 15, 580},
+    FirstBranch{host::Family::kAmazon, 2023, kAny, 550},
+    FirstBranch{host::Family::kSuse, 16, kAny, 595},
 };
 
 // 0: NVIDIA has no repository for it.
-unsigned FirstOfNvidia(const Distribution& distribution) {
+unsigned FirstOfNvidia(const host::Distribution& distribution) {
   // Of Ubuntu only the releases with long support.
-  if (distribution.family == Family::kUbuntu &&
+  if (distribution.family == host::Family::kUbuntu &&
       (distribution.major % 2 != 0 || distribution.minor != 4)) {
     return 0;
   }
@@ -118,7 +123,7 @@ std::vector<Offer> OfNvidia(const HostFacts& facts) {
       offers.push_back({.branch = branch.number,
                         .has_open = branch.has_open,
                         .has_closed = branch.has_closed && branch.number < 620,
-                        .is_signed = facts.distribution.family == Family::kSuse});
+                        .is_signed = facts.distribution.family == host::Family::kSuse});
     }
   }
   return offers;
@@ -126,16 +131,16 @@ std::vector<Offer> OfNvidia(const HostFacts& facts) {
 
 std::vector<Offer> OfPrecompiled(const HostFacts& facts) {
   switch (facts.distribution.family) {
-    case Family::kUbuntu:
+    case host::Family::kUbuntu:
       return HasUbuntuModules(facts) ? OfUbuntu(facts) : std::vector<Offer>();
-    case Family::kSuse: {
+    case host::Family::kSuse: {
       std::vector<Offer> offers = OfNvidia(facts);
       for (Offer& offer : offers) {  // the proprietary ones are built by DKMS
         offer.has_closed = false;
       }
       return offers;
     }
-    case Family::kRhel:
+    case host::Family::kRhel:
       // Streams without "-open" or "-dkms": modules that NVIDIA builds for kernels of Red Hat's,
       // the proprietary ones. Source: the README of NVIDIA/yum-packaging-precompiled-kmod.
       if (facts.distribution.major == 8 || facts.distribution.major == 9) {

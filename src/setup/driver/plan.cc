@@ -3,29 +3,11 @@
 namespace kgpu::driver {
 
 std::string_view ToString(ModuleKind kind) {
-  switch (kind) {
-    case ModuleKind::kOpen:
-      return "open";
-    case ModuleKind::kProprietary:
-      return "proprietary";
-  }
-  return "?";
+  return kModuleKinds[static_cast<size_t>(kind)];
 }
 
 std::string_view ToString(SourceKind kind) {
-  switch (kind) {
-    case SourceKind::kDistribution:
-      return "distribution";
-    case SourceKind::kNvidia:
-      return "nvidia";
-    case SourceKind::kRunFile:
-      return "runfile";
-    case SourceKind::kLocalRepo:
-      return "local-repo";
-    case SourceKind::kPrecompiled:
-      return "precompiled";
-  }
-  return "?";
+  return kSourceKinds[static_cast<size_t>(kind)];
 }
 
 bool IsVersion(std::string_view version, std::string_view wanted) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <array>
 
 #include <chrono>
 #include <cstdint>
@@ -103,21 +104,22 @@ struct AskPerson {
 };
 
 // That the host is now as it should be: module built for this kernel, versions agree, libraries
-// found, nodes there. What can not be looked at below a foreign root is passed over and told.
+// found, nodes there. What cannot be looked at below a foreign root is skipped and reported.
 struct Verify {
   std::string version;  // of the driver, whole or a branch ("535"); empty: any
   std::string kernel;   // release the module must be there for
   bool operator==(const Verify&) const = default;
 };
 
-using Deed = std::variant<RunCommand, WriteFile, RemoveFile, InstallPackages, StopUnits, StartUnits,
-                          UnloadModules, LoadModules, Reboot, AskPerson, Verify, RemovePackages>;
+using Action =
+    std::variant<RunCommand, WriteFile, RemoveFile, InstallPackages, StopUnits, StartUnits,
+                 UnloadModules, LoadModules, Reboot, AskPerson, Verify, RemovePackages>;
 
 struct Step {
   std::string id;      // "nouveau-off", unique in a plan, the same in every run
   std::string title;   // for people: "keep nouveau from being loaded"
   std::string source;  // the documentation page this follows
-  Deed deed;
+  Action action;
   // What it takes away that the way back may not bring again: "driver 535.183.01 of NVIDIA's
   // installer"; empty: nothing.
   std::string loses{};
@@ -125,7 +127,8 @@ struct Step {
 };
 
 enum class ModuleKind : uint8_t { kOpen, kProprietary };
-std::string_view ToString(ModuleKind kind);  // "open", "proprietary"
+inline constexpr std::array<std::string_view, 2> kModuleKinds = {"open", "proprietary"};
+std::string_view ToString(ModuleKind kind);
 
 // Where the driver comes from.
 enum class SourceKind : uint8_t {
@@ -135,7 +138,9 @@ enum class SourceKind : uint8_t {
   kLocalRepo,     // a .deb or .rpm that is a repository
   kPrecompiled,   // modules that somebody built for this very kernel
 };
-std::string_view ToString(SourceKind kind);  // "distribution", "nvidia", "runfile", …
+inline constexpr std::array<std::string_view, 5> kSourceKinds = {
+    "distribution", "nvidia", "runfile", "local-repo", "precompiled"};
+std::string_view ToString(SourceKind kind);
 
 // Whether a driver's version is the one that is wanted, which is whole or a branch: "580.95.05" is
 // "580".

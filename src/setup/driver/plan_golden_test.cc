@@ -28,13 +28,13 @@ std::string HeadOf(std::string_view file) {
 
 void AddTools(HostFacts& facts) {
   switch (facts.distribution.family) {
-    case Family::kDebian:
-    case Family::kUbuntu:
+    case host::Family::kDebian:
+    case host::Family::kUbuntu:
       facts.programs = {"/usr/bin/apt-get", "/usr/bin/dpkg", "/usr/sbin/update-initramfs"};
       facts.initramfs = "update-initramfs";
       facts.bootloader = "grub";
       break;
-    case Family::kSuse:
+    case host::Family::kSuse:
       facts.programs = {"/usr/bin/zypper", "/usr/bin/rpm", "/usr/bin/dracut"};
       facts.initramfs = "dracut";
       facts.bootloader = "grub";
@@ -48,7 +48,7 @@ void AddTools(HostFacts& facts) {
 
 void AddSources(HostFacts& facts) {
   const std::string& codename = facts.distribution.codename;
-  if (facts.distribution.family == Family::kDebian) {
+  if (facts.distribution.family == host::Family::kDebian) {
     facts.apt = ParseAptParagraphs(
         fmt::format("Types: deb\nURIs: http://mirror.example/debian\nSuites: {0} {0}-updates\n"
                     "Components: main\n"
@@ -58,7 +58,7 @@ void AddSources(HostFacts& facts) {
                     "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n",
                     codename),
         "/etc/apt/sources.list.d/debian.sources");
-  } else if (facts.distribution.family == Family::kUbuntu) {
+  } else if (facts.distribution.family == host::Family::kUbuntu) {
     facts.apt = ParseAptList(
         fmt::format("deb http://mirror.example/ubuntu {} main restricted universe multiverse\n",
                     codename),
@@ -68,15 +68,15 @@ void AddSources(HostFacts& facts) {
 
 HostFacts FactsOf(const GoldenHost& host) {
   HostFacts facts;
-  facts.distribution = ParseDistribution(host.os_release);
+  facts.distribution = host::ParseDistribution(host.os_release);
   facts.arch = host.arch;
   facts.kernel.release = host.kernel;
   facts.kernel.flavour = FlavourOf(host.kernel);
   facts.kernel.is_running = true;
   facts.kernel.installed = {host.kernel};
-  facts.doctor.kernel.release = host.kernel;
-  facts.doctor.kernel.secure_boot = host.has_secure_boot;
-  facts.doctor.driver.is_nouveau_loaded = host.has_nouveau;
+  facts.host.kernel.release = host.kernel;
+  facts.host.kernel.secure_boot = host.has_secure_boot;
+  facts.host.driver.is_nouveau_loaded = host.has_nouveau;
   for (unsigned i = 0; i < host.count; ++i) {
     facts.gpus.push_back({host.gpu, GenerationOf(host.gpu)});
   }
@@ -87,15 +87,15 @@ HostFacts FactsOf(const GoldenHost& host) {
   if (*host.driver != '\0') {
     facts.existing = host.is_by_installer ? Existing::kRunFile : Existing::kPackages;
     facts.existing_version = host.driver;
-    facts.doctor.driver.is_nvidia_loaded = true;
-    facts.doctor.driver.is_open_module = true;
-    facts.doctor.driver.module_version = host.driver;
-    facts.doctor.kernel.loaded = {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_peermem",
-                                  "gdrdrv"};
+    facts.host.driver.is_nvidia_loaded = true;
+    facts.host.driver.is_open_module = true;
+    facts.host.driver.module_version = host.driver;
+    facts.host.kernel.loaded = {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_peermem",
+                                "gdrdrv"};
     facts.users = {"nvidia-persistenced.service", "nvidia-fabricmanager.service"};
   }
-  if (facts.distribution.family == Family::kDebian ||
-      facts.distribution.family == Family::kUbuntu) {
+  if (facts.distribution.family == host::Family::kDebian ||
+      facts.distribution.family == host::Family::kUbuntu) {
     facts.packages[fmt::format("linux-image-{}", facts.kernel.flavour)].version = "1";
   }
   for (const std::string_view word : Words(host.packages)) {

@@ -13,7 +13,22 @@
 #include "src/setup/driver/pages.h"
 
 namespace kgpu::driver {
-namespace {
+
+Plan PlanOf(const HostFacts& facts, const Choice& choice) {
+  Plan plan;
+  plan.version = choice.version;
+  plan.kind = choice.kind;
+  plan.source = choice.source;
+  plan.kernel = facts.kernel.release;
+  plan.why = choice.why;
+  plan.notes = choice.notes;
+  return plan;
+}
+
+Status NotServed(const Planning& planning, std::string_view instead) {
+  return Unimplemented("--source {} is not supported on {}: use {}",
+                       ToString(planning.choice.source), planning.facts.distribution.name, instead);
+}
 
 Status AddFamilySteps(Planning& planning) {
   if (planning.choice.source == SourceKind::kRunFile) {
@@ -23,26 +38,25 @@ Status AddFamilySteps(Planning& planning) {
     return AddLocalRepoSteps(planning);
   }
   switch (planning.facts.distribution.family) {
-    case Family::kDebian:
+    case host::Family::kDebian:
       return AddDebianSteps(planning);
-    case Family::kUbuntu:
+    case host::Family::kUbuntu:
       return AddUbuntuSteps(planning);
-    case Family::kRhel:
+    case host::Family::kRhel:
+    case host::Family::kFedora:
+    case host::Family::kAmazon:
       return AddRhelSteps(planning);
-    case Family::kFedora:
-      return AddFedoraSteps(planning);
-    case Family::kSuse:
+    case host::Family::kSuse:
       return AddSuseSteps(planning);
-    case Family::kAmazon:
-      return AddAmazonSteps(planning);
-    case Family::kOther:
+    default:
       break;
   }
   return Unimplemented(
-      "{}: its packages are not known here: take NVIDIA's installer with --source "
-      "FILE.run",
+      "{}: its packages are unknown to kgpu: use NVIDIA's installer with --source FILE.run",
       planning.facts.distribution.name);
 }
+
+namespace {
 
 // Packages come in the place of a driver by NVIDIA's installer, which keeps nothing of it.
 void AddUninstaller(Planning& planning) {
@@ -59,26 +73,15 @@ void AddUninstaller(Planning& planning) {
   run.command.argv = {"/usr/bin/nvidia-uninstall", "--silent"};
   run.command.deadline = std::chrono::minutes{30};
   steps.insert(at, {.id = "other-driver",
-                    .title = "take off the driver by NVIDIA's installer",
+                    .title = "remove the driver of NVIDIA's installer",
                     .source = std::string(pages::kRunFile),
-                    .deed = std::move(run),
+                    .action = std::move(run),
                     .loses = InstallersDriver(planning.facts)});
-}
-
-Plan PlanOf(const HostFacts& facts, const Choice& choice) {
-  Plan plan;
-  plan.version = choice.version;
-  plan.kind = choice.kind;
-  plan.source = choice.source;
-  plan.kernel = facts.kernel.release;
-  plan.why = choice.why;
-  plan.notes = choice.notes;
-  return plan;
 }
 
 StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
   const auto choice = Choose(facts, request);
-  if (facts.distribution.immutable != Immutable::kRhcos || request.toolkit_image.empty()) {
+  if (facts.distribution.immutable != host::Immutable::kRhcos || request.toolkit_image.empty()) {
     // What fits the GPUs matters for the advice; that no packages are known does not.
     return AdviceFor(facts, choice.ok() ? *choice : Choice{});
   }
@@ -95,7 +98,7 @@ StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
 // Packages of headers are left out; what a step brings besides stays.
 void DropHeaders(Plan& plan) {
   std::erase_if(plan.steps, [](Step& step) {
-    auto* install = std::get_if<InstallPackages>(&step.deed);
+    auto* install = std::get_if<InstallPackages>(&step.action);
     if (step.id != "headers" || install == nullptr) {
       return false;
     }
@@ -109,11 +112,12 @@ void DropHeaders(Plan& plan) {
 }  // namespace
 
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
-  if (!request.toolkit_image.empty() && facts.distribution.immutable != Immutable::kRhcos) {
-    return InvalidArgument("--driver-toolkit: is of RHCOS, this is {}: leave it out",
-                           facts.distribution.name);
+  if (!request.toolkit_image.empty() && facts.distribution.immutable != host::Immutable::kRhcos) {
+    return InvalidArgument(
+        "--driver-toolkit: applies only to RHCOS, but this is {}: remove the flag",
+        facts.distribution.name);
   }
-  if (facts.distribution.immutable != Immutable::kNone) {
+  if (facts.distribution.immutable != host::Immutable::kNone) {
     return PlanImage(facts, request);
   }
   ASSIGN_OR_RETURN(const Choice choice, Choose(facts, request));
@@ -147,7 +151,7 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
 
 std::string InstallersDriver(const HostFacts& facts) {
   const std::string& version = facts.existing_version;
-  return fmt::format("{}driver {}by NVIDIA's installer", version.empty() ? "the " : "",
+  return fmt::format("{}driver {}from NVIDIA's installer", version.empty() ? "the " : "",
                      version.empty() ? "" : version + " ");
 }
 
@@ -156,7 +160,7 @@ std::string ReplacedVersion(const HostFacts& facts, const Plan& plan) {
     return "";
   }
   const bool takes_off = std::ranges::any_of(plan.steps, [](const Step& step) {
-    return std::holds_alternative<RemovePackages>(step.deed) || !step.loses.empty();
+    return std::holds_alternative<RemovePackages>(step.action) || !step.loses.empty();
   });
   const bool is_other =
       !facts.existing_version.empty() && !IsVersion(facts.existing_version, plan.version);

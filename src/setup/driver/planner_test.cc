@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "testing/scripted_runner.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -14,13 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
-
-class NoRunner final : public sys::ProgramRunner {
- public:
-  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
-    return NotFound("{}: no such program", request.argv[0]);
-  }
-};
 
 constexpr std::string_view kRelease = "6.1.0-56-amd64";
 
@@ -60,7 +54,7 @@ TEST(ReplacedVersionTest, IsThatOfAnotherDriver) {
   plan.version = "535";
   EXPECT_EQ(ReplacedVersion(facts, plan), "") << "of that branch already";
   plan.steps.push_back(
-      {.id = "other-version", .title = "", .source = "", .deed = RemovePackages{}});
+      {.id = "other-version", .title = "", .source = "", .action = RemovePackages{}});
   EXPECT_EQ(ReplacedVersion(facts, plan), "535.183.01") << "the other kind of modules";
 }
 
@@ -69,8 +63,8 @@ TEST(PlannerTest, ServesAChrootOfDebian12) {
   MakeChroot(dir);
   const auto root = host::OpenDriverRoot(dir.path(), "", "");
   ASSERT_OK(root);
-  NoRunner runner;
-  const auto facts = GatherHostFacts(*root, runner, RealClock(), {});
+  ScriptedRunner runner;  // has no program
+  const auto facts = GatherHostFacts(*root, runner, {});
   ASSERT_OK(facts);
   EXPECT_EQ(facts->kernel.release, kRelease);
   const auto plan = PlanDriver(*facts, {});
@@ -78,7 +72,7 @@ TEST(PlannerTest, ServesAChrootOfDebian12) {
   EXPECT_EQ(plan->version, "535");
   const Step* packages = Find(*plan, "packages");
   ASSERT_NE(packages, nullptr);
-  const auto* install = std::get_if<InstallPackages>(&packages->deed);
+  const auto* install = std::get_if<InstallPackages>(&packages->action);
   ASSERT_NE(install, nullptr);
   EXPECT_THAT(install->names, IsSupersetOf({"nvidia-kernel-dkms", "libcuda1", "nvidia-smi"}));
   EXPECT_EQ(Find(*plan, "load"), nullptr) << "the kernel of a chroot does not run";
@@ -98,10 +92,10 @@ TEST(PlannerTest, TakesTheVersionOfPackagesForTheOneThatIsHere) {
                 "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.247.01  Mon\n");
   const auto root = host::OpenDriverRoot(dir.path(), "", "");
   ASSERT_OK(root);
-  NoRunner runner;
-  const auto facts = GatherHostFacts(*root, runner, RealClock(), {});
+  ScriptedRunner runner;  // has no program
+  const auto facts = GatherHostFacts(*root, runner, {});
   ASSERT_OK(facts);
-  EXPECT_EQ(facts->doctor.driver.module_version, "535.247.01");
+  EXPECT_EQ(facts->host.driver.module_version, "535.247.01");
   EXPECT_EQ(facts->existing, Existing::kPackages);
   EXPECT_EQ(facts->existing_version, "535.261.03");
   Request request;
@@ -111,14 +105,15 @@ TEST(PlannerTest, TakesTheVersionOfPackagesForTheOneThatIsHere) {
   ASSERT_OK(plan);
   const Step* step = Find(*plan, "other-version");
   ASSERT_NE(step, nullptr);
-  EXPECT_THAT(std::get<RemovePackages>(step->deed).names,
+  EXPECT_THAT(std::get<RemovePackages>(step->action).names,
               IsSupersetOf({"libcuda1", "nvidia-kernel-dkms"}));
 }
 
 // A host with NVIDIA's GPUs on which a driver runs.
 HostFacts HostWith(std::string_view version) {
   HostFacts facts;
-  facts.distribution = ParseDistribution("ID=ubuntu\nVERSION_ID=\"24.04\"\nPRETTY_NAME=Ubuntu\n");
+  facts.distribution =
+      host::ParseDistribution("ID=ubuntu\nVERSION_ID=\"24.04\"\nPRETTY_NAME=Ubuntu\n");
   facts.arch = "x86_64";
   facts.kernel.release = "6.8.0-85-generic";
   facts.kernel.flavour = "generic";
@@ -126,10 +121,10 @@ HostFacts HostWith(std::string_view version) {
   facts.gpus = {{0x20b5, Generation::kAmpere}};
   facts.has_systemd = true;
   facts.users = {"nvidia-persistenced.service"};
-  facts.doctor.driver.is_nvidia_loaded = true;
-  facts.doctor.driver.is_open_module = true;
-  facts.doctor.driver.module_version = version;
-  facts.doctor.kernel.loaded = {"nvidia", "nvidia_drm", "nvidia_fs"};
+  facts.host.driver.is_nvidia_loaded = true;
+  facts.host.driver.is_open_module = true;
+  facts.host.driver.module_version = version;
+  facts.host.kernel.loaded = {"nvidia", "nvidia_drm", "nvidia_fs"};
   return facts;
 }
 
@@ -149,7 +144,7 @@ TEST(PlannerTest, StopsAndUnloadsNothingWhereTheBranchRunsAlready) {
 
 TEST(PlannerTest, UnloadsAModuleThatItsLibrariesHaveLeftBehind) {
   HostFacts facts = HostWith("580.65.06");
-  facts.doctor.driver.library_versions = {"580.95.05"};
+  facts.host.driver.library_versions = {"580.95.05"};
   const auto plan = PlanDriver(facts, {});
   ASSERT_OK(plan);
   EXPECT_NE(Find(*plan, "unload"), nullptr);
@@ -157,7 +152,7 @@ TEST(PlannerTest, UnloadsAModuleThatItsLibrariesHaveLeftBehind) {
 
 TEST(PlannerTest, UnloadsTheOtherKindOfModules) {
   HostFacts facts = HostWith("580.65.06");
-  facts.doctor.driver.is_open_module = false;
+  facts.host.driver.is_open_module = false;
   const auto plan = PlanDriver(facts, {});
   ASSERT_OK(plan);
   EXPECT_NE(Find(*plan, "unload"), nullptr);
@@ -172,7 +167,7 @@ TEST(PlannerTest, LetsTheGpusServeUntilTheNewModulesAreThere) {
 
 TEST(PlannerTest, TakesOffPackagesOfTheOtherVersionOnly) {
   HostFacts facts = HostWith("570.195.03");
-  facts.distribution = ParseDistribution("ID=fedora\nVERSION_ID=42\n");
+  facts.distribution = host::ParseDistribution("ID=fedora\nVERSION_ID=42\n");
   facts.existing = Existing::kPackages;
   facts.existing_version = "570.195.03";
   facts.packages = {{"nvidia-driver-cuda", {"570.195.03-1.fc42", false}},
@@ -182,7 +177,7 @@ TEST(PlannerTest, TakesOffPackagesOfTheOtherVersionOnly) {
   ASSERT_OK(plan);
   const Step* step = Find(*plan, "other-version");
   ASSERT_NE(step, nullptr);
-  EXPECT_EQ(step->deed, Deed(RemovePackages{.names = {"nvidia-driver-cuda"}}));
+  EXPECT_EQ(step->action, Action(RemovePackages{.names = {"nvidia-driver-cuda"}}));
   EXPECT_LT(IndexOf(*plan, "other-version"), IndexOf(*plan, "packages"));
   facts.existing_version = "580.95.05";
   facts.packages["nvidia-driver-cuda"].version = "580.95.05-1.fc42";
@@ -194,15 +189,15 @@ TEST(PlannerTest, TakesOffPackagesOfTheOtherVersionOnly) {
 TEST(PlannerTest, LoadsWhatWasLoadedAndTellsOfWhatIsNotItsOwn) {
   const auto plan = PlanDriver(HostWith("535.274.02"), {});
   ASSERT_OK(plan);
-  EXPECT_EQ(Find(*plan, "load")->deed,
-            Deed(LoadModules{{"nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm"}}));
+  EXPECT_EQ(Find(*plan, "load")->action,
+            Action(LoadModules{{"nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm"}}));
   EXPECT_THAT(plan->notes, Contains(HasSubstr("nvidia_fs")));
 }
 
 TEST(PlannerTest, RestartsForNovaAsForNouveau) {
   HostFacts facts = HostWith("");
-  facts.doctor.driver = {};
-  facts.doctor.kernel.loaded = {"nova_core"};
+  facts.host.driver = {};
+  facts.host.kernel.loaded = {"nova_core"};
   const auto plan = PlanDriver(facts, {});
   ASSERT_OK(plan);
   EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "load"));
@@ -210,7 +205,7 @@ TEST(PlannerTest, RestartsForNovaAsForNouveau) {
 
 TEST(PlannerTest, KeepsNoPackagesOfADriverThatIsGivenUp) {
   HostFacts facts = HostWith("570.195.03");
-  facts.distribution = ParseDistribution("ID=fedora\nVERSION_ID=42\n");
+  facts.distribution = host::ParseDistribution("ID=fedora\nVERSION_ID=42\n");
   facts.existing = Existing::kPackages;
   facts.existing_version = "570.195.03";
   facts.packages = {{"cuda-drivers", {"570.195.03-1.fc42", false}}};
@@ -220,7 +215,7 @@ TEST(PlannerTest, KeepsNoPackagesOfADriverThatIsGivenUp) {
   ASSERT_OK(plan);
   const Step* step = Find(*plan, "other-version");
   ASSERT_NE(step, nullptr);
-  EXPECT_EQ(step->deed, Deed(RemovePackages{.names = {"cuda-drivers"}, .is_kept = false}));
+  EXPECT_EQ(step->action, Action(RemovePackages{.names = {"cuda-drivers"}, .is_kept = false}));
   EXPECT_THAT(step->loses, HasSubstr("driver 570.195.03"));
 }
 
@@ -230,11 +225,11 @@ size_t CountOf(const Plan& plan, std::string_view id) {
 
 HostFacts HostWithSecureBoot(std::string_view os_release) {
   HostFacts facts;
-  facts.distribution = ParseDistribution(os_release);
+  facts.distribution = host::ParseDistribution(os_release);
   facts.arch = "x86_64";
   facts.kernel.release = "5.14.0-570.55.1.el9_6.x86_64";
   facts.kernel.is_running = true;
-  facts.doctor.kernel.secure_boot = true;
+  facts.host.kernel.secure_boot = true;
   facts.gpus = {{0x20b5, Generation::kAmpere}};
   facts.existing = Existing::kPackages;
   facts.existing_version = "535.309.01";
@@ -245,7 +240,7 @@ HostFacts HostWithSecureBoot(std::string_view os_release) {
 
 TEST(SecureBootPlanTest, AsksForAKeyThatIsHereBeforeTheOldDriverGoes) {
   HostFacts facts = HostWithSecureBoot("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
-  facts.doctor.kernel.key_file = "/var/lib/dkms/mok.pub";
+  facts.host.kernel.key_file = "/var/lib/dkms/mok.pub";
   Request request;
   request.version = "580";
   request.source = SourceKind::kNvidia;
@@ -255,13 +250,13 @@ TEST(SecureBootPlanTest, AsksForAKeyThatIsHereBeforeTheOldDriverGoes) {
   EXPECT_EQ(CountOf(*plan, "enrol-key"), 1U);
   EXPECT_LT(Find(*plan, "enrol-key"), Find(*plan, "other-version"));
 
-  facts.doctor.kernel.key_file = "";
+  facts.host.kernel.key_file = "";
   const auto unknown = PlanDriver(facts, request);
   ASSERT_OK(unknown);
   EXPECT_GT(Find(*unknown, "enrol-key"), Find(*unknown, "build")) << "DKMS makes it there";
 
-  facts.doctor.kernel.key_file = "/var/lib/dkms/mok.pub";
-  facts.doctor.kernel.is_key_enrolled = true;
+  facts.host.kernel.key_file = "/var/lib/dkms/mok.pub";
+  facts.host.kernel.is_key_enrolled = true;
   const auto enrolled = PlanDriver(facts, request);
   ASSERT_OK(enrolled);
   EXPECT_EQ(CountOf(*enrolled, "enrol-key"), 0U);
@@ -283,8 +278,8 @@ TEST(SecureBootPlanTest, AsksForAKeyThatIsFetchedBeforeTheOldDriverGoes) {
 // The restart that belongs to it would bring nouveau back.
 TEST(SecureBootPlanTest, AsksLateWhereNouveauHasTheGpus) {
   HostFacts facts = HostWithSecureBoot("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
-  facts.doctor.kernel.key_file = "/var/lib/dkms/mok.pub";
-  facts.doctor.driver.is_nouveau_loaded = true;
+  facts.host.kernel.key_file = "/var/lib/dkms/mok.pub";
+  facts.host.driver.is_nouveau_loaded = true;
   Request request;
   request.version = "580";
   request.source = SourceKind::kNvidia;
@@ -320,9 +315,9 @@ DriverFile FileOf(std::string version, FileKind kind = FileKind::kDriverRun) {
 // An installer's file on a host with nouveau and Secure Boot.
 HostFacts HostWithFile(std::string version) {
   HostFacts facts = HostWith("");
-  facts.doctor.driver = {};
-  facts.doctor.driver.is_nouveau_loaded = true;
-  facts.doctor.kernel.loaded = {"nouveau"};
+  facts.host.driver = {};
+  facts.host.driver.is_nouveau_loaded = true;
+  facts.host.kernel.loaded = {"nouveau"};
   facts.users = {};
   facts.file = FileOf(std::move(version));
   return facts;
@@ -335,7 +330,7 @@ Request RunFile() {
 }
 
 const std::vector<std::string>& InstallerOf(const Plan& plan) {
-  return std::get<RunCommand>(plan.steps[IndexOf(plan, "installer")].deed).command.argv;
+  return std::get<RunCommand>(plan.steps[IndexOf(plan, "installer")].action).command.argv;
 }
 
 TEST(RunFilePlanTest, ClearsTheWayBeforeTheInstallerRuns) {
@@ -352,20 +347,20 @@ TEST(RunFilePlanTest, IsTakenBackWithoutTouchingADriverOfAnotherVersion) {
   const auto plan = PlanDriver(facts, RunFile());
   ASSERT_OK(plan);
   const Step& installer = plan->steps[IndexOf(*plan, "installer")];
-  EXPECT_THAT(std::get<RunCommand>(installer.deed).undo.argv,
+  EXPECT_THAT(std::get<RunCommand>(installer.action).undo.argv,
               Contains(HasSubstr("*'(580.95.05)'*) exec /usr/bin/nvidia-uninstall")));
-  EXPECT_EQ(installer.loses, "driver 535.183.01 by NVIDIA's installer");
+  EXPECT_EQ(installer.loses, "driver 535.183.01 from NVIDIA's installer");
   facts.existing_version = "580.95.05";
   const auto same = PlanDriver(facts, RunFile());
   ASSERT_OK(same);
   const Step& again = same->steps[IndexOf(*same, "installer")];
-  EXPECT_THAT(std::get<RunCommand>(again.deed).undo.argv, ElementsAre()) << "it was here before";
+  EXPECT_THAT(std::get<RunCommand>(again.action).undo.argv, ElementsAre()) << "it was here before";
   EXPECT_EQ(again.loses, "");
 }
 
 TEST(RunFilePlanTest, GivesTheInstallerAKeyOrLeavesSigningToDkms) {
   HostFacts facts = HostWithFile("580.95.05");
-  facts.doctor.kernel.secure_boot = true;
+  facts.host.kernel.secure_boot = true;
   const auto plan = PlanDriver(facts, RunFile());
   ASSERT_OK(plan);
   EXPECT_LT(IndexOf(*plan, "signing-key"), IndexOf(*plan, "enrol-key"));
@@ -380,7 +375,7 @@ TEST(RunFilePlanTest, GivesTheInstallerAKeyOrLeavesSigningToDkms) {
 
 TEST(RunFilePlanTest, RefusesCudasInstallerUnderSecureBoot) {
   HostFacts facts = HostWithFile("580.95.05");
-  facts.doctor.kernel.secure_boot = true;
+  facts.host.kernel.secure_boot = true;
   facts.file = FileOf("580.95.05", FileKind::kCudaRun);
   EXPECT_THAT(PlanDriver(facts, RunFile()),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver's own installer")));
@@ -406,12 +401,12 @@ TEST(PlannerTest, NoPackageOfHeadersIsWantedWhereTheyAre) {
   Request request;
   request.has_headers = true;
   HostFacts facts = HostWith("");
-  facts.doctor.driver = {};
-  facts.distribution = ParseDistribution("ID=debian\nVERSION_ID=\"12\"\n");
+  facts.host.driver = {};
+  facts.distribution = host::ParseDistribution("ID=debian\nVERSION_ID=\"12\"\n");
   const auto debian = PlanDriver(facts, request);
   ASSERT_OK(debian);
   EXPECT_EQ(Find(*debian, "headers"), nullptr);
-  facts.distribution = ParseDistribution("ID=sles\nID_LIKE=suse\nVERSION_ID=15.6\n");
+  facts.distribution = host::ParseDistribution("ID=sles\nID_LIKE=suse\nVERSION_ID=15.6\n");
   facts.file =
       DriverFile{.path = "/d.run", .version = "580.95.05", .arch = "x86_64", .package = ""};
   request.source = SourceKind::kRunFile;
@@ -419,7 +414,7 @@ TEST(PlannerTest, NoPackageOfHeadersIsWantedWhereTheyAre) {
   ASSERT_OK(suse);
   const Step* compilers = Find(*suse, "headers");
   ASSERT_NE(compilers, nullptr);
-  EXPECT_THAT(std::get<InstallPackages>(compilers->deed).names, ElementsAre("gcc", "make"));
+  EXPECT_THAT(std::get<InstallPackages>(compilers->action).names, ElementsAre("gcc", "make"));
 }
 
 TEST(DebianPlanTest, HeadersFollowTheKernelsThatTheHostGets) {
@@ -445,8 +440,8 @@ TEST(DebianPlanTest, HeadersFollowTheKernelsThatTheHostGets) {
   request.source = SourceKind::kNvidia;
   for (const auto& one : kCases) {
     HostFacts facts = HostWith("");
-    facts.doctor.driver = {};
-    facts.distribution = ParseDistribution(one.os_release);
+    facts.host.driver = {};
+    facts.distribution = host::ParseDistribution(one.os_release);
     facts.kernel.release = one.release;
     facts.kernel.flavour = FlavourOf(one.release);
     facts.packages[one.image].version = "1";
@@ -456,34 +451,35 @@ TEST(DebianPlanTest, HeadersFollowTheKernelsThatTheHostGets) {
     ASSERT_OK(plan);
     const Step* headers = Find(*plan, "headers");
     ASSERT_NE(headers, nullptr) << one.release;
-    EXPECT_THAT(std::get<InstallPackages>(headers->deed).names,
+    EXPECT_THAT(std::get<InstallPackages>(headers->action).names,
                 ElementsAre(fmt::format("linux-headers-{}", one.release), one.headers));
   }
 }
 
 TEST(DebianPlanTest, SaysWhatTheAdminMustDoWhereNoPackageFollowsTheKernel) {
   HostFacts facts = HostWith("");
-  facts.doctor.driver = {};
-  facts.distribution = ParseDistribution("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
+  facts.host.driver = {};
+  facts.distribution =
+      host::ParseDistribution("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
   facts.kernel.release = "6.1.0-56-amd64";
   facts.kernel.flavour = "amd64";
   const auto by_hand = PlanDriver(facts, {});
   ASSERT_OK(by_hand);
-  EXPECT_THAT(by_hand->notes, Contains(HasSubstr("install its headers (linux-headers-RELEASE)")));
+  EXPECT_THAT(by_hand->notes, Contains(HasSubstr("install the headers (linux-headers-RELEASE)")));
   facts.kernel.release = "6.12.38+bpo-amd64";
   facts.packages["linux-image-amd64"].version = "6.12.38-1~bpo12+1";
   const auto backports = PlanDriver(facts, {});
   ASSERT_OK(backports);
   EXPECT_THAT(backports->notes,
               Contains(HasSubstr("apt-get install -t bookworm-backports linux-headers-amd64")));
-  EXPECT_THAT(std::get<InstallPackages>(Find(*backports, "headers")->deed).names,
+  EXPECT_THAT(std::get<InstallPackages>(Find(*backports, "headers")->action).names,
               ElementsAre("linux-headers-6.12.38+bpo-amd64"));
 }
 
 TEST(RhelPlanTest, KnowsTheHeadersOfItsKernels) {
   HostFacts facts = HostWith("");
-  facts.doctor.driver = {};
-  facts.distribution = ParseDistribution("ID=rocky\nID_LIKE=rhel\nVERSION_ID=9.6\n");
+  facts.host.driver = {};
+  facts.distribution = host::ParseDistribution("ID=rocky\nID_LIKE=rhel\nVERSION_ID=9.6\n");
   const struct {
     const char* release;
     const char* package;
@@ -499,14 +495,14 @@ TEST(RhelPlanTest, KnowsTheHeadersOfItsKernels) {
     ASSERT_OK(plan);
     const Step* headers = Find(*plan, "headers");
     ASSERT_NE(headers, nullptr);
-    EXPECT_THAT(std::get<InstallPackages>(headers->deed).names, Contains(one.package));
+    EXPECT_THAT(std::get<InstallPackages>(headers->action).names, Contains(one.package));
   }
 }
 
 TEST(RhelPlanTest, AddsEpelForALocalRepositoryToo) {
   HostFacts facts = HostWith("");
-  facts.doctor.driver = {};
-  facts.distribution = ParseDistribution("ID=rocky\nID_LIKE=rhel\nVERSION_ID=9.6\n");
+  facts.host.driver = {};
+  facts.distribution = host::ParseDistribution("ID=rocky\nID_LIKE=rhel\nVERSION_ID=9.6\n");
   facts.file = DriverFile{.kind = FileKind::kLocalRpm,
                           .path = "/r.rpm",
                           .version = "580.95.05",
@@ -521,7 +517,7 @@ TEST(RhelPlanTest, AddsEpelForALocalRepositoryToo) {
 
 TEST(RhelPlanTest, WantsAWholeVersionForModulesOfOneKernel) {
   HostFacts facts = HostWith("");
-  facts.distribution = ParseDistribution("ID=rhel\nVERSION_ID=9.6\n");
+  facts.distribution = host::ParseDistribution("ID=rhel\nVERSION_ID=9.6\n");
   Request request;
   request.source = SourceKind::kPrecompiled;
   EXPECT_THAT(PlanDriver(facts, request),
@@ -530,7 +526,7 @@ TEST(RhelPlanTest, WantsAWholeVersionForModulesOfOneKernel) {
 
 TEST(RhcosPlanTest, RefusesGpusWithSwitches) {
   HostFacts facts = HostWithFile("580.95.05");
-  facts.distribution = ParseDistribution("ID=rhcos\nVERSION_ID=4.16\n");
+  facts.distribution = host::ParseDistribution("ID=rhcos\nVERSION_ID=4.16\n");
   facts.nvswitches = 6;
   Request request = RunFile();
   request.toolkit_image = "image";

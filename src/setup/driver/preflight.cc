@@ -18,65 +18,68 @@ struct Need {
   std::string_view what;
 };
 constexpr std::array<Need, 3> kNeeds = {{
-    {"/usr", uint64_t{3} << 30, "packages and what DKMS builds"},
-    {"/var", uint64_t{2} << 30, "packages as they are loaded, the objects of a build"},
-    {"/boot", uint64_t{200} << 20, "an initial RAM disk beside the old one"},
+    {"/usr", uint64_t{3} << 30, "packages and DKMS builds"},
+    {"/var", uint64_t{2} << 30, "downloaded packages and build objects"},
+    {"/boot", uint64_t{200} << 20, "a second initial RAM disk"},
 }};
 
-void CheckSpace(const HostFacts& facts, std::vector<Finding>& findings) {
+void CheckSpace(const HostFacts& facts, Findings& findings) {
   for (const FreeSpace& space : facts.space) {
     const auto* need = std::ranges::find(kNeeds, space.folder, &Need::folder);
     if (need != kNeeds.end() && space.bytes < need->bytes) {
       findings.push_back(
           {.id = "space",
-           .text = fmt::format("{} MiB are free below {}, {} are needed: {}", space.bytes >> 20,
-                               space.folder, need->bytes >> 20, need->what),
-           .mend = "make room: old kernels and caches of packages first"});
+           .message = fmt::format("{} MiB are free below {}, {} are needed: {}", space.bytes >> 20,
+                                  space.folder, need->bytes >> 20, need->what),
+           .fix = {.commands = {"# free disk space: old kernels and package caches first"}}});
     }
   }
 }
 
 // Of a driver by kgpu: whatever else takes it off leaves a journal that is not true.
-constexpr std::string_view kTakeOurs = "take it back first: kgpu driver remove";
+constexpr const char* kTakeOurs = "kgpu driver remove   # undo it first";
 
-void CheckExisting(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
+void CheckExisting(const HostFacts& facts, const Plan& plan, Findings& findings) {
   const bool is_file = plan.source == SourceKind::kRunFile;
   if (facts.existing == Existing::kPackages && is_file) {
-    findings.push_back({.id = "other-driver",
-                        .text = fmt::format("packages of driver {} are here, whose files the "
-                                            "installer would overwrite",
-                                            facts.existing_version),
-                        .mend = fmt::format("{}, or plan with --source distribution or nvidia",
-                                            facts.ours ? kTakeOurs : "remove the packages")});
+    findings.push_back(
+        {.id = "other-driver",
+         .message = fmt::format(
+             "packages of driver {} are installed, whose files the installer would overwrite",
+             facts.existing_version),
+         .fix = {.commands = {facts.ours ? kTakeOurs : "# remove the packages",
+                              "# or plan with --source distribution or nvidia"}}});
   }
 }
 
 // Where nothing more has to be said of it.
-void CheckUnowned(const HostFacts& facts, std::vector<Finding>& findings) {
-  const bool is_told = std::ranges::find(findings, "other-driver", &Finding::id) != findings.end();
-  if (facts.existing == Existing::kOther && !is_told) {
-    findings.push_back({.id = "other-driver",
-                        .is_blocker = false,
-                        .text = fmt::format("parts of driver {} are here, and no package or "
-                                            "installer has them",
-                                            facts.existing_version),
-                        .mend = "find out who put them there (kgpu doctor)"});
+void CheckUnowned(const HostFacts& facts, Findings& findings) {
+  const bool is_reported =
+      std::ranges::find(findings, "other-driver", &report::Finding::id) != findings.end();
+  if (facts.existing == Existing::kOther && !is_reported) {
+    findings.push_back(
+        {.id = "other-driver",
+         .severity = report::Severity::kWarning,
+         .message =
+             fmt::format("parts of driver {} are installed that belong to no package or installer",
+                         facts.existing_version),
+         .fix = {.commands = {"kgpu doctor   # find out where they come from"}}});
   }
 }
 
 // Packages with modules of another version are here; else only what is loaded is of another one.
 bool HasOtherModules(const HostFacts& facts, const Plan& plan) {
   return std::ranges::any_of(facts.packages, [&plan](const auto& one) {
-    return IsModulePackage(one.first) &&
-           !IsVersion(UpstreamVersion(one.second.version), plan.version);
+    return host::IsModulePackage(one.first) &&
+           !IsVersion(host::UpstreamVersion(one.second.version), plan.version);
   });
 }
 
 // Another driver gives way only where it comes back when the plan fails: its packages do, which are
 // kept. Of all else nothing is left.
-void CheckWayBack(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
+void CheckWayBack(const HostFacts& facts, const Plan& plan, Findings& findings) {
   const bool is_kept = std::ranges::any_of(plan.steps, [](const Step& step) {
-    const auto* packages = std::get_if<RemovePackages>(&step.deed);
+    const auto* packages = std::get_if<RemovePackages>(&step.action);
     return packages != nullptr && packages->is_kept;
   });
   const bool is_installers = facts.existing == Existing::kRunFile;
@@ -93,35 +96,35 @@ void CheckWayBack(const HostFacts& facts, const Plan& plan, std::vector<Finding>
   }
   findings.push_back(
       {.id = "other-driver",
-       .text =
-           fmt::format("{} is here, and would not come back if this fails, or when it is removed",
+       .message =
+           fmt::format("{} is installed, and cannot be restored after a failure or a removal",
                        is_installers ? InstallersDriver(facts) : fmt::format("driver {}", old)),
-       .mend =
-           fmt::format("{}, or give it up with --no-way-back",
-                       facts.ours      ? kTakeOurs
-                       : is_installers ? "keep its .run, and run /usr/bin/nvidia-uninstall first"
-                                       : "take it off first, as it came")});
+       .fix = {.commands = {facts.ours ? kTakeOurs
+                            : is_installers
+                                ? "/usr/bin/nvidia-uninstall   # first, and keep its .run"
+                                : "# remove it first, the way it was installed",
+                            "# or continue without a way back: --no-way-back"}}});
 }
 
-void CheckHeld(const HostFacts& facts, std::vector<Finding>& findings) {
+void CheckHeld(const HostFacts& facts, Findings& findings) {
   std::vector<std::string> held;
   for (const auto& [name, package] : facts.packages) {
-    if (package.is_held && IsDriverPackage(name)) {
+    if (package.is_held && host::IsDriverPackage(name)) {
       held.push_back(name);
     }
   }
   if (!held.empty()) {
     findings.push_back({.id = "held",
-                        .text = fmt::format("held at their versions: {}", Join(held, ", ")),
-                        .mend = fmt::format("apt-mark unhold {}", Join(held, " "))});
+                        .message = fmt::format("held at their versions: {}", Join(held, ", ")),
+                        .fix = {.commands = {fmt::format("apt-mark unhold {}", Join(held, " "))}}});
   }
 }
 
 // What would have to be configured again on the way back, and could not be before.
-void CheckUnfinished(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
+void CheckUnfinished(const HostFacts& facts, const Plan& plan, Findings& findings) {
   std::vector<std::string> names;
   for (const Step& step : plan.steps) {
-    const auto* removal = std::get_if<RemovePackages>(&step.deed);
+    const auto* removal = std::get_if<RemovePackages>(&step.action);
     if (removal == nullptr || !removal->is_kept) {
       continue;
     }
@@ -131,47 +134,47 @@ void CheckUnfinished(const HostFacts& facts, const Plan& plan, std::vector<Findi
     });
   }
   if (!names.empty()) {
-    findings.push_back(
-        {.id = "unfinished",
-         .is_blocker = false,
-         .text = fmt::format("not configured, so that the driver that is here may not come back "
-                             "whole if this fails: {}",
-                             Join(names, ", ")),
-         .mend = "dpkg --configure --pending tells why; mend it first if that driver matters"});
+    findings.push_back({.id = "unfinished",
+                        .severity = report::Severity::kWarning,
+                        .message = fmt::format("not configured, so the installed driver may not be "
+                                               "fully restored after a failure: {}",
+                                               Join(names, ", ")),
+                        .fix = {.commands = {"dpkg --configure --pending   # shows the reason; fix "
+                                             "it first if you need that driver"}}});
   }
 }
 
 bool Unloads(const Plan& plan) {
   return std::ranges::any_of(plan.steps, [](const Step& step) {
-    return std::holds_alternative<UnloadModules>(step.deed);
+    return std::holds_alternative<UnloadModules>(step.action);
   });
 }
 
 // A display ends with its manager, which the plan stops.
-void CheckDisplays(const HostFacts& facts, std::vector<Finding>& findings) {
+void CheckDisplays(const HostFacts& facts, Findings& findings) {
   std::vector<std::string> names;
-  names.reserve(facts.doctor.system.displays.size());
-  for (const engine::Daemon& daemon : facts.doctor.system.displays) {
+  names.reserve(facts.host.displays.size());
+  for (const host::Daemon& daemon : facts.host.displays) {
     names.push_back(fmt::format("{} ({})", daemon.name, daemon.pid));
   }
   if (!names.empty()) {
-    findings.push_back({.id = "display",
-                        .is_blocker = false,
-                        .text = fmt::format("a display is drawn by {}: it ends for the time of the "
-                                            "installation",
-                                            Join(names, ", ")),
-                        .mend = "save what is open there"});
+    findings.push_back(
+        {.id = "display",
+         .severity = report::Severity::kWarning,
+         .message = fmt::format("{} is using the display: it stops during the installation",
+                                Join(names, ", ")),
+         .fix = {.commands = {"# save your work there"}}});
   }
 }
 
 // Who has a device open that no unit of ours is stopped for: the modules would stay in use.
-void CheckHolders(const HostFacts& facts, std::vector<Finding>& findings) {
+void CheckHolders(const HostFacts& facts, Findings& findings) {
   std::vector<std::string> names;
   bool is_in_pod = false;
   for (const GpuHolder& holder : facts.holders) {
     const bool draws = std::ranges::any_of(
-        facts.doctor.system.displays,
-        [&holder](const engine::Daemon& daemon) { return daemon.pid == holder.pid; });
+        facts.host.displays,
+        [&holder](const host::Daemon& daemon) { return daemon.pid == holder.pid; });
     if (draws || holder.IsOf(facts.users)) {
       continue;
     }
@@ -183,45 +186,47 @@ void CheckHolders(const HostFacts& facts, std::vector<Finding>& findings) {
     names.resize(std::min<size_t>(count, 8));
     findings.push_back(
         {.id = "users",
-         .text =
-             fmt::format("{} processes hold GPUs, so that the modules can not be unloaded: {}{}",
+         .message =
+             fmt::format("{} processes use the GPUs, so the modules cannot be unloaded: {}{}",
                          count, Join(names, ", "), count > names.size() ? ", …" : ""),
-         .mend = is_in_pod ? "empty the node first (kubectl drain NODE --ignore-daemonsets), and "
-                             "take device plugins and monitors of GPUs off it"
-                           : "end them, or the containers they are in"});
+         .fix = {.commands = {is_in_pod ? "kubectl drain NODE --ignore-daemonsets   # and remove "
+                                          "device plugins and GPU monitors"
+                                        : "# stop them, or their containers"}}});
   }
 }
 
-void CheckUsers(const HostFacts& facts, const Plan& plan, std::vector<Finding>& findings) {
-  if (Unloads(plan) && facts.doctor.driver.is_nvidia_loaded) {
+void CheckUsers(const HostFacts& facts, const Plan& plan, Findings& findings) {
+  if (Unloads(plan) && facts.host.driver.is_nvidia_loaded) {
     CheckDisplays(facts, findings);
     CheckHolders(facts, findings);
   }
 }
 
-void CheckKernel(const HostFacts& facts, std::vector<Finding>& findings) {
-  if (facts.kernel.is_running && facts.doctor.kernel.is_loading_refused) {
-    findings.push_back({.id = "loading",
-                        .text = "the kernel loads no more modules until it is started again "
-                                "(kernel.modules_disabled)",
-                        .mend = "take kernel.modules_disabled=1 out of sysctl.d and restart"});
+void CheckKernel(const HostFacts& facts, Findings& findings) {
+  if (facts.kernel.is_running && facts.host.kernel.is_loading_refused) {
+    findings.push_back(
+        {.id = "loading",
+         .message =
+             "the kernel loads no more modules until the next boot (kernel.modules_disabled)",
+         .fix = {.commands = {"# remove kernel.modules_disabled=1 from sysctl.d and reboot"}}});
   }
-  const std::string& release = facts.doctor.kernel.release;
+  const std::string& release = facts.host.kernel.release;
   const bool is_newest = facts.kernel.installed.empty() || !facts.kernel.is_running ||
                          facts.kernel.installed.back() == release;
   if (!is_newest) {
-    findings.push_back({.id = "newer-kernel",
-                        .is_blocker = false,
-                        .text = fmt::format("kernel {} is installed and newer than the running {}",
-                                            facts.kernel.installed.back(), release),
-                        .mend = "restart into it first, or install its headers too"});
+    findings.push_back(
+        {.id = "newer-kernel",
+         .severity = report::Severity::kWarning,
+         .message = fmt::format("kernel {} is installed and newer than the running {}",
+                                facts.kernel.installed.back(), release),
+         .fix = {.commands = {"# reboot into it first, or also install its headers"}}});
   }
 }
 
 }  // namespace
 
-std::vector<Finding> CheckFacts(const HostFacts& facts, const Plan& plan, bool gives_up) {
-  std::vector<Finding> findings;
+Findings CheckFacts(const HostFacts& facts, const Plan& plan, bool gives_up) {
+  Findings findings;
   CheckSpace(facts, findings);
   CheckExisting(facts, plan, findings);
   if (!gives_up) {

@@ -28,14 +28,14 @@ class Scratch {
     ASSIGN_OR_RETURN(const std::string cache, host.Resolve("/var/cache"));
     std::string folder = host.At(fmt::format("{}/kgpu-preflight-XXXXXX", cache));
     if (mkdtemp(folder.data()) == nullptr) {
-      return ErrnoStatus(errno, fmt::format("make a folder in {}", host.At(cache)));
+      return ErrnoStatus(errno, fmt::format("create a folder in {}", host.At(cache)));
     }
     auto scratch = std::make_unique<Scratch>(folder, cache);
     for (const char* part : {"lists/partial", "cache/archives/partial", "preferences.d"}) {
       std::error_code error;
       std::filesystem::create_directories(fmt::format("{}/{}", folder, part), error);
       if (error) {
-        return ErrnoStatus(error.value(), fmt::format("make {}/{}", folder, part));
+        return ErrnoStatus(error.value(), fmt::format("create {}/{}", folder, part));
       }
     }
     return scratch;
@@ -64,7 +64,7 @@ class Scratch {
 std::string SourcesText(const HostFacts& facts, const Plan& plan) {
   std::vector<AptSource> sources = facts.apt;
   for (const Step& step : plan.steps) {
-    const auto* file = std::get_if<WriteFile>(&step.deed);
+    const auto* file = std::get_if<WriteFile>(&step.action);
     if (file != nullptr && file->path.ends_with(".sources")) {
       for (AptSource& source : ParseAptParagraphs(file->text, file->path)) {
         sources.push_back(std::move(source));
@@ -84,8 +84,8 @@ std::string SourcesText(const HostFacts& facts, const Plan& plan) {
 // What apt prefers is a file of a package's own, or of ours.
 bool GivesWay(const Plan& plan, const std::string& name, const std::string& path) {
   return std::ranges::any_of(plan.steps, [&](const Step& step) {
-    const auto* file = std::get_if<RemoveFile>(&step.deed);
-    const auto* packages = std::get_if<RemovePackages>(&step.deed);
+    const auto* file = std::get_if<RemoveFile>(&step.action);
+    const auto* packages = std::get_if<RemovePackages>(&step.action);
     return (file != nullptr && file->path == path) ||
            (packages != nullptr &&
             std::ranges::find(packages->names, name) != packages->names.end());
@@ -105,7 +105,7 @@ Status WritePreferences(const Plan& plan, const sys::Root& host, const std::stri
     }
   }
   for (const Step& step : plan.steps) {
-    const auto* file = std::get_if<WriteFile>(&step.deed);
+    const auto* file = std::get_if<WriteFile>(&step.action);
     if (file != nullptr && file->path.starts_with(from)) {
       texts[file->path.substr(from.size())] = file->text;
     }
@@ -139,49 +139,68 @@ std::vector<std::string> AptCommand(const std::string& apt, const std::string& s
   return argv;
 }
 
+// A distribution's archive has one version of a branch, and the plan may want a whole version:
+// whether it is that one, of what apt-get --simulate prints, "Inst libcuda1 (535.1-1 Debian:12 …)".
+void CheckVersion(std::string_view simulated, Asking& asking) {
+  const std::string& wanted = asking.plan.version;
+  if (asking.plan.source != SourceKind::kDistribution || wanted.find('.') == std::string::npos) {
+    return;
+  }
+  for (const std::string_view line : Split(simulated, '\n')) {
+    const std::vector<std::string_view> words = Words(line);
+    const auto version =
+        std::ranges::find_if(words, [](std::string_view word) { return word.starts_with('('); });
+    const bool is_library =
+        words.size() > 1 && (words[1] == "libcuda1" || words[1].starts_with("libnvidia-compute-"));
+    if (!is_library || words[0] != "Inst" || version == words.end()) {
+      continue;
+    }
+    if (const std::string here = host::UpstreamVersion(version->substr(1)); here != wanted) {
+      asking.findings.push_back(
+          {.id = "version",
+           .message = fmt::format("the distribution has driver {}, not {}", here, wanted),
+           .fix = {.commands = {fmt::format("kgpu driver plan --version {}", here)}}});
+    }
+    return;
+  }
+}
+
 }  // namespace
 
-void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
-              const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
-  const std::string apt = facts.Program("apt-get");
-  const auto scratch = Scratch::Make(host);
+void CheckApt(Asking& asking) {
+  const std::string apt = asking.facts.Program("apt-get");
+  const auto scratch = Scratch::Make(asking.host);
   std::string written = scratch.ok() ? "" : std::string(Message(scratch.status()));
   if (scratch.ok()) {
-    Status status =
-        sys::WriteFileAtomically((*scratch)->folder() + "/sources.list", SourcesText(facts, plan));
+    Status status = sys::WriteFileAtomically((*scratch)->folder() + "/sources.list",
+                                             SourcesText(asking.facts, asking.plan));
     if (status.ok()) {
-      status = WritePreferences(plan, host, (*scratch)->folder() + "/preferences.d");
+      status = WritePreferences(asking.plan, asking.host, (*scratch)->folder() + "/preferences.d");
     }
     written = status.ok() ? "" : std::string(Message(status));
   }
   if (!written.empty()) {
-    findings.push_back({.id = "package-manager",
-                        .is_blocker = false,
-                        .text = fmt::format("packages could not be looked for: {}", written),
-                        .mend = "run it as root"});
+    asking.findings.push_back({.id = "package-manager",
+                               .severity = report::Severity::kWarning,
+                               .message = fmt::format("cannot search for packages: {}", written),
+                               .fix = {.commands = {"# run it as root"}}});
     return;
   }
   const std::string& inside = (*scratch)->inside();
   // Else apt takes a repository that is not reached for one that has nothing new.
   if (std::string reason =
-          Try(AptCommand(apt, inside, {"-o", "APT::Update::Error-Mode=any", "update"}), host,
-              runner, findings);
+          Try(AptCommand(apt, inside, {"-o", "APT::Update::Error-Mode=any", "update"}), asking);
       !reason.empty()) {
-    findings.push_back(
+    asking.findings.push_back(
         {.id = "repositories",
-         .text = fmt::format("the package sources are not reached: {}", reason),
-         .mend = "mend the network, the proxy or the file of sources that is named"});
+         .message = fmt::format("cannot reach the package sources: {}", reason),
+         .fix = {.commands = {"# fix the network, the proxy or the sources file named above"}}});
     return;
   }
-  CheckKept(AptCommand(apt, inside, {"--print-uris", "download"}), KeptPackages(facts, plan, '='),
-            host, runner, findings);
-  if (names.empty()) {
-    return;
-  }
-  std::vector<std::string> argv =
-      AptCommand(apt, inside, {"--simulate", "--no-install-recommends", "install"});
-  argv.insert(argv.end(), names.begin(), names.end());
-  NoteUnresolved(Join(names, ", "), Try(std::move(argv), host, runner, findings), findings);
+  CheckKept(AptCommand(apt, inside, {"--print-uris", "download"}), asking);
+  const std::string simulated = CheckInstall(
+      AptCommand(apt, inside, {"--simulate", "--no-install-recommends", "install"}), asking);
+  CheckVersion(simulated, asking);
 }
 
 }  // namespace kgpu::driver

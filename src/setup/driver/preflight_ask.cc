@@ -13,7 +13,8 @@
 namespace kgpu::driver {
 namespace {
 
-constexpr size_t kReasonLimit = 300;
+constexpr size_t kMostReasons = 12;
+constexpr size_t kReasonLimit = 4096;
 constexpr std::chrono::seconds kAskDeadline{300};
 
 // Where several versions or architectures stand beside each other, a plan's name has its own.
@@ -34,28 +35,27 @@ std::string SpecOf(std::string name, std::string version, char between) {
 
 }  // namespace
 
-sys::RunRequest QuestionOf(std::vector<std::string> argv, const sys::Root& host) {
-  sys::RunRequest request;
-  request.argv = std::move(argv);
+StatusOr<sys::RunResult> Ask(const Asking& asking, std::vector<std::string> argv) {
+  sys::RunRequest request = sys::RequestOf(asking.host, std::move(argv), kAskDeadline);
   request.environment.emplace_back("DEBIAN_FRONTEND=noninteractive");
-  request.root = host.path();
-  request.deadline = kAskDeadline;
-  return request;
+  return asking.runner.Run(request);
 }
 
-std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::ProgramRunner& runner,
-                std::vector<Finding>& findings) {
-  const std::string name = Join(argv, " ");
-  const bool is_zypper = argv[0].ends_with("/zypper");
-  const StatusOr<sys::RunResult> result = runner.Run(QuestionOf(std::move(argv), host));
+std::string Try(const std::vector<std::string>& argv, Asking& asking, std::string* printed) {
+  StatusOr<sys::RunResult> result = Ask(asking, argv);
   if (!result.ok()) {
-    findings.push_back({.id = "package-manager",
-                        .is_blocker = false,
-                        .text = fmt::format("{}: {}", name, Message(result.status())),
-                        .mend = "run it by hand and see"});
+    asking.findings.push_back(
+        {.id = "package-manager",
+         .severity = report::Severity::kWarning,
+         .message = fmt::format("{}: {}", Join(argv, " "), Message(result.status())),
+         .fix = {.commands = {"# run it manually to see why"}}});
     return {};
   }
+  const bool is_zypper = argv[0].ends_with("/zypper");
   if (result->IsSuccess() || (is_zypper && packages::IsZypperContent(*result))) {
+    if (printed != nullptr) {
+      *printed = std::move(result->out);
+    }
     return {};
   }
   const std::string reason = ReasonOf(fmt::format("{}\n{}", result->out, result->err));
@@ -65,7 +65,7 @@ std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::Progr
 std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, char between) {
   std::vector<std::string> specs;
   for (const Step& step : plan.steps) {
-    const auto* removal = std::get_if<RemovePackages>(&step.deed);
+    const auto* removal = std::get_if<RemovePackages>(&step.action);
     if (removal == nullptr || !removal->is_kept) {
       continue;
     }
@@ -78,54 +78,63 @@ std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, 
   return specs;
 }
 
-void NoteNotKept(const std::string& reason, std::vector<Finding>& findings) {
-  findings.push_back(
+void NoteNotKept(const std::string& reason, Asking& asking) {
+  asking.findings.push_back(
       {.id = "way-back",
-       .text = fmt::format("packages of the driver that is here are not to be had any more, and "
-                           "could not come back if this fails: {}",
-                           reason),
-       .mend = "add the source that has them, or give that driver up with --no-way-back"});
+       .message = fmt::format("packages of the installed driver are no longer available, so it "
+                              "could not be restored after a failure: {}",
+                              reason),
+       .fix = {
+           .commands = {
+               "# add the source that provides them, or give up that driver with --no-way-back"}}});
 }
 
-void CheckKept(std::vector<std::string> argv, const std::vector<std::string>& specs,
-               const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
+void CheckKept(const std::vector<std::string>& argv, Asking& asking) {
+  const std::vector<std::string> specs = KeptPackages(asking.facts, asking.plan, '=');
   if (specs.empty()) {
     return;
   }
-  argv.insert(argv.end(), specs.begin(), specs.end());
-  if (const std::string reason = Try(std::move(argv), host, runner, findings); !reason.empty()) {
-    NoteNotKept(reason, findings);
+  if (const std::string reason = Try(Concat(argv, specs), asking); !reason.empty()) {
+    NoteNotKept(reason, asking);
   }
 }
 
-void NoteUnresolved(const std::string& what, std::string reason, std::vector<Finding>& findings) {
+void NoteUnresolved(const std::string& reason, Asking& asking) {
   if (!reason.empty()) {
-    findings.push_back({.id = "packages",
-                        .text = fmt::format("{} can not be installed: {}", what, reason),
-                        .mend = "another --source, --version or --module may have what can be "
-                                "installed"});
+    asking.findings.push_back(
+        {.id = "packages",
+         .message = fmt::format("cannot install {}: {}", Join(asking.names, ", "), reason),
+         .fix = {.commands = {"# try another --source, --version or --module"}}});
   }
+}
+
+std::string CheckInstall(const std::vector<std::string>& argv, Asking& asking) {
+  std::string printed;
+  if (!asking.names.empty()) {
+    NoteUnresolved(Try(Concat(argv, asking.names), asking, &printed), asking);
+  }
+  return printed;
 }
 
 std::string ReasonOf(std::string_view output) {
   // Words at the beginning of what each of them says of the matter.
-  constexpr std::array<std::string_view, 11> kTells = {"Depends:",
-                                                       "E: Version",
-                                                       "E: Can't find",
-                                                       "E: Unable to locate",
-                                                       "E: Package",
-                                                       "E: Failed to fetch",
-                                                       "Error: ",
-                                                       "Problem",
-                                                       "nothing provides",
-                                                       "No match for argument",
-                                                       "not found in package names"};
+  constexpr std::array<std::string_view, 11> kReports = {"Depends:",
+                                                         "E: Version",
+                                                         "E: Can't find",
+                                                         "E: Unable to locate",
+                                                         "E: Package",
+                                                         "E: Failed to fetch",
+                                                         "Error: ",
+                                                         "Problem",
+                                                         "nothing provides",
+                                                         "No match for argument",
+                                                         "not found in package names"};
   std::vector<std::string> reasons;
   for (const std::string_view line : Split(output, '\n')) {
-    const bool tells = std::ranges::any_of(kTells, [line](std::string_view word) {
+    const bool reports = std::ranges::any_of(kReports, [line](std::string_view word) {
       return line.find(word) != std::string_view::npos;
     });
-    if (tells && reasons.size() < 3) {
+    if (reports && reasons.size() < kMostReasons) {
       reasons.push_back(Join({std::string(Trim(line))}, ""));
     }
   }

@@ -13,25 +13,37 @@
 
 namespace kgpu::driver {
 
-// A program of the host, below its root, with nobody to answer its questions.
-sys::RunRequest QuestionOf(std::vector<std::string> argv, const sys::Root& host);
-// What a command says of its failure; empty: it went well.
-std::string Try(std::vector<std::string> argv, const sys::Root& host, sys::ProgramRunner& runner,
-                std::vector<Finding>& findings);
+// What is asked, and what was found. Lives for one call of CheckPackages.
+struct Asking {
+  const HostFacts& facts;
+  const Plan& plan;
+  const sys::Root& host;
+  sys::ProgramRunner& runner;
+  std::vector<std::string> names{};  // of the packages to be installed that can be asked for
+  Findings findings{};
+};
+
+// Runs a program of the host, with nobody to answer its questions.
+StatusOr<sys::RunResult> Ask(const Asking& asking, std::vector<std::string> argv);
+// What a command says of its failure; empty: it succeeded, and `printed` (unless null) has what it
+// printed.
+std::string Try(const std::vector<std::string>& argv, Asking& asking,
+                std::string* printed = nullptr);
 
 // What is taken off must be to be had again, as it is: "name=version" for apt and zypper,
 // "name-version" for dnf.
 std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, char between);
-// Those can not be had any more, as `reason` tells.
-void NoteNotKept(const std::string& reason, std::vector<Finding>& findings);
+// Those cannot be had any more, as `reason` tells.
+void NoteNotKept(const std::string& reason, Asking& asking);
 // Asks by `argv`, which fetches nothing.
-void CheckKept(std::vector<std::string> argv, const std::vector<std::string>& specs,
-               const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings);
-// Finds why `what` can not be installed; an empty reason: it can.
-void NoteUnresolved(const std::string& what, std::string reason, std::vector<Finding>& findings);
+void CheckKept(const std::vector<std::string>& argv, Asking& asking);
+// Finds why the packages cannot be installed; an empty reason: they can.
+void NoteUnresolved(const std::string& reason, Asking& asking);
+// Asks by `argv`, which installs nothing. Gives what it printed; empty: nothing was to be asked, or
+// they cannot be installed.
+std::string CheckInstall(const std::vector<std::string>& argv, Asking& asking);
 
-// Whether apt could install `names`, and fetch what the plan keeps.
-void CheckApt(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
-              const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings);
+// By apt, with lists and preferences of its own.
+void CheckApt(Asking& asking);
 
 }  // namespace kgpu::driver

@@ -1,10 +1,13 @@
 // Asking the host's package manager whether the plan's packages could be had.
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "src/host/packages/calls.h"
 #include "src/platform/base/strings.h"
 #include "src/setup/driver/module_facts.h"
 #include "src/setup/driver/preflight.h"
@@ -33,8 +36,8 @@ struct Asked {
 
 // dnf is asked with its locks as they are now: those of the driver before let nothing else in.
 bool ChangesLocks(const HostFacts& facts, const Step& step) {
-  const Family family = facts.distribution.family;
-  return facts.ours && family != Family::kDebian && family != Family::kUbuntu &&
+  const host::Family family = facts.distribution.family;
+  return facts.ours && family != host::Family::kDebian && family != host::Family::kUbuntu &&
          step.id.starts_with("branch");
 }
 
@@ -43,7 +46,7 @@ Asked PackagesToAsk(const HostFacts& facts, const Plan& plan) {
   bool is_changed = false;
   for (const Step& step : plan.steps) {
     is_changed |= ChangesSources(step) || ChangesLocks(facts, step);
-    const auto* install = std::get_if<InstallPackages>(&step.deed);
+    const auto* install = std::get_if<InstallPackages>(&step.action);
     // What follows the version of another is known only when that one is here.
     if (install == nullptr || !install->version_of.empty()) {
       continue;
@@ -59,163 +62,140 @@ Asked PackagesToAsk(const HostFacts& facts, const Plan& plan) {
 
 // Asks dnf itself: `dnf download` is of a plugin that may be yet to come. It is content with what
 // it does not find, too, so what it lists is looked at.
-void CheckKeptByDnf(const std::string& dnf, const HostFacts& facts, const Plan& plan,
-                    const sys::Root& host, sys::ProgramRunner& runner,
-                    std::vector<Finding>& findings) {
-  const std::vector<std::string> specs = KeptPackages(facts, plan, '-');
+void CheckKeptByDnf(const std::string& dnf, Asking& asking) {
+  const std::vector<std::string> specs = KeptPackages(asking.facts, asking.plan, '-');
   if (specs.empty()) {
     return;
   }
   constexpr const char* kForm =
       "--queryformat=%{name}-%{version}-%{release}\\n%{name}-%{version}-%{release}.%{arch}\\n";
-  std::vector<std::string> argv = {
-      dnf, "--quiet", "repoquery", "--available", "--setopt=*.module_hotfixes=1", kForm};
-  argv.insert(argv.end(), specs.begin(), specs.end());
-  const StatusOr<sys::RunResult> result = runner.Run(QuestionOf(argv, host));
-  const std::string out = result.ok() ? result->out : "";
+  const std::vector<std::string> argv = Concat(
+      {dnf, "--quiet", "repoquery", "--available", "--setopt=*.module_hotfixes=1", kForm}, specs);
+  const StatusOr<sys::RunResult> result = Ask(asking, argv);
   if (!result.ok() || !result->IsSuccess()) {
-    findings.push_back(
+    asking.findings.push_back(
         {.id = "package-manager",
-         .text = fmt::format("whether the driver that is here could come back is not known: {}: {}",
-                             Join(argv, " "),
-                             result.ok() ? sys::Describe(*result) : Message(result.status())),
-         .mend = "mend what it says"});
+         .message = fmt::format(
+             "cannot tell whether the installed driver could be restored: {}: {}", Join(argv, " "),
+             result.ok() ? sys::Describe(*result) : Message(result.status())),
+         .fix = {.commands = {"# fix the reported problem"}}});
     return;
   }
-  const std::vector<std::string_view> lines = Split(out, '\n');
+  const std::vector<std::string_view> lines = Split(result->out, '\n');
   std::vector<std::string> lacking;
   std::ranges::copy_if(specs, std::back_inserter(lacking), [&lines](const std::string& spec) {
     return std::ranges::find(lines, spec) == lines.end();
   });
   if (!lacking.empty()) {
-    NoteNotKept(fmt::format("no repository has {}", Join(lacking, ", ")), findings);
+    NoteNotKept(fmt::format("no repository has {}", Join(lacking, ", ")), asking);
   }
 }
 
-void CheckDnf(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
-              const sys::Root& host, sys::ProgramRunner& runner, std::vector<Finding>& findings) {
-  const std::string dnf = facts.Program("dnf");
-  CheckKeptByDnf(dnf, facts, plan, host, runner, findings);
-  if (names.empty()) {
+void CheckDnf(Asking& asking) {
+  const std::string dnf = asking.facts.Program("dnf");
+  CheckKeptByDnf(dnf, asking);
+  if (asking.names.empty()) {
     return;
   }
-  std::vector<std::string> argv = {dnf, "--assumeno", "install"};
-  argv.insert(argv.end(), names.begin(), names.end());
-  const StatusOr<sys::RunResult> result = runner.Run(QuestionOf(argv, host));
+  const auto result = Ask(asking, Concat({dnf, "--assumeno", "install"}, asking.names));
   // "No" is its answer to its own question, an error: only what it says tells the two apart.
   const std::string text = result.ok() ? fmt::format("{}\n{}", result->out, result->err) : "";
   if (result.ok() && !result->IsSuccess() && text.find("Operation aborted") == std::string::npos) {
-    NoteUnresolved(Join(names, ", "), ReasonOf(text), findings);
+    NoteUnresolved(ReasonOf(text), asking);
   }
 }
 
-void CheckZypper(const HostFacts& facts, const Plan& plan, const std::vector<std::string>& names,
-                 const sys::Root& host, sys::ProgramRunner& runner,
-                 std::vector<Finding>& findings) {
-  const std::string zypper = facts.Program("zypper");
-  CheckKept({zypper, "--non-interactive", "download", "--dry-run"}, KeptPackages(facts, plan, '='),
-            host, runner, findings);
-  if (names.empty()) {
-    return;
-  }
-  std::vector<std::string> argv = {zypper, "--non-interactive", "install", "--dry-run",
-                                   "--auto-agree-with-licenses"};
-  argv.insert(argv.end(), names.begin(), names.end());
-  NoteUnresolved(Join(names, ", "), Try(argv, host, runner, findings), findings);
+void CheckZypper(Asking& asking) {
+  const std::string zypper = asking.facts.Program("zypper");
+  CheckKept({zypper, "--non-interactive", "download", "--dry-run"}, asking);
+  CheckInstall({zypper, "--non-interactive", "install", "--dry-run", "--auto-agree-with-licenses"},
+               asking);
 }
 
-// What a family's plans install packages with; empty: they have none.
-std::string_view ManagerOf(Family family) {
+// What a family's plans install packages with, and who asks it.
+struct Manager {
+  std::string_view program;
+  void (*check)(Asking& asking);
+};
+std::optional<Manager> ManagerOf(host::Family family) {
   switch (family) {
-    case Family::kDebian:
-    case Family::kUbuntu:
-      return "apt-get";
-    case Family::kRhel:
-    case Family::kFedora:
-    case Family::kAmazon:
-      return "dnf";
-    case Family::kSuse:
-      return "zypper";
-    case Family::kOther:
-      break;
+    case host::Family::kDebian:
+    case host::Family::kUbuntu:
+      return Manager{"apt-get", CheckApt};
+    case host::Family::kSuse:
+      return Manager{"zypper", CheckZypper};
+    default:
+      return host::UsesDnf(family) ? std::optional(Manager{"dnf", CheckDnf}) : std::nullopt;
   }
-  return "";
 }
 
 bool HasPackages(const Plan& plan) {
   return std::ranges::any_of(plan.steps, [](const Step& step) {
-    return std::holds_alternative<InstallPackages>(step.deed) ||
-           std::holds_alternative<RemovePackages>(step.deed);
+    return std::holds_alternative<InstallPackages>(step.action) ||
+           std::holds_alternative<RemovePackages>(step.action);
   });
 }
 
 // Modules of another version that DKMS would build again with every kernel, and that could win.
-void CheckDkms(const HostFacts& facts, const Plan& plan, const sys::Root& host,
-               sys::ProgramRunner& runner, std::vector<Finding>& findings) {
-  const std::string dkms = facts.Program("dkms");
+void CheckDkms(Asking& asking) {
+  const std::string dkms = asking.facts.Program("dkms");
   if (dkms.empty()) {
     return;
   }
-  const auto result = runner.Run(QuestionOf({dkms, "status"}, host));
+  const auto result = Ask(asking, {dkms, "status"});
   if (!result.ok() || !result->IsSuccess()) {
     return;
   }
   for (const DkmsEntry& entry : ParseDkmsStatus(result->out)) {
     if (entry.module.starts_with("nvidia") && !entry.module.starts_with("nvidia-fs") &&
-        (!IsVersion(entry.version, plan.version) || entry.state == "broken")) {
-      findings.push_back({.id = "dkms",
-                          .is_blocker = false,
-                          .text = fmt::format("DKMS has {} {}{}{}, {}", entry.module, entry.version,
-                                              entry.kernel.empty() ? "" : " for kernel ",
-                                              entry.kernel, entry.state),
-                          .mend = fmt::format("dkms remove {}/{} --all, when no package brought it",
-                                              entry.module, entry.version)});
+        (!IsVersion(entry.version, asking.plan.version) || entry.state == "broken")) {
+      asking.findings.push_back(
+          {.id = "dkms",
+           .severity = report::Severity::kWarning,
+           .message =
+               fmt::format("DKMS has {} {}{}{}, {}", entry.module, entry.version,
+                           entry.kernel.empty() ? "" : " for kernel ", entry.kernel, entry.state),
+           .fix = {
+               .commands = {fmt::format("dkms remove {}/{} --all   # if no package installed it",
+                                        entry.module, entry.version)}}});
     }
   }
 }
 
 }  // namespace
 
-std::vector<Finding> CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
-                                   sys::ProgramRunner& runner) {
-  std::vector<Finding> findings;
-  CheckDkms(facts, plan, host, runner, findings);
-  const std::string_view manager = ManagerOf(facts.distribution.family);
-  if (HasPackages(plan) && !manager.empty() && facts.Program(manager).empty()) {
-    findings.push_back({.id = "package-manager",
-                        .text = fmt::format("{} is not on this host", manager),
-                        .mend = "install it; --host-root names the root of a whole system"});
-    return findings;
+Findings CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
+                       sys::ProgramRunner& runner) {
+  Asking asking{.facts = facts, .plan = plan, .host = host, .runner = runner};
+  CheckDkms(asking);
+  const std::optional<Manager> manager = ManagerOf(facts.distribution.family);
+  if (HasPackages(plan) && manager && facts.Program(manager->program).empty()) {
+    asking.findings.push_back(
+        {.id = "package-manager",
+         .message = fmt::format("{} not found on this host", manager->program),
+         .fix = {.commands = {"# install it; --host-root must be the root of a whole system"}}});
+    return asking.findings;
   }
-  const Asked asked = PackagesToAsk(facts, plan);
+  if (auto problem = packages::FindRootProblem(host); problem && HasPackages(plan)) {
+    asking.findings.push_back({.id = "host-root",
+                               .message = std::move(problem->message),
+                               .fix = {.commands = std::move(problem->commands)}});
+    return asking.findings;
+  }
+  Asked asked = PackagesToAsk(facts, plan);
   if (!asked.is_all) {
-    findings.push_back(
+    asking.findings.push_back(
         {.id = "packages",
-         .is_blocker = false,
-         .text = "whether the driver's packages can be installed is not known before a repository "
-                 "is added or a branch chosen, which the plan does",
-         .mend = "none needed: when they can not, all is taken back"});
+         .severity = report::Severity::kInfo,
+         .message = "cannot tell whether the driver's packages can be installed before the plan "
+                    "adds a repository or selects a branch",
+         .fix = {.commands = {"# nothing to do: if they cannot, everything is undone"}}});
   }
-  if (asked.names.empty() && KeptPackages(facts, plan, '=').empty()) {
-    return findings;
+  if (manager && !(asked.names.empty() && KeptPackages(facts, plan, '=').empty())) {
+    asking.names = std::move(asked.names);
+    manager->check(asking);
   }
-  switch (facts.distribution.family) {
-    case Family::kDebian:
-    case Family::kUbuntu:
-      CheckApt(facts, plan, asked.names, host, runner, findings);
-      break;
-    case Family::kRhel:
-    case Family::kFedora:
-    case Family::kAmazon:
-      CheckDnf(facts, plan, asked.names, host, runner, findings);
-      break;
-    case Family::kSuse:
-      CheckZypper(facts, plan, asked.names, host, runner, findings);
-      break;
-    case Family::kOther:
-      break;
-  }
-  return findings;
+  return asking.findings;
 }
 
 }  // namespace kgpu::driver

@@ -26,7 +26,7 @@ void Take(std::string_view key, std::string_view value, RpmRepository& repositor
   }
 }
 
-// The sections of an INI file and what `take` is told of each of their keys.
+// The sections of an INI file and what `take` gets of each of their keys.
 template <typename Section, typename Taker>
 std::vector<Section> ParseSections(std::string_view text, Taker take) {
   std::vector<Section> all;

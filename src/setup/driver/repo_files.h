@@ -21,10 +21,11 @@ struct RpmRepository {
 std::vector<RpmRepository> ParseRepoFile(std::string_view text, std::string_view file);
 
 // Of /etc/yum.repos.d and /etc/zypp/repos.d, on or off as dnf 5's /etc/dnf/repos.override.d has it.
-// What can not be read is left out. Source: dnf5.conf(5), "Files".
+// What cannot be read is left out. Source: dnf5.conf(5), "Files".
 std::vector<RpmRepository> ReadRpmRepositories(const sys::Root& host);
 
-// A stream of a module that dnf was told to take or to hide. Source: dnf(8), "Module Command".
+// A stream of a module that dnf was configured to take or to hide. Source: dnf(8), "Module
+// Command".
 struct ModuleStream {
   std::string name;          // "580-open"; empty: none was chosen
   bool is_disabled = false;  // the whole module is hidden

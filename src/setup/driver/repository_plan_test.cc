@@ -28,7 +28,7 @@ constexpr std::string_view kSles15Release = "ID=sles\nID_LIKE=suse\nVERSION_ID=1
 
 HostFacts HostOf(std::string_view os_release) {
   HostFacts facts;
-  facts.distribution = ParseDistribution(os_release);
+  facts.distribution = host::ParseDistribution(os_release);
   facts.arch = "x86_64";
   facts.kernel.release = "5.14.0-570.55.1.el9_6.x86_64";
   facts.kernel.is_running = true;
@@ -53,14 +53,14 @@ const Step* FindStep(const Plan& plan, std::string_view id) {
 
 RunCommand CommandOf(const Plan& plan, std::string_view id) {
   const Step* step = FindStep(plan, id);
-  const auto* run = step == nullptr ? nullptr : std::get_if<RunCommand>(&step->deed);
+  const auto* run = step == nullptr ? nullptr : std::get_if<RunCommand>(&step->action);
   EXPECT_NE(run, nullptr) << id;
   return run == nullptr ? RunCommand() : *run;
 }
 
 std::vector<std::string> NamesOf(const Plan& plan, std::string_view id) {
   const Step* step = FindStep(plan, id);
-  const auto* packages = step == nullptr ? nullptr : std::get_if<InstallPackages>(&step->deed);
+  const auto* packages = step == nullptr ? nullptr : std::get_if<InstallPackages>(&step->action);
   EXPECT_NE(packages, nullptr) << id;
   return packages == nullptr ? std::vector<std::string>() : packages->names;
 }
@@ -132,7 +132,7 @@ TEST(RepositoryPlanTest, PutsAFileOfThatNameAside) {
   const Plan plan = PlanOf(facts);
   const Step* aside = FindStep(plan, "repository-file");
   ASSERT_NE(aside, nullptr);
-  EXPECT_EQ(std::get<RemoveFile>(aside->deed).path, "/etc/yum.repos.d/cuda-rhel9.repo");
+  EXPECT_EQ(std::get<RemoveFile>(aside->action).path, "/etc/yum.repos.d/cuda-rhel9.repo");
   EXPECT_LT(aside, FindStep(plan, "repository"))
       << "else the way back removes what it brought back";
 }
@@ -186,11 +186,11 @@ TEST(OwnDriverPlanTest, FreesTheBranchThatAptHolds) {
   ours.steps.push_back({.id = "branch",
                         .title = "",
                         .source = "",
-                        .deed = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "565", 0644}});
+                        .action = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "565", 0644}});
   const Plan plan = PlanOf(WithOurs(facts, ours));
   const Step* step = FindStep(plan, "branch-free");
   ASSERT_NE(step, nullptr);
-  EXPECT_EQ(step->deed, Deed(RemoveFile{"/etc/apt/preferences.d/kgpu-nvidia"}));
+  EXPECT_EQ(step->action, Action(RemoveFile{"/etc/apt/preferences.d/kgpu-nvidia"}));
 }
 
 TEST(OwnDriverPlanTest, LeavesNothingOfTheOtherBranchInTheFileOfLocks) {
@@ -198,10 +198,10 @@ TEST(OwnDriverPlanTest, LeavesNothingOfTheOtherBranchInTheFileOfLocks) {
   const std::string theirs = "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\n";
   facts.version_locks = theirs;
   const Plan ours = PlanOf(facts, "570");
-  facts.version_locks = std::get<WriteFile>(FindStep(ours, "branch")->deed).text;
+  facts.version_locks = std::get<WriteFile>(FindStep(ours, "branch")->action).text;
   const Plan plan = PlanOf(WithOurs(facts, ours));
   facts.version_locks = theirs;
-  EXPECT_EQ(FindStep(plan, "branch")->deed, FindStep(PlanOf(facts), "branch")->deed);
+  EXPECT_EQ(FindStep(plan, "branch")->action, FindStep(PlanOf(facts), "branch")->action);
   EXPECT_EQ(FindStep(plan, "branch-free"), nullptr);
 }
 
@@ -217,7 +217,7 @@ TEST(VersionLockPlanTest, LeavesAnAdminsOwnLocks) {
   EXPECT_THAT(CommandOf(PlanOf(facts), "branch").undo.argv, Contains("*nvidia*580*"));
 }
 
-TEST(VersionLockPlanTest, LocksAnewWhatItLockedItself) {
+TEST(VersionLockPlanTest, LocksAgainWhatItLockedItself) {
   HostFacts facts = HostOf(kRocky10Release);
   const Plan ours = PlanOf(facts);
   facts.locked_versions = {"nvidia-driver-cuda-3:580.95.05-1.el10.*"};
@@ -239,7 +239,7 @@ TEST(OwnDriverPlanTest, LeavesTheBranchHeldThatStays) {
   EXPECT_NE(FindStep(*plan, "branch"), nullptr);
 }
 
-// What is locked out can not be fetched to be kept, either.
+// What is locked out cannot be fetched to be kept, either.
 TEST(OwnDriverPlanTest, LocksTheNewBranchWhenTheOldPackagesAreGone) {
   for (const std::string_view os_release : {kRocky10Release, kFedora42Release}) {
     HostFacts facts = HostOf(os_release);
@@ -284,7 +284,7 @@ TEST(DebianPlanTest, TakesTheArchivesDriverWhereNvidiasRepositoryIsOn) {
   ASSERT_OK(plan);
   const Step* step = FindStep(*plan, "branch");
   ASSERT_NE(step, nullptr);
-  const auto* file = std::get_if<WriteFile>(&step->deed);
+  const auto* file = std::get_if<WriteFile>(&step->action);
   ASSERT_NE(file, nullptr);
   EXPECT_THAT(file->text, AllOf(HasSubstr("libcuda1"), HasSubstr("release o=Debian")));
   EXPECT_LT(step, FindStep(*plan, "packages"));
@@ -313,7 +313,7 @@ TEST(Dnf5PlanTest, KeepsLocksThatAreThere) {
   const Plan plan = PlanOf(facts);
   const Step* step = FindStep(plan, "branch");
   ASSERT_NE(step, nullptr);
-  const auto* file = std::get_if<WriteFile>(&step->deed);
+  const auto* file = std::get_if<WriteFile>(&step->action);
   ASSERT_NE(file, nullptr);
   EXPECT_EQ(file->path, "/etc/dnf/versionlock.toml");
   EXPECT_THAT(file->text, AllOf(StartsWith(facts.version_locks), HasSubstr("value = \"3:580\""),
@@ -322,7 +322,7 @@ TEST(Dnf5PlanTest, KeepsLocksThatAreThere) {
   EXPECT_EQ(FindStep(PlanOf(facts), "branch"), nullptr) << "it is locked already";
 }
 
-TEST(SusePlanTest, ReadsOnlyItsOwnRepositoryAnew) {
+TEST(SusePlanTest, ReadsOnlyItsOwnRepositoryAgain) {
   const RunCommand run = CommandOf(PlanOf(HostOf(kSles15Release)), "package-lists");
   EXPECT_EQ(run.command.argv.back(), "cuda-sles15-x86_64");
 }
@@ -349,7 +349,7 @@ TEST(SusePlanTest, UserSpaceFollowsTheModulesAndTheJournalKnowsIt) {
   const Plan plan = PlanOf(HostOf(kSles15Release));
   const Step* step = FindStep(plan, "packages");
   ASSERT_NE(step, nullptr);
-  const auto* packages = std::get_if<InstallPackages>(&step->deed);
+  const auto* packages = std::get_if<InstallPackages>(&step->action);
   ASSERT_NE(packages, nullptr);
   EXPECT_EQ(packages->version_of, "nvidia-open-driver-G06-signed-cuda-kmp-default");
   EXPECT_THAT(packages->names, Contains("nvidia-compute-utils-G06"));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "src/platform/base/strings.h"
 #include "src/setup/driver/common_steps.h"
 #include "src/setup/driver/immutable.h"
 #include "src/setup/driver/pages.h"
@@ -41,14 +42,6 @@ std::string BuildScript(const Planning& planning) {
   return script;
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "" : " ", word);
-  }
-  return text;
-}
-
 // Loads the modules now and at each start, as long as the kernel is the one they are built for.
 std::string ModulesUnitText(const Planning& planning) {
   const std::string& release = planning.facts.kernel.release;
@@ -73,18 +66,18 @@ std::string ModulesUnitText(const Planning& planning) {
       "ExecStop=/usr/sbin/rmmod nvidia_modeset nvidia_uvm nvidia\n\n"
       "[Install]\n"
       "WantedBy=multi-user.target\n",
-      kFolder, release, Joined(GpuNodesCommand(planning.facts.gpus.size(), program)),
-      Joined(UvmNodesCommand(program)));
+      kFolder, release, Join(GpuNodesCommand(planning.facts.gpus.size(), program), " "),
+      Join(UvmNodesCommand(program), " "));
 }
 
 void AddBuilding(Planning& planning, const std::string& image) {
   const std::string podman = ProgramOr(planning.facts, "podman", "/usr/bin/podman");
   Plan& plan = planning.plan;
-  AddCommand(plan, "toolkit-image", "fetch the Driver Toolkit image of this release",
+  AddCommand(plan, "toolkit-image", "download the Driver Toolkit image of this release",
              pages::kDriverToolkit,
              {podman, "pull", "--authfile", "/var/lib/kubelet/config.json", image},
              {podman, "rmi", "--ignore", image});
-  AddCommand(plan, "folder", "make the folder of the driver", pages::kDriverToolkit,
+  AddCommand(plan, "folder", "create the driver's folder", pages::kDriverToolkit,
              {"/usr/bin/mkdir", "-p", std::string(kFolder)},
              {"/usr/bin/rm", "-rf", std::string(kFolder)});
   RunCommand build;
@@ -111,23 +104,22 @@ void AddBuilding(Planning& planning, const std::string& image) {
 void AddUnits(Planning& planning) {
   Plan& plan = planning.plan;
   const std::string libraries = fmt::format("LD_LIBRARY_PATH={}/usr/lib64", kFolder);
-  AddStep(plan, "modules-unit", "tell systemd how the modules are loaded", pages::kDriverToolkit,
+  AddStep(plan, "modules-unit", "add the unit that loads the modules", pages::kDriverToolkit,
           WriteFile{.path = fmt::format("/etc/systemd/system/{}", kModulesUnit),
                     .text = ModulesUnitText(planning)});
-  AddStep(plan, "load", "load the modules and make the device nodes, now and at each start",
+  AddStep(plan, "load", "load the modules and create the device nodes, now and at each boot",
           pages::kDriverToolkit, StartUnits{.units = {std::string(kModulesUnit)}, .at_boot = true});
   AddStep(
-      plan, "persistence-unit", "tell systemd of nvidia-persistenced", pages::kPersistence,
+      plan, "persistence-unit", "reload systemd for nvidia-persistenced", pages::kPersistence,
       WriteFile{.path = fmt::format("/etc/systemd/system/{}", kPersistenceUnit),
                 .text = PersistenceUnit(fmt::format("{}/usr/bin/nvidia-persistenced", kFolder),
                                         fmt::format("Environment={}\n", libraries), kModulesUnit)});
-  AddStep(plan, "persistence", "keep the GPUs initialised while nothing uses them",
-          pages::kPersistence,
+  AddStep(plan, "persistence", "keep the GPUs initialized while idle", pages::kPersistence,
           StartUnits{.units = {std::string(kPersistenceUnit)}, .at_boot = true});
   RunCommand verify;
   verify.command.argv = {fmt::format("{}/usr/bin/nvidia-smi", kFolder), "-L"};
   verify.command.environment = {libraries};
-  AddStep(plan, "verify", "see that the driver answers for its GPUs", pages::kPostInstall,
+  AddStep(plan, "verify", "verify that the driver reports its GPUs", pages::kPostInstall,
           std::move(verify));
 }
 
@@ -136,27 +128,26 @@ void AddUnits(Planning& planning) {
 Status AddRhcosPlan(Planning& planning, const std::string& image) {
   const HostFacts& facts = planning.facts;
   if (!facts.file || facts.file->kind != FileKind::kDriverRun) {
-    return InvalidArgument(
-        "--driver-toolkit: the driver's installer is built in it: name it with --source FILE.run");
+    return InvalidArgument("--driver-toolkit: needs the driver's installer: set --source FILE.run");
   }
-  if (facts.doctor.kernel.secure_boot.value_or(false)) {
+  if (facts.host.kernel.secure_boot.value_or(false)) {
     return FailedPrecondition(
-        "Secure Boot is on, and modules built here are signed by nobody whom the firmware trusts: "
-        "sign them in the cluster's build and load the kernel module image. Page: {}",
+        "Secure Boot is enabled, and the firmware does not trust modules built here: sign them in "
+        "the cluster's build and load the kernel module image. Page: {}",
         pages::kDriverToolkit);
   }
   if (HasFabric(facts)) {
     return FailedPrecondition(
-        "GPUs joined by NVSwitches do not compute without the fabric manager, which the driver's "
-        "installer does not bring and which is not installed on an image: let a container bring "
-        "the driver and the fabric manager together. Page: {}",
+        "GPUs connected by NVSwitches need the fabric manager, which the driver's installer does "
+        "not include and which cannot be installed on an image: deploy the driver and the fabric "
+        "manager together in a container. Page: {}",
         pages::kFabricManager);
   }
   if (NeedsUnload(facts, planning.plan)) {
     return FailedPrecondition(
-        "driver {} is loaded: drain the node, stop what brought it there (often a driver container "
-        "of the cluster), and plan again",
-        facts.doctor.driver.module_version);
+        "driver {} is loaded: drain the node, stop its source (often a driver container of the "
+        "cluster), and plan again",
+        facts.host.driver.module_version);
   }
   planning.traits.page = pages::kDriverToolkit;
   AddNouveauFile(planning.traits, planning.plan);
@@ -165,14 +156,14 @@ Status AddRhcosPlan(Planning& planning, const std::string& image) {
     // Nothing draws with it on a server, whose console is the board's own. The kernel's arguments
     // are the cluster's business (MachineConfig).
     AddStep(planning.plan, "nouveau-unload", "unload nouveau", pages::kDriverToolkit,
-            UnloadModules{{facts.doctor.driver.is_nouveau_loaded ? "nouveau" : "nova_core"}});
+            UnloadModules{{facts.host.driver.is_nouveau_loaded ? "nouveau" : "nova_core"}});
   }
   AddUnits(planning);
   planning.plan.notes.push_back(fmt::format(
-      "the driver is in {0}, not in the system: name it to kgpu with --driver-root {0}", kFolder));
+      "the driver is in {0}, not in the system: run kgpu with --driver-root {0}", kFolder));
   planning.plan.notes.emplace_back(
-      "the modules are for this kernel: after an update of the cluster nothing is loaded before "
-      "they are built anew");
+      "the modules are built for this kernel: after a cluster update no module loads until they "
+      "are rebuilt");
   return OkStatus();
 }
 

@@ -1,7 +1,8 @@
-// Red Hat Enterprise Linux and those made of it, releases 8 to 10: packages of NVIDIA's repository,
-// by streams of a module up to 9, without from 10 on; modules built by DKMS or by NVIDIA.
+// Red Hat Enterprise Linux and those made of it, Fedora, and Amazon Linux: packages of NVIDIA's
+// repository, modules built by DKMS or, for Red Hat's kernels, by NVIDIA.
 #include <fmt/format.h>
 
+#include "src/platform/base/status_macros.h"
 #include "src/setup/driver/dnf_steps.h"
 #include "src/setup/driver/nvidia_repository.h"
 #include "src/setup/driver/pages.h"
@@ -17,9 +18,9 @@ void AddRhelSigningKey(Planning& planning) {
   if (!NeedsEnrolment(planning.facts, planning.traits)) {
     return;
   }
-  AddCommand(planning.plan, "signing-folder", "make a folder for the key", pages::kPrecompiled,
+  AddCommand(planning.plan, "signing-folder", "create a folder for the key", pages::kPrecompiled,
              {"/usr/bin/mkdir", "-p", "/var/lib/kgpu/signing"});
-  AddCommand(planning.plan, "signing-key", "fetch the key that NVIDIA's modules are signed with",
+  AddCommand(planning.plan, "signing-key", "download the key that signs NVIDIA's modules",
              pages::kPrecompiled,
              {ProgramOr(planning.facts, "curl", "/usr/bin/curl"), "--fail", "--silent",
               "--show-error", "--location", "--output", std::string(kSigningKey),
@@ -38,14 +39,13 @@ std::string PrecompiledPackage(const Planning& planning) {
 Status AddPrecompiled(Planning& planning) {
   const Choice& choice = planning.choice;
   if (planning.facts.distribution.major >= 10) {
-    return Unimplemented("--source precompiled is not served on {}: take nvidia",
-                         planning.facts.distribution.name);
+    return NotServed(planning, "nvidia");
   }
   if (!choice.is_whole()) {
     return InvalidArgument(
-        "--source precompiled: packages of NVIDIA's modules for one kernel have the whole version "
-        "in their names: ask for it with --version, as in --version 580.95.05; which there are: "
-        "dnf list --available 'kmod-nvidia-{}*'",
+        "--source precompiled: set the full version with --version, e.g. --version 580.95.05, "
+        "because NVIDIA's precompiled packages have it in their names; to list them: dnf list "
+        "--available 'kmod-nvidia-{}*'",
         choice.branch());
   }
   planning.traits.is_dkms = false;
@@ -57,40 +57,68 @@ Status AddPrecompiled(Planning& planning) {
   AddStep(planning.plan, "packages", "install the driver and the modules built for this kernel",
           pages::kPrecompiled, InstallPackages{std::move(names)});
   planning.plan.notes.push_back(
-      fmt::format("NVIDIA builds modules for some kernels of Red Hat's only: where {} is not among "
-                  "them, take --source nvidia",
+      fmt::format("NVIDIA builds modules only for some of Red Hat's kernels: if {} is not among "
+                  "them, use --source nvidia",
                   planning.facts.kernel.release));
+  // Its package of modules recommends the plugin; hosts without weak dependencies lack it.
+  planning.plan.notes.emplace_back(
+      "a later kernel has no driver until NVIDIA has built modules for it: dnf-plugin-nvidia holds "
+      "back kernels without modules (dnf nvidia-plugin lists them); for an installed kernel "
+      "without modules: kgpu driver install --kernel RELEASE");
+  return OkStatus();
+}
+
+std::string_view PageOf(host::Family family) {
+  switch (family) {
+    case host::Family::kFedora:
+      return pages::kFedora;
+    case host::Family::kAmazon:
+      return pages::kAmazon;
+    default:
+      return pages::kRhel;
+  }
+}
+
+Status CheckServed(const Planning& planning) {
+  const host::Distribution& distribution = planning.facts.distribution;
+  const bool is_nvidia = planning.choice.source == SourceKind::kNvidia;
+  if (distribution.family == host::Family::kFedora && !is_nvidia) {
+    return NotServed(planning, "nvidia");
+  }
+  if (distribution.family == host::Family::kAmazon && (!is_nvidia || distribution.major < 2023)) {
+    return NotServed(planning, "NVIDIA's installer, FILE.run");
+  }
+  if (distribution.family == host::Family::kRhel && distribution.major < 8) {
+    return Unimplemented("{}: NVIDIA no longer provides packages for it: use --source FILE.run",
+                         distribution.name);
+  }
   return OkStatus();
 }
 
 }  // namespace
 
 Status AddRhelSteps(Planning& planning) {
+  RETURN_IF_ERROR(CheckServed(planning));
   const Choice& choice = planning.choice;
-  planning.traits.page = pages::kRhel;
+  const std::string_view page = PageOf(planning.facts.distribution.family);
+  planning.traits.page = page;
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
-  if (planning.facts.distribution.major < 8) {
-    return Unimplemented("{}: NVIDIA has no packages for it any more: take --source FILE.run",
-                         planning.facts.distribution.name);
-  }
-  AddDnfRepository(planning, pages::kRhel);
+  AddDnfRepository(planning, page);
   if (choice.source == SourceKind::kPrecompiled) {
     return AddPrecompiled(planning);
   }
-  const bool has_streams = planning.facts.distribution.major < 10;
   AddDkmsSources(planning);
-  AddDnfHeaders(planning, pages::kRhel);
+  AddDnfHeaders(planning, page);
+  const bool has_streams = HasStreams(planning.facts);
   if (has_streams) {
-    AddModuleStream(
-        planning,
-        fmt::format("{}-{}", choice.branch(), choice.kind == ModuleKind::kOpen ? "open" : "dkms"),
-        pages::kRhel);
+    const std::string_view end = choice.kind == ModuleKind::kOpen ? "open" : "dkms";
+    AddModuleStream(planning, fmt::format("{}-{}", choice.branch(), end), page);
   }
   AddMigration(planning);
-  if (!has_streams) {  // after it: what is locked out can not be fetched to be kept, either
+  if (!has_streams) {  // after it: what is locked out cannot be fetched to be kept, either
     AddVersionLock(planning);
   }
-  AddStep(planning.plan, "packages", "install the driver", pages::kRhel,
+  AddStep(planning.plan, "packages", "install the driver", page,
           InstallPackages{DnfPackages(planning)});
   return OkStatus();
 }

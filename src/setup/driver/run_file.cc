@@ -57,8 +57,8 @@ std::string ArchOf(std::string_view text) {
 
 StatusOr<DriverFile> ParseRun(std::string_view path, std::string_view name, std::string_view head) {
   if (!head.starts_with("#!")) {
-    return InvalidArgument("{}: no installer: it does not begin as a script: download it again",
-                           path);
+    return InvalidArgument(
+        "{}: not an installer: it does not begin like a script: download it again", path);
   }
   DriverFile file;
   file.path = path;
@@ -75,8 +75,9 @@ StatusOr<DriverFile> ParseRun(std::string_view path, std::string_view name, std:
     // Its name tells of the other architecture only.
     file.arch = ArchOf(name).empty() ? "x86_64" : ArchOf(name);
   } else {
-    return InvalidArgument("{}: neither NVIDIA's driver nor CUDA's installer: its label is \"{}\"",
-                           path, Printable(label, 60));
+    return InvalidArgument(
+        "{}: neither the driver's nor CUDA's installer by NVIDIA: its label is \"{}\"", path,
+        Printable(label, 60));
   }
   return file;
 }
@@ -86,7 +87,7 @@ StatusOr<DriverFile> ParseRepository(std::string_view path, std::string_view nam
   constexpr std::string_view kArchive = "!<arch>\n";
   constexpr std::string_view kRpm = "\xed\xab\xee\xdb";
   if (!head.starts_with(is_deb ? kArchive : kRpm)) {
-    return InvalidArgument("{}: no package of this kind: download it again", path);
+    return InvalidArgument("{}: not a package of this kind: download it again", path);
   }
   DriverFile file;
   file.kind = is_deb ? FileKind::kLocalDeb : FileKind::kLocalRpm;
@@ -101,7 +102,7 @@ StatusOr<DriverFile> ParseRepository(std::string_view path, std::string_view nam
   }
   if (name.find("repo") == std::string_view::npos) {
     return InvalidArgument(
-        "{}: not a repository in a package, as NVIDIA calls nvidia-driver-local-repo-… and "
+        "{}: not a local repository package, which NVIDIA names nvidia-driver-local-repo-… or "
         "cuda-repo-…-local",
         path);
   }
@@ -116,8 +117,7 @@ StatusOr<DriverFile> ParseDriverFile(std::string_view path, std::string_view hea
                                   ? ParseRepository(path, name, head, name.ends_with(".deb"))
                                   : ParseRun(path, name, head);
   if (file.ok() && file->version.empty()) {
-    return InvalidArgument("{}: which version of the driver is in it can not be told from its name",
-                           path);
+    return InvalidArgument("{}: the name does not contain the driver's version", path);
   }
   return file;
 }

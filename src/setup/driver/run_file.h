@@ -16,7 +16,7 @@ struct DriverFile {
   FileKind kind = FileKind::kDriverRun;
   std::string path;     // as the host names it
   std::string version;  // of the driver in it
-  std::string arch;     // "x86_64", "aarch64"; empty: not told
+  std::string arch;     // "x86_64", "aarch64"; empty: unknown
   std::string package;  // of a local repository: its name as a package
   bool operator==(const DriverFile&) const = default;
 };

@@ -16,7 +16,7 @@ struct Source {
 };
 
 Source SourceOf(const HostFacts& facts, SourceKind kind) {
-  const Distribution& distribution = facts.distribution;
+  const host::Distribution& distribution = facts.distribution;
   if (kind != SourceKind::kDistribution) {
     const std::string tag = RepositoryTag(distribution);
     return {fmt::format("cuda-{}-{}", tag, facts.arch), RepositoryUrl(facts)};
@@ -38,7 +38,7 @@ Source SourceOf(const HostFacts& facts, SourceKind kind) {
           fmt::format("https://download.nvidia.com/suse/sle{}", release)};
 }
 
-// Only ours is read anew and its key trusted: what is wrong with others is no matter here.
+// Only ours is read again and its key trusted: what is wrong with others is no matter here.
 void AddRepository(Planning& planning, const Source& source, const std::string& zypper) {
   const std::vector<RpmRepository>& all = planning.facts.repositories;
   const auto is_it = [&source](const RpmRepository& one) {
@@ -51,7 +51,7 @@ void AddRepository(Planning& planning, const Source& source, const std::string& 
     alias = here->id;
   } else if (here = std::ranges::find_if(all, is_it); here != all.end()) {
     alias = here->id;
-    AddCommand(planning.plan, "repository", "turn NVIDIA's repository on", pages::kSuseOpen,
+    AddCommand(planning.plan, "repository", "enable NVIDIA's repository", pages::kSuseOpen,
                {zypper, "--non-interactive", "modifyrepo", "--enable", alias},
                {zypper, "--non-interactive", "modifyrepo", "--disable", alias});
   } else {
@@ -59,7 +59,7 @@ void AddRepository(Planning& planning, const Source& source, const std::string& 
                {zypper, "--non-interactive", "addrepo", "--refresh", source.url, source.name},
                {zypper, "--non-interactive", "removerepo", source.name});
   }
-  AddCommand(planning.plan, "package-lists", "read its list of packages", pages::kSuseOpen,
+  AddCommand(planning.plan, "package-lists", "update its package list", pages::kSuseOpen,
              {zypper, "--non-interactive", "--gpg-auto-import-keys", "refresh", alias});
 }
 
@@ -124,7 +124,7 @@ void AddUserSpace(Planning& planning, const std::string& module) {
   AddStep(planning.plan, "packages", "install the user space of the same version",
           planning.traits.page, InstallPackages{.names = std::move(names), .version_of = module});
   if (!others.empty()) {
-    AddStep(planning.plan, "fabric-packages", "install what joins the GPUs", planning.traits.page,
+    AddStep(planning.plan, "fabric-packages", "install the fabric manager", planning.traits.page,
             InstallPackages{.names = std::move(others)});
   }
 }
@@ -139,7 +139,7 @@ void AddSuseHeaders(Planning& planning, std::vector<std::string> more) {
     release.resize(release.size() - end.size());
   }
   more.push_back(fmt::format("kernel-{}-devel={}", flavour, release));
-  AddStep(planning.plan, "headers", "install the headers of the kernel", pages::kPreInstall,
+  AddStep(planning.plan, "headers", "install the kernel headers", pages::kPreInstall,
           InstallPackages{std::move(more)});
 }
 

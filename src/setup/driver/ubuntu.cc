@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "src/setup/driver/apt_steps.h"
-#include "src/setup/driver/nvidia_repository.h"
 #include "src/setup/driver/offers.h"
 #include "src/setup/driver/pages.h"
 
@@ -50,19 +49,18 @@ std::vector<std::string> UserPackages(const Planning& planning) {
   return names;
 }
 
-Status AddUbuntuPackages(Planning& planning) {
+void AddUbuntuPackages(Planning& planning) {
   const HostFacts& facts = planning.facts;
   const bool is_built = HasUbuntuModules(facts);
   planning.traits.page = pages::kUbuntuServer;
   planning.traits.is_dkms = !is_built;
   planning.traits.is_signed = is_built;
-  planning.traits.mok_key = "/var/lib/shim-signed/mok/MOK.der";
   planning.traits.has_fabric_manager = HasFabric(facts);
   AddArchiveComponents(planning, {"restricted", "multiverse"}, pages::kUbuntuServer);
   AddPackageLists(planning, pages::kUbuntuServer);
   if (!is_built) {
     planning.plan.notes.push_back(fmt::format(
-        "Ubuntu builds no modules for kernel {}: DKMS builds them here", facts.kernel.release));
+        "Ubuntu provides no modules for kernel {}: DKMS builds them here", facts.kernel.release));
     AddAptHeaders(planning, pages::kUbuntuServer);
   }
   AddMigration(planning);
@@ -70,37 +68,22 @@ Status AddUbuntuPackages(Planning& planning) {
           InstallPackages{ModulePackages(planning)});
   AddStep(planning.plan, "packages", "install the driver's user space", pages::kUbuntuServer,
           InstallPackages{UserPackages(planning)});
-  return OkStatus();
-}
-
-Status AddNvidiaUbuntuPackages(Planning& planning) {
-  planning.traits.page = pages::kUbuntu;
-  planning.traits.mok_key = "/var/lib/shim-signed/mok/MOK.der";
-  planning.traits.has_fabric_manager = HasFabric(planning.facts);
-  AddPackageLists(planning, pages::kUbuntu);
-  AddAptHeaders(planning, pages::kUbuntu);
-  AddAptRepository(planning, pages::kUbuntu);
-  AddCommand(planning.plan, "repository-lists", "read the list of NVIDIA's packages",
-             pages::kUbuntu, {ProgramOr(planning.facts, "apt-get", "/usr/bin/apt-get"), "update"});
-  AddMigration(planning);
-  AddAptBranch(planning);
-  AddStep(planning.plan, "packages", "install the driver", pages::kUbuntu,
-          InstallPackages{AptPackages(planning)});
-  return OkStatus();
 }
 
 }  // namespace
 
 Status AddUbuntuSteps(Planning& planning) {
+  planning.traits.mok_key = "/var/lib/shim-signed/mok/MOK.der";
   switch (planning.choice.source) {
     case SourceKind::kDistribution:
     case SourceKind::kPrecompiled:
-      return AddUbuntuPackages(planning);
+      AddUbuntuPackages(planning);
+      return OkStatus();
     case SourceKind::kNvidia:
-      return AddNvidiaUbuntuPackages(planning);
+      AddNvidiaAptPackages(planning, pages::kUbuntu);
+      return OkStatus();
     default:
-      return Unimplemented("--source {} is not served on {}: take distribution or nvidia",
-                           ToString(planning.choice.source), planning.facts.distribution.name);
+      return NotServed(planning, "distribution or nvidia");
   }
 }
 

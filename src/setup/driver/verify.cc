@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/gpu/cuda/compatibility.h"
+#include "src/host/facts/facts.h"
 #include "src/host/inspect/device_nodes.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/host/inspect/driver_files.h"
@@ -18,18 +19,20 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
 #include "src/setup/driver/module_facts.h"
+#include "src/setup/driver/package_files.h"
 
 namespace kgpu::driver {
 namespace {
 
 constexpr std::chrono::seconds kDeadline{60};
 
-// What is looked at: the wish with its kernel filled in, and what was found so far.
+// What is looked at: the request with its kernel filled in, and what was found so far.
 struct Look {
-  Verify wish;
+  Verify request;
   const Demands& demands;
   bool is_running = false;  // that kernel runs this host
   std::string version;      // of the module, once found
+  std::string module;       // its name, once found: "nvidia-current"
   const host::DriverRoot& root;
   sys::ProgramRunner& runner;
   Verified seen;
@@ -44,34 +47,58 @@ void Fail(Look& look, fmt::format_string<Args...> format, Args&&... args) {
   look.seen.failed.push_back(fmt::format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
+void Warn(Look& look, fmt::format_string<Args...> format, Args&&... args) {
+  look.seen.warned.push_back(fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
 void Miss(Look& look, fmt::format_string<Args...> format, Args&&... args) {
-  look.seen.unseen.push_back(fmt::format(format, std::forward<Args>(args)...));
+  look.seen.skipped.push_back(fmt::format(format, std::forward<Args>(args)...));
 }
 
 StatusOr<sys::RunResult> Ask(const Look& look, std::vector<std::string> argv) {
-  sys::RunRequest request;
-  request.argv = std::move(argv);
-  request.root = look.root.driver.path();
-  request.deadline = kDeadline;
-  return look.runner.Run(request);
+  return look.runner.Run(sys::RequestOf(look.root.driver, std::move(argv), kDeadline));
 }
 
-bool IsOfVersion(std::string_view version, std::string_view wished) {
-  return wished.empty() || IsVersion(version, wished);
+bool IsOfVersion(std::string_view version, std::string_view wanted) {
+  return wanted.empty() || IsVersion(version, wanted);
 }
 
 // nvidia's module under any of the names that packages give it; nothing: there is none.
-StatusOr<std::optional<ModuleInfo>> FindModule(const Look& look, const std::string& modinfo) {
+StatusOr<std::optional<ModuleInfo>> FindModule(Look& look, const std::string& modinfo) {
   for (const char* name : {"nvidia", "nvidia-current", "nvidia-current-open", "nvidia-tesla-470"}) {
-    const StatusOr<sys::RunResult> result = Ask(look, {modinfo, "-k", look.wish.kernel, name});
+    const StatusOr<sys::RunResult> result = Ask(look, {modinfo, "-k", look.request.kernel, name});
     if (!result.ok()) {
       return result.status();
     }
     if (result->IsSuccess()) {
+      look.module = name;
       return std::optional<ModuleInfo>(ParseModinfo(result->out));
     }
   }
   return std::optional<ModuleInfo>();
+}
+
+// DKMS believes its own notes: it installs a module again only after it has uninstalled it.
+std::string InstallAgain(std::string_view module, std::string_view version,
+                         std::string_view kernel) {
+  return fmt::format("dkms uninstall {0}/{1} -k {2} && dkms install {0}/{1} -k {2}", module,
+                     version, kernel);
+}
+
+// CUDA does not start without it.
+void LookAtUvm(Look& look, const std::string& modinfo) {
+  const std::string name = look.module + "-uvm";
+  const StatusOr<sys::RunResult> result = Ask(look, {modinfo, "-k", look.request.kernel, name});
+  if (!result.ok()) {
+    Miss(look, "the module {}: {}", name, Message(result.status()));
+  } else if (!result->IsSuccess()) {
+    const bool is_of_dkms =
+        look.root.driver.Exists(fmt::format("var/lib/dkms/{}/{}", look.module, look.version));
+    Fail(look, "module {} is missing for kernel {}, but CUDA needs it: {}", name,
+         look.request.kernel,
+         is_of_dkms ? InstallAgain(look.module, look.version, look.request.kernel)
+                    : "reinstall the packages of the driver's modules");
+  }
 }
 
 // The open modules say "Dual MIT/GPL" of themselves, the proprietary ones "NVIDIA".
@@ -83,31 +110,33 @@ ModuleKind KindOf(const ModuleInfo& module) {
 void LookAtModule(Look& look) {
   const std::string modinfo = sys::FindProgram(look.root.driver, "modinfo");
   if (modinfo.empty()) {
-    Miss(look, "the module for kernel {}: no modinfo is here", look.wish.kernel);
+    Miss(look, "the module for kernel {}: modinfo not found", look.request.kernel);
     return;
   }
   const StatusOr<std::optional<ModuleInfo>> found = FindModule(look, modinfo);
   if (!found.ok()) {
-    Miss(look, "the module for kernel {}: {}", look.wish.kernel, Message(found.status()));
+    Miss(look, "the module for kernel {}: {}", look.request.kernel, Message(found.status()));
     return;
   }
   const std::optional<ModuleInfo>& module = *found;
   if (!module) {
-    Fail(look, "no module nvidia is there for kernel {}: dkms status tells whether it was built",
-         look.wish.kernel);
+    Fail(look,
+         "module nvidia is missing for kernel {}: run dkms status to see whether it was built",
+         look.request.kernel);
     return;
   }
   look.version = module->version;
-  if (module->kernel() != look.wish.kernel) {
+  if (module->kernel() != look.request.kernel) {
     Fail(look, "{} is built for kernel {}, not for {}", module->path, module->kernel(),
-         look.wish.kernel);
-  } else if (!IsOfVersion(module->version, look.wish.version)) {
-    Fail(look, "{} is of version {}, not of {}", module->path, module->version, look.wish.version);
+         look.request.kernel);
+  } else if (!IsOfVersion(module->version, look.request.version)) {
+    Fail(look, "{} has version {}, not {}", module->path, module->version, look.request.version);
   } else if (look.demands.kind && *look.demands.kind != KindOf(*module)) {
-    Fail(look, "{} is of the {} modules, not of the {} ones", module->path,
+    Fail(look, "{} belongs to the {} modules, not the {} ones", module->path,
          ToString(KindOf(*module)), ToString(*look.demands.kind));
   } else {
-    Pass(look, "module {} for kernel {}: {}", module->version, look.wish.kernel, module->path);
+    Pass(look, "module {} for kernel {}: {}", module->version, look.request.kernel, module->path);
+    LookAtUvm(look, modinfo);
   }
 }
 
@@ -119,21 +148,25 @@ void LookAtDkms(Look& look) {
   }
   const StatusOr<sys::RunResult> result = Ask(look, {dkms, "status"});
   if (!result.ok() || !result->IsSuccess()) {
-    Miss(look, "what DKMS says: {}",
-         result.ok() ? sys::Describe(*result) : Message(result.status()));
+    Miss(look, "DKMS status: {}", result.ok() ? sys::Describe(*result) : Message(result.status()));
     return;
   }
   bool has_sources = false;
   for (const DkmsEntry& entry : ParseDkmsStatus(result->out)) {
     const bool is_driver = entry.module.starts_with("nvidia") &&
                            !entry.module.starts_with("nvidia-fs") &&
-                           IsOfVersion(entry.version, look.wish.version);
+                           IsOfVersion(entry.version, look.request.version);
     has_sources |= is_driver;
-    if (!is_driver || entry.kernel != look.wish.kernel) {
+    if (!is_driver || entry.kernel != look.request.kernel) {
       continue;
     }
-    if (entry.state.starts_with("installed")) {
-      Pass(look, "DKMS has {} {} installed for kernel {}", entry.module, entry.version,
+    if (entry.state.starts_with("installed") && !entry.warning.empty()) {
+      // Modules that were signed after the build differ, too.
+      Warn(look, "DKMS has installed {} {} for kernel {} but warns: {}: unless you signed them: {}",
+           entry.module, entry.version, entry.kernel, entry.warning,
+           InstallAgain(entry.module, entry.version, entry.kernel));
+    } else if (entry.state.starts_with("installed")) {
+      Pass(look, "DKMS has installed {} {} for kernel {}", entry.module, entry.version,
            entry.kernel);
     } else {
       Fail(look, "DKMS has {} {} for kernel {} as {}: dkms install {}/{} -k {}", entry.module,
@@ -142,9 +175,18 @@ void LookAtDkms(Look& look) {
     return;
   }
   if (has_sources) {
-    Fail(look, "DKMS built nothing for kernel {}: dkms autoinstall -k {}", look.wish.kernel,
-         look.wish.kernel);
+    Fail(look, "DKMS built nothing for kernel {}: dkms autoinstall -k {}", look.request.kernel,
+         look.request.kernel);
   }
+}
+
+void LookAtPackageFiles(Look& look) {
+  PackageFiles files = CheckPackageFiles(look.root.driver, look.runner);
+  if (files.packages > 0 && files.failed.empty()) {
+    Pass(look, "all files of the driver's {} packages", files.packages);
+  }
+  std::ranges::move(files.failed, std::back_inserter(look.seen.failed));
+  std::ranges::move(files.skipped, std::back_inserter(look.seen.skipped));
 }
 
 // Gives whether any are there.
@@ -156,8 +198,8 @@ bool LookAtLibraries(Look& look) {
     Fail(look, "libraries of several versions: {}", Join(versions, ", "));
   } else if (!look.version.empty() && versions.front() != look.version) {
     Fail(look, "the libraries are {}, the module is {}", versions.front(), look.version);
-  } else if (!IsOfVersion(versions.front(), look.wish.version)) {
-    Fail(look, "the libraries are {}, not {}", versions.front(), look.wish.version);
+  } else if (!IsOfVersion(versions.front(), look.request.version)) {
+    Fail(look, "the libraries are {}, not {}", versions.front(), look.request.version);
   } else {
     Pass(look, "libraries {}", versions.front());
   }
@@ -177,14 +219,15 @@ void LookAtCuda(Look& look) {
   }
   const auto parsed = cuda::DriverVersion::Parse(version);
   if (!least) {
-    Fail(look, "CUDA {} is newer than every one known here, {}", cuda,
+    Fail(look, "CUDA {} is newer than the latest version known to kgpu, {}", cuda,
          cuda::Toolkits().front().cuda.str());
   } else if (!parsed.ok()) {
-    Fail(look, "CUDA {} needs driver {} or newer, and none is here", cuda, least->str());
+    Fail(look, "CUDA {} needs driver {} or newer, but none is installed", cuda, least->str());
   } else if (*parsed < *least) {
-    Fail(look, "CUDA {} needs driver {} or newer, {} is here", cuda, least->str(), version);
+    Fail(look, "CUDA {} needs driver {} or newer, but {} is installed", cuda, least->str(),
+         version);
   } else {
-    Pass(look, "driver {} has all of CUDA {}", version, cuda);
+    Pass(look, "driver {} fully supports CUDA {}", version, cuda);
   }
 }
 
@@ -192,12 +235,12 @@ void LookAtLinker(Look& look) {
   const sys::Root& driver = look.root.driver;
   const StatusOr<std::string> bytes = driver.ReadFile("etc/ld.so.cache", host::kLdCacheLimit);
   if (!bytes.ok()) {
-    Miss(look, "what the dynamic linker knows: {}", Message(bytes.status()));
+    Miss(look, "the dynamic linker's cache: {}", Message(bytes.status()));
     return;
   }
   const auto entries = host::ParseLdCache(*bytes);
   if (!entries.ok()) {
-    Miss(look, "what the dynamic linker knows: {}: {}", driver.At("etc/ld.so.cache"),
+    Miss(look, "the dynamic linker's cache: {}: {}", driver.At("etc/ld.so.cache"),
          Message(entries.status()));
     return;
   }
@@ -219,19 +262,21 @@ void LookAtLinker(Look& look) {
 
 void LookAtLoaded(const host::DriverFacts& facts, Look& look) {
   if (!facts.is_nvidia_live) {
-    Fail(look, "nvidia is not loaded: modprobe nvidia, then dmesg tells why it does not go");
+    Fail(look, "nvidia is not loaded: run modprobe nvidia; dmesg shows why it fails");
   } else if (facts.module_version.empty()) {
-    Fail(look, "nvidia is loaded and tells no version: dmesg tells why");
+    Fail(look, "nvidia is loaded but reports no version: see dmesg");
   } else if (!look.version.empty() && facts.module_version != look.version) {
-    Fail(look, "the loaded module is {}, the one installed is {}: unload it, or restart the host",
+    Fail(look,
+         "the loaded module has version {}, the installed one {}: unload it, or restart the host",
          facts.module_version, look.version);
-  } else if (!IsOfVersion(facts.module_version, look.wish.version)) {
-    Fail(look, "the loaded module is {}, not {}", facts.module_version, look.wish.version);
+  } else if (!IsOfVersion(facts.module_version, look.request.version)) {
+    Fail(look, "the loaded module has version {}, not {}", facts.module_version,
+         look.request.version);
   } else {
     Pass(look, "module {} is loaded", facts.module_version);
   }
   if (facts.is_nouveau_loaded) {
-    Fail(look, "nouveau is loaded, and the GPUs are its own: restart the host");
+    Fail(look, "nouveau is loaded and uses the GPUs: restart the host");
   } else {
     Pass(look, "nouveau is not loaded");
   }
@@ -240,14 +285,20 @@ void LookAtLoaded(const host::DriverFacts& facts, Look& look) {
 // The driver of this kernel may be well, and gone with the next start.
 void LookAtNextKernel(Look& look) {
   const std::vector<host::InstalledKernel> kernels = host::ReadInstalledKernels(look.root.host);
-  const host::InstalledKernel* next = host::NextWithoutDriver(kernels, look.wish.kernel);
-  if (next != nullptr) {
-    look.seen.warned.push_back(fmt::format(
-        "kernel {} is installed, newer than {}, and has no module nvidia: the next start "
-        "loses the driver: {}dkms autoinstall -k {}",
-        next->release, look.wish.kernel, next->has_headers ? "" : "install its headers, then ",
-        next->release));
+  const host::InstalledKernel* next = host::NextWithoutDriver(kernels, look.request.kernel);
+  if (next == nullptr) {
+    return;
   }
+  const bool is_by_kgpu = look.root.host.Exists(host::kDriverJournal);
+  const std::string fix =
+      is_by_kgpu
+          ? fmt::format("kgpu driver install --kernel {}", next->release)
+          : fmt::format("{}dkms autoinstall -k {}",
+                        next->has_headers ? "" : "install its headers, then ", next->release);
+  Warn(look,
+       "kernel {} is installed, newer than {}, and has no module nvidia: the next boot loses the "
+       "driver: {}",
+       next->release, look.request.kernel, fix);
 }
 
 // Made for a module that was loaded before, it may lead to another driver's devices now.
@@ -281,35 +332,41 @@ void LookAtNodes(const host::DriverFacts& facts, Look& look) {
   if (missing.empty()) {
     Pass(look, "device nodes of {} GPUs", nodes->gpus.size());
   } else {
-    Fail(look, "no {}: nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0",
+    Fail(look, "{} not found: nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0",
          Join(missing, ", "));
   }
 }
 
 }  // namespace
 
-Verified VerifyDriver(const Verify& wish, const Demands& demands, const host::DriverRoot& root,
+Verified VerifyDriver(const Verify& request, const Demands& demands, const host::DriverRoot& root,
                       sys::ProgramRunner& runner) {
-  Look look{
-      .wish = wish, .demands = demands, .version = "", .root = root, .runner = runner, .seen = {}};
-  const std::string running(Trim(root.host.ReadFile("proc/sys/kernel/osrelease").value_or("")));
-  if (look.wish.kernel.empty()) {
-    look.wish.kernel = running;
+  Look look{.request = request,
+            .demands = demands,
+            .version = "",
+            .module = "",
+            .root = root,
+            .runner = runner,
+            .seen = {}};
+  const std::string running = host::RunningKernel(root.host);
+  if (look.request.kernel.empty()) {
+    look.request.kernel = running;
   }
-  look.is_running = !running.empty() && running == look.wish.kernel;
-  if (look.wish.kernel.empty()) {
-    Miss(look, "the module: no kernel runs below {}, and none was named", root.host.path());
+  look.is_running = !running.empty() && running == look.request.kernel;
+  if (look.request.kernel.empty()) {
+    Miss(look, "the module: no kernel runs below {}, and none was given", root.host.path());
   } else {
     LookAtModule(look);
     LookAtDkms(look);
   }
+  LookAtPackageFiles(look);
   const bool has_libraries = LookAtLibraries(look);
   LookAtCuda(look);
-  if (has_libraries) {  // else nothing that the linker could do would mend it
+  if (has_libraries) {  // else nothing that the linker could do would fix it
     LookAtLinker(look);
   }
   if (!look.is_running) {
-    Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.wish.kernel);
+    Miss(look, "loaded modules and device nodes: kernel {} does not run here", look.request.kernel);
     return std::move(look.seen);
   }
   LookAtNextKernel(look);

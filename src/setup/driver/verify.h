@@ -15,9 +15,9 @@ namespace kgpu::driver {
 // Sentences for people, in the order in which they were looked at.
 struct Verified {
   std::vector<std::string> passed;
-  std::vector<std::string> failed;    // what is wrong, and where its mend begins
-  std::vector<std::string> warned{};  // what is well now, and not for long
-  std::vector<std::string> unseen;    // what could not be looked at here, and why
+  std::vector<std::string> failed;    // what is wrong, and where its fix begins
+  std::vector<std::string> warned{};  // what is healthy now, and not for long
+  std::vector<std::string> skipped;   // what could not be looked at here, and why
   bool operator==(const Verified&) const = default;
 };
 
@@ -27,11 +27,12 @@ struct Demands {
   std::optional<ModuleKind> kind{};
 };
 
-// The module is there for the kernel and of the version wished, DKMS calls it installed, the
-// libraries are of the module's version and known to the dynamic linker; where that kernel runs:
-// the module is loaded, its nodes are there, nouveau is not. Runs the host's modinfo and dkms.
+// The module is there for the kernel and of the version wanted, DKMS calls it installed, the files
+// of the driver's packages are there, the libraries are of the module's version and known to the
+// dynamic linker; where that kernel runs:
+// the module is loaded, its nodes are there, nouveau is not. Runs the host's modinfo, dkms and rpm.
 // An empty kernel means the running one, an empty version any. Changes nothing, never fails.
-Verified VerifyDriver(const Verify& wish, const Demands& demands, const host::DriverRoot& root,
+Verified VerifyDriver(const Verify& request, const Demands& demands, const host::DriverRoot& root,
                       sys::ProgramRunner& runner);
 
 }  // namespace kgpu::driver

@@ -58,6 +58,7 @@ class VerifyTest : public ::testing::Test {
     host_.AddProgram("usr/sbin/modinfo");
     host_.AddProgram("usr/sbin/dkms");
     tools_.modules["nvidia-current"] = ModuleText(TestHost::kVersion);
+    tools_.modules["nvidia-current-uvm"] = ModuleText(TestHost::kVersion);
     tools_.dkms =
         fmt::format("nvidia-current/{}, {}, x86_64: installed\n", TestHost::kVersion, kKernel);
   }
@@ -86,14 +87,43 @@ TEST_F(VerifyTest, PassesWhatAgreesAndTellsWhatDoesNotRun) {
   const Verified seen = Look();
   EXPECT_THAT(seen.failed, IsEmpty());
   EXPECT_THAT(seen.passed, ElementsAre(HasSubstr("module 535.104.05 for kernel 6.1.0-56-amd64"),
-                                       HasSubstr("DKMS has nvidia-current 535.104.05 installed"),
+                                       HasSubstr("DKMS has installed nvidia-current 535.104.05"),
                                        "libraries 535.104.05", HasSubstr("linker finds")));
-  EXPECT_THAT(seen.unseen, ElementsAre(HasSubstr("does not run here")));
+  EXPECT_THAT(seen.skipped, ElementsAre(HasSubstr("does not run here")));
 }
 
 TEST_F(VerifyTest, FailsWithoutAModuleForTheKernel) {
   tools_.modules.clear();
-  EXPECT_THAT(Look().failed, Contains(HasSubstr("no module nvidia is there for kernel 6.1.0-56")));
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("module nvidia is missing for kernel 6.1.0-56")));
+}
+
+TEST_F(VerifyTest, FailsWithoutTheModuleForUnifiedMemory) {
+  tools_.modules.erase("nvidia-current-uvm");
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("module nvidia-current-uvm is missing")));
+  host_.dir().MakeDir("var/lib/dkms/nvidia-current/535.104.05");
+  EXPECT_THAT(Look().failed,
+              ElementsAre(HasSubstr("dkms uninstall nvidia-current/535.104.05 -k 6.1.0-56-amd64 && "
+                                    "dkms install nvidia-current/535.104.05")));
+}
+
+TEST_F(VerifyTest, FailsWithoutAFileOfAPackage) {
+  host_.dir().WriteFile("var/lib/dpkg/status",
+                        "Package: libcuda1\nStatus: install ok installed\nVersion: 535.104.05-1\n");
+  host_.dir().WriteFile("var/lib/dpkg/info/libcuda1:amd64.list", "/usr/lib/libcuda.so.gone\n");
+  EXPECT_THAT(Look().failed,
+              ElementsAre(HasSubstr("package libcuda1: /usr/lib/libcuda.so.gone is missing")));
+  host_.dir().WriteFile("usr/lib/libcuda.so.gone", "here");
+  const Verified seen = Look();
+  EXPECT_THAT(seen.failed, IsEmpty());
+  EXPECT_THAT(seen.passed, Contains("all files of the driver's 1 packages"));
+}
+
+TEST_F(VerifyTest, WarnsOfWhatDkmsWarnsOf) {
+  tools_.dkms = fmt::format(
+      "nvidia-current/{}, {}, x86_64: installed (WARNING! Diff between built and installed "
+      "module!)\n",
+      TestHost::kVersion, kKernel);
+  EXPECT_THAT(Look().warned, ElementsAre(HasSubstr("Diff between built and installed module!")));
 }
 
 TEST_F(VerifyTest, FailsOverAModuleOfAnotherKernel) {
@@ -101,28 +131,29 @@ TEST_F(VerifyTest, FailsOverAModuleOfAnotherKernel) {
   EXPECT_THAT(Look().failed, Contains(HasSubstr("built for kernel 6.1.0-9-amd64")));
 }
 
-TEST_F(VerifyTest, FailsOverAnotherVersionThanTheWish) {
-  EXPECT_THAT(Look("550").failed, ElementsAre(HasSubstr("is of version 535.104.05, not of 550"),
+TEST_F(VerifyTest, FailsOverAnotherVersionThanTheRequest) {
+  EXPECT_THAT(Look("550").failed, ElementsAre(HasSubstr("has version 535.104.05, not 550"),
                                               HasSubstr("are 535.104.05, not 550")));
 }
 
-TEST_F(VerifyTest, TakesAnyVersionWhereNoneIsWished) {
+TEST_F(VerifyTest, TakesAnyVersionWhereNoneIsAskedFor) {
   EXPECT_THAT(Look("").failed, IsEmpty());
 }
 
 TEST_F(VerifyTest, FailsOverADriverTooOldForTheCuda) {
-  EXPECT_THAT(Look("", kKernel, {.cuda = cuda::CudaVersion{12, 4}}).failed,
-              ElementsAre("CUDA 12.4 needs driver 550.54.14 or newer, 535.104.05 is here"));
+  EXPECT_THAT(
+      Look("", kKernel, {.cuda = cuda::CudaVersion{12, 4}}).failed,
+      ElementsAre("CUDA 12.4 needs driver 550.54.14 or newer, but 535.104.05 is installed"));
   const Verified well = Look("", kKernel, {.cuda = cuda::CudaVersion{12, 2}});
   EXPECT_THAT(well.failed, IsEmpty());
-  EXPECT_THAT(well.passed, Contains("driver 535.104.05 has all of CUDA 12.2"));
+  EXPECT_THAT(well.passed, Contains("driver 535.104.05 fully supports CUDA 12.2"));
   EXPECT_THAT(Look("", kKernel, {.cuda = cuda::CudaVersion{99, 0}}).failed,
-              ElementsAre(HasSubstr("newer than every one known here")));
+              ElementsAre(HasSubstr("newer than the latest version known to kgpu")));
 }
 
 TEST_F(VerifyTest, FailsOverModulesOfTheOtherKind) {
   EXPECT_THAT(Look("", kKernel, {.kind = ModuleKind::kOpen}).failed,
-              ElementsAre(HasSubstr("is of the proprietary modules, not of the open ones")));
+              ElementsAre(HasSubstr("belongs to the proprietary modules, not the open ones")));
   EXPECT_THAT(Look("", kKernel, {.kind = ModuleKind::kProprietary}).failed, IsEmpty());
 }
 
@@ -154,7 +185,7 @@ TEST_F(VerifyTest, FailsWhenTheLinkerKnowsLibrariesThatAreGone) {
 
 TEST_F(VerifyTest, TellsThatThereIsNoModinfo) {
   ASSERT_EQ(unlink(host_.dir().At("usr/sbin/modinfo").c_str()), 0);
-  EXPECT_THAT(Look().unseen, Contains(HasSubstr("no modinfo is here")));
+  EXPECT_THAT(Look().skipped, Contains(HasSubstr("modinfo not found")));
 }
 
 TEST_F(VerifyTest, FailsWhenTheRunningKernelHasNotLoadedIt) {
@@ -171,20 +202,20 @@ TEST_F(VerifyTest, FailsWhenNouveauIsLoaded) {
 TEST_F(VerifyTest, FailsWhenTheLoadedModuleIsNotTheOneInstalled) {
   StartKernel();
   tools_.modules["nvidia-current"] = ModuleText("535.309.01");
-  EXPECT_THAT(Look().failed, Contains(HasSubstr("the loaded module is 535.104.05")));
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("the loaded module has version 535.104.05")));
 }
 
 TEST_F(VerifyTest, FailsWithoutNodesOfTheRunningDriver) {
   StartKernel();
   host_.dir().MakeDir("dev");
-  EXPECT_THAT(Look().failed, ElementsAre("no /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia0: "
+  EXPECT_THAT(Look().failed, ElementsAre("/dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia0 not found: "
                                          "nvidia-modprobe -c 255 -c 0 && nvidia-modprobe -u -c 0"));
 }
 
 TEST_F(VerifyTest, FailsOverANodeOfAModuleThatWasLoadedBefore) {
   StartKernel();
   if (!host_.AddNodes(1)) {
-    GTEST_SKIP() << "device nodes can not be made here";
+    GTEST_SKIP() << "cannot create device nodes here";
   }
   host_.dir().WriteFile("proc/devices", "Character devices:\n195 nvidia\n7 nvidia-uvm\n");
   EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("the module 7: nvidia-modprobe -u -c 0")));
@@ -193,11 +224,11 @@ TEST_F(VerifyTest, FailsOverANodeOfAModuleThatWasLoadedBefore) {
 TEST_F(VerifyTest, PassesARunningDriver) {
   StartKernel();
   if (!host_.AddNodes(2)) {
-    GTEST_SKIP() << "device nodes can not be made here";
+    GTEST_SKIP() << "cannot create device nodes here";
   }
   const Verified seen = Look("535.104.05", "");
   EXPECT_THAT(seen.failed, IsEmpty());
-  EXPECT_THAT(seen.unseen, IsEmpty());
+  EXPECT_THAT(seen.skipped, IsEmpty());
   EXPECT_THAT(seen.passed, Contains("device nodes of 2 GPUs"));
 }
 
@@ -211,6 +242,8 @@ TEST_F(VerifyTest, TheNextKernelWithoutTheDriverIsAWarning) {
   EXPECT_THAT(Look().warned, IsEmpty());
   add("6.1.0-57-amd64", "kernel/fs/ext4/ext4.ko:\n");
   EXPECT_THAT(Look().warned, ElementsAre(HasSubstr("dkms autoinstall -k 6.1.0-57-amd64")));
+  host_.dir().WriteFile("var/lib/kgpu/driver.json", "");
+  EXPECT_THAT(Look().warned, ElementsAre(HasSubstr("kgpu driver install --kernel 6.1.0-57-amd64")));
 }
 
 }  // namespace

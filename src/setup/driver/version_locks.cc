@@ -47,7 +47,7 @@ std::string WithoutOurLocks(std::string_view locks) {
 }
 
 // As a file, whose text comes back: dnf 5 itself resolves patterns to the packages of now, and
-// takes off none of these when it is told the pattern again. The driver's packages have the epoch
+// takes off none of these when it gets the pattern again. The driver's packages have the epoch
 // 3, and what only has NVIDIA's name has none and stays free. Source: dnf5-versionlock(8),
 // "Configuration".
 void AddLockFile(Planning& planning) {
@@ -67,7 +67,7 @@ void AddLockFile(Planning& planning) {
   if (planning.facts.ours) {
     here = WithoutOurLocks(here);
   }
-  AddStep(planning.plan, "branch", "stay on this branch", pages::kVersionLock,
+  AddStep(planning.plan, "branch", "pin this branch", pages::kVersionLock,
           WriteFile{"/etc/dnf/versionlock.toml",
                     fmt::format("{}{}", here.empty() ? "version = \"1.0\"\n" : here, locks), 0644});
 }
@@ -83,7 +83,7 @@ bool IsOurs(const HostFacts& facts, const std::string& entry) {
     return false;
   }
   return std::ranges::any_of(facts.ours->steps, [&entry](const Step& step) {
-    const auto* run = step.id == "branch" ? std::get_if<RunCommand>(&step.deed) : nullptr;
+    const auto* run = step.id == "branch" ? std::get_if<RunCommand>(&step.action) : nullptr;
     return run != nullptr &&
            std::ranges::any_of(run->undo.argv, [&entry](const std::string& pattern) {
              return Matches(entry, pattern);
@@ -97,10 +97,8 @@ void LeaveTheirs(Planning& planning, std::vector<std::string>& patterns) {
   for (const std::string& entry : planning.facts.locked_versions) {
     const auto is_held = [&entry](const std::string& pattern) { return Matches(entry, pattern); };
     if (!IsOurs(planning.facts, entry) && std::erase_if(patterns, is_held) > 0) {
-      planning.plan.notes.push_back(
-          fmt::format("a version is locked already, and what is locked stays as it is: {} (dnf "
-                      "versionlock list)",
-                      Printable(entry)));
+      planning.plan.notes.push_back(fmt::format(
+          "already locked versions stay locked: {} (dnf versionlock list)", Printable(entry)));
     }
   }
 }
@@ -120,15 +118,12 @@ void AddVersionLock(Planning& planning) {
   if (patterns.empty()) {
     return;
   }
-  AddStep(planning.plan, "lock-tool", "install what holds versions", pages::kVersionLock,
+  AddStep(planning.plan, "lock-tool", "install the version lock plugin", pages::kVersionLock,
           InstallPackages{{"python3-dnf-plugin-versionlock"}});
   const std::string dnf = Dnf(planning.facts);
-  std::vector<std::string> lock = {dnf, "versionlock", "add"};
-  std::vector<std::string> free = {dnf, "versionlock", "delete"};
-  lock.insert(lock.end(), patterns.begin(), patterns.end());
-  free.insert(free.end(), patterns.begin(), patterns.end());
-  AddCommand(planning.plan, "branch", "stay on this branch", pages::kVersionLock, std::move(lock),
-             std::move(free));
+  AddCommand(planning.plan, "branch", "pin this branch", pages::kVersionLock,
+             Concat({dnf, "versionlock", "add"}, patterns),
+             Concat({dnf, "versionlock", "delete"}, patterns));
 }
 
 }  // namespace kgpu::driver

@@ -43,7 +43,7 @@ std::string Argv(const std::vector<std::string>& argv) {
   return Join(words, " ");
 }
 
-// One overload for each kind of deed.
+// One overload for each kind of action.
 using Lines = std::vector<std::string>;
 
 Lines LinesOf(const RunCommand& run) {
@@ -52,7 +52,7 @@ Lines LinesOf(const RunCommand& run) {
     lines.push_back(CommandText(run.command));
   }
   if (!run.undo.argv.empty()) {
-    lines.push_back(fmt::format("# taken back by: {}", CommandText(run.undo)));
+    lines.push_back(fmt::format("# undo: {}", CommandText(run.undo)));
   }
   return lines;
 }
@@ -74,14 +74,13 @@ Lines LinesOf(const RemoveFile& file) {
 }
 Lines LinesOf(const InstallPackages& packages) {
   if (!packages.version_of.empty()) {
-    return {fmt::format("# install packages, of the version that {} has: {}", packages.version_of,
+    return {fmt::format("# install packages, in the version of {}: {}", packages.version_of,
                         Join(packages.names, " "))};
   }
   return {fmt::format("# install packages: {}", Join(packages.names, " "))};
 }
 Lines LinesOf(const RemovePackages& packages) {
-  return {fmt::format("# remove packages{}: {}",
-                      packages.is_kept ? ", which are kept for the way back" : "",
+  return {fmt::format("# remove packages{}: {}", packages.is_kept ? ", kept to restore them" : "",
                       Join(packages.names, " "))};
 }
 Lines LinesOf(const StopUnits& stop) {
@@ -112,14 +111,14 @@ Lines LinesOf(const Reboot& reboot) {
   return {fmt::format("systemctl reboot  # {}", reboot.reason)};
 }
 Lines LinesOf(const AskPerson& ask) {
-  return {fmt::format("# a person must do this: {}", ask.text)};
+  return {fmt::format("# manual step: {}", ask.text)};
 }
 Lines LinesOf(const Verify& verify) {
-  return {fmt::format("# look for driver {} built for kernel {}",
+  return {fmt::format("# verify driver {} built for kernel {}",
                       verify.version.empty() ? "of any version" : verify.version, verify.kernel)};
 }
 
-struct NameOfDeed {
+struct NameOfAction {
   std::string_view operator()(const RunCommand&) const { return "run"; }
   std::string_view operator()(const WriteFile&) const { return "write-file"; }
   std::string_view operator()(const RemoveFile&) const { return "remove-file"; }
@@ -136,8 +135,8 @@ struct NameOfDeed {
 
 json::object StepJson(const Step& step) {
   return {{"id", View(step.id)},         {"title", View(step.title)},
-          {"source", View(step.source)}, {"deed", View(std::visit(NameOfDeed(), step.deed))},
-          {"loses", View(step.loses)},   {"lines", Texts(DeedLines(step.deed))}};
+          {"source", View(step.source)}, {"action", View(std::visit(NameOfAction(), step.action))},
+          {"loses", View(step.loses)},   {"lines", Texts(ActionLines(step.action))}};
 }
 
 void Line(std::string& text, std::string_view name, std::string_view value) {
@@ -161,15 +160,15 @@ std::string_view ToText(Existing existing) {
 std::string GpusText(const HostFacts& facts) {
   std::vector<std::string> names;
   for (size_t i = 0; i < facts.gpus.size(); ++i) {
-    names.push_back(fmt::format("{} 10de:{:04x} {}", facts.doctor.pci.gpus[i].pci.id.str(),
+    names.push_back(fmt::format("{} 10de:{:04x} {}", facts.host.pci.gpus[i].pci.id.str(),
                                 facts.gpus[i].device_id, ToString(facts.gpus[i].generation)));
   }
   return Join(names, ", ");
 }
 
 // Of the driver's sources that DKMS has; empty: none.
-std::string_view DkmsVersion(const doctor::Facts& doctor) {
-  return doctor.kernel.dkms ? std::string_view(doctor.kernel.dkms->version) : std::string_view();
+std::string_view DkmsVersion(const host::Facts& host) {
+  return host.kernel.dkms ? std::string_view(host.kernel.dkms->version) : std::string_view();
 }
 
 std::string_view YesOrNo(const std::optional<bool>& value) {
@@ -187,9 +186,9 @@ std::string CommandText(const Command& command) {
   return Argv(words);
 }
 
-std::vector<std::string> DeedLines(const Deed& deed) {
+std::vector<std::string> ActionLines(const Action& action) {
   const auto lines = [](const auto& one) { return LinesOf(one); };
-  return std::visit(lines, deed);
+  return std::visit(lines, action);
 }
 
 std::string PlanText(const Plan& plan) {
@@ -205,11 +204,11 @@ std::string PlanText(const Plan& plan) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     fmt::format_to(put, "\n# {} {}: {}\n# page: {}\n", i + 1, step.id, step.title, step.source);
-    for (const std::string& line : DeedLines(step.deed)) {
+    for (const std::string& line : ActionLines(step.action)) {
       fmt::format_to(put, "{}\n", line);
     }
     if (!step.loses.empty()) {
-      fmt::format_to(put, "# not brought back when this is taken back: {}\n", step.loses);
+      fmt::format_to(put, "# not restored when this is undone: {}\n", step.loses);
     }
   }
   return text;
@@ -229,64 +228,42 @@ json::object PlanJson(const Plan& plan) {
           {"steps", std::move(steps)}};
 }
 
-std::string FindingsText(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) {
-    fmt::format_to(std::back_inserter(text), "{}{}: {}: {}\n  mend: {}", text.empty() ? "" : "\n",
-                   finding.is_blocker ? "refused" : "warning", finding.id, finding.text,
-                   finding.mend);
-  }
-  return text;
-}
-
-json::array FindingsJson(const std::vector<Finding>& findings) {
-  json::array list;
-  for (const Finding& finding : findings) {
-    list.push_back({{"id", View(finding.id)},
-                    {"blocker", finding.is_blocker},
-                    {"finding", View(finding.text)},
-                    {"mend", View(finding.mend)}});
-  }
-  return list;
-}
-
 std::string StatusText(const HostFacts& facts) {
-  const doctor::Facts& doctor = facts.doctor;
+  const host::Facts& host = facts.host;
   std::string text;
   Line(text, "distribution", facts.distribution.name);
-  Line(text, "kernel",
-       fmt::format(
-           "{}{}", facts.kernel.release,
-           facts.kernel.is_running || facts.kernel.release.empty() ? "" : " (does not run now)"));
+  Line(
+      text, "kernel",
+      fmt::format("{}{}", facts.kernel.release,
+                  facts.kernel.is_running || facts.kernel.release.empty() ? "" : " (not running)"));
   Line(text, "headers", facts.kernel.has_headers ? "installed" : "not installed");
   Line(text, "gpus", GpusText(facts));
   Line(text, "driver", facts.existing_version);
   Line(text, "from", ToText(facts.existing));
-  Line(text, "loaded", doctor.driver.module_version);
+  Line(text, "loaded", host.driver.module_version);
   Line(text, "module",
-       doctor.driver.module_version.empty()
-           ? ""
-           : (doctor.driver.is_open_module ? "open" : "proprietary"));
-  Line(text, "libraries", Join(doctor.driver.library_versions, ", "));
-  Line(text, "dkms", DkmsVersion(doctor));
-  Line(text, "nouveau", doctor.driver.is_nouveau_loaded ? "loaded" : "not loaded");
-  Line(text, "secure boot", YesOrNo(doctor.kernel.secure_boot));
+       host.driver.module_version.empty() ? ""
+                                          : (host.driver.is_open_module ? "open" : "proprietary"));
+  Line(text, "libraries", Join(host.driver.library_versions, ", "));
+  Line(text, "dkms", DkmsVersion(host));
+  Line(text, "nouveau", host.driver.is_nouveau_loaded ? "loaded" : "not loaded");
+  Line(text, "secure boot", YesOrNo(host.kernel.secure_boot));
   for (const std::string& problem : facts.problems) {
-    Line(text, "not seen", problem);
+    Line(text, "unknown", problem);
   }
   return text;
 }
 
 json::object StatusJson(const HostFacts& facts) {
-  const doctor::Facts& doctor = facts.doctor;
+  const host::Facts& host = facts.host;
   json::array gpus;
   for (size_t i = 0; i < facts.gpus.size(); ++i) {
-    gpus.push_back({{"pci", View(facts.doctor.pci.gpus[i].pci.id.str())},
+    gpus.push_back({{"pci", View(facts.host.pci.gpus[i].pci.id.str())},
                     {"deviceId", View(fmt::format("{:04x}", facts.gpus[i].device_id))},
                     {"generation", View(ToString(facts.gpus[i].generation))}});
   }
   const auto secure_boot =
-      doctor.kernel.secure_boot ? json::value(*doctor.kernel.secure_boot) : json::value();
+      host.kernel.secure_boot ? json::value(*host.kernel.secure_boot) : json::value();
   return {
       {"distribution", View(facts.distribution.id)},
       {"distributionVersion", View(facts.distribution.version)},
@@ -296,11 +273,11 @@ json::object StatusJson(const HostFacts& facts) {
       {"gpus", std::move(gpus)},
       {"driver", View(facts.existing_version)},
       {"from", View(facts.existing == Existing::kRunFile ? "installer" : ToText(facts.existing))},
-      {"loaded", View(doctor.driver.module_version)},
-      {"openModule", doctor.driver.is_open_module},
-      {"libraries", Texts(doctor.driver.library_versions)},
-      {"dkms", View(DkmsVersion(doctor))},
-      {"nouveauLoaded", doctor.driver.is_nouveau_loaded},
+      {"loaded", View(host.driver.module_version)},
+      {"openModule", host.driver.is_open_module},
+      {"libraries", Texts(host.driver.library_versions)},
+      {"dkms", View(DkmsVersion(host))},
+      {"nouveauLoaded", host.driver.is_nouveau_loaded},
       {"secureBoot", secure_boot},
       {"problems", Texts(facts.problems)}};
 }

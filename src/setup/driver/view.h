@@ -1,4 +1,4 @@
-// A plan and what was found, for people and for programs.
+// A plan and a host, for people and for programs.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -7,21 +7,17 @@
 
 #include "src/setup/driver/host_facts.h"
 #include "src/setup/driver/plan.h"
-#include "src/setup/driver/preflight.h"
 
 namespace kgpu::driver {
 
 // A command as a shell would take it.
 std::string CommandText(const Command& command);
 // What a step does, a line each: commands as they are run, files with their text.
-std::vector<std::string> DeedLines(const Deed& deed);
+std::vector<std::string> ActionLines(const Action& action);
 
 // Everything a line of which is no command begins with "#"; each step names its page.
 std::string PlanText(const Plan& plan);
 boost::json::object PlanJson(const Plan& plan);
-
-std::string FindingsText(const std::vector<Finding>& findings);
-boost::json::array FindingsJson(const std::vector<Finding>& findings);
 
 // `kgpu driver status`.
 std::string StatusText(const HostFacts& facts);

@@ -1,12 +1,14 @@
 #include "src/setup/driver_install/carry_out.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "src/container/engine/lock.h"
+#include "src/host/change/folders.h"
+#include "src/host/change/lock.h"
 #include "src/host/packages/service_policy.h"
 #include "src/platform/base/status_macros.h"
-#include "src/setup/driver_install/deeds.h"
+#include "src/setup/driver_install/actions.h"
 #include "src/setup/driver_install/running_program.h"
 #include "src/setup/driver_install/work.h"
 
@@ -16,8 +18,8 @@ namespace {
 // One run over a journal, forwards or back. Owns the journal; lives for one call.
 class Run {
  public:
-  Run(Journal journal, const Options& options, const Hands& hands)
-      : journal_(std::move(journal)), options_(options), hands_(hands) {}
+  Run(Journal journal, const Options& options, const Dependencies& deps)
+      : journal_(std::move(journal)), options_(options), deps_(deps) {}
 
   StatusOr<Outcome> Forwards();
   StatusOr<Outcome> Back();
@@ -42,13 +44,13 @@ class Run {
 
   Journal journal_;
   const Options& options_;
-  const Hands& hands_;
+  const Dependencies& deps_;
   Outcome outcome_;
-  bool is_lost_ = false;  // the journal can not be written: nothing more is done
+  bool is_lost_ = false;  // the journal cannot be written: nothing more is done
 };
 
 Status Run::Save() {
-  Status status = WriteJournal(journal_, hands_.disk);
+  Status status = WriteJournal(journal_, deps_.disk);
   is_lost_ = is_lost_ || !status.ok();
   return status;
 }
@@ -61,18 +63,18 @@ std::string Run::NameOf(size_t index) const {
 Status Run::PassOver(Work& work, const std::string& why) {
   work.record().state = StepState::kPassedOver;
   work.record().note = why;
-  work.Note(fmt::format("passed over: {}: {}", work.step().title, why));
+  work.Note(fmt::format("skipped: {}: {}", work.step().title, why));
   return Save();
 }
 
 StatusOr<Next> Run::DoStep(size_t index) {
-  Work work(hands_, options_, journal_, index, outcome_);
+  Work work(deps_, options_, journal_, index, outcome_);
   StepRecord& record = work.record();
-  hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), false);
+  deps_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), false);
   Next next = Next::kGoOn;
   const bool is_begun = record.state != StepState::kPending;
   if (!is_begun) {
-    if (const std::string why = WhyPassedOver(work.step().deed, options_, hands_.host);
+    if (const std::string why = WhyPassedOver(work.step().action, options_, deps_.host);
         !why.empty()) {
       RETURN_IF_ERROR(PassOver(work, why));
       return Next::kGoOn;
@@ -109,7 +111,7 @@ StatusOr<Next> Run::DoSteps() {
   for (size_t index = 0; index < journal_.steps.size(); ++index) {
     const StepState state = journal_.steps[index].state;
     const bool is_over = state == StepState::kDone || state == StepState::kPassedOver;
-    if (is_over && !IsLost(Work(hands_, options_, journal_, index, outcome_))) {
+    if (is_over && !IsLost(Work(deps_, options_, journal_, index, outcome_))) {
       continue;
     }
     StatusOr<Next> next = DoStep(index);
@@ -124,8 +126,11 @@ StatusOr<Next> Run::DoSteps() {
 }
 
 Status Run::Finish() {
-  RETURN_IF_ERROR(RemoveResumeUnit(hands_));
+  RETURN_IF_ERROR(RemoveResumeUnit(deps_));
   journal_.phase = Phase::kInstalled;
+  if (journal_.adds_kernel) {
+    journal_ = WithKernel(std::move(journal_));
+  }
   return Save();
 }
 
@@ -139,7 +144,7 @@ std::string Run::NotesText() const {
 
 // What ended in a failure is not tried again by each start of the host: a person decides.
 void Run::EndUnit() {
-  if (const Status removed = RemoveResumeUnit(hands_); !removed.ok()) {
+  if (const Status removed = RemoveResumeUnit(deps_); !removed.ok()) {
     outcome_.notes.emplace_back(Message(removed));
   }
 }
@@ -148,7 +153,7 @@ void Run::EndUnit() {
 // NotFound would mean that nothing is installed here.
 Status Run::Fail(const Status& cause) {
   constexpr std::string_view kWays =
-      "kgpu driver install goes on with it, kgpu driver rollback takes it back";
+      "to resume: kgpu driver install; to undo: kgpu driver rollback";
   if (is_lost_) {
     return FailedPrecondition("{}; nothing more was done: {}", Message(cause), kWays);
   }
@@ -156,20 +161,27 @@ Status Run::Fail(const Status& cause) {
   if (journal_.keeps) {
     RETURN_IF_ERROR(Save());
     EndUnit();
-    return FailedPrecondition("{}\nwhat was done stays: {}{}", Message(cause), kWays, NotesText());
+    const bool has_done = std::ranges::any_of(
+        journal_.steps, [](const StepRecord& step) { return step.state == StepState::kDone; });
+    return FailedPrecondition(
+        "{}\n{}: {}{}", Message(cause),
+        has_done ? "the completed steps are kept" : "no earlier step has changed anything", kWays,
+        NotesText());
   }
   const Status back = GoBack();
   if (!back.ok()) {
     return FailedPrecondition(
-        "{}\ntaking it back went wrong, too: {}\nkgpu driver rollback tries again, with --force "
-        "past that step; what is left to undo is in {}",
-        Message(cause), Message(back), hands_.host.At(kJournalFile));
+        "{}\n"
+        "undoing it also failed: {}\n"
+        "to try again: kgpu driver rollback, with --force to skip that step; the remaining steps "
+        "are in {}",
+        Message(cause), Message(back), deps_.host.At(kJournalFile));
   }
-  return FailedPrecondition(
-      "{}\n{}{}", Message(cause),
-      outcome_.lacks ? "what was done is taken back, but not all that was here before is here again"
-                     : "all that was done is taken back",
-      NotesText());
+  return FailedPrecondition("{}\n{}{}", Message(cause),
+                            outcome_.lacks
+                                ? "all steps were undone, but not everything could be restored"
+                                : "all steps were undone",
+                            NotesText());
 }
 
 StatusOr<Outcome> Run::Forwards() {
@@ -188,21 +200,21 @@ StatusOr<Outcome> Run::Forwards() {
 }
 
 Status Run::GiveUp(Work& work, std::string_view why) {
-  const bool is_removal = std::holds_alternative<driver::RemovePackages>(work.step().deed);
+  const bool is_removal = std::holds_alternative<driver::RemovePackages>(work.step().action);
   ASSIGN_OR_RETURN(const std::string kept, is_removal ? KeepPackages(work) : KeepFirstText(work));
   work.NoteLost(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
-                            kept.empty() ? "" : "; what stood there before is in ", kept));
+                            kept.empty() ? "" : "; the original is in ", kept));
   return OkStatus();
 }
 
 Status Run::UndoStep(size_t index) {
-  Work work(hands_, options_, journal_, index, outcome_);
+  Work work(deps_, options_, journal_, index, outcome_);
   StepRecord& record = work.record();
   if (record.state == StepState::kPending || record.state == StepState::kPassedOver ||
       record.state == StepState::kUndone) {
     return OkStatus();
   }
-  hands_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), true);
+  deps_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), true);
   if (record.state == StepState::kUndoing) {
     // One whose failure is not noted was cut off, and may have undone it all the same: what it did
     // is no longer there whole.
@@ -220,9 +232,9 @@ Status Run::UndoStep(size_t index) {
     }
     RETURN_IF_ERROR(GiveUp(work, Message(undone)));
   }
-  const bool is_command = std::holds_alternative<driver::RunCommand>(work.step().deed);
+  const bool is_command = std::holds_alternative<driver::RunCommand>(work.step().action);
   if (is_command && !work.step().loses.empty()) {
-    work.NoteLost(fmt::format("{} is not brought back where it gave way", work.step().loses));
+    work.NoteLost(fmt::format("{} is not restored, which it replaced", work.step().loses));
   }
   record.state = StepState::kUndone;
   return Save();
@@ -230,7 +242,7 @@ Status Run::UndoStep(size_t index) {
 
 Status Run::UndoSteps(bool is_last) {
   for (size_t index = journal_.steps.size(); index-- > 0;) {
-    if (ComesBackLast(journal_.plan.steps[index].deed) == is_last) {
+    if (ComesBackLast(journal_.plan.steps[index].action) == is_last) {
       RETURN_IF_ERROR(UndoStep(index));
     }
   }
@@ -259,8 +271,8 @@ Status Run::GoBack() {
 // All is as before this driver: what tells of the one before it is the host's again. Before the
 // first, so that nothing tells of us either.
 Status Run::Forget() {
-  engine::Disk& disk = hands_.disk;
-  RETURN_IF_ERROR(RemoveTree(hands_.host, disk, BackupFolder(journal_)));
+  change::Disk& disk = deps_.disk;
+  RETURN_IF_ERROR(change::RemoveTree(deps_.host, disk, BackupFolder(journal_)));
   RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
   if (journal_.below.empty()) {
     return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
@@ -271,10 +283,8 @@ Status Run::Forget() {
   next.takes_all = journal_.takes_all;
   next.phase = next.takes_all ? Phase::kGoingBack : next.phase;
   if (outcome_.lacks) {
-    next.failure = fmt::format(
-        "driver {} took its place and is taken back, and not all that was here before is here "
-        "again",
-        journal_.plan.version);
+    next.failure = fmt::format("driver {} {} and is undone, but not everything could be restored",
+                               TitleOf(journal_), journal_.adds_kernel ? "came" : "replaced it");
   }
   journal_ = std::move(next);
   return Save();
@@ -301,21 +311,21 @@ StatusOr<Outcome> Run::Back() {
 
 StatusOr<Outcome> Run::VerifyAgain() {
   for (size_t index = 0; index < journal_.steps.size(); ++index) {
-    if (!std::holds_alternative<driver::Verify>(journal_.plan.steps[index].deed)) {
+    if (!std::holds_alternative<driver::Verify>(journal_.plan.steps[index].action)) {
       continue;
     }
-    Work work(hands_, options_, journal_, index, outcome_);
+    Work work(deps_, options_, journal_, index, outcome_);
     const StatusOr<Next> seen = Do(work);
     RETURN_IF_ERROR(seen.status());
   }
   return outcome_;
 }
 
-StatusOr<Journal> Opened(const Hands& hands) {
-  ASSIGN_OR_RETURN(std::optional<Journal> journal, ReadJournal(hands.host));
+StatusOr<Journal> Opened(const Dependencies& deps) {
+  ASSIGN_OR_RETURN(std::optional<Journal> journal, ReadJournal(deps.host));
   if (!journal) {
-    return NotFound("{}: is not there: kgpu has not installed a driver on this host",
-                    hands.host.At(kJournalFile));
+    return NotFound("{}: not found: kgpu has not installed a driver on this host",
+                    deps.host.At(kJournalFile));
   }
   return *std::move(journal);
 }
@@ -327,50 +337,58 @@ int64_t Seconds(const Clock& clock) {
 
 }  // namespace
 
-StatusOr<UniqueFd> LockHost(const Hands& hands) {
+StatusOr<UniqueFd> LockHost(const Dependencies& deps) {
   ASSIGN_OR_RETURN(UniqueFd lock,
-                   engine::LockFolder(hands.host, hands.disk, kStateFolder, "another kgpu"));
-  RETURN_IF_ERROR(packages::RemoveOurPolicy(hands.host));
-  RETURN_IF_ERROR(hands.disk.Tidy(std::string(kJournalFile)));
-  RETURN_IF_ERROR(AwaitProgram(hands.host, hands.disk, hands.progress, kProgramWait));
+                   change::LockFolder(deps.host, deps.disk, change::kStateFolder, "another kgpu"));
+  RETURN_IF_ERROR(deps.disk.Tidy(std::string(kJournalFile)));
+  RETURN_IF_ERROR(AwaitProgram(deps.host, deps.disk, deps.progress, kProgramWait));
+  // Only now: a package manager that was still at work would have started services.
+  RETURN_IF_ERROR(packages::RemoveOurPolicy(deps.host));
   return lock;
 }
 
-StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands) {
-  ASSIGN_OR_RETURN(std::optional<Journal> there, ReadJournal(hands.host));
-  if (there && (!options.replaces || there->phase != Phase::kInstalled)) {
-    return AlreadyExists("{}: driver {} is {} here: take it back first: kgpu driver remove",
-                         hands.host.At(kJournalFile), there->plan.version, ToString(there->phase));
+StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options,
+                           const Dependencies& deps) {
+  ASSIGN_OR_RETURN(std::optional<Journal> there, ReadJournal(deps.host));
+  const bool adds = options.adds_kernel;
+  if (adds && !there) {
+    return NotFound("{}: not found: kgpu has installed no driver to add a kernel to",
+                    deps.host.At(kJournalFile));
   }
-  if (there && there->below.size() == kMostBelow) {
+  if (there && (!(options.replaces || adds) || there->phase != Phase::kInstalled)) {
+    return AlreadyExists("{}: driver {} is {}: undo it first: kgpu driver remove",
+                         deps.host.At(kJournalFile), there->plan.version, ToString(there->phase));
+  }
+  if (there && !adds && there->below.size() == kMostBelow) {
     return OutOfRange(
-        "{}: {} drivers are kept below driver {}, and no more: kgpu driver remove, "
-        "then kgpu driver install",
-        hands.host.At(kJournalFile), kMostBelow, there->plan.version);
+        "{}: {} drivers below driver {} is the limit: run kgpu driver remove, then kgpu driver "
+        "install",
+        deps.host.At(kJournalFile), kMostBelow, there->plan.version);
   }
   Journal journal;
   if (there) {
     journal.below = std::exchange(there->below, {});
     journal.below.push_back(*std::move(there));
   }
-  journal.began = Seconds(hands.clock);
+  journal.began = Seconds(deps.clock);
   journal.keeps = options.keeps;
   journal.restarts = options.restarts;
+  journal.adds_kernel = adds;
   journal.plan = plan;
   journal.steps.resize(plan.steps.size());
-  Run run(std::move(journal), options, hands);
+  Run run(std::move(journal), options, deps);
   RETURN_IF_ERROR(run.Save());
   return run.Forwards();
 }
 
-StatusOr<Outcome> Resume(const Options& options, const Hands& hands) {
-  ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+StatusOr<Outcome> Resume(const Options& options, const Dependencies& deps) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(deps));
   const Phase phase = journal.phase;
   if (!options.is_unattended) {
     journal.keeps = options.keeps;
     journal.restarts = options.restarts;
   }
-  Run run(std::move(journal), options, hands);
+  Run run(std::move(journal), options, deps);
   switch (phase) {
     case Phase::kInstalling:
       RETURN_IF_ERROR(run.Save());
@@ -383,10 +401,10 @@ StatusOr<Outcome> Resume(const Options& options, const Hands& hands) {
   return Internal("a journal in no phase");
 }
 
-StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands) {
-  ASSIGN_OR_RETURN(Journal journal, Opened(hands));
+StatusOr<Outcome> TakeBack(const Options& options, const Dependencies& deps) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(deps));
   journal.takes_all |= options.takes_all;
-  Run run(std::move(journal), options, hands);
+  Run run(std::move(journal), options, deps);
   return run.Back();
 }
 

@@ -1,4 +1,4 @@
-// Carries a plan of the driver out on a host, and takes it back: each deed recorded before it is
+// Carries a plan of the driver out on a host, and takes it back: each action recorded before it is
 // done and after it, so that the next run goes on where this one ended, however that was.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/host/packages/package_manager.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
@@ -29,24 +29,26 @@ class Progress {
   virtual void OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) = 0;
   // What a program that runs for the step printed.
   virtual void OnLine(std::string_view line) = 0;
+  // What is waited for before any step, and once a minute that it still is: to be shown whole.
+  virtual void OnWait(std::string_view line) = 0;
 };
 
 // What the work is done with. All of it outlives the calls.
-struct Hands {
+struct Dependencies {
   const sys::Root& host;
-  engine::Disk& disk;
+  change::Disk& disk;
   sys::ProgramRunner& runner;
   packages::PackageManager* packages;  // null: the host has none that we know
   const Clock& clock;
   Progress& progress;
-  std::function<driver::Verified(const driver::Verify& wish)> verify;
+  std::function<driver::Verified(const driver::Verify& request)> verify;
 };
 
 struct Options {
   // These two are the journal's where nobody called:
   bool keeps = false;     // a step that fails leaves those before it as they are
   bool restarts = false;  // the caller restarts the host where a step needs it
-  bool forces = false;    // a step that can not be undone is given up and told
+  bool forces = false;    // a step that cannot be undone is given up and reported
   // Whether the root is that of the system that runs: of another one no units, modules or device
   // nodes are touched, and it is not restarted.
   bool is_running_system = true;
@@ -54,11 +56,14 @@ struct Options {
   std::vector<std::string> resume_command;
   bool is_unattended = false;  // nobody is there who may have done what a person was asked for
   // A person says that the kernel trusts the modules' key, whatever the firmware's lists show: that
-  // they can not be loaded tells the truth then.
+  // they cannot be loaded tells the truth then.
   bool trusts_key = false;
   // CarryOut: a driver that kgpu installed to the end gives way. What tells of it is kept below the
   // journal, and is the host's again when this one is taken back.
   bool replaces = false;
+  // CarryOut: the plan brings the modules for one more kernel to the driver that kgpu installed to
+  // the end, which stays. What came with it goes when that one is taken back.
+  bool adds_kernel = false;
   // TakeBack: those below, too, to the host that was here before kgpu.
   bool takes_all = false;
 };
@@ -80,21 +85,22 @@ struct Outcome {
 // Only one at a time may work on a host; what an earlier one that was killed left at work is waited
 // for. Errors: Unavailable (another does, or a program of that one still), and those of making
 // /var/lib/kgpu.
-StatusOr<UniqueFd> LockHost(const Hands& hands);
+StatusOr<UniqueFd> LockHost(const Dependencies& deps);
 
 // Begins with a plan and goes on to its end, to a restart or to what a person must do. A step that
 // fails takes all back from the last to the first, unless it is to be kept; the error says which.
 // Errors: AlreadyExists (there is a journal: Resume or TakeBack it), OutOfRange (too many are below
 // it), FailedPrecondition (a step failed), and those of writing the journal.
-StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options, const Hands& hands);
+StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options,
+                           const Dependencies& deps);
 // Goes on with the host's journal, also where it was being taken back. One that is finished is
 // verified again. Errors: NotFound (there is none), else as CarryOut.
-StatusOr<Outcome> Resume(const Options& options, const Hands& hands);
+StatusOr<Outcome> Resume(const Options& options, const Dependencies& deps);
 // Takes back what the journal tells of, from the last step to the first; units that were stopped
 // and modules that were unloaded come back when all else has; afterwards there is none, or that of
-// the driver by kgpu that this one replaced. A step that can not be undone ends it, since those
+// the driver by kgpu that this one replaced. A step that cannot be undone ends it, since those
 // before it may be needed for that, and the next call tries again. Errors: NotFound (there is no
 // journal), FailedPrecondition (the step that could not be undone).
-StatusOr<Outcome> TakeBack(const Options& options, const Hands& hands);
+StatusOr<Outcome> TakeBack(const Options& options, const Dependencies& deps);
 
 }  // namespace kgpu::driver_install

@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 using Tree = std::map<std::string, std::string>;
 
-constexpr int kMostDeeds = 800;
+constexpr int kMostActions = 800;
 constexpr const char* kFile = "/etc/modprobe.d/old.conf";
 
 driver::Plan WithFile(driver::Plan plan, const std::string& text) {
@@ -37,9 +37,9 @@ driver::Plan SecondPlan() {
   plan.version = "580";
   for (driver::Step& step : plan.steps) {
     if (step.id == "other-version") {
-      step.deed = driver::RemovePackages{.names = {"nvidia-driver"}};
+      step.action = driver::RemovePackages{.names = {"nvidia-driver"}};
     } else if (step.id == "packages") {
-      step.deed = driver::InstallPackages{{"nvidia-driver=580"}};
+      step.action = driver::InstallPackages{{"nvidia-driver=580"}};
     }
   }
   return WithFile(std::move(plan), "580\n");
@@ -63,11 +63,12 @@ class AgainTest : public ::testing::Test {
     run.options().replaces = true;
     return run.Begin(SecondPlan());
   }
-  // The second, in a world of its own that has the first, ended at its deed `lives`. True: it was.
+  // The second, in a world of its own that has the first, ended at its action `lives`. True: it
+  // was.
   static bool IsKilled(const World& world, int lives) {
     Beginning(world);
     First(world);
-    OneRun run(world, Fate(Fate::End::kDead, lives));
+    OneRun run(world, change::Fate(change::Fate::End::kDead, lives));
     const auto outcome = BeginSecond(run);
     EXPECT_TRUE(run.fate().is_dead() || outcome.ok()) << outcome.status();
     return run.fate().is_dead();
@@ -75,12 +76,6 @@ class AgainTest : public ::testing::Test {
   static void ExpectRuns(const World& world, const Tree& tree, const std::string& version) {
     ASSERT_EQ(world.Tree(), tree);
     ASSERT_EQ(world.LoadedVersion(), version);
-  }
-  static Journal JournalOf(const World& world) {
-    auto journal = ReadJournal(world.host());
-    EXPECT_OK(journal);
-    EXPECT_TRUE(journal.ok() && journal->has_value());
-    return journal.ok() ? journal->value_or(Journal()) : Journal();
   }
 
   World world_;
@@ -96,7 +91,7 @@ TEST_F(AgainTest, TheNewDriverKeepsWhatTellsOfTheOneBefore) {
   ASSERT_OK(outcome);
   EXPECT_EQ(outcome->result, Result::kDone);
   EXPECT_EQ(world_.LoadedVersion(), "580");
-  const Journal journal = JournalOf(world_);
+  const Journal journal = WholeJournal(world_);
   EXPECT_EQ(journal.plan.version, "580");
   ASSERT_THAT(journal.below, SizeIs(1));
   EXPECT_EQ(journal.below[0].plan, FirstPlan());
@@ -127,8 +122,8 @@ TEST_F(AgainTest, AFailureLeavesTheFirstAsItWas) {
   OneRun run(world_);
   run.runner().RefuseModule("580");
 
-  EXPECT_THAT(BeginSecond(run), StatusIs(StatusCode::kFailedPrecondition,
-                                         HasSubstr("all that was done is taken back")));
+  EXPECT_THAT(BeginSecond(run),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all steps were undone")));
 
   ExpectRuns(world_, first_, "535");
 }
@@ -146,7 +141,7 @@ TEST_F(AgainTest, RollbackEndsAtTheFirst) {
   ExpectRuns(world_, first_, "535");
 }
 
-TEST_F(AgainTest, AFirstThatDoesNotComeBackIsNotToldToBeHere) {
+TEST_F(AgainTest, AFirstThatDoesNotComeBackIsNotReportedToBeHere) {
   OneRun run(world_);
   ASSERT_OK(BeginSecond(run));
   OneRun back(world_);
@@ -159,7 +154,7 @@ TEST_F(AgainTest, AFirstThatDoesNotComeBackIsNotToldToBeHere) {
   ASSERT_OK(outcome);
   EXPECT_TRUE(outcome->lacks);
   EXPECT_EQ(outcome->back_to, "");
-  EXPECT_THAT(JournalOf(world_).failure, HasSubstr("not all that was here before is here again"));
+  EXPECT_THAT(WholeJournal(world_).failure, HasSubstr("not everything could be restored"));
 }
 
 TEST_F(AgainTest, RemoveEndsAtTheHostThatWasHereBeforeKgpu) {
@@ -177,10 +172,10 @@ TEST_F(AgainTest, RemoveEndsAtTheHostThatWasHereBeforeKgpu) {
 }
 
 TEST_F(AgainTest, TooManyAreRefusedBeforeAnythingIsTouched) {
-  Journal journal = JournalOf(world_);
+  Journal journal = WholeJournal(world_);
   journal.below.resize(kMostBelow, journal);
   OneRun run(world_);
-  ASSERT_OK(WriteJournal(journal, run.hands().disk));
+  ASSERT_OK(WriteJournal(journal, run.deps().disk));
   const Tree tree = world_.Tree();
 
   EXPECT_THAT(BeginSecond(run), StatusIs(StatusCode::kOutOfRange, HasSubstr("kgpu driver remove")));
@@ -188,28 +183,28 @@ TEST_F(AgainTest, TooManyAreRefusedBeforeAnythingIsTouched) {
   EXPECT_EQ(world_.Tree(), tree);
 }
 
-TEST_F(AgainTest, GoesOnAfterAKillAtEachDeed) {
+TEST_F(AgainTest, GoesOnAfterAKillAtEachAction) {
   OneRun whole(world_);
   ASSERT_OK(BeginSecond(whole));
   const Tree wanted = world_.Tree();
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostActions; ++lives) {
     const World world;
     is_killed = IsKilled(world, lives);
     OneRun again(world);
-    const bool has_begun = !JournalOf(world).below.empty();
+    const bool has_begun = !WholeJournal(world).below.empty();
     ASSERT_OK(has_begun ? again.GoOn() : BeginSecond(again)) << lives;
     ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, wanted, "580")) << lives;
   }
   EXPECT_FALSE(is_killed);
 }
 
-TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachDeed) {
+TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostActions; ++lives) {
     const World world;
     is_killed = IsKilled(world, lives);
-    if (!JournalOf(world).below.empty()) {
+    if (!WholeJournal(world).below.empty()) {
       OneRun back(world);
       ASSERT_OK(back.Undo()) << lives;
     }
@@ -219,15 +214,15 @@ TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachDeed) {
 }
 
 // The journal remembers that all is to go: the second call does not say so.
-TEST_F(AgainTest, RemoveGoesOnAfterAKillAtEachDeed) {
+TEST_F(AgainTest, RemoveGoesOnAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostActions; ++lives) {
     const World world;
     Beginning(world);
     First(world);
     OneRun run(world);
     ASSERT_OK(BeginSecond(run));
-    OneRun back(world, Fate(Fate::End::kDead, lives));
+    OneRun back(world, change::Fate(change::Fate::End::kDead, lives));
     back.options().takes_all = true;
     const auto outcome = back.Undo();
     is_killed = back.fate().is_dead();

@@ -1,5 +1,5 @@
-// A plan with every kind of deed is killed at each of its deeds, forwards and back: the next run
-// ends where an undisturbed one ends, and until then the journal tells that it is not done.
+// A plan with every kind of action is killed at each of its actions, forwards and back: the next
+// run ends where an undisturbed one ends, and until then the journal tells that it is not done.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@ namespace {
 
 using FaultTree = std::map<std::string, std::string>;
 
-constexpr int kMostFaultDeeds = 1000;
+constexpr int kMostFaultActions = 1000;
 // The plan's runs: to the person, to the restart, to the end.
 constexpr int kStages = 3;
 
@@ -32,7 +32,7 @@ void BeforeStage(const World& world, int stage) {
 }
 
 StatusOr<Outcome> RunStage(OneRun& run, int stage) {
-  return stage == 0 ? run.Begin(PlanOfAllDeeds()) : run.GoOn();
+  return stage == 0 ? run.Begin(PlanOfAllActions()) : run.GoOn();
 }
 
 void RunWhole(const World& world, int stages = kStages) {
@@ -53,7 +53,7 @@ std::optional<Journal> JournalOf(const World& world) {
 void RunToTheEnd(const World& world) {
   for (int turn = 0; turn < 6; ++turn) {
     OneRun run(world);
-    const auto outcome = JournalOf(world) ? run.GoOn() : run.Begin(PlanOfAllDeeds());
+    const auto outcome = JournalOf(world) ? run.GoOn() : run.Begin(PlanOfAllActions());
     ASSERT_OK(outcome);
     if (outcome->result == Result::kDone) {
       return;
@@ -84,7 +84,7 @@ class Trees {
 };
 
 // Neither the old tree nor the wanted one: then the journal must say so.
-void ExpectTold(const World& world, const Trees& trees) {
+void ExpectReported(const World& world, const Trees& trees) {
   const auto journal = JournalOf(world);
   const FaultTree now = WithoutJournal(world.Tree());
   if (!journal) {
@@ -94,22 +94,22 @@ void ExpectTold(const World& world, const Trees& trees) {
   }
 }
 
-using Deed = std::function<StatusOr<Outcome>(OneRun&)>;
+using Action = std::function<StatusOr<Outcome>(OneRun&)>;
 
 // Whether the run was killed: within this process nothing is done any more …
-bool KilledHere(const World& world, int lives, const Deed& deed) {
-  OneRun run(world, Fate(Fate::End::kDead, lives));
-  const auto outcome = deed(run);
+bool KilledHere(const World& world, int lives, const Action& action) {
+  OneRun run(world, change::Fate(change::Fate::End::kDead, lives));
+  const auto outcome = action(run);
   EXPECT_TRUE(run.fate().is_dead() || outcome.ok()) << outcome.status();
   return run.fate().is_dead();
 }
 
 // … or a process of its own ends at once.
-bool KilledAsProcess(const World& world, int lives, const Deed& deed) {
+bool KilledAsProcess(const World& world, int lives, const Action& action) {
   const pid_t child = fork();
   if (child == 0) {
-    OneRun run(world, Fate(Fate::End::kExit, lives));
-    (void)deed(run);
+    OneRun run(world, change::Fate(change::Fate::End::kExit, lives));
+    (void)action(run);
     _exit(0);
   }
   int status = 0;
@@ -118,22 +118,22 @@ bool KilledAsProcess(const World& world, int lives, const Deed& deed) {
   return WEXITSTATUS(status) == 7;
 }
 
-using Killer = bool (*)(const World&, int, const Deed&);
+using Killer = bool (*)(const World&, int, const Action&);
 
 class CarryOutFaultTest : public ::testing::TestWithParam<Killer> {
  protected:
   Trees trees_;
 };
 
-TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachDeed) {
+TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachAction) {
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
       is_killed = GetParam()(world, lives, [stage](OneRun& run) { return RunStage(run, stage); });
-      ExpectTold(world, trees_);
+      ExpectReported(world, trees_);
       RunToTheEnd(world);
       ASSERT_EQ(WithoutJournal(world.Tree()), trees_.wanted) << stage << " " << lives;
     }
@@ -141,10 +141,10 @@ TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachDeed) {
   }
 }
 
-TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachDeed) {
+TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachAction) {
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -156,13 +156,13 @@ TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachDeed) {
   }
 }
 
-TEST_P(CarryOutFaultTest, TakingBackGoesOnAfterAKillAtEachDeed) {
+TEST_P(CarryOutFaultTest, TakingBackGoesOnAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
     const World world;
     RunWhole(world);
     is_killed = GetParam()(world, lives, [](OneRun& run) { return run.Undo(); });
-    ExpectTold(world, trees_);
+    ExpectReported(world, trees_);
     TakeBackWhole(world);
     ASSERT_EQ(world.Tree(), trees_.old) << lives;
   }
@@ -180,11 +180,11 @@ FaultTree WithoutUnits(FaultTree tree) {
 }
 
 // A power cut: units run again, and modules are those of the kernel's choice.
-TEST(CarryOutFaultTest, GoesOnAfterAPowerCutAtEachDeed) {
+TEST(CarryOutFaultTest, GoesOnAfterAPowerCutAtEachAction) {
   const Trees trees;
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -200,11 +200,11 @@ TEST(CarryOutFaultTest, GoesOnAfterAPowerCutAtEachDeed) {
   }
 }
 
-TEST(CarryOutFaultTest, IsTakenBackAfterAPowerCutAtEachDeed) {
+TEST(CarryOutFaultTest, IsTakenBackAfterAPowerCutAtEachAction) {
   const Trees trees;
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -226,7 +226,7 @@ TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
                 StepOf("load", driver::LoadModules{{"nvidia", "nvidia-uvm"}}),
                 StepOf("start", driver::StartUnits{.units = {"display-manager.service"}})};
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
     const World world;
     is_killed = KilledHere(world, lives, [&plan](OneRun& run) { return run.Begin(plan); });
     world.Reboot("boot-cut");
@@ -247,15 +247,15 @@ TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
 TEST(CarryOutFaultTest, ARollbackThatIsKilledGoesOn) {
   const Trees trees;
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostFaultDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
     const World world;
     {
-      OneRun run(world, Fate(Fate::End::kDead, lives));
+      OneRun run(world, change::Fate(change::Fate::End::kDead, lives));
       run.packages().FailInstall(FailedPrecondition("held packages"));
-      EXPECT_FALSE(run.Begin(PlanOfAllDeeds()).ok());
+      EXPECT_FALSE(run.Begin(PlanOfAllActions()).ok());
       is_killed = run.fate().is_dead();
     }
-    ExpectTold(world, trees);
+    ExpectReported(world, trees);
     const auto journal = JournalOf(world);
     if (journal && journal->phase == Phase::kGoingBack) {
       OneRun again(world);
@@ -280,7 +280,7 @@ TEST(CarryOutFaultTest, EachCommandThatFailsTakesAllBack) {
     OneRun run(world);
     run.runner().Fail(command, "no");
 
-    EXPECT_FALSE(run.Begin(PlanOfAllDeeds()).ok()) << command;
+    EXPECT_FALSE(run.Begin(PlanOfAllActions()).ok()) << command;
 
     EXPECT_EQ(world.Tree(), before) << command;
   }

@@ -35,7 +35,7 @@ TEST(CarryOutPackagesTest, LeavesPackagesThatOthersInstallMeanwhile) {
 
   const auto outcome = run.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}}));
   ASSERT_OK(outcome);
-  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("nginx: came meanwhile")));
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("nginx: installed unexpectedly")));
   OneRun back(world);
   ASSERT_OK(back.Undo());
 
@@ -60,8 +60,9 @@ TEST(CarryOutPackagesTest, TheWayBackWaitsForAnotherManagerAndGivesNothingUp) {
   OneRun run(world);
   ASSERT_OK(run.Begin(PlanOf({driver::InstallPackages{{"kept=2"}}})));
   OneRun busy(world);
-  busy.packages().FailInstall(Unavailable("another package manager is at work"));
-  EXPECT_THAT(busy.Undo(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is at work")));
+  busy.packages().FailInstall(Unavailable("another package manager is running"));
+  EXPECT_THAT(busy.Undo(), StatusIs(StatusCode::kFailedPrecondition,
+                                    HasSubstr("another package manager is running")));
   OneRun back(world);
 
   const auto outcome = back.Undo();
@@ -75,7 +76,7 @@ TEST(CarryOutPackagesTest, TheWayBackWaitsForAnotherManagerAndGivesNothingUp) {
 TEST(CarryOutPackagesTest, TakesBackAllThatCameWhereNoTrialWasNoted) {
   const World world;
   for (int lives = 0; !world.Get("packages").contains("libnvidia=535"); ++lives) {
-    OneRun killed(world, Fate(Fate::End::kDead, lives));
+    OneRun killed(world, change::Fate(change::Fate::End::kDead, lives));
     const bool has_begun = world.host().Exists(kJournalFile);
     ASSERT_FALSE((has_begun ? killed.GoOn()
                             : killed.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}})))
@@ -86,7 +87,7 @@ TEST(CarryOutPackagesTest, TakesBackAllThatCameWhereNoTrialWasNoted) {
   Journal journal = read->value_or(Journal());
   ASSERT_EQ(journal.steps.size(), 1U);
   journal.steps[0].foreseen.reset();
-  engine::HostDisk disk(world.host(), sys::Durability::kMemory);
+  change::HostDisk disk(world.host(), sys::Durability::kMemory);
   ASSERT_OK(WriteJournal(journal, disk));
   OneRun back(world);
 
@@ -98,7 +99,7 @@ TEST(CarryOutPackagesTest, TakesBackAllThatCameWhereNoTrialWasNoted) {
 TEST(CarryOutPackagesTest, LeavesPackagesThatCameBetweenAKillAndTheNextRun) {
   const World world;
   for (int lives = 0; !world.Get("packages").contains("libnvidia=535"); ++lives) {
-    OneRun killed(world, Fate(Fate::End::kDead, lives));
+    OneRun killed(world, change::Fate(change::Fate::End::kDead, lives));
     const auto journal = ReadJournal(world.host());
     ASSERT_OK(journal);
     const auto outcome = journal->has_value()
@@ -144,7 +145,7 @@ TEST(CarryOutPackagesTest, NamesThePackageWhoseVersionIsNotKnown) {
   OneRun run(world);
 
   EXPECT_THAT(run.Begin(PlanOf({driver::InstallPackages{{"utils"}, "kmp-driver"}})),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kmp-driver: is not installed")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kmp-driver: not installed")));
 }
 
 TEST(CarryOutPackagesTest, TakesAwayThePolicyOfAKilledRun) {
@@ -159,7 +160,7 @@ TEST(CarryOutPackagesTest, TakesAwayThePolicyOfAKilledRun) {
   world.dir().WriteFile("host/usr/sbin/policy-rc.d", text);
   OneRun run(world);
 
-  ASSERT_OK(LockHost(run.hands()));
+  ASSERT_OK(LockHost(run.deps()));
 
   EXPECT_FALSE(world.host().Exists("usr/sbin/policy-rc.d"));
 }
@@ -167,7 +168,7 @@ TEST(CarryOutPackagesTest, TakesAwayThePolicyOfAKilledRun) {
 TEST(CarryOutPackagesTest, SaysWhenNoPackageManagerIsKnown) {
   const World world;
   OneRun run(world);
-  Hands with = run.hands();
+  Dependencies with = run.deps();
   with.packages = nullptr;
   const auto lock = LockHost(with);
   ASSERT_OK(lock);
@@ -185,7 +186,7 @@ TEST(CarryOutPackagesTest, TellsOfPackagesThatDoNotComeBack) {
   const auto outcome = back.Undo();
 
   ASSERT_OK(outcome);
-  EXPECT_THAT(outcome->notes, ElementsAre(AllOf(HasSubstr("kept 1 was here before"),
+  EXPECT_THAT(outcome->notes, ElementsAre(AllOf(HasSubstr("kept 1 was installed before"),
                                                 HasSubstr("no such version"))));
 }
 

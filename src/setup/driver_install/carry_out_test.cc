@@ -15,6 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(CarryOutTest, GoesOverAPersonAndARestartToTheEnd) {
   const World world;
@@ -22,7 +23,7 @@ TEST(CarryOutTest, GoesOverAPersonAndARestartToTheEnd) {
   OneRun second(world);
   OneRun third(world);
 
-  const auto asked = first.Begin(PlanOfAllDeeds());
+  const auto asked = first.Begin(PlanOfAllActions());
   ASSERT_OK(asked);
   EXPECT_EQ(asked->result, Result::kNeedsPerson);
   EXPECT_EQ(asked->text, "enrol the key");
@@ -30,13 +31,13 @@ TEST(CarryOutTest, GoesOverAPersonAndARestartToTheEnd) {
   ASSERT_OK(restart);
   EXPECT_EQ(restart->result, Result::kNeedsReboot);
   world.Reboot("boot-2");
-  third.See({.passed = {"the module is there"}, .failed = {}, .unseen = {"nodes"}});
+  third.See({.passed = {"the module is there"}, .failed = {}, .skipped = {"nodes"}});
   const auto done = third.GoOn();
 
   ASSERT_OK(done);
   EXPECT_EQ(done->result, Result::kDone);
   EXPECT_THAT(done->passed, ElementsAre("the module is there"));
-  EXPECT_THAT(done->notes, ElementsAre("not looked at: nodes"));
+  EXPECT_THAT(done->notes, ElementsAre("not checked: nodes"));
   EXPECT_EQ(world.dir().ReadFile("host/etc/modprobe.d/old.conf"), "ours\n");
   EXPECT_EQ(world.dir().ReadFile("host/etc/new/deep/file.conf"), "new\n");
   EXPECT_FALSE(world.host().Exists("/etc/removed.conf"));
@@ -46,13 +47,13 @@ TEST(CarryOutTest, GoesOverAPersonAndARestartToTheEnd) {
   EXPECT_THAT(world.Get("modules"), ElementsAre("nvidia", "nvidia-uvm"));
   EXPECT_THAT(world.Get("packages"),
               ElementsAre("kept=2", "libc6=2.36", "libnvidia=535", "nvidia-driver=535"));
-  EXPECT_THAT(third.progress().told(), Contains("17/17 verify"));
+  EXPECT_THAT(third.progress().reported(), Contains("17/17 verify"));
 }
 
 TEST(CarryOutTest, TakesAllBackToTheSameBytesModesAndPackages) {
   const World world;
   const auto before = world.Tree();
-  driver::Plan plan = PlanOfAllDeeds();
+  driver::Plan plan = PlanOfAllActions();
   std::erase_if(plan.steps,
                 [](const driver::Step& step) { return step.id == "key" || step.id == "reboot"; });
   Install(world, plan);
@@ -77,10 +78,10 @@ TEST(CarryOutTest, AStepThatFailsTakesAllBackAndSaysWhy) {
       run.Begin(PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
                         driver::InstallPackages{{"nvidia-driver"}}, FailingCommand()}));
 
-  EXPECT_THAT(outcome, StatusIs(StatusCode::kFailedPrecondition,
-                                AllOf(HasSubstr("step 3 of 3, s2: /usr/bin/fails: exit code 1"),
-                                      HasSubstr("\n  error: no rule"),
-                                      HasSubstr("all that was done is taken back"))));
+  EXPECT_THAT(outcome,
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step 3 of 3, s2: /usr/bin/fails: exit code 1"),
+                             HasSubstr("\n  error: no rule"), HasSubstr("all steps were undone"))));
   EXPECT_EQ(world.Tree(), before);
   EXPECT_THAT(run.progress().lines(), Contains("building"));
 }
@@ -100,6 +101,18 @@ TEST(CarryOutTest, ShowsTheLogThatDkmsNames) {
                        AllOf(HasSubstr("make.log ends with:"), HasSubstr("a.c:1: error: bad"))));
 }
 
+TEST(CarryOutTest, SaysThatNothingStaysWhereNothingWasDone) {
+  const World world;
+  OneRun run(world);
+  run.options().keeps = true;
+  run.runner().Fail("/usr/bin/fails", "no");
+
+  EXPECT_THAT(run.Begin(PlanOf({FailingCommand()})),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("no earlier step has changed anything"),
+                             HasSubstr("kgpu driver rollback"), Not(HasSubstr("stays")))));
+}
+
 TEST(CarryOutTest, KeepsWhatWasDoneWhenAskedTo) {
   const World world;
   OneRun run(world);
@@ -107,9 +120,9 @@ TEST(CarryOutTest, KeepsWhatWasDoneWhenAskedTo) {
   run.runner().Fail("/usr/bin/fails", "no");
   const driver::Plan plan = PlanOf({driver::WriteFile{"/etc/a", "a", 0644}, FailingCommand()});
 
-  EXPECT_THAT(run.Begin(plan),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("what was done stays"), HasSubstr("kgpu driver rollback"))));
+  EXPECT_THAT(run.Begin(plan), StatusIs(StatusCode::kFailedPrecondition,
+                                        AllOf(HasSubstr("the completed steps are kept"),
+                                              HasSubstr("kgpu driver rollback"))));
 
   EXPECT_EQ(world.dir().ReadFile("host/etc/a"), "a");
   const auto read = ReadJournal(world.host());
@@ -126,7 +139,7 @@ TEST(CarryOutTest, AFailedVerificationTakesAllBack) {
   const World world;
   const auto before = world.Tree();
   OneRun run(world);
-  run.See({.passed = {}, .failed = {"no module", "no library"}, .unseen = {}});
+  run.See({.passed = {}, .failed = {"no module", "no library"}, .skipped = {}});
 
   EXPECT_THAT(run.Begin(PlanOf({driver::WriteFile{"/etc/a", "a", 0644}, driver::Verify{}})),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no module; no library")));
@@ -140,7 +153,7 @@ TEST(CarryOutTest, VerifiesAgainWhatIsInstalled) {
   const auto before = world.Tree();
   OneRun well(world);
   OneRun ill(world);
-  ill.See({.passed = {}, .failed = {"no module"}, .unseen = {}});
+  ill.See({.passed = {}, .failed = {"no module"}, .skipped = {}});
 
   EXPECT_OK(well.GoOn());
   EXPECT_THAT(ill.GoOn(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no module")));
@@ -262,8 +275,8 @@ TEST(CarryOutTest, LooksWhoHoldsTheGpusBeforeTheOldDriverGoes) {
   const auto outcome = run.Begin(UpgradePlan());
 
   EXPECT_THAT(outcome, StatusIs(StatusCode::kFailedPrecondition,
-                                HasSubstr("1 processes hold GPUs by now, so that the modules could "
-                                          "not be unloaded: python3 (4711)")));
+                                HasSubstr("1 processes use the GPUs now, so the modules could not "
+                                          "be unloaded: python3 (4711)")));
   EXPECT_EQ(world.Get("packages"), packages);
   EXPECT_EQ(world.Tree(), before);
 }
@@ -351,7 +364,7 @@ TEST(CarryOutTest, LeavesWhatSomebodyElseChangedSince) {
 
   ASSERT_OK(outcome);
   EXPECT_EQ(world.dir().ReadFile("host/etc/modprobe.d/old.conf"), "edited\n");
-  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("was changed since")));
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("changed since")));
 }
 
 TEST(CarryOutTest, KeepsTheFirstTextOfAFileThatStays) {
@@ -366,7 +379,7 @@ TEST(CarryOutTest, KeepsTheFirstTextOfAFileThatStays) {
 
     ASSERT_OK(outcome);
     EXPECT_THAT(outcome->notes,
-                ElementsAre(HasSubstr("what stood there before is in " +
+                ElementsAre(HasSubstr("the original is in " +
                                       world.host().At("/var/lib/kgpu/driver-kept/old.conf"))));
   }
   EXPECT_EQ(world.dir().ReadFile("host/var/lib/kgpu/driver-kept/old.conf"), "first 0\n");
@@ -390,14 +403,14 @@ TEST(CarryOutTest, KeepsTheFirstTextOfAFileThatIsGivenUp) {
   EXPECT_EQ(world.dir().ReadFile("host/var/lib/kgpu/driver-kept/old.conf"), "theirs\n");
 }
 
-// The last deed of the undo's program is done, and nobody is left to note it.
+// The last action of the undo's program is done, and nobody is left to note it.
 TEST(CarryOutTest, AnUndoThatWasCutOffIsFinishedByTheNextRun) {
   const World world;
   const auto before = world.Tree();
   Install(world, PlanOf({CommandOf({"/usr/bin/switch", "on"}, {"/usr/bin/switch", "off"})}));
   int lives = 0;
   while (world.Get("switch").contains("on")) {
-    OneRun cut(world, Fate(Fate::End::kDead, lives++));
+    OneRun cut(world, change::Fate(change::Fate::End::kDead, lives++));
     EXPECT_FALSE(cut.Undo().ok());
   }
   OneRun back(world);
@@ -447,7 +460,7 @@ TEST(CarryOutTest, TheUnitGoesOnAsThePersonAskedFor) {
   last.options().is_unattended = true;
 
   EXPECT_THAT(last.GoOn(),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("what was done stays")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("the completed steps are kept")));
 }
 
 TEST(CarryOutTest, NoBootRepeatsWhatFailed) {
@@ -472,7 +485,7 @@ TEST(CarryOutTest, NoBootRepeatsWhatFailed) {
   }
 }
 
-TEST(CarryOutTest, EndsWhereAStepCanNotBeUndoneAndTriesAgain) {
+TEST(CarryOutTest, EndsWhereAStepCannotBeUndoneAndTriesAgain) {
   const World world;
   const auto before = world.Tree();
   Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
@@ -496,7 +509,7 @@ TEST(CarryOutTest, EndsWhereAStepCanNotBeUndoneAndTriesAgain) {
   EXPECT_EQ(world.Tree(), before);
 }
 
-TEST(CarryOutTest, GoesPastWhatCanNotBeUndoneWhenForcedTo) {
+TEST(CarryOutTest, GoesPastWhatCannotBeUndoneWhenForcedTo) {
   const World world;
   Install(world, PlanOf({driver::WriteFile{"/etc/a", "a", 0644},
                          driver::InstallPackages{{"nvidia-driver"}}}));
@@ -533,8 +546,8 @@ TEST(CarryOutTest, SaysThatTakingBackWentWrongToo) {
 
   EXPECT_THAT(run.Begin(PlanOf({driver::InstallPackages{{"nvidia-driver"}}, FailingCommand()})),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("taking it back went wrong, too: step 1 of 2"),
-                             HasSubstr("kgpu driver rollback tries again"))));
+                       AllOf(HasSubstr("undoing it also failed: step 1 of 2"),
+                             HasSubstr("kgpu driver rollback"))));
 }
 
 TEST(CarryOutTest, UndoesACommandOnlyWhenItWasBegun) {
@@ -557,7 +570,7 @@ TEST(CarryOutTest, AnUnfinishedCommandNeedsNoUndoing) {
   run.runner().Fail("/usr/bin/uninstall", "nothing is installed");
 
   EXPECT_THAT(run.Begin(PlanOf({CommandOf({"/usr/bin/fails"}, {"/usr/bin/uninstall"})})),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is taken back")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all steps were undone")));
 
   EXPECT_EQ(world.Tree(), before);
 }
@@ -566,7 +579,7 @@ TEST(CarryOutTest, TouchesNoUnitsModulesAndNodesOfAnotherSystem) {
   const World world;
   OneRun run(world);
   run.options().is_running_system = false;
-  driver::Plan plan = PlanOfAllDeeds();
+  driver::Plan plan = PlanOfAllActions();
   plan.steps.push_back(StepOf("nodes", CommandOf({"/usr/bin/nvidia-modprobe", "-c", "0"}, {})));
   std::erase_if(plan.steps, [](const driver::Step& step) { return step.id == "key"; });
 
@@ -576,7 +589,7 @@ TEST(CarryOutTest, TouchesNoUnitsModulesAndNodesOfAnotherSystem) {
   EXPECT_EQ(outcome->result, Result::kDone) << "another system is not restarted";
   EXPECT_THAT(run.runner().commands(),
               ElementsAre("/usr/bin/apt-get update", "/usr/bin/switch on"));
-  EXPECT_THAT(outcome->notes, Contains(HasSubstr("is not the system that runs here")));
+  EXPECT_THAT(outcome->notes, Contains(HasSubstr("is not the running system")));
   EXPECT_THAT(world.Get("modules"), ElementsAre("nouveau"));
 }
 
@@ -596,12 +609,12 @@ TEST(CarryOutTest, OnlyOneAtATimeWorksOnAHost) {
   const World world;
   OneRun one(world);
   OneRun other(world);
-  const Hands with = one.hands();
+  const Dependencies with = one.deps();
   const auto lock = LockHost(with);
   ASSERT_OK(lock);
 
-  EXPECT_THAT(other.Begin(PlanOf({})),
-              StatusIs(StatusCode::kUnavailable, HasSubstr("another kgpu works on this host")));
+  EXPECT_THAT(other.Begin(PlanOf({})), StatusIs(StatusCode::kUnavailable,
+                                                HasSubstr("another kgpu is running on this host")));
 }
 
 TEST(CarryOutTest, RefusesToReplaceWhatIsNoFile) {
@@ -610,7 +623,7 @@ TEST(CarryOutTest, RefusesToReplaceWhatIsNoFile) {
   OneRun run(world);
 
   EXPECT_THAT(run.Begin(PlanOf({driver::WriteFile{"/etc/a", "a", 0644}})),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is no file")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not a regular file")));
 }
 
 TEST(CarryOutTest, AModuleThatIsUsedStaysUntilTheHostIsRestarted) {

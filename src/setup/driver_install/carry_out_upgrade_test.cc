@@ -20,7 +20,7 @@ using ::testing::Not;
 
 using UpgradeTree = std::map<std::string, std::string>;
 
-constexpr int kMostUpgradeDeeds = 500;
+constexpr int kMostUpgradeActions = 500;
 constexpr const char* kKept = "/var/lib/kgpu/driver-backup/0-packages";
 constexpr const char* kConfig = "/etc/old-driver.conf";
 
@@ -41,7 +41,7 @@ class UpgradeTest : public ::testing::Test {
     return tree;
   }
   static bool IsKilled(const World& world, int lives, bool is_back) {
-    OneRun run(world, Fate(Fate::End::kDead, lives));
+    OneRun run(world, change::Fate(change::Fate::End::kDead, lives));
     const auto outcome = is_back ? run.Undo() : run.Begin(UpgradePlan());
     EXPECT_TRUE(run.fate().is_dead() || outcome.ok()) << outcome.status();
     return run.fate().is_dead();
@@ -97,7 +97,7 @@ TEST_F(UpgradeTest, ADaemonThatDidNotStartWithTheHostDoesNotAfterwards) {
   EXPECT_EQ(world_.Tree(), before);
 }
 
-TEST_F(UpgradeTest, ADaemonThatIsNotToStartWithTheHostAgainIsTold) {
+TEST_F(UpgradeTest, ADaemonThatIsNotToStartWithTheHostAgainIsReported) {
   OneRun run(world_);
   ASSERT_OK(run.Begin(UpgradePlan()));
   OneRun back(world_);
@@ -108,7 +108,7 @@ TEST_F(UpgradeTest, ADaemonThatIsNotToStartWithTheHostAgainIsTold) {
   ASSERT_OK(outcome);
   EXPECT_TRUE(outcome->lacks);
   EXPECT_THAT(outcome->notes,
-              Contains(AllOf(HasSubstr("nvidia-persistenced.service started with the host before"),
+              Contains(AllOf(HasSubstr("nvidia-persistenced.service was enabled before"),
                              HasSubstr("no such unit"))));
 }
 
@@ -130,17 +130,17 @@ TEST_F(UpgradeTest, AModuleThatIsNotLoadedBringsTheOldDriverBack) {
   OneRun run(world_);
   run.runner().RefuseModule("535");
 
-  EXPECT_THAT(run.Begin(UpgradePlan()), StatusIs(StatusCode::kFailedPrecondition,
-                                                 AllOf(HasSubstr("step 5 of 8, load"),
-                                                       HasSubstr("all that was done is taken back"),
-                                                       Not(HasSubstr("note")))));
+  EXPECT_THAT(run.Begin(UpgradePlan()),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step 5 of 8, load"), HasSubstr("all steps were undone"),
+                             Not(HasSubstr("note")))));
 
   ExpectOldDriverRuns();
 }
 
 TEST_F(UpgradeTest, AFailedVerificationBringsTheOldDriverBack) {
   OneRun run(world_);
-  run.See({.passed = {}, .failed = {"no library"}, .unseen = {}});
+  run.See({.passed = {}, .failed = {"no library"}, .skipped = {}});
 
   EXPECT_THAT(run.Begin(UpgradePlan()),
               StatusIs(StatusCode::kFailedPrecondition, Not(HasSubstr("note"))));
@@ -154,7 +154,7 @@ TEST_F(UpgradeTest, NothingIsTakenOffThatCouldNotComeBack) {
 
   EXPECT_THAT(run.Begin(UpgradePlan()),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("step 1 of 8"), HasSubstr("could not come back"),
+                       AllOf(HasSubstr("step 1 of 8"), HasSubstr("could not be restored"),
                              HasSubstr("old-driver=470 was not found"))));
 
   ExpectOldDriverRuns();
@@ -180,7 +180,7 @@ TEST_F(UpgradeTest, TheWayBackEndsWhereTheOldDriverDoesNotComeBackAndIsTriedAgai
   first.packages().FailInstall(FailedPrecondition("no such version"));
 
   EXPECT_THAT(first.Undo(), StatusIs(StatusCode::kFailedPrecondition,
-                                     AllOf(HasSubstr("step 1 of 8"), HasSubstr("do not come back"),
+                                     AllOf(HasSubstr("step 1 of 8"), HasSubstr("restored"),
                                            HasSubstr("a file is damaged"))));
 
   EXPECT_TRUE(world_.host().Exists(kKept));
@@ -211,16 +211,16 @@ TEST_F(UpgradeTest, ADriverThatComesBackWithoutItsModuleIsNotTakenForWhole) {
 TEST_F(UpgradeTest, ADriverThatWasNotWholeBeforeComesBackAsItWas) {
   world_.Add("unfinished", "old-driver");
   OneRun run(world_);
-  run.packages().TellUnfinished();
+  run.packages().ReportUnfinished();
   ASSERT_OK(run.Begin(UpgradePlan()));
   OneRun back(world_);
-  back.packages().TellUnfinished();
+  back.packages().ReportUnfinished();
   back.packages().FailConfigure(FailedPrecondition("no compiler"));
 
   const auto outcome = back.Undo();
 
   ASSERT_OK(outcome);
-  EXPECT_THAT(outcome->notes, Contains(AllOf(HasSubstr("old-driver: here again as before"),
+  EXPECT_THAT(outcome->notes, Contains(AllOf(HasSubstr("old-driver: restored as before"),
                                              HasSubstr("no compiler"))));
   EXPECT_FALSE(outcome->lacks);
   EXPECT_EQ(world_.Get("packages"),
@@ -230,21 +230,22 @@ TEST_F(UpgradeTest, ADriverThatWasNotWholeBeforeComesBackAsItWas) {
 
 TEST_F(UpgradeTest, ADriverThatWasWholeBeforeIsToBeSoAgain) {
   OneRun run(world_);
-  run.packages().TellUnfinished();
+  run.packages().ReportUnfinished();
   ASSERT_OK(run.Begin(UpgradePlan()));
   OneRun back(world_);
-  back.packages().TellUnfinished();
+  back.packages().ReportUnfinished();
   back.packages().FailConfigure(FailedPrecondition("no compiler"));
 
   EXPECT_THAT(back.Undo(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no compiler")));
 }
 
-TEST_F(UpgradeTest, WhatWentAsideOfTheConfigurationIsToldAndPutBack) {
+TEST_F(UpgradeTest, WhatWentAsideOfTheConfigurationIsReportedAndPutBack) {
   OneRun run(world_);
   const auto outcome = run.Begin(UpgradePlan());
   ASSERT_OK(outcome);
-  EXPECT_THAT(outcome->notes, ElementsAre(AllOf(HasSubstr("/etc/old-driver.conf went"),
-                                                HasSubstr("it is /etc/old-driver.conf.rpmsave"))));
+  EXPECT_THAT(outcome->notes,
+              ElementsAre(AllOf(HasSubstr("/etc/old-driver.conf was set aside"),
+                                HasSubstr("it is now /etc/old-driver.conf.rpmsave"))));
   EXPECT_FALSE(world_.host().Exists(kConfig));
 
   OneRun back(world_);
@@ -272,29 +273,29 @@ TEST_F(UpgradeTest, ARemovalThatIsRefusedLeavesTheOldDriverUntouched) {
   run.packages().FailPutBack(FailedPrecondition("nothing is to be put back"));
 
   EXPECT_THAT(run.Begin(UpgradePlan()),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all that was done is taken")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all steps were undone")));
 
   ExpectOldDriverRuns();
 }
 
-TEST_F(UpgradeTest, WhatWentWithTheOldDriverThoughNoTrialToldOfItComesBack) {
+TEST_F(UpgradeTest, WhatWentWithTheOldDriverThoughNoTrialReportedOfItComesBack) {
   OneRun run(world_);
   run.packages().TakeToo("libc6");
 
   EXPECT_THAT(run.Begin(UpgradePlan()),
               StatusIs(StatusCode::kFailedPrecondition, AllOf(HasSubstr("with them went others"),
-                                                              HasSubstr("all that was done is"))));
+                                                              HasSubstr("all steps were undone"))));
 
   ExpectOldDriverRuns();
 }
 
-TEST_F(UpgradeTest, WhatWentWithTheOldDriverAndDoesNotComeBackIsTold) {
+TEST_F(UpgradeTest, WhatWentWithTheOldDriverAndDoesNotComeBackIsReported) {
   OneRun run(world_);
   run.packages().TakeToo("libc6");
   run.packages().FailInstall(FailedPrecondition("no such version"));
 
-  EXPECT_THAT(run.Begin(UpgradePlan()),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("libc6 2.36 was here before")));
+  EXPECT_THAT(run.Begin(UpgradePlan()), StatusIs(StatusCode::kFailedPrecondition,
+                                                 HasSubstr("libc6 2.36 was installed before")));
 }
 
 TEST_F(UpgradeTest, WhatIsGivenUpByForceKeepsThePackagesOfTheOldDriver) {
@@ -318,7 +319,7 @@ TEST_F(UpgradeTest, WhatIsGivenUpByForceKeepsThePackagesOfTheOldDriver) {
 
 TEST_F(UpgradeTest, WithoutAWayBackItNeverSaysThatAllIsBack) {
   driver::Plan plan = UpgradePlan();
-  plan.steps[0].deed = driver::RemovePackages{.names = {"old-driver"}, .is_kept = false};
+  plan.steps[0].action = driver::RemovePackages{.names = {"old-driver"}, .is_kept = false};
   OneRun run(world_);
   ASSERT_OK(run.Begin(plan));
   EXPECT_FALSE(world_.host().Exists(kKept));
@@ -329,10 +330,10 @@ TEST_F(UpgradeTest, WithoutAWayBackItNeverSaysThatAllIsBack) {
 
   ASSERT_OK(outcome);
   EXPECT_TRUE(outcome->lacks);
-  EXPECT_THAT(outcome->notes, Contains(HasSubstr("old-driver 470 was here before")));
+  EXPECT_THAT(outcome->notes, Contains(HasSubstr("old-driver 470 was installed before")));
 }
 
-TEST_F(UpgradeTest, WhatAnInstallerReplacedIsToldNotToBeBack) {
+TEST_F(UpgradeTest, WhatAnInstallerReplacedIsReportedNotToBeBack) {
   driver::Plan plan = UpgradePlan();
   plan.steps = {StepOf("installer", CommandOf({"/usr/bin/fails"}, {"/usr/bin/switch", "off"}))};
   plan.steps[0].loses = "driver 470 of NVIDIA's installer";
@@ -341,11 +342,11 @@ TEST_F(UpgradeTest, WhatAnInstallerReplacedIsToldNotToBeBack) {
 
   EXPECT_THAT(run.Begin(plan),
               StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("not all that was here before is here again"),
-                             HasSubstr("driver 470 of NVIDIA's installer is not brought back"))));
+                       AllOf(HasSubstr("not everything could be restored"),
+                             HasSubstr("driver 470 of NVIDIA's installer is not restored"))));
 }
 
-TEST_F(UpgradeTest, AModuleThatStaysInTheKernelIsToldToNeedARestart) {
+TEST_F(UpgradeTest, AModuleThatStaysInTheKernelIsReportedToNeedARestart) {
   OneRun run(world_);
   ASSERT_OK(run.Begin(UpgradePlan()));
   OneRun back(world_);
@@ -355,15 +356,15 @@ TEST_F(UpgradeTest, AModuleThatStaysInTheKernelIsToldToNeedARestart) {
 
   ASSERT_OK(outcome);
   EXPECT_THAT(outcome->notes,
-              Contains("module nvidia 535 is loaded, and 470 is on the disk: restart the host"));
+              Contains("module nvidia 535 is loaded, but 470 is installed: restart the host"));
 }
 
-TEST_F(UpgradeTest, GoesOnAfterAKillAtEachDeed) {
+TEST_F(UpgradeTest, GoesOnAfterAKillAtEachAction) {
   OneRun whole(world_);
   ASSERT_OK(whole.Begin(UpgradePlan()));
   const UpgradeTree wanted = Upgraded(world_);
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostUpgradeDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostUpgradeActions; ++lives) {
     const World world;
     BeginningOf(world);
     is_killed = IsKilled(world, lives, false);
@@ -376,9 +377,9 @@ TEST_F(UpgradeTest, GoesOnAfterAKillAtEachDeed) {
   EXPECT_FALSE(is_killed);
 }
 
-TEST_F(UpgradeTest, IsTakenBackAfterAKillAtEachDeed) {
+TEST_F(UpgradeTest, IsTakenBackAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostUpgradeDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostUpgradeActions; ++lives) {
     const World world;
     BeginningOf(world);
     is_killed = IsKilled(world, lives, false);
@@ -391,9 +392,9 @@ TEST_F(UpgradeTest, IsTakenBackAfterAKillAtEachDeed) {
   EXPECT_FALSE(is_killed);
 }
 
-TEST_F(UpgradeTest, TakingBackGoesOnAfterAKillAtEachDeed) {
+TEST_F(UpgradeTest, TakingBackGoesOnAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostUpgradeDeeds; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostUpgradeActions; ++lives) {
     const World world;
     BeginningOf(world);
     OneRun run(world);

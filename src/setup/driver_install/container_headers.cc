@@ -5,21 +5,20 @@
 
 #include <fmt/format.h>
 
+#include "src/host/change/folders.h"
 #include "src/platform/base/status_macros.h"
-#include "src/setup/driver_install/deeds.h"
+#include "src/setup/driver_install/actions.h"
 
 namespace kgpu::driver_install {
 namespace {
 
 // A link at `path` of the container to what the host has there.
-Status LinkOne(const sys::Root& host, const sys::Root& container, engine::Disk& disk,
+Status LinkOne(const sys::Root& host, const sys::Root& container, change::Disk& disk,
                const std::string& path) {
   if (container.LinkStat(path).ok()) {
     return OkStatus();
   }
-  for (const std::string& folder : MissingFolders(container, path)) {
-    RETURN_IF_ERROR(disk.MakeFolder(folder));
-  }
+  RETURN_IF_ERROR(change::MakeFolders(disk, change::MissingFolders(container, path)));
   ASSIGN_OR_RETURN(const std::string real, host.Resolve(path));
   return disk.Link(path, host.At(real));
 }
@@ -33,7 +32,7 @@ bool CanLinkHeaders(const sys::Root& host, const sys::Root& container, const std
   return host.Exists(build + "/Makefile") && (is_linked || !container.LinkStat(build).ok());
 }
 
-StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, engine::Disk& disk,
+StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, change::Disk& disk,
                            const std::string& kernel) {
   if (!CanLinkHeaders(host, container, kernel)) {
     return false;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
@@ -16,7 +16,7 @@ bool CanLinkHeaders(const sys::Root& host, const sys::Root& container, const std
 // Whether `container`, whose files `disk` changes, has the headers of `kernel` by links to those of
 // `host`. False where the host has none, or the container has its own. Made once; what is there
 // stays.
-StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, engine::Disk& disk,
+StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, change::Disk& disk,
                            const std::string& kernel);
 
 }  // namespace kgpu::driver_install

@@ -29,7 +29,7 @@ class LinkHeadersTest : public ::testing::Test {
   TempDir dir_;
   sys::Root host_;
   sys::Root container_;
-  engine::HostDisk disk_;
+  change::HostDisk disk_;
 };
 
 TEST_F(LinkHeadersTest, TheHostsHeadersAreSeenInTheContainer) {

@@ -49,7 +49,7 @@ std::string StampPath(std::string_view folder) {
   return fmt::format("{}/{}", folder, kStampFile);
 }
 
-// Nothing where there is no stamp, or none that can be read: then the folder is made anew.
+// Nothing where there is no stamp, or none that can be read: then the folder is made again.
 std::optional<Stamp> ReadStamp(const sys::Root& host, std::string_view folder) {
   const std::string path = StampPath(folder);
   const auto text = host.ReadFile(path);
@@ -60,16 +60,16 @@ std::optional<Stamp> ReadStamp(const sys::Root& host, std::string_view folder) {
   return stamp.ok() ? std::optional(*std::move(stamp)) : std::nullopt;
 }
 
-bool Fits(const Stamp& stamp, const ContainerWish& wish) {
-  return stamp.config == wish.config &&
-         std::ranges::find(stamp.kernels, wish.kernel) != stamp.kernels.end();
+bool Fits(const Stamp& stamp, const ContainerRequest& request) {
+  return stamp.config == request.config &&
+         std::ranges::find(stamp.kernels, request.kernel) != stamp.kernels.end();
 }
 
 // One installation. Lives for one call.
 class Installing {
  public:
-  Installing(const ContainerWish& wish, const ContainerHands& hands)
-      : wish_(wish), hands_(hands), host_(hands.host.host) {}
+  Installing(const ContainerRequest& request, const ContainerDependencies& deps)
+      : request_(request), deps_(deps), host_(deps.host.host) {}
 
   StatusOr<ContainerOutcome> Run();
   StatusOr<std::optional<ContainerOutcome>> Look();
@@ -81,13 +81,13 @@ class Installing {
   Status KeepLastKernel(Stamp& stamp);
   Status RemoveStaging();
   std::optional<Stamp> FindWhole(const std::string& folder) const;
-  StatusOr<Stamp> StageAnew();
+  StatusOr<Stamp> StageAgain();
   StatusOr<Stamp> Prepare(bool& is_there);
   StatusOr<bool> IsWayClear(const Stamp& stamp);
   Status Finish();
 
-  const ContainerWish& wish_;
-  const ContainerHands& hands_;
+  const ContainerRequest& request_;
+  const ContainerDependencies& deps_;
   const sys::Root& host_;
   const std::string folder_{kDriverFolder};
   const std::string staging_{kStagingFolder};
@@ -99,8 +99,8 @@ StatusOr<bool> Installing::HasOwnDriver() {
   ASSIGN_OR_RETURN(const auto journal, ReadJournal(host_));
   if (journal && journal->phase != Phase::kInstalled) {
     return FailedPrecondition(
-        "{}: driver {} is {} on the host itself: kgpu driver install there goes on with it, kgpu "
-        "driver rollback takes it back",
+        "{}: driver {} is {} on the host itself: there, resume it with kgpu driver install or undo "
+        "it with kgpu driver rollback",
         host_.At(kJournalFile), journal->plan.version, ToString(journal->phase));
   }
   outcome_.version = journal ? journal->plan.version : Join(versions, ", ");
@@ -118,44 +118,45 @@ Status Installing::CheckLoaded() const {
     return OkStatus();
   }
   return FailedPrecondition(
-      "driver {} is loaded, and kgpu did not bring it: end what did (a driver container), or "
+      "driver {} is loaded, and kgpu did not load it: stop its source (a driver container), or "
       "restart the host",
       loaded);
 }
 
 // What the container's root has now, as the host is to have it.
 StatusOr<Stamp> Installing::LookAtInstalled() const {
-  const std::vector<std::string> versions = host::FindDriverVersions(hands_.container);
+  const std::vector<std::string> versions = host::FindDriverVersions(deps_.container);
   if (versions.size() != 1) {
-    return FailedPrecondition("{}: wants libraries of one driver, has {}", hands_.container.path(),
+    return FailedPrecondition("{}: must contain libraries of one driver, has {}",
+                              deps_.container.path(),
                               versions.empty() ? "none" : Join(versions, ", "));
   }
-  const auto modules = FindModules(hands_.container, wish_.kernel);
+  const auto modules = FindModules(deps_.container, request_.kernel);
   const auto module = modules.find("nvidia");
   if (module == modules.end()) {
     return FailedPrecondition(
-        "{}: no module nvidia is there for kernel {}: the image's packages must have the headers "
-        "of that kernel",
-        hands_.container.At("lib/modules"), wish_.kernel);
+        "{}: no module nvidia for kernel {}: the image's packages must include the headers of that "
+        "kernel",
+        deps_.container.At("lib/modules"), request_.kernel);
   }
   ASSIGN_OR_RETURN(const driver::ModuleInfo info,
-                   AskModule(hands_, hands_.container, module->second));
+                   AskModule(deps_, deps_.container, module->second));
   if (info.version != versions.front()) {
-    return FailedPrecondition("{}: is of driver {}, the libraries are {}", module->second,
+    return FailedPrecondition("{}: has driver {}, but the libraries have {}", module->second,
                               info.version, versions.front());
   }
-  return Stamp{.kernels = {wish_.kernel},
+  return Stamp{.kernels = {request_.kernel},
                .version = info.version,
                .kind = info.license == kOpenLicense ? driver::ModuleKind::kOpen
                                                     : driver::ModuleKind::kProprietary,
-               .config = wish_.config};
+               .config = request_.config};
 }
 
 // Whoever goes back to the kernel before this one finds its modules.
 Status Installing::KeepLastKernel(Stamp& stamp) {
   const std::optional<Stamp> last = ReadStamp(host_, folder_);
   if (!last || last->version != stamp.version || last->kind != stamp.kind ||
-      last->kernels.front() == wish_.kernel) {
+      last->kernels.front() == request_.kernel) {
     return OkStatus();
   }
   const std::string& kernel = last->kernels.front();
@@ -168,34 +169,34 @@ Status Installing::KeepLastKernel(Stamp& stamp) {
   }
   ASSIGN_OR_RETURN(const std::string old, from.Resolve(fmt::format("/lib/modules/{}", kernel)));
   ASSIGN_OR_RETURN(const sys::Root tree, sys::Root::Open(from.At(old)));
-  RETURN_IF_ERROR(hands_.trees.Copy(tree, {}, staging_ + place));
+  RETURN_IF_ERROR(deps_.trees.Copy(tree, {}, staging_ + place));
   stamp.kernels.push_back(kernel);
   return OkStatus();
 }
 
 // The stamp first: what is left of the folder by a power cut is not to be taken for a whole one.
 Status Installing::RemoveStaging() {
-  RETURN_IF_ERROR(hands_.trees.CheckUnmounted(staging_));
+  RETURN_IF_ERROR(deps_.trees.CheckUnmounted(staging_));
   if (host_.LinkStat(StampPath(staging_)).ok()) {
-    RETURN_IF_ERROR(hands_.host.disk.Remove(StampPath(staging_)));
+    RETURN_IF_ERROR(deps_.host.disk.Remove(StampPath(staging_)));
   }
-  return hands_.trees.Remove(staging_);
+  return deps_.trees.Remove(staging_);
 }
 
 // A whole copy in the staging folder.
-StatusOr<Stamp> Installing::StageAnew() {
+StatusOr<Stamp> Installing::StageAgain() {
   RETURN_IF_ERROR(RemoveStaging());
-  RETURN_IF_ERROR(hands_.install());
+  RETURN_IF_ERROR(deps_.install());
   ASSIGN_OR_RETURN(Stamp stamp, LookAtInstalled());
-  Status copied = hands_.trees.Copy(hands_.container, LeftOut(), staging_);
+  Status copied = deps_.trees.Copy(deps_.container, LeftOut(), staging_);
   if (copied.ok()) {
     copied = KeepLastKernel(stamp);
   }
   if (copied.ok()) {
-    copied = hands_.host.disk.Write(StampPath(staging_), PrintStamp(stamp), 0644);
+    copied = deps_.host.disk.Write(StampPath(staging_), PrintStamp(stamp), 0644);
   }
   if (!copied.ok()) {
-    // A disk that is full is not to stay so by us. The first error is the one to be told.
+    // A disk that is full is not to stay so by us. The first error is the one to report.
     [[maybe_unused]] const Status removed = RemoveStaging();
     return copied;
   }
@@ -206,11 +207,11 @@ StatusOr<Stamp> Installing::StageAnew() {
 // some.
 std::optional<Stamp> Installing::FindWhole(const std::string& folder) const {
   std::optional<Stamp> stamp = ReadStamp(host_, folder);
-  if (!stamp || !Fits(*stamp, wish_)) {
+  if (!stamp || !Fits(*stamp, request_)) {
     return std::nullopt;
   }
   const auto tree = sys::Root::Open(host_.At(folder));
-  const bool is_whole = tree.ok() && FindModules(*tree, wish_.kernel).contains("nvidia") &&
+  const bool is_whole = tree.ok() && FindModules(*tree, request_.kernel).contains("nvidia") &&
                         host::FindDriverVersions(*tree) == std::vector{stamp->version};
   return is_whole ? stamp : std::nullopt;
 }
@@ -223,20 +224,20 @@ StatusOr<Stamp> Installing::Prepare(bool& is_there) {
     return *std::move(stamp);
   }
   is_there = false;
-  RETURN_IF_ERROR(hands_.trees.CheckUnmounted(folder_));  // it is removed in the end
+  RETURN_IF_ERROR(deps_.trees.CheckUnmounted(folder_));  // it is removed in the end
   if (std::optional<Stamp> stamp = FindWhole(staging_)) {
     return *std::move(stamp);
   }
-  return StageAnew();
+  return StageAgain();
 }
 
 // Before the libraries of another version are in the place of those that belong to the module.
 StatusOr<bool> Installing::IsWayClear(const Stamp& stamp) {
   outcome_.version = stamp.version;
-  if (!hands_.is_running_system) {
+  if (!deps_.is_running_system) {
     return true;
   }
-  ASSIGN_OR_RETURN(outcome_.text, UnloadOthers(hands_, stamp.version, stamp.kind, wish_.kernel));
+  ASSIGN_OR_RETURN(outcome_.text, UnloadOthers(deps_, stamp.version, stamp.kind, request_.kernel));
   if (!outcome_.text.empty()) {
     outcome_.result = ContainerResult::kWaits;
   }
@@ -245,16 +246,17 @@ StatusOr<bool> Installing::IsWayClear(const Stamp& stamp) {
 
 Status Installing::Finish() {
   RETURN_IF_ERROR(RemoveStaging());
-  if (wish_.driver_dir != folder_) {
-    RETURN_IF_ERROR(hands_.trees.PointTo(wish_.driver_dir, folder_));
+  if (request_.driver_dir != folder_) {
+    RETURN_IF_ERROR(deps_.trees.PointTo(request_.driver_dir, folder_));
   }
-  if (hands_.is_running_system) {
-    RETURN_IF_ERROR(LoadFrom(hands_, folder_, wish_.kernel, outcome_.notes));
+  if (deps_.is_running_system) {
+    RETURN_IF_ERROR(LoadFrom(deps_, folder_, request_.kernel, outcome_.notes));
   }
-  driver::Verified seen = hands_.host.verify({.version = outcome_.version, .kernel = wish_.kernel});
+  driver::Verified seen =
+      deps_.host.verify({.version = outcome_.version, .kernel = request_.kernel});
   outcome_.passed = std::move(seen.passed);
-  for (const std::string& unseen : seen.unseen) {
-    outcome_.notes.push_back(fmt::format("not looked at: {}", unseen));
+  for (const std::string& skipped : seen.skipped) {
+    outcome_.notes.push_back(fmt::format("not checked: {}", skipped));
   }
   return seen.failed.empty() ? OkStatus() : FailedPrecondition("{}", Join(seen.failed, "; "));
 }
@@ -274,7 +276,7 @@ StatusOr<ContainerOutcome> Installing::Run() {
     return std::move(outcome_);
   }
   if (!is_there) {
-    RETURN_IF_ERROR(hands_.trees.Put(staging_, folder_));
+    RETURN_IF_ERROR(deps_.trees.Put(staging_, folder_));
   }
   RETURN_IF_ERROR(Finish());
   return std::move(outcome_);
@@ -326,15 +328,15 @@ StatusOr<Stamp> ParseStamp(std::string_view text, std::string_view file) {
   return stamp;
 }
 
-StatusOr<ContainerOutcome> InstallFromContainer(const ContainerWish& wish,
-                                                const ContainerHands& hands) {
-  Installing installing(wish, hands);
+StatusOr<ContainerOutcome> InstallFromContainer(const ContainerRequest& request,
+                                                const ContainerDependencies& deps) {
+  Installing installing(request, deps);
   return installing.Run();
 }
 
-StatusOr<std::optional<ContainerOutcome>> LookFromContainer(const ContainerWish& wish,
-                                                            const ContainerHands& hands) {
-  Installing installing(wish, hands);
+StatusOr<std::optional<ContainerOutcome>> LookFromContainer(const ContainerRequest& request,
+                                                            const ContainerDependencies& deps) {
+  Installing installing(request, deps);
   return installing.Look();
 }
 

@@ -39,8 +39,8 @@ std::string PrintStamp(const Stamp& stamp);
 StatusOr<Stamp> ParseStamp(std::string_view text, std::string_view file);
 
 // All of it outlives the call.
-struct ContainerHands {
-  Hands host;                       // `packages` is not used
+struct ContainerDependencies {
+  Dependencies host;                // `packages` is not used
   const sys::Root& container;       // our own root, whose programs unload modules
   Trees& trees;                     // of the host
   std::function<Status()> install;  // brings the driver into the container's root
@@ -48,7 +48,7 @@ struct ContainerHands {
   bool is_running_system = true;
 };
 
-struct ContainerWish {
+struct ContainerRequest {
   std::string kernel;  // that the host runs
   std::string config;
   std::string driver_dir;  // of the host: becomes a link to kDriverFolder; that itself: none
@@ -68,17 +68,17 @@ struct ContainerOutcome {
   std::vector<std::string> notes;
 };
 
-// Brings the driver into the folder, unless the one there is of this kernel and wish, and loads it.
-// Killed at any instant, the next call completes it; the folder is the old one or the new one
+// Brings the driver into the folder, unless the one there is of this kernel and request, and loads
+// it. Killed at any instant, the next call completes it; the folder is the old one or the new one
 // until then. Modules of the kernel before this one are kept, where the driver is the same. The
 // caller holds LockHost of `host`. Errors: FailedPrecondition (modules of a driver that kgpu did
 // not bring, something that the installation lacks), and those of `install`.
-StatusOr<ContainerOutcome> InstallFromContainer(const ContainerWish& wish,
-                                                const ContainerHands& hands);
+StatusOr<ContainerOutcome> InstallFromContainer(const ContainerRequest& request,
+                                                const ContainerDependencies& deps);
 
 // Whether InstallFromContainer would build nothing: kHostHasOwn or kWasThere, or nothing where it
 // would build. Changes nothing. Errors: as there.
-StatusOr<std::optional<ContainerOutcome>> LookFromContainer(const ContainerWish& wish,
-                                                            const ContainerHands& hands);
+StatusOr<std::optional<ContainerOutcome>> LookFromContainer(const ContainerRequest& request,
+                                                            const ContainerDependencies& deps);
 
 }  // namespace kgpu::driver_install

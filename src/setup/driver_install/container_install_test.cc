@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kMostContainerDeeds = 200;
+constexpr int kMostContainerActions = 200;
 
 TEST(ContainerInstallTest, TheDriverIsInTheFolderAndLoadedFromThere) {
   const ContainerWorld world;
@@ -56,19 +56,19 @@ TEST(ContainerInstallTest, EveryGpuHasItsNodeAndTheirMemoryTheFirstOne) {
   EXPECT_EQ(world.dir().ReadFile("host/dev/nvidia-uvm"), "uvm:0");
 }
 
-TEST(ContainerInstallTest, NodesOfModulesThatWereLoadedBeforeAreMended) {
+TEST(ContainerInstallTest, NodesOfModulesThatWereLoadedBeforeAreFixed) {
   const ContainerWorld world;
   const TempDir& dir = world.dir();
   if (!dir.MakeCharDevice("host/dev/nvidiactl", 195, 255) ||
       !dir.MakeCharDevice("host/dev/nvidia0", 195, 0) ||
       !dir.MakeCharDevice("host/dev/nvidia-uvm", 7, 0)) {
-    GTEST_SKIP() << "device nodes can not be made here";
+    GTEST_SKIP() << "cannot create device nodes here";
   }
   ASSERT_OK(ContainerRun(world).Go());
   EXPECT_EQ(dir.ReadFile("host/dev/nvidia-uvm"), "uvm:0");
 }
 
-TEST(ContainerInstallTest, AFolderThatHasLostItsModulesIsMadeAnew) {
+TEST(ContainerInstallTest, AFolderThatHasLostItsModulesIsMadeAgain) {
   const ContainerWorld world;
   ASSERT_OK(ContainerRun(world).Go());
   const auto before = world.Tree();
@@ -102,9 +102,9 @@ TEST(ContainerInstallTest, ALookTellsWhetherItWouldBuildAndChangesNothing) {
   const ContainerWorld world;
   const auto before = world.Tree();
   ContainerRun first(world);
-  const auto anew = first.Look();
-  ASSERT_OK(anew);
-  EXPECT_FALSE(anew->has_value());
+  const auto again = first.Look();
+  ASSERT_OK(again);
+  EXPECT_FALSE(again->has_value());
   EXPECT_EQ(world.Tree(), before);
   ASSERT_OK(first.Go());
   const auto after = world.Tree();
@@ -262,7 +262,7 @@ TEST(ContainerInstallTest, TheOtherKindOfModulesWaitsToo) {
   ASSERT_OK(outcome);
   EXPECT_EQ(outcome->result, ContainerResult::kWaits);
   EXPECT_THAT(outcome->text, AllOf(HasSubstr("535.309.01 (proprietary) is loaded"),
-                                   HasSubstr("535.309.01 (open) waits")));
+                                   HasSubstr("535.309.01 (open) is waiting")));
 }
 
 TEST(ContainerInstallTest, ParametersOfModprobeReachTheModules) {
@@ -294,7 +294,7 @@ TEST(ContainerInstallTest, AModuleOfAnotherVersionThanItsLibrariesIsNotTaken) {
   const ContainerWorld world;
   ContainerRun run(world);
   run.BuildVersion("535.1.1");
-  EXPECT_THAT(std::string(Message(run.Go().status())), HasSubstr("the libraries are 535.309.01"));
+  EXPECT_THAT(std::string(Message(run.Go().status())), HasSubstr("the libraries have 535.309.01"));
   EXPECT_FALSE(world.host().Exists("/var/lib/kgpu/driver-root"));
 }
 
@@ -356,7 +356,7 @@ TEST(ContainerInstallTest, ModulesThatSomebodyElseLoadedAreAnError) {
   world.dir().WriteFile("host/sys/module/nvidia/version", "550.1.2\n");
   ContainerRun run(world);
 
-  EXPECT_THAT(std::string(Message(run.Go().status())), HasSubstr("kgpu did not bring it"));
+  EXPECT_THAT(std::string(Message(run.Go().status())), HasSubstr("kgpu did not load it"));
   EXPECT_EQ(run.builds(), 0);
 }
 
@@ -366,7 +366,7 @@ TEST(ContainerInstallTest, AFolderOfOursMakesNoOtherDriverOurs) {
   world.dir().WriteFile("host/sys/module/nvidia/version", "550.1.2\n");
   world.FreshContainer();
   EXPECT_THAT(std::string(Message(ContainerRun(world).Go().status())),
-              HasSubstr("kgpu did not bring it"));
+              HasSubstr("kgpu did not load it"));
 }
 
 TEST(ContainerInstallTest, AFolderOfAnotherDriverContainerIsNotReplaced) {
@@ -403,13 +403,13 @@ TEST(ContainerInstallTest, AChosenFirmwareFolderStays) {
   const auto outcome = ContainerRun(world).Go();
 
   ASSERT_OK(outcome);
-  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("somebody chose")));
+  EXPECT_THAT(outcome->notes, ElementsAre(HasSubstr("is already configured")));
   EXPECT_EQ(world.dir().ReadFile("host/sys/module/firmware_class/parameters/path"), "/theirs\n");
 }
 
-// One container is killed at each deed; the next one, with a root of its own, ends where an
+// One container is killed at each action; the next one, with a root of its own, ends where an
 // undisturbed one ends.
-void KillAtEachDeed(bool is_update) {
+void KillAtEachAction(bool is_update) {
   const auto prepare = [is_update](const ContainerWorld& world) {
     if (is_update) {
       EXPECT_OK(ContainerRun(world).Go("old", kOldKernel, "470.1.1"));
@@ -422,11 +422,11 @@ void KillAtEachDeed(bool is_update) {
   const auto wanted = undisturbed.Tree();
   bool is_killed = true;
   int lives = 0;
-  for (; is_killed && lives < kMostContainerDeeds; ++lives) {
+  for (; is_killed && lives < kMostContainerActions; ++lives) {
     const ContainerWorld world;
     prepare(world);
     {
-      ContainerRun run(world, Fate(Fate::End::kDead, lives));
+      ContainerRun run(world, change::Fate(change::Fate::End::kDead, lives));
       const auto outcome = run.Go();
       is_killed = run.fate().is_dead();
       EXPECT_TRUE(is_killed || outcome.ok()) << outcome.status();
@@ -445,16 +445,16 @@ void KillAtEachDeed(bool is_update) {
   EXPECT_GT(lives, 20);
 }
 
-TEST(ContainerInstallTest, IsCompletedAfterAKillAtEachDeed) {
-  KillAtEachDeed(false);
+TEST(ContainerInstallTest, IsCompletedAfterAKillAtEachAction) {
+  KillAtEachAction(false);
 }
 
-TEST(ContainerInstallTest, AnUpdateIsCompletedAfterAKillAtEachDeed) {
-  KillAtEachDeed(true);
+TEST(ContainerInstallTest, AnUpdateIsCompletedAfterAKillAtEachAction) {
+  KillAtEachAction(true);
 }
 
 // What is left of the driver before is not taken for it by a container that wants it back.
-TEST(ContainerInstallTest, WhoGoesBackAfterAKillAtEachDeedHasTheWholeDriver) {
+TEST(ContainerInstallTest, WhoGoesBackAfterAKillAtEachActionHasTheWholeDriver) {
   const auto go_old = [](ContainerRun& run) { return run.Go("old", kOldKernel, "470.1.1"); };
   const ContainerWorld undisturbed;
   ContainerRun only(undisturbed);
@@ -462,12 +462,12 @@ TEST(ContainerInstallTest, WhoGoesBackAfterAKillAtEachDeedHasTheWholeDriver) {
   const auto wanted = undisturbed.Tree();
   bool is_killed = true;
   int lives = 0;
-  for (; is_killed && lives < kMostContainerDeeds; ++lives) {
+  for (; is_killed && lives < kMostContainerActions; ++lives) {
     const ContainerWorld world;
     ContainerRun first(world);
     ASSERT_OK(go_old(first));
     world.FreshContainer();
-    ContainerRun run(world, Fate(Fate::End::kDead, lives));
+    ContainerRun run(world, change::Fate(change::Fate::End::kDead, lives));
     EXPECT_TRUE(run.Go().ok() || run.fate().is_dead());
     is_killed = run.fate().is_dead();
     world.FreshContainer();

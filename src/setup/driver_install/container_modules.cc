@@ -62,49 +62,51 @@ StatusOr<Uses> LoadedModules(const sys::Root& host) {
   return uses;
 }
 
-// Runs a program of `root`. Errors: FailedPrecondition (it is not there, or ended badly).
-StatusOr<std::string> RunTool(sys::ProgramRunner& runner, const sys::Root& root,
-                              std::string_view tool, std::vector<std::string> arguments) {
-  const std::string program = sys::FindProgram(root, tool);
-  if (program.empty()) {
-    return FailedPrecondition("{}: is not below {}: the image must have it (package kmod)", tool,
-                              root.path());
-  }
-  sys::RunRequest request;
-  request.argv = {program};
-  request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
-  request.root = root.path();
-  request.deadline = kDeadline;
-  ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(request));
+// What a program below `root` prints. Errors: FailedPrecondition (it ended badly).
+StatusOr<std::string> RunBelow(sys::ProgramRunner& runner, const sys::Root& root,
+                               const std::vector<std::string>& argv) {
+  ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(sys::RequestOf(root, argv, kDeadline)));
   if (!result.IsSuccess()) {
-    return FailedPrecondition("{}: {}", Join(request.argv, " "), sys::Describe(result));
+    return FailedPrecondition("{}: {}", Join(argv, " "), sys::Describe(result));
   }
   return result.out;
 }
 
+// The same by its name. Errors: FailedPrecondition (it is not there, too).
+StatusOr<std::string> RunTool(sys::ProgramRunner& runner, const sys::Root& root,
+                              std::string_view tool, const std::vector<std::string>& arguments) {
+  const std::string program = sys::FindProgram(root, tool);
+  if (program.empty()) {
+    return FailedPrecondition("{}: not found below {}: the image must have it (package kmod)", tool,
+                              root.path());
+  }
+  return RunBelow(runner, root, Concat({program}, arguments));
+}
+
 // The host's own modules that one of ours needs: the host's modprobe knows where they are.
-Status LoadNeeds(const ContainerHands& hands, const sys::Root& tree, const std::string& path) {
+Status LoadNeeds(const ContainerDependencies& deps, const sys::Root& tree,
+                 const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text,
-                   RunTool(hands.host.runner, tree, "modinfo", {"-F", "depends", path}));
+                   RunTool(deps.host.runner, tree, "modinfo", {"-F", "depends", path}));
   for (const std::string_view name : Split(Trim(text), ',')) {
     if (name.empty() || name.starts_with("nvidia")) {
       continue;  // ours come in their order
     }
-    const auto done = RunTool(hands.host.runner, hands.host.host, "modprobe", {std::string(name)});
+    const auto done = RunTool(deps.host.runner, deps.host.host, "modprobe", {std::string(name)});
     RETURN_IF_ERROR(Annotate(done.status(), "module {}, which the driver needs", name));
   }
   return OkStatus();
 }
 
 // By the folder's own program, for which the path is the same wherever the folder is seen.
-Status LoadOne(const ContainerHands& hands, const sys::Root& tree, const std::string& path,
+Status LoadOne(const ContainerDependencies& deps, const sys::Root& tree, const std::string& path,
                const std::string& options) {
-  RETURN_IF_ERROR(LoadNeeds(hands, tree, path));
+  RETURN_IF_ERROR(LoadNeeds(deps, tree, path));
   std::vector<std::string> arguments = {path};
   if (!options.empty()) {
     arguments.push_back(options);  // insmod hands its arguments on as one text
   }
-  return RunTool(hands.host.runner, tree, "insmod", std::move(arguments)).status();
+  return RunTool(deps.host.runner, tree, "insmod", std::move(arguments)).status();
 }
 
 void PointAtFirmware(const sys::Root& host, const std::string& folder,
@@ -117,50 +119,39 @@ void PointAtFirmware(const sys::Root& host, const std::string& folder,
   }
   if (!now.empty()) {
     notes.push_back(
-        fmt::format("the kernel looks for firmware in {}, which somebody chose: {} is "
-                    "not told to it",
+        fmt::format("the kernel loads firmware from {}, which is already configured: {} is not set",
                     now, wanted));
     return;
   }
   const auto file = host.OpenFile(kFirmwarePath, O_WRONLY | O_TRUNC);
   if (!file.ok() || write(file->get(), wanted.data(), wanted.size()) < 0) {
     notes.push_back(
-        fmt::format("the kernel is not told where the driver's firmware is: {}",
+        fmt::format("the kernel does not know where the driver's firmware is: {}",
                     file.ok() ? Message(ErrnoStatus(errno, "write")) : Message(file.status())));
   }
 }
 
-Status UnloadNouveau(const ContainerHands& hands, const Uses& loaded) {
+Status UnloadNouveau(const ContainerDependencies& deps, const Uses& loaded) {
   if (!loaded.contains("nouveau")) {
     return OkStatus();
   }
-  const auto gone = RunTool(hands.host.runner, hands.container, "rmmod", {"nouveau"});
+  const auto gone = RunTool(deps.host.runner, deps.container, "rmmod", {"nouveau"});
   return Annotate(gone.status(),
-                  "nouveau has the GPUs: keep it out (\"blacklist nouveau\" in a file of "
-                  "/etc/modprobe.d of the host), and restart the host");
-}
-
-Status RunOnHost(const ContainerHands& hands, std::vector<std::string> argv) {
-  sys::RunRequest request;
-  request.argv = std::move(argv);
-  request.root = hands.host.host.path();
-  request.deadline = kDeadline;
-  ASSIGN_OR_RETURN(const sys::RunResult result, hands.host.runner.Run(request));
-  return result.IsSuccess()
-             ? OkStatus()
-             : FailedPrecondition("{}: {}", Join(request.argv, " "), sys::Describe(result));
+                  "nouveau uses the GPUs: blacklist it (\"blacklist nouveau\" in a file of "
+                  "/etc/modprobe.d on the host), and restart the host");
 }
 
 // By the driver's own program, run as the host's, whose /dev it fills. Also where nodes are there:
-// the numbers of nvidia-uvm are others when other modules came before it, and the program mends
+// the numbers of nvidia-uvm are others when other modules came before it, and the program fixes
 // what has a wrong one.
-Status MakeNodes(const ContainerHands& hands, const std::string& folder, const sys::Root& tree) {
+Status MakeNodes(const ContainerDependencies& deps, const std::string& folder,
+                 const sys::Root& tree) {
   // The host's root does not hold where links of the folder lead.
   const auto program = tree.Resolve("/usr/bin/nvidia-modprobe");
   if (!program.ok()) {
-    return FailedPrecondition("device nodes can not be made: {}", Message(program.status()));
+    return FailedPrecondition("cannot create device nodes: {}", Message(program.status()));
   }
-  const sys::Root& host = hands.host.host;
+  const sys::Root& host = deps.host.host;
   const auto gpus = host.ListDir("/proc/driver/nvidia/gpus");
   ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
   std::vector<std::string> command =
@@ -168,8 +159,8 @@ Status MakeNodes(const ContainerHands& hands, const std::string& folder, const s
   if (!loaded.contains("nvidia_modeset")) {
     std::erase(command, "-m");  // it would look for the module on the host
   }
-  RETURN_IF_ERROR(RunOnHost(hands, std::move(command)));
-  return RunOnHost(hands, driver::UvmNodesCommand(folder + *program));
+  RETURN_IF_ERROR(RunBelow(deps.host.runner, host, command).status());
+  return RunBelow(deps.host.runner, host, driver::UvmNodesCommand(folder + *program)).status();
 }
 
 // Whether anything but modules that are unloaded, too, uses one of the driver's. Taken off one by
@@ -211,11 +202,11 @@ LoadOutcome ReadLoaded(const sys::Root& host) {
   return loaded;
 }
 
-Status Unload(const ContainerHands& hands, const Uses& loaded) {
+Status Unload(const ContainerDependencies& deps, const Uses& loaded) {
   for (const std::string_view name : kUnloaded) {
     if (loaded.contains(std::string(name))) {
       RETURN_IF_ERROR(
-          RunTool(hands.host.runner, hands.container, "rmmod", {std::string(name)}).status());
+          RunTool(deps.host.runner, deps.container, "rmmod", {std::string(name)}).status());
     }
   }
   return OkStatus();
@@ -237,7 +228,7 @@ std::vector<std::string> ChosenModules(const sys::Root& root, const std::string&
   return paths;
 }
 
-// All that lie there, which depmod may not have been told of.
+// All that lie there, which depmod may not know.
 std::vector<std::string> AllModules(const sys::Root& root, const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -299,15 +290,15 @@ std::string LoadedVersion(const sys::Root& host) {
   return std::string(Trim(host.ReadFile("/sys/module/nvidia/version").value_or("")));
 }
 
-StatusOr<driver::ModuleInfo> AskModule(const ContainerHands& hands, const sys::Root& root,
+StatusOr<driver::ModuleInfo> AskModule(const ContainerDependencies& deps, const sys::Root& root,
                                        const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, RunTool(hands.host.runner, root, "modinfo", {path}));
+  ASSIGN_OR_RETURN(const std::string text, RunTool(deps.host.runner, root, "modinfo", {path}));
   return driver::ParseModinfo(text);
 }
 
-StatusOr<std::string> UnloadOthers(const ContainerHands& hands, const std::string& version,
+StatusOr<std::string> UnloadOthers(const ContainerDependencies& deps, const std::string& version,
                                    driver::ModuleKind kind, const std::string& kernel) {
-  const sys::Root& host = hands.host.host;
+  const sys::Root& host = deps.host.host;
   const LoadOutcome there = ReadLoaded(host);
   if (there.version.empty() || (there.version == version && there.kind.value_or(kind) == kind)) {
     return "";
@@ -315,36 +306,35 @@ StatusOr<std::string> UnloadOthers(const ContainerHands& hands, const std::strin
   ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
   const auto waits = [&] {
     return fmt::format(
-        "driver {}{} is loaded and used{}; {} ({}) waits to be put in its place: drain the node "
-        "and take off it what watches its GPUs, or restart it: the next run goes on without "
-        "building",
+        "driver {}{} is loaded and in use{}; {} ({}) is waiting to replace it: drain the node and "
+        "remove its GPU monitors, or restart the node; the next run continues without building",
         there.version, there.kind ? fmt::format(" ({})", driver::ToString(*there.kind)) : "",
         Holders(host), version, driver::ToString(kind));
   };
   if (IsInUse(loaded)) {
     return waits();
   }
-  const Status gone = Unload(hands, loaded);
+  const Status gone = Unload(deps, loaded);
   if (gone.ok()) {
     return "";
   }
   // Somebody opened a device after we looked. What is left would start no new job: it is made
   // whole.
   std::vector<std::string> notes;
-  RETURN_IF_ERROR(Annotate(LoadFrom(hands, std::string(kDriverFolder), kernel, notes),
-                           "{}; driver {} is no longer whole: restart the host", Message(gone),
+  RETURN_IF_ERROR(Annotate(LoadFrom(deps, std::string(kDriverFolder), kernel, notes),
+                           "{}; driver {} is no longer complete: restart the host", Message(gone),
                            there.version));
   return fmt::format("{} ({})", waits(), Message(gone));
 }
 
-Status LoadFrom(const ContainerHands& hands, const std::string& folder, const std::string& kernel,
-                std::vector<std::string>& notes) {
-  const sys::Root& host = hands.host.host;
+Status LoadFrom(const ContainerDependencies& deps, const std::string& folder,
+                const std::string& kernel, std::vector<std::string>& notes) {
+  const sys::Root& host = deps.host.host;
   ASSIGN_OR_RETURN(const sys::Root tree, sys::Root::Open(host.At(folder)));
   const std::map<std::string, std::string> modules = FindModules(tree, kernel);
-  std::map<std::string, std::string> options = ReadModuleOptions({&host, &tree, &hands.container});
+  std::map<std::string, std::string> options = ReadModuleOptions({&host, &tree, &deps.container});
   ASSIGN_OR_RETURN(const Uses loaded, LoadedModules(host));
-  RETURN_IF_ERROR(UnloadNouveau(hands, loaded));
+  RETURN_IF_ERROR(UnloadNouveau(deps, loaded));
   if (!loaded.contains("nvidia")) {
     PointAtFirmware(host, folder, notes);
   }
@@ -353,9 +343,9 @@ Status LoadFrom(const ContainerHands& hands, const std::string& folder, const st
     if (module == modules.end() || loaded.contains(module->first)) {
       continue;
     }
-    RETURN_IF_ERROR(LoadOne(hands, tree, module->second, options[module->first]));
+    RETURN_IF_ERROR(LoadOne(deps, tree, module->second, options[module->first]));
   }
-  return MakeNodes(hands, folder, tree);
+  return MakeNodes(deps, folder, tree);
 }
 
 }  // namespace kgpu::driver_install

@@ -22,6 +22,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/read_fd.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -32,17 +33,6 @@ constexpr size_t kBlock = size_t{1} << 20;
 constexpr int kMostDepth = 200;
 // What engines give to files of images, for containers of any category.
 constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
-
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t count = TEMP_FAILURE_RETRY(write(fd, bytes.data(), bytes.size()));
-    if (count < 0) {
-      return ErrnoStatus(errno, fmt::format("write {}", path));
-    }
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-  return OkStatus();
-}
 
 // A path of mountinfo, in which blanks are octal numbers. Source: proc(5).
 std::string Unescaped(std::string_view text) {
@@ -66,7 +56,7 @@ std::string Unescaped(std::string_view text) {
 StatusOr<std::set<std::string>> ReadMounts(const std::string& mountinfo) {
   std::ifstream in(mountinfo);
   if (!in) {
-    return Unavailable("{}: can not be read, so what is mounted where is not known", mountinfo);
+    return Unavailable("{}: unreadable, so the mounts are unknown", mountinfo);
   }
   std::set<std::string> mounts;
   std::string line;
@@ -143,7 +133,7 @@ Status Copying::File(const std::string& from, const std::string& to, const struc
   }
   const UniqueFd copy(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!copy.is_valid()) {
-    return ErrnoStatus(errno, fmt::format("make {}", to));
+    return ErrnoStatus(errno, fmt::format("create {}", to));
   }
   for (;;) {
     const ssize_t count = TEMP_FAILURE_RETRY(read(source.get(), block_.data(), block_.size()));
@@ -153,14 +143,14 @@ Status Copying::File(const std::string& from, const std::string& to, const struc
     if (count == 0) {
       break;
     }
-    RETURN_IF_ERROR(
-        WriteAll(copy.get(), std::string_view(block_).substr(0, static_cast<size_t>(count)), to));
+    const std::string_view bytes(block_.data(), static_cast<size_t>(count));
+    RETURN_IF_ERROR(Annotate(sys::WriteAll(copy.get(), bytes), "{}", to));
   }
   const std::array<struct timespec, 2> times = {status.st_atim, status.st_mtim};
   // No program of the image is to give its rights to users of the host, which would not update it.
   if (fchown(copy.get(), status.st_uid, status.st_gid) != 0 ||
       fchmod(copy.get(), status.st_mode & 0777) != 0 || futimens(copy.get(), times.data()) != 0) {
-    return ErrnoStatus(errno, fmt::format("keep owner and mode of {}", to));
+    return ErrnoStatus(errno, fmt::format("set owner and mode of {}", to));
   }
   return OkStatus();
 }
@@ -189,7 +179,7 @@ Status Copying::Label(const std::string& path) const {
 Status Copying::Entry(const std::string& from, const std::string& to, int depth) {
   struct stat status = {};
   if (lstat(from.c_str(), &status) != 0) {
-    return ErrnoStatus(errno, fmt::format("look at {}", from));
+    return ErrnoStatus(errno, fmt::format("stat {}", from));
   }
   if (S_ISDIR(status.st_mode)) {
     return Folder(from, to, depth);
@@ -211,13 +201,13 @@ Status Copying::Entry(const std::string& from, const std::string& to, int depth)
 Status Copying::Folder(const std::string& from, const std::string& to, int depth) {
   struct stat status = {};
   if (lstat(from.c_str(), &status) != 0) {
-    return ErrnoStatus(errno, fmt::format("look at {}", from));
+    return ErrnoStatus(errno, fmt::format("stat {}", from));
   }
   if (depth > kMostDepth) {
-    return OutOfRange("{}: more than {} folders deep: it is not copied", from, kMostDepth);
+    return OutOfRange("{}: more than {} folders deep: not copied", from, kMostDepth);
   }
   if (mkdir(to.c_str(), 0700) != 0) {
-    return ErrnoStatus(errno, fmt::format("make the folder {}", to));
+    return ErrnoStatus(errno, fmt::format("create folder {}", to));
   }
   if (depth == 0 || !IsLeftOut(from)) {
     std::error_code error;
@@ -233,7 +223,7 @@ Status Copying::Folder(const std::string& from, const std::string& to, int depth
   }
   if (chown(to.c_str(), status.st_uid, status.st_gid) != 0 ||
       chmod(to.c_str(), status.st_mode & 07777) != 0) {
-    return ErrnoStatus(errno, fmt::format("keep owner and mode of {}", to));
+    return ErrnoStatus(errno, fmt::format("set owner and mode of {}", to));
   }
   return Label(to);
 }
@@ -242,7 +232,7 @@ Status Copying::Folder(const std::string& from, const std::string& to, int depth
 Status Sync(const std::string& path, bool is_whole_system) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_valid() || (is_whole_system ? syncfs(fd.get()) : fsync(fd.get())) != 0) {
-    return ErrnoStatus(errno, fmt::format("bring {} onto the disk", path));
+    return ErrnoStatus(errno, fmt::format("sync {} to disk", path));
   }
   return OkStatus();
 }
@@ -250,7 +240,7 @@ Status Sync(const std::string& path, bool is_whole_system) {
 StatusOr<uint64_t> FreeOnDisk(const std::string& path) {
   struct statvfs info = {};
   if (statvfs(path.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, fmt::format("see how much is free in {}", path));
+    return ErrnoStatus(errno, fmt::format("get the free space of {}", path));
   }
   return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
 }
@@ -264,7 +254,7 @@ std::string FolderOf(const std::string& path) {
 StatusOr<std::string> HostTrees::Place(const std::string& path) const {
   const fs::path asked = fs::path(path).lexically_normal();
   if (!asked.is_absolute() || !asked.has_filename()) {
-    return InvalidArgument("\"{}\": is no whole path of a folder below /", path);
+    return InvalidArgument("\"{}\": must be a full path of a folder below /", path);
   }
   ASSIGN_OR_RETURN(const std::string folder, host_.Resolve(asked.parent_path().string()));
   ASSIGN_OR_RETURN(const std::string real, RealPath(host_.At(folder)));
@@ -287,7 +277,7 @@ Status HostTrees::Copy(const sys::Root& from, const std::vector<std::string>& le
   ASSIGN_OR_RETURN(const uint64_t free,
                    free_bytes_ ? free_bytes_(place) : FreeOnDisk(FolderOf(place)));
   if (bytes > free) {
-    return FailedPrecondition("{}: {} MiB are free, the driver takes {} MiB there", FolderOf(place),
+    return FailedPrecondition("{}: {} MiB are free, the driver needs {} MiB there", FolderOf(place),
                               free >> 20, (bytes >> 20) + 1);
   }
   RETURN_IF_ERROR(copying.Folder(top, place, 0));
@@ -304,12 +294,11 @@ Status HostTrees::CheckUnmounted(const std::string& tree) {
   const auto below = std::ranges::find_if(mounts, [start = *place + "/"](const std::string& mount) {
     return mount.starts_with(start);
   });
-  return below == mounts.end()
-             ? OkStatus()
-             : FailedPrecondition(
-                   "{}: something is mounted there, and would be deleted with the old driver: "
-                   "unmount it",
-                   *below);
+  return below == mounts.end() ? OkStatus()
+                               : FailedPrecondition(
+                                     "{}: a file system is mounted there and would be deleted with "
+                                     "the old driver: unmount it",
+                                     *below);
 }
 
 Status HostTrees::Put(const std::string& tree, const std::string& place) {
@@ -320,7 +309,7 @@ Status HostTrees::Put(const std::string& tree, const std::string& place) {
   const bool is_there = host_.LinkStat(place).ok();
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                 is_there ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
-    return ErrnoStatus(errno, fmt::format("put {} at {}", from, to));
+    return ErrnoStatus(errno, fmt::format("move {} to {}", from, to));
   }
   return Sync(FolderOf(to), false);
 }
@@ -346,7 +335,7 @@ Status HostTrees::PointTo(const std::string& link, const std::string& place) {
     if (above != "/" && !host_.Exists(above.string())) {
       ASSIGN_OR_RETURN(const std::string missing, Place(above.string()));
       if (mkdir(missing.c_str(), 0755) != 0 && errno != EEXIST) {
-        return ErrnoStatus(errno, fmt::format("make the folder {}", missing));
+        return ErrnoStatus(errno, fmt::format("create folder {}", missing));
       }
     }
   }
@@ -360,8 +349,8 @@ Status HostTrees::PointTo(const std::string& link, const std::string& place) {
   const bool is_folder = !fs::is_symlink(to, error) && fs::is_directory(to, error);
   if ((is_folder && rmdir(to.c_str()) != 0) || fs::is_regular_file(to, error)) {
     return FailedPrecondition(
-        "{}: another driver's files are there: end what brings them (a driver container), or name "
-        "another folder by --driver-dir",
+        "{}: contains files of another driver: stop its source (a driver container), or set "
+        "another folder with --driver-dir",
         to);
   }
   const std::string fresh = fmt::format("{}.new", to);

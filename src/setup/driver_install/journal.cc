@@ -5,11 +5,10 @@
 #include <array>
 #include <utility>
 
+#include "src/host/change/journal_file.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/doc/utf8.h"
 #include "src/setup/driver_install/plan_json.h"
 
 namespace kgpu::driver_install {
@@ -17,9 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kJournalFormat = 1;
-constexpr size_t kMostJournalBytes = size_t{16} << 20;
-constexpr mode_t kJournalMode = 0600;
+constexpr change::JournalFile kFile(kJournalFile, size_t{16} << 20, kBackupFolder);
 
 constexpr std::array<std::string_view, 6> kStates = {"pending",     "doing",   "done",
                                                      "passed-over", "undoing", "undone"};
@@ -102,7 +99,7 @@ StatusOr<StepRecord> ReadRecord(const json::value& value, const std::string& whe
   record.note = fields.Text("note");
   record.folders = fields.Texts("folders");
   record.packages_before = fields.TextMap("packagesBefore");
-  // Records of before these fields have none: which is not the same as a trial that told of
+  // Records of before these fields have none: which is not the same as a trial that listed
   // nothing.
   record.foreseen.reset();
   if (fields.Has("foreseen")) {
@@ -136,6 +133,7 @@ json::object JournalJson(const Journal& journal) {
                          {"keeps", journal.keeps},
                          {"restarts", journal.restarts},
                          {"takesAll", journal.takes_all},
+                         {"addsKernel", journal.adds_kernel},
                          {"steps", std::move(steps)},
                          {"plan", PlanToJson(journal.plan)}};
   json::array below;
@@ -158,6 +156,7 @@ StatusOr<Journal> ReadOne(const json::value& tree, const std::string& where) {
   journal.keeps = fields.Has("keeps") && fields.Bool("keeps");
   journal.restarts = fields.Has("restarts") && fields.Bool("restarts");
   journal.takes_all = fields.Has("takesAll") && fields.Bool("takesAll");
+  journal.adds_kernel = fields.Has("addsKernel") && fields.Bool("addsKernel");
   const json::value& steps = fields.Get("steps");
   const json::value& plan = fields.Get("plan");
   if (!steps.is_array()) {
@@ -193,27 +192,24 @@ std::string BackupFolder(const Journal& journal) {
 }
 
 std::string PrintJournal(const Journal& journal) {
-  json::object tree = JournalJson(journal);
-  tree["format"] = kJournalFormat;
-  return doc::Print(tree, doc::Format::kJson);
+  return change::JournalFile::Print(JournalJson(journal));
 }
 
 StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
-  ASSIGN_OR_RETURN(const json::value tree,
-                   doc::Parse(text, doc::Format::kJson, file, {.bytes = kMostJournalBytes}));
+  ASSIGN_OR_RETURN(const json::value tree, kFile.Parse(text, file));
   const std::string name(file);
   doc::Fields fields(tree, name);
-  const int64_t format = fields.Number("format");
   const json::value below =
       fields.Has("below") ? fields.Get("below") : json::value(json::array_kind);
-  if (!below.is_array() || below.get_array().size() > kMostBelow) {
-    fields.Fail("below", fmt::format("must be a list of at most {}", kMostBelow));
+  const bool adds_kernel = fields.Has("addsKernel") && fields.Bool("addsKernel");
+  // What adds a kernel is no driver of its own, and has one below it.
+  const size_t most = kMostBelow + (adds_kernel ? 1 : 0);
+  if (!below.is_array() || below.get_array().size() > most) {
+    fields.Fail("below", fmt::format("must be a list of at most {}", most));
+  } else if (adds_kernel && below.get_array().empty()) {
+    fields.Fail("below", "must contain the driver that a kernel is added to");
   }
   RETURN_IF_ERROR(fields.status());
-  if (format != kJournalFormat) {
-    return InvalidArgument("{}: written by another version of kgpu (format {}): use that one", file,
-                           format);
-  }
   ASSIGN_OR_RETURN(Journal journal, ReadOne(tree, name));
   for (size_t i = 0; i < below.get_array().size(); ++i) {
     ASSIGN_OR_RETURN(Journal one,
@@ -224,32 +220,11 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
 }
 
 StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host) {
-  const auto text = host.ReadFile(kJournalFile, kMostJournalBytes);
-  if (text.status().code() == StatusCode::kNotFound) {
-    return std::optional<Journal>();
-  }
-  RETURN_IF_ERROR(text.status());
-  auto journal = ParseJournal(*text, host.At(kJournalFile));
-  if (!journal.ok()) {
-    return MakeStatus(journal.status().code(),
-                      fmt::format("{}; put a copy of it back, or remove it: what it tells of can "
-                                  "then not be taken back; first texts of files are in {}",
-                                  Message(journal.status()), host.At(kBackupFolder)));
-  }
-  return std::optional(*std::move(journal));
+  return kFile.Read(host, ParseJournal);
 }
 
-Status WriteJournal(const Journal& journal, engine::Disk& disk) {
-  const std::string text = PrintJournal(journal);
-  if (const auto bad = doc::FindInvalidUtf8(text); bad) {
-    return InvalidArgument("{}: what it must tell of has a name that is no UTF-8 text (byte {})",
-                           kJournalFile, *bad);
-  }
-  if (text.size() > kMostJournalBytes) {
-    return OutOfRange("{}: would have {} bytes: more than {} are never read", kJournalFile,
-                      text.size(), kMostJournalBytes);
-  }
-  return disk.Write(std::string(kJournalFile), text, kJournalMode);
+Status WriteJournal(const Journal& journal, change::Disk& disk) {
+  return kFile.Write(PrintJournal(journal), disk);
 }
 
 }  // namespace kgpu::driver_install

@@ -1,6 +1,6 @@
 // What is being done to a host to bring the driver onto it, or take it back: the plan, how far it
 // is, and what stood there before. Kept at /var/lib/kgpu/driver.json of the host and written before
-// and after each deed, so that a kill at any instant can be resumed or taken back.
+// and after each action, so that a kill at any instant can be resumed or taken back.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
+#include "src/host/facts/facts.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 #include "src/setup/driver/plan.h"
 
 namespace kgpu::driver_install {
 
-inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
-inline constexpr std::string_view kJournalFile = "/var/lib/kgpu/driver.json";
+inline constexpr std::string_view kJournalFile = host::kDriverJournal;
 inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";  // of the first
 // Drivers that are kept below the one that is installed.
 inline constexpr size_t kMostBelow = 8;
@@ -31,7 +31,7 @@ struct FileBefore {
   FileKind kind = FileKind::kAbsent;
   std::string backup;             // where its bytes are kept
   std::string target;             // of a link
-  engine::Attributes attributes;  // of a file
+  change::Attributes attributes;  // of a file
   bool operator==(const FileBefore&) const = default;
 };
 
@@ -43,12 +43,12 @@ using Versions = std::map<std::string, std::string>;
 
 struct StepRecord {
   StepState state = StepState::kPending;
-  bool was_done = false;             // its deed was done whole before it was taken back
+  bool was_done = false;             // its action was done whole before it was taken back
   std::string note;                  // why it was passed over, or what kept it from being undone
   std::optional<FileBefore> file;    // of a step with a file
   std::vector<std::string> folders;  // made for it, the outer ones first
   Versions packages_before;          // everything installed, until the step is done
-  // Packages that its trial told of, until it is done; nothing: it is of a kgpu that noted none.
+  // Packages that its trial listed, until it is done; nothing: it is of a kgpu that noted none.
   std::optional<std::vector<std::string>> foreseen = std::vector<std::string>();
   std::vector<std::string> configured;  // of those, what had its old configuration here before
   Versions came;                        // packages that came with it
@@ -78,6 +78,9 @@ struct Journal {
   bool restarts = false;  // the host is restarted where a step needs it
   // The way back goes on with those below, to the host that was here before kgpu.
   bool takes_all = false;
+  // It brings the modules for one more kernel to the driver that is the last of `below`, which
+  // stays: when it is done, what came with it is that one's.
+  bool adds_kernel = false;
   driver::Plan plan;
   std::vector<StepRecord> steps;  // one for each of the plan
   // Those of drivers that kgpu installed before, and that this one replaced: the oldest first, each
@@ -85,6 +88,14 @@ struct Journal {
   std::vector<Journal> below;
   bool operator==(const Journal&) const = default;
 };
+
+// "535", or what brings its modules for another kernel: "535 for kernel 6.1.0-57-amd64".
+std::string TitleOf(const Journal& journal);
+
+// The driver below a journal that adds a kernel, with what came with that: packages go with the
+// first of the driver's own, which go last on the way back, so that nothing needs them any more.
+// Steps of other kinds are taken over where the driver has none of that name.
+Journal WithKernel(Journal added);
 
 // Where what stood there before is kept: a folder of its own for each of those that are below.
 std::string BackupFolder(const Journal& journal);
@@ -95,7 +106,7 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file);
 
 // Nothing where there is none. Errors: as ParseJournal and of reading.
 StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host);
-// Errors: those of Disk::Write; InvalidArgument (bytes in it that JSON can not hold).
-Status WriteJournal(const Journal& journal, engine::Disk& disk);
+// Errors: those of Disk::Write; InvalidArgument (bytes in it that JSON cannot hold).
+Status WriteJournal(const Journal& journal, change::Disk& disk);
 
 }  // namespace kgpu::driver_install

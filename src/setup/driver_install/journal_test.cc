@@ -20,13 +20,13 @@ Journal FullJournal() {
   journal.failure = "step build: exit code 2";
   journal.keeps = true;
   journal.restarts = true;
-  journal.plan = PlanOfAllDeeds();
+  journal.plan = PlanOfAllActions();
   journal.plan.steps[10].loses = "driver 470";
   journal.steps.resize(journal.plan.steps.size());
   StepRecord& file = journal.steps[1];
   file.state = StepState::kUndoing;
   file.was_done = true;
-  file.note = "was changed since";
+  file.note = "changed since";
   file.file = FileBefore{.kind = FileKind::kFile,
                          .backup = "/var/lib/kgpu/driver-backup/1-old.conf",
                          .target = "",
@@ -94,6 +94,19 @@ TEST(DriverJournalTest, NamesTheOneBelowThatIsWrong) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("below")));
 }
 
+TEST(DriverJournalTest, WhatAddsAKernelHasADriverBelow) {
+  Journal journal = FullJournal();
+  journal.adds_kernel = true;
+  EXPECT_THAT(ParseJournal(PrintJournal(journal), "driver.json"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("that a kernel is added to")));
+  journal.below.resize(kMostBelow + 1, FullJournal());
+
+  const auto read = ParseJournal(PrintJournal(journal), "driver.json");
+
+  ASSERT_OK(read);
+  EXPECT_EQ(*read, journal);
+}
+
 TEST(DriverJournalTest, KeepsCommandsWhole) {
   Journal journal;
   driver::RunCommand run;
@@ -117,7 +130,7 @@ TEST(DriverJournalTest, ReadsRecordsOfBeforeTrialsWereKept) {
   journal.steps.resize(1);
   const std::string text =
       Without(Without(PrintJournal(journal), "\"foreseen\": [],"), "\"configured\": [],");
-  journal.steps[0].foreseen.reset();  // which is not a trial that told of nothing
+  journal.steps[0].foreseen.reset();  // which is not a trial that listed nothing
 
   EXPECT_THAT(ParseJournal(text, "driver.json"), IsOkAndHolds(journal));
 }
@@ -164,7 +177,7 @@ TEST(DriverJournalTest, NamesTheFieldThatIsWrong) {
       {"\"gid\": 4294967294", "\"gid\": 4294967296", "steps[1].file.gid"},
       {"\"wasDone\": true", "\"wasDone\": 1", "steps[1].wasDone"},
       {"\"going-back\"", "\"gone\"", "phase"},
-      {"\"write-file\"", "\"write\"", "plan.steps[1].deed"},
+      {"\"write-file\"", "\"write\"", "plan.steps[1].action"},
       {"\"mode\": 384", "\"mode\": -1", "plan.steps[1].of.mode"},
       {"/var/lib/kgpu/driver-backup/1", "/etc/1", "must be a file in /var/lib/kgpu/driver-backup"},
       {"driver-backup/1", "driver-backup/../1", "must be a file in /var/lib/kgpu/driver-backup"},
@@ -192,7 +205,7 @@ TEST(DriverJournalTest, RefusesRecordsOfAnotherPlan) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("16 records of a plan of 17")));
 }
 
-TEST(DriverJournalTest, SaysWhatToDoWhenItCanNotBeRead) {
+TEST(DriverJournalTest, SaysWhatToDoWhenItCannotBeRead) {
   const TempDir dir;
   dir.WriteFile("var/lib/kgpu/driver.json", "{");
   const auto root = sys::Root::Open(dir.path());
@@ -200,7 +213,7 @@ TEST(DriverJournalTest, SaysWhatToDoWhenItCanNotBeRead) {
 
   EXPECT_THAT(ReadJournal(*root),
               StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("put a copy of it back"), HasSubstr("driver-backup"))));
+                       AllOf(HasSubstr("restore it from a copy"), HasSubstr("driver-backup"))));
 }
 
 TEST(DriverJournalTest, IsNotThereOnAFreshHost) {
@@ -214,12 +227,12 @@ TEST(DriverJournalTest, IsNotThereOnAFreshHost) {
   EXPECT_FALSE(journal->has_value());
 }
 
-TEST(DriverJournalTest, IsNotWrittenSoThatItCanNotBeRead) {
+TEST(DriverJournalTest, IsNotWrittenSoThatItCannotBeRead) {
   const TempDir dir;
   dir.MakeDir("var/lib/kgpu");
   const auto root = sys::Root::Open(dir.path());
   ASSERT_OK(root);
-  engine::HostDisk disk(*root);
+  change::HostDisk disk(*root);
   Journal journal;
   journal.failure = "\xff";
 

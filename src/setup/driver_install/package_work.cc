@@ -8,13 +8,13 @@
 namespace kgpu::driver_install {
 
 StatusOr<packages::PackageManager*> ManagerOf(const Work& work) {
-  if (work.hands().packages == nullptr) {
+  if (work.deps().packages == nullptr) {
     return FailedPrecondition(
-        "{}: no package manager that kgpu knows is here (apt, dnf, yum, zypper): install the "
-        "driver with --source FILE.run",
+        "{}: no supported package manager (apt, dnf, yum, zypper): install the driver with "
+        "--source FILE.run",
         work.host().path());
   }
-  return work.hands().packages;
+  return work.deps().packages;
 }
 
 bool IsTransient(const Status& status) {
@@ -42,7 +42,7 @@ Status InstallOrNote(Work& work, packages::PackageManager& manager,
     }
     if (!back.ok()) {
       const size_t equals = name.find('=');
-      work.NoteLost(fmt::format("{} {} was here before, and does not come back: {}",
+      work.NoteLost(fmt::format("{} {} was installed before and cannot be restored: {}",
                                 Printable(name.substr(0, equals), 80),
                                 Printable(name.substr(equals + 1), 80), Message(back)));
     }

@@ -1,4 +1,4 @@
-// What the deeds that put packages on and those that take them off have in common.
+// What the actions that put packages on and those that take them off have in common.
 #pragma once
 
 #include <string>

@@ -14,9 +14,9 @@ namespace {
 
 namespace json = boost::json;
 
+using driver::Action;
 using driver::AskPerson;
 using driver::Command;
-using driver::Deed;
 using driver::InstallPackages;
 using driver::LoadModules;
 using driver::Plan;
@@ -31,9 +31,6 @@ using driver::UnloadModules;
 using driver::Verify;
 using driver::WriteFile;
 
-constexpr std::array<std::string_view, 2> kStepKinds = {"open", "proprietary"};
-constexpr std::array<std::string_view, 5> kSources = {"distribution", "nvidia", "runfile",
-                                                      "local-repo", "precompiled"};
 constexpr int64_t kLongest = int64_t{365} * 24 * 3600;  // of a deadline
 
 json::object CommandJson(const Command& command) {
@@ -58,7 +55,7 @@ Command ReadCommand(doc::Fields& parent, std::string_view key) {
   return command;
 }
 
-// One pair of functions for each kind of deed, and a name that is in the file.
+// One pair of functions for each kind of action, and a name that is in the file.
 struct ToJson {
   json::object operator()(const RunCommand& run) const {
     return {{"run", CommandJson(run.command)}, {"undo", CommandJson(run.undo)}};
@@ -98,10 +95,10 @@ struct ToJson {
   }
 };
 
-Deed ReadRun(doc::Fields& fields) {
+Action ReadRun(doc::Fields& fields) {
   return RunCommand{.command = ReadCommand(fields, "run"), .undo = ReadCommand(fields, "undo")};
 }
-Deed ReadWrite(doc::Fields& fields) {
+Action ReadWrite(doc::Fields& fields) {
   WriteFile file{.path = fields.Text("path"), .text = fields.Text("text")};
   const int64_t mode = fields.Number("mode");
   if (mode < 0 || mode > 07777) {
@@ -110,46 +107,46 @@ Deed ReadWrite(doc::Fields& fields) {
   file.mode = static_cast<mode_t>(mode & 07777);
   return file;
 }
-Deed ReadRemove(doc::Fields& fields) {
+Action ReadRemove(doc::Fields& fields) {
   return RemoveFile{fields.Text("path")};
 }
-Deed ReadInstall(doc::Fields& fields) {
+Action ReadInstall(doc::Fields& fields) {
   // Journals of earlier versions lack it.
   return InstallPackages{.names = fields.Texts("names"),
                          .version_of = fields.Has("versionOf") ? fields.Text("versionOf") : ""};
 }
-Deed ReadStop(doc::Fields& fields) {
+Action ReadStop(doc::Fields& fields) {
   return StopUnits{fields.Texts("units")};
 }
-Deed ReadStart(doc::Fields& fields) {
+Action ReadStart(doc::Fields& fields) {
   return StartUnits{.units = fields.Texts("units"), .at_boot = fields.Bool("atBoot")};
 }
-Deed ReadUnload(doc::Fields& fields) {
+Action ReadUnload(doc::Fields& fields) {
   return UnloadModules{fields.Texts("names")};
 }
-Deed ReadLoad(doc::Fields& fields) {
+Action ReadLoad(doc::Fields& fields) {
   return LoadModules{fields.Texts("names")};
 }
-Deed ReadReboot(doc::Fields& fields) {
+Action ReadReboot(doc::Fields& fields) {
   return Reboot{fields.Text("reason")};
 }
-Deed ReadAsk(doc::Fields& fields) {
+Action ReadAsk(doc::Fields& fields) {
   return AskPerson{.text = fields.Text("text"),
                    .key = fields.Has("key") ? fields.Text("key") : std::string()};
 }
-Deed ReadRemovePackages(doc::Fields& fields) {
+Action ReadRemovePackages(doc::Fields& fields) {
   return RemovePackages{.names = fields.Texts("names"), .is_kept = fields.Bool("isKept")};
 }
-Deed ReadVerify(doc::Fields& fields) {
+Action ReadVerify(doc::Fields& fields) {
   return Verify{.version = fields.Text("version"), .kernel = fields.Text("kernel")};
 }
 
 // In the order of the variant.
-constexpr std::array<std::string_view, std::variant_size_v<Deed>> kDeeds = {
+constexpr std::array<std::string_view, std::variant_size_v<Action>> kActions = {
     "run",        "write-file",  "remove-file",    "install-packages",
     "stop-units", "start-units", "unload-modules", "load-modules",
     "reboot",     "ask-person",  "verify",         "remove-packages"};
-constexpr std::array<Deed (*)(doc::Fields&), std::variant_size_v<Deed>> kReaders = {
+constexpr std::array<Action (*)(doc::Fields&), std::variant_size_v<Action>> kReaders = {
     ReadRun,    ReadWrite, ReadRemove, ReadInstall, ReadStop,   ReadStart,
     ReadUnload, ReadLoad,  ReadReboot, ReadAsk,     ReadVerify, ReadRemovePackages};
 
@@ -158,8 +155,8 @@ json::object StepJson(const Step& step) {
           {"title", doc::View(step.title)},
           {"source", doc::View(step.source)},
           {"loses", doc::View(step.loses)},
-          {"deed", doc::View(kDeeds[step.deed.index()])},
-          {"of", std::visit(ToJson(), step.deed)}};
+          {"action", doc::View(kActions[step.action.index()])},
+          {"of", std::visit(ToJson(), step.action)}};
 }
 
 StatusOr<Step> ReadStep(const json::value& value, const std::string& where) {
@@ -169,11 +166,11 @@ StatusOr<Step> ReadStep(const json::value& value, const std::string& where) {
   step.title = fields.Text("title");
   step.source = fields.Text("source");
   step.loses = fields.Has("loses") ? fields.Text("loses") : "";  // as above
-  const size_t deed = fields.Word("deed", kDeeds);
+  const size_t action = fields.Word("action", kActions);
   const json::value& of = fields.Get("of");
   RETURN_IF_ERROR(fields.status());
   doc::Fields inner(of, fmt::format("{}.of", where));
-  step.deed = kReaders[deed](inner);
+  step.action = kReaders[action](inner);
   RETURN_IF_ERROR(inner.status());
   return step;
 }
@@ -186,8 +183,8 @@ json::object PlanToJson(const Plan& plan) {
     steps.push_back(StepJson(step));
   }
   return {{"version", doc::View(plan.version)},
-          {"module", doc::View(kStepKinds[static_cast<size_t>(plan.kind)])},
-          {"source", doc::View(kSources[static_cast<size_t>(plan.source)])},
+          {"module", doc::View(ToString(plan.kind))},
+          {"source", doc::View(ToString(plan.source))},
           {"kernel", doc::View(plan.kernel)},
           {"why", doc::Texts(plan.why)},
           {"notes", doc::Texts(plan.notes)},
@@ -198,8 +195,8 @@ StatusOr<Plan> PlanFromJson(const json::value& value, const std::string& where) 
   doc::Fields fields(value, where);
   Plan plan;
   plan.version = fields.Text("version");
-  plan.kind = static_cast<driver::ModuleKind>(fields.Word("module", kStepKinds));
-  plan.source = static_cast<driver::SourceKind>(fields.Word("source", kSources));
+  plan.kind = static_cast<driver::ModuleKind>(fields.Word("module", driver::kModuleKinds));
+  plan.source = static_cast<driver::SourceKind>(fields.Word("source", driver::kSourceKinds));
   plan.kernel = fields.Text("kernel");
   plan.why = fields.Texts("why");
   plan.notes = fields.Texts("notes");

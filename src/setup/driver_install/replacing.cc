@@ -14,7 +14,6 @@
 namespace kgpu::driver_install {
 namespace {
 
-using driver::Finding;
 using driver::InstallPackages;
 using driver::RemovePackages;
 
@@ -82,12 +81,12 @@ void BringAgain(driver::Plan& plan, const std::vector<std::string>& companions) 
   InstallPackages again;
   const driver::Step* last = nullptr;
   for (const driver::Step& step : plan.steps) {
-    last =
-        std::holds_alternative<InstallPackages>(step.deed) || step.id == "packages" ? &step : last;
+    last = std::holds_alternative<InstallPackages>(step.action) || step.id == "packages" ? &step
+                                                                                         : last;
   }
   for (const std::string& name : companions) {
     const bool comes = std::ranges::any_of(plan.steps, [&name](const driver::Step& step) {
-      const auto* install = std::get_if<InstallPackages>(&step.deed);
+      const auto* install = std::get_if<InstallPackages>(&step.action);
       return install != nullptr && Has(install->names, name);
     });
     if (!comes) {
@@ -98,44 +97,46 @@ void BringAgain(driver::Plan& plan, const std::vector<std::string>& companions) 
     return;
   }
   driver::Step step{.id = "companions",
-                    .title = "install again what goes with the old packages",
+                    .title = "reinstall what the old packages need",
                     .source = last->source,
-                    .deed = std::move(again)};
+                    .action = std::move(again)};
   plan.steps.insert(plan.steps.begin() + (last - plan.steps.data()) + 1, std::move(step));
 }
 
 }  // namespace
 
-std::vector<Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
-                                     driver::Packages& here) {
+driver::Findings CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
+                                 host::Packages& here) {
   const auto step = std::ranges::find_if(plan.steps, [](const driver::Step& one) {
-    return std::holds_alternative<RemovePackages>(one.deed);
+    return std::holds_alternative<RemovePackages>(one.action);
   });
   if (step == plan.steps.end()) {
     return {};
   }
-  auto& removal = std::get<RemovePackages>(step->deed);
+  auto& removal = std::get<RemovePackages>(step->action);
   StatusOr<Going> going = FindGoing(removal.names, manager);
   if (!going.ok()) {
     return {{.id = "other-version",
-             .text = fmt::format("whether the packages of the driver that is here can be taken off "
-                                 "is not known: {}",
-                                 Message(going.status())),
-             .mend = "mend what the package manager says"}};
+             .message = fmt::format(
+                 "cannot tell whether the packages of the installed driver can be removed: {}",
+                 Message(going.status())),
+             .fix = {.commands = {"# fix what the package manager reports"}}}};
   }
   if (!going->names.empty()) {
     removal.names = std::move(going->names);
   }
   for (const std::string& name : removal.names) {
     if (const auto found = going->installed.find(name); found != going->installed.end()) {
-      here.try_emplace(name, driver::InstalledPackage{.version = found->second});
+      here.try_emplace(name, host::InstalledPackage{.version = found->second});
     }
   }
   if (!going->others.empty()) {
-    return {{.id = "other-version",
-             .text = fmt::format("with the packages of the driver that is here others would go: {}",
-                                 Join(going->others, ", ")),
-             .mend = "remove those first, and install them again when the new driver is here"}};
+    return {
+        {.id = "other-version",
+         .message =
+             fmt::format("removing the packages of the installed driver would also remove: {}",
+                         Join(going->others, ", ")),
+         .fix = {.commands = {"# remove those first, and reinstall them after the new driver"}}}};
   }
   BringAgain(plan, going->companions);
   return {};

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "src/host/facts/installed_packages.h"
 #include "src/host/packages/package_manager.h"
-#include "src/setup/driver/packages.h"
 #include "src/setup/driver/plan.h"
 #include "src/setup/driver/preflight.h"
 
@@ -16,7 +16,7 @@ namespace kgpu::driver_install {
 // are installed again with the new driver. Finds, as a blocker, others that would go: they are
 // nobody's but the admin's to remove. A plan without such a step stays as it is. `here` gets the
 // versions of what the step takes off, under the names it has there.
-std::vector<driver::Finding> CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
-                                             driver::Packages& here);
+driver::Findings CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
+                                 host::Packages& here);
 
 }  // namespace kgpu::driver_install

@@ -15,22 +15,23 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using driver::Finding;
 using driver::InstallPackages;
 using driver::RemovePackages;
+using report::Finding;
+using report::Severity;
 
 class ReplacingTest : public ::testing::Test {
  protected:
   ReplacingTest() : run_(world_), plan_(UpgradePlan()) {}
 
   std::vector<std::string> Removed() const {
-    return std::get<RemovePackages>(plan_.steps[0].deed).names;
+    return std::get<RemovePackages>(plan_.steps[0].action).names;
   }
 
   World world_;
   OneRun run_;
   driver::Plan plan_;
-  driver::Packages here_;
+  host::Packages here_;
 };
 
 TEST_F(ReplacingTest, APlanThatTakesNothingOffStaysAsItIs) {
@@ -42,10 +43,10 @@ TEST_F(ReplacingTest, APlanThatTakesNothingOffStaysAsItIs) {
 
 TEST_F(ReplacingTest, RefusesWhatOthersNeedAndNamesThem) {
   run_.packages().Need("cuda-runtime-12-2", "old-driver");
-  EXPECT_THAT(
-      CompleteRemoval(plan_, run_.packages(), here_),
-      ElementsAre(AllOf(Field(&Finding::id, "other-version"), Field(&Finding::is_blocker, true),
-                        Field(&Finding::text, HasSubstr("cuda-runtime-12-2")))));
+  EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_),
+              ElementsAre(AllOf(Field(&Finding::id, "other-version"),
+                                Field(&Finding::severity, Severity::kError),
+                                Field(&Finding::message, HasSubstr("cuda-runtime-12-2")))));
 }
 
 TEST_F(ReplacingTest, TakesThoseOfOtherArchitecturesAlong) {
@@ -61,7 +62,7 @@ TEST_F(ReplacingTest, WhatServesEveryVersionGoesAndComesAgain) {
   EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
   EXPECT_THAT(Removed(), ElementsAre("old-driver", "nvidia-persistenced"));
   EXPECT_EQ(plan_.steps[2].id, "companions");
-  EXPECT_EQ(plan_.steps[2].deed, driver::Deed(InstallPackages{{"nvidia-persistenced"}}));
+  EXPECT_EQ(plan_.steps[2].action, driver::Action(InstallPackages{{"nvidia-persistenced"}}));
 }
 
 // As apt would bring another branch's library for the daemon, and say nothing of the daemon.
@@ -75,7 +76,7 @@ TEST_F(ReplacingTest, WhatWouldComeForACompanionMakesThatOneGo) {
 TEST_F(ReplacingTest, WhatThePlanInstallsAnywayIsNotAskedForTwice) {
   world_.Add("packages", "nvidia-persistenced=525");
   run_.packages().Need("nvidia-persistenced", "old-driver");
-  std::get<InstallPackages>(plan_.steps[1].deed).names.emplace_back("nvidia-persistenced");
+  std::get<InstallPackages>(plan_.steps[1].action).names.emplace_back("nvidia-persistenced");
   const size_t steps = plan_.steps.size();
   EXPECT_THAT(CompleteRemoval(plan_, run_.packages(), here_), IsEmpty());
   EXPECT_EQ(plan_.steps.size(), steps);

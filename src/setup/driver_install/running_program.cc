@@ -4,6 +4,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -14,14 +15,12 @@
 #include "src/platform/doc/fields.h"
 #include "src/platform/doc/json_texts.h"
 #include "src/platform/sys/session.h"
-#include "src/setup/driver_install/deeds.h"
+#include "src/setup/driver_install/actions.h"
 
 namespace kgpu::driver_install {
 namespace {
 
 namespace json = boost::json;
-
-constexpr mode_t kForRoot = 0600;
 
 // Pids mean what they meant only in the same boot and the same namespace.
 struct Noted {
@@ -74,14 +73,14 @@ bool IsOfNow(const Noted& noted, const sys::Root& host) {
 }
 
 Status WriteNote(const sys::RunRequest& request, pid_t pid, const sys::Root& host,
-                 engine::Disk& disk) {
+                 change::Disk& disk) {
   const auto stat = sys::StatOf(pid);
   const Noted noted{.program = Printable(Join(request.argv, " "), 200),
                     .pid = pid,
                     .start = stat ? stat->start : 0,
                     .boot_id = BootId(host),
                     .pids = PidNamespace()};
-  return disk.Write(std::string(kProgramFile), Print(noted), kForRoot);
+  return disk.Write(std::string(kProgramFile), Print(noted), change::kRootOnly);
 }
 
 }  // namespace
@@ -93,7 +92,7 @@ StatusOr<sys::RunResult> NotingRunner::Run(const sys::RunRequest& request) {
   if (const auto noted = is_left_ ? ReadNote(host_) : std::nullopt; noted) {
     sys::Session session(noted->pid);
     if (!session.Await(std::chrono::steady_clock::now())) {
-      return Unavailable("{}: not begun, as {} is at work still: {}", request.argv[0],
+      return Unavailable("{}: not started, because {} is still running: {}", request.argv[0],
                          noted->program, session.Names());
     }
   }
@@ -112,19 +111,23 @@ StatusOr<sys::RunResult> NotingRunner::Run(const sys::RunRequest& request) {
   return result;
 }
 
-Status AwaitProgram(const sys::Root& host, engine::Disk& disk, Progress& progress,
-                    std::chrono::milliseconds wait) {
+Status AwaitProgram(const sys::Root& host, change::Disk& disk, Progress& progress,
+                    std::chrono::milliseconds wait, std::chrono::milliseconds every) {
   const auto noted = ReadNote(host);
   if (noted && IsOfNow(*noted, host)) {
     sys::Session session(noted->pid);
-    const auto now = std::chrono::steady_clock::now();
-    if (!session.Await(now)) {
-      progress.OnLine(fmt::format("waiting for what an earlier kgpu left at work: {}: {}",
-                                  noted->program, session.Names()));
-      if (!session.Await(now + wait)) {
+    auto now = std::chrono::steady_clock::now();
+    const auto until = now + wait;
+    for (bool is_over = session.Await(now); !is_over;) {
+      progress.OnWait(fmt::format(
+          "waiting for programs of an earlier kgpu, {} more minutes at most: {}",
+          std::chrono::ceil<std::chrono::minutes>(until - now).count(), session.Names()));
+      is_over = session.Await(std::min(until, now + every));
+      now = std::chrono::steady_clock::now();
+      if (!is_over && now >= until) {
         return Unavailable(
-            "{} of an earlier kgpu that was killed is at work still: {}: wait for it, or end it, "
-            "and call again",
+            "{} of an earlier, killed kgpu is still running: {}: wait for it, or stop it, and run "
+            "this again",
             noted->program, session.Names());
       }
     }

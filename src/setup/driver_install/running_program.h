@@ -1,11 +1,11 @@
-// No program outlives kgpu unseen: the one that is at work is noted on the host, so that a run
+// No program outlives kgpu unnoticed: the one that is at work is noted on the host, so that a run
 // after one that was killed finds it and waits for it, before it does or undoes anything beside it.
 #pragma once
 
 #include <chrono>
 #include <string_view>
 
-#include "src/container/engine/disk.h"
+#include "src/host/change/disk.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/run.h"
@@ -22,7 +22,7 @@ inline constexpr std::chrono::milliseconds kProgramWait{std::chrono::minutes{70}
 // work. Only of use under the host's lock. Borrows all.
 class NotingRunner final : public sys::ProgramRunner {
  public:
-  NotingRunner(sys::ProgramRunner& runner, const sys::Root& host, engine::Disk& disk)
+  NotingRunner(sys::ProgramRunner& runner, const sys::Root& host, change::Disk& disk)
       : runner_(runner), host_(host), disk_(disk) {}
   // From now on, as the lock is ours.
   void BeginNoting() { notes_ = true; }
@@ -33,14 +33,16 @@ class NotingRunner final : public sys::ProgramRunner {
  private:
   sys::ProgramRunner& runner_;
   const sys::Root& host_;
-  engine::Disk& disk_;
+  change::Disk& disk_;
   bool notes_ = false;
   bool is_left_ = false;  // a program that may still be at work
 };
 
-// Waits for what a killed run left at work, and removes the note. Errors: Unavailable (it is at
-// work after `wait` still: its name and number), and those of removing.
-Status AwaitProgram(const sys::Root& host, engine::Disk& disk, Progress& progress,
-                    std::chrono::milliseconds wait);
+// Waits for what a killed run left at work, and removes the note. What it waits for it says at once
+// and then `every` so often. Errors: Unavailable (it is at work after `wait` still: its name and
+// number), and those of removing.
+Status AwaitProgram(const sys::Root& host, change::Disk& disk, Progress& progress,
+                    std::chrono::milliseconds wait,
+                    std::chrono::milliseconds every = std::chrono::minutes{1});
 
 }  // namespace kgpu::driver_install

@@ -7,9 +7,13 @@
 #include <csignal>
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "src/host/packages/service_policy.h"
 #include "src/platform/sys/session.h"
 #include "src/setup/driver_install/test_run.h"
 #include "testing/status_matchers.h"
@@ -31,6 +35,24 @@ sys::RunRequest Shell(std::string script) {
   request.grace = std::chrono::milliseconds{100};
   return request;
 }
+
+// Calls with the number of the line when there is something to wait for.
+class WaitingProgress final : public Progress {
+ public:
+  explicit WaitingProgress(std::function<void(size_t)> on_wait) : on_wait_(std::move(on_wait)) {}
+  void OnStep(size_t /*number*/, size_t /*count*/, const driver::Step& /*step*/,
+              bool /*is_undone*/) override {}
+  void OnLine(std::string_view /*line*/) override {}
+  void OnWait(std::string_view line) override {
+    lines_.emplace_back(line);
+    on_wait_(lines_.size());
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::function<void(size_t)> on_wait_;
+  std::vector<std::string> lines_;
+};
 
 class RunningProgramTest : public ::testing::Test {
  protected:
@@ -60,20 +82,20 @@ class RunningProgramTest : public ::testing::Test {
       _exit(1);
     }
     close(ends[1]);
-    std::string told;
+    std::string reported;
     for (char byte = 0; byte != '\n' && read(ends[0], &byte, 1) == 1;) {
-      told += byte;
+      reported += byte;
     }
     close(ends[0]);
     kill(kgpu, SIGKILL);
     EXPECT_EQ(waitpid(kgpu, nullptr, 0), kgpu);
-    return std::stoi(told);
+    return std::stoi(reported);
   }
 
   World world_;
-  engine::HostDisk disk_;
+  change::HostDisk disk_;
   sys::RealRunner real_;
-  ToldProgress progress_;
+  ReportedProgress progress_;
 };
 
 TEST_F(RunningProgramTest, IsNotedWhileItIsAtWork) {
@@ -108,6 +130,47 @@ TEST_F(RunningProgramTest, IsWaitedForWhenKgpuWasKilled) {
   EXPECT_FALSE(IsNoted());
 }
 
+TEST_F(RunningProgramTest, IsReportedOfAgainAndAgainWhileItIsAtWork) {
+  const pid_t leader = KillAtWork();
+  WaitingProgress progress([leader](size_t count) {
+    if (count == 3) {
+      kill(leader, SIGKILL);
+    }
+  });
+
+  EXPECT_OK(AwaitProgram(world_.host(), disk_, progress, kLong, std::chrono::milliseconds{1}));
+
+  ASSERT_GE(progress.lines().size(), 3U);
+  for (const std::string& line : progress.lines()) {
+    EXPECT_THAT(
+        line, AllOf(HasSubstr("minutes at most"), HasSubstr(fmt::format("(process {})", leader))));
+  }
+}
+
+TEST_F(RunningProgramTest, ServicesStayQuietUntilItIsOver) {
+  constexpr const char* kPolicy = "/usr/sbin/policy-rc.d";
+  world_.dir().MakeDir("host/usr/sbin");
+  auto ours = packages::ServicePolicy::Impose(world_.host());
+  ASSERT_OK(ours);
+  const std::string text = world_.host().ReadFile(kPolicy).value_or("");
+  ours->reset();
+  world_.dir().WriteFile("host/usr/sbin/policy-rc.d", text);  // as a killed run leaves it
+  const pid_t leader = KillAtWork();
+  bool was_there = false;
+  WaitingProgress progress([&](size_t /*count*/) {
+    was_there = world_.host().Exists(kPolicy);
+    kill(leader, SIGKILL);
+  });
+  OneRun run(world_);
+  const Dependencies plain = run.deps();
+
+  EXPECT_OK(LockHost(
+      {plain.host, plain.disk, plain.runner, plain.packages, plain.clock, progress, plain.verify}));
+
+  EXPECT_TRUE(was_there);
+  EXPECT_FALSE(world_.host().Exists(kPolicy));
+}
+
 TEST_F(RunningProgramTest, KeepsOthersFromTheHost) {
   const pid_t leader = KillAtWork();
   sys::Session session(leader);
@@ -115,7 +178,7 @@ TEST_F(RunningProgramTest, KeepsOthersFromTheHost) {
   session.Signal(SIGKILL);
   OneRun run(world_);
 
-  EXPECT_OK(LockHost(run.hands()));
+  EXPECT_OK(LockHost(run.deps()));
 
   EXPECT_TRUE(session.Await(std::chrono::steady_clock::now()));
   EXPECT_FALSE(IsNoted());
@@ -153,7 +216,7 @@ TEST_F(RunningProgramTest, ADamagedNoteHoldsUpNobody) {
   EXPECT_FALSE(IsNoted());
 }
 
-TEST_F(RunningProgramTest, IsNotBegunWhenItCanNotBeNoted) {
+TEST_F(RunningProgramTest, IsNotBegunWhenItCannotBeNoted) {
   world_.dir().MakeDir("host/var/lib/kgpu/driver-program.json");
   NotingRunner runner(real_, world_.host(), disk_);
   runner.BeginNoting();

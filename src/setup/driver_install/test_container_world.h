@@ -14,10 +14,10 @@
 
 #include <fmt/format.h>
 
+#include "src/host/change/test_mortal_disk.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/setup/driver_install/container_install.h"
-#include "src/setup/driver_install/test_fate.h"
 #include "src/setup/driver_install/test_run.h"
 #include "testing/temp_dir.h"
 
@@ -26,11 +26,11 @@ namespace kgpu::driver_install {
 inline constexpr const char* kOldKernel = "6.1.0-56-amd64";
 inline constexpr const char* kNewKernel = "6.1.0-57-amd64";
 
-// Every deed asks before it is done and once more after it; a copy and a removal that are cut off
+// Every action asks before it is done and once more after it; a copy and a removal that are cut off
 // leave a part, such a removal by bad luck what tells that all is there.
 class MortalTrees final : public Trees {
  public:
-  MortalTrees(const sys::Root& host, Fate& fate) : host_(host), trees_(host), fate_(fate) {}
+  MortalTrees(const sys::Root& host, change::Fate& fate) : host_(host), trees_(host), fate_(fate) {}
 
   Status Copy(const sys::Root& from, const std::vector<std::string>& left_out,
               const std::string& to) override {
@@ -64,7 +64,7 @@ class MortalTrees final : public Trees {
  private:
   const sys::Root& host_;
   HostTrees trees_;
-  Fate& fate_;
+  change::Fate& fate_;
 };
 
 class ContainerWorld {
@@ -160,10 +160,10 @@ class ContainerWorld {
   sys::Root container_;
 };
 
-// Programs of the container and the host. Those told to fail change nothing.
+// Programs of the container and the host. Those that must fail change nothing.
 class ContainerRunner final : public sys::ProgramRunner {
  public:
-  ContainerRunner(const ContainerWorld& world, Fate& fate) : world_(world), fate_(fate) {}
+  ContainerRunner(const ContainerWorld& world, change::Fate& fate) : world_(world), fate_(fate) {}
 
   // A program, or a whole command.
   void Fail(std::string name) { failing_ = std::move(name); }
@@ -208,7 +208,7 @@ class ContainerRunner final : public sys::ProgramRunner {
     return file.find("uvm") == std::string::npos ? "video,i2c-core\n" : "nvidia\n";
   }
   // As nvidia-modprobe does: after -u the numbers are nvidia-uvm's first ones, and -m is asked
-  // besides. A node of another number is made anew. Files stand for nodes, with their numbers.
+  // besides. A node of another number is made again. Files stand for nodes, with their numbers.
   void MakeNodes(const std::vector<std::string>& argv) const {
     const auto make = [this](const std::string& name, std::string_view major, uint64_t minor) {
       std::filesystem::remove(world_.dir().At("host/dev/" + name));
@@ -254,7 +254,7 @@ class ContainerRunner final : public sys::ProgramRunner {
   }
 
   const ContainerWorld& world_;
-  Fate& fate_;
+  change::Fate& fate_;
   std::string failing_;
   bool is_open_ = false;
   std::vector<std::string> commands_;
@@ -263,7 +263,7 @@ class ContainerRunner final : public sys::ProgramRunner {
 // All that one container needs.
 class ContainerRun {
  public:
-  explicit ContainerRun(const ContainerWorld& world, Fate fate = Fate())
+  explicit ContainerRun(const ContainerWorld& world, change::Fate fate = change::Fate())
       : world_(world),
         fate_(fate),
         host_disk_(world.host(), sys::Durability::kMemory),
@@ -282,7 +282,7 @@ class ContainerRun {
       return fate_.Live();
     };
     const auto verify = [this](const driver::Verify&) { return seen_; };
-    const Hands host{world_.host(), disk_, runner_, nullptr, clock_, progress_, verify};
+    const Dependencies host{world_.host(), disk_, runner_, nullptr, clock_, progress_, verify};
     return InstallFromContainer(
         {.kernel = kernel, .config = std::move(config), .driver_dir = "/run/nvidia/driver"},
         {host, world_.container(), trees_, install, is_running_system_});
@@ -291,13 +291,13 @@ class ContainerRun {
   StatusOr<std::optional<ContainerOutcome>> Look() {
     const auto install = [] { return Internal("a look installs nothing"); };
     const auto verify = [this](const driver::Verify&) { return seen_; };
-    const Hands host{world_.host(), disk_, runner_, nullptr, clock_, progress_, verify};
+    const Dependencies host{world_.host(), disk_, runner_, nullptr, clock_, progress_, verify};
     return LookFromContainer(
         {.kernel = kOldKernel, .config = "a", .driver_dir = "/run/nvidia/driver"},
         {host, world_.container(), trees_, install, is_running_system_});
   }
 
-  Fate& fate() { return fate_; }
+  change::Fate& fate() { return fate_; }
   ContainerRunner& runner() { return runner_; }
   int builds() const { return builds_; }
   void BuildFor(std::string kernel) { built_for_ = std::move(kernel); }
@@ -309,13 +309,13 @@ class ContainerRun {
 
  private:
   const ContainerWorld& world_;
-  Fate fate_;
-  engine::HostDisk host_disk_;
-  MortalDisk disk_;
+  change::Fate fate_;
+  change::HostDisk host_disk_;
+  change::MortalDisk disk_;
   MortalTrees trees_;
   ContainerRunner runner_;
   FakeClock clock_;
-  ToldProgress progress_;
+  ReportedProgress progress_;
   driver::Verified seen_;
   Status failure_;
   std::string built_for_;      // empty: the kernel that is wanted

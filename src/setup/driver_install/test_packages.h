@@ -12,19 +12,20 @@
 
 #include <fmt/format.h>
 
+#include "src/host/change/test_mortal_disk.h"
 #include "src/host/packages/kept_files.h"
 #include "src/host/packages/package_manager.h"
 #include "src/platform/base/status_macros.h"
 #include "src/setup/driver_install/journal.h"
-#include "src/setup/driver_install/test_fate.h"
 #include "src/setup/driver_install/test_world.h"
 
 namespace kgpu::driver_install {
 
-// Packages come and go one after the other, each of them a deed. "nvidia-driver" needs "libnvidia".
+// Packages come and go one after the other, each of them an action. "nvidia-driver" needs
+// "libnvidia".
 class WorldPackages final : public packages::PackageManager {
  public:
-  WorldPackages(const World& world, Fate& fate) : world_(world), fate_(fate) {}
+  WorldPackages(const World& world, change::Fate& fate) : world_(world), fate_(fate) {}
 
   void FailInstall(Status status) { failure_ = std::move(status); }
   void FailRemove(Status status) { remove_failure_ = std::move(status); }
@@ -32,7 +33,7 @@ class WorldPackages final : public packages::PackageManager {
   void FailPutBack(Status status) { put_back_failure_ = std::move(status); }
   // What is put back comes, and its module is not built.
   void FailConfigure(Status status) { configure_failure_ = std::move(status); }
-  // Goes with the next ones that are taken off, though no trial told of it.
+  // Goes with the next ones that are taken off, though no trial listed it.
   void TakeToo(std::string name) { went_too_ = std::move(name); }
   void Need(std::string needer, std::string needed) {
     needs_[std::move(needer)] = std::move(needed);
@@ -53,10 +54,10 @@ class WorldPackages final : public packages::PackageManager {
   }
   StatusOr<std::set<std::string>> Unfinished() override {
     RETURN_IF_ERROR(fate_.Live());
-    return tells_unfinished_ ? world_.Get("unfinished") : std::set<std::string>();
+    return reports_unfinished_ ? world_.Get("unfinished") : std::set<std::string>();
   }
   // As dpkg, and unlike rpm.
-  void TellUnfinished() { tells_unfinished_ = true; }
+  void ReportUnfinished() { reports_unfinished_ = true; }
   // What another manager installs or upgrades while the next installation waits for its lock.
   void Meanwhile(std::string line) { meanwhile_ = std::move(line); }
 
@@ -225,13 +226,13 @@ class WorldPackages final : public packages::PackageManager {
   }
 
   const World& world_;
-  Fate& fate_;
+  change::Fate& fate_;
   Status failure_;
   Status remove_failure_;
   Status keep_failure_;
   Status put_back_failure_;
   Status configure_failure_;
-  bool tells_unfinished_ = false;
+  bool reports_unfinished_ = false;
   std::string meanwhile_;
   std::string went_too_;
   std::map<std::string, std::string> needs_;

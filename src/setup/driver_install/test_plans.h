@@ -1,4 +1,4 @@
-// Plans for tests, one with every kind of deed among them.
+// Plans for tests, one with every kind of action among them.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace kgpu::driver_install {
 
-inline driver::Step StepOf(std::string id, driver::Deed deed) {
+inline driver::Step StepOf(std::string id, driver::Action action) {
   return {.id = std::move(id),
           .title = "a step",
           .source = "https://a.example/page",
-          .deed = std::move(deed)};
+          .action = std::move(action)};
 }
 
 inline driver::RunCommand CommandOf(std::vector<std::string> argv, std::vector<std::string> undo) {
@@ -25,21 +25,21 @@ inline driver::RunCommand CommandOf(std::vector<std::string> argv, std::vector<s
   return run;
 }
 
-inline driver::Plan PlanOf(std::vector<driver::Deed> deeds) {
+inline driver::Plan PlanOf(std::vector<driver::Action> actions) {
   driver::Plan plan;
   plan.version = "535";
-  for (size_t i = 0; i < deeds.size(); ++i) {
-    plan.steps.push_back(StepOf(fmt::format("s{}", i), std::move(deeds[i])));
+  for (size_t i = 0; i < actions.size(); ++i) {
+    plan.steps.push_back(StepOf(fmt::format("s{}", i), std::move(actions[i])));
   }
   return plan;
 }
 
-inline driver::Deed FailingCommand() {
+inline driver::Action FailingCommand() {
   return CommandOf({"/usr/bin/fails"}, {});
 }
 
 // Replaces /etc/modprobe.d/old.conf, makes a folder for a new file, removes a file and a link.
-inline driver::Plan PlanOfAllDeeds() {
+inline driver::Plan PlanOfAllActions() {
   driver::Plan plan;
   plan.version = "535";
   plan.kind = driver::ModuleKind::kProprietary;

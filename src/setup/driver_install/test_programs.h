@@ -10,18 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "src/host/change/test_mortal_disk.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/run.h"
-#include "src/setup/driver_install/test_fate.h"
 #include "src/setup/driver_install/test_world.h"
 
 namespace kgpu::driver_install {
 
-// Programs that change the world. One that is told to fail prints its reason and changes nothing.
+// Programs that change the world. One that must fail prints its reason and changes nothing.
 class WorldRunner final : public sys::ProgramRunner {
  public:
-  WorldRunner(const World& world, Fate& fate) : world_(world), fate_(fate) {}
+  WorldRunner(const World& world, change::Fate& fate) : world_(world), fate_(fate) {}
 
   void Fail(std::string command, std::string reason) {
     fails_[std::move(command)] = std::move(reason);
@@ -63,17 +63,17 @@ class WorldRunner final : public sys::ProgramRunner {
     if (verb.starts_with("is-")) {
       return world_.Get(list).contains(argv[3]);
     }
-    bool is_well = true;
+    bool is_healthy = true;
     for (size_t i = 2; i < argv.size(); ++i) {
       if (verb == "start" && !world_.CanStart(argv[i])) {
-        is_well = false;
+        is_healthy = false;
       } else if (verb == "start" || verb == "enable") {
         world_.Add(list, argv[i]);
       } else {
         world_.Drop(list, argv[i]);
       }
     }
-    return is_well;
+    return is_healthy;
   }
 
   bool Modprobe(const std::string& name) const {
@@ -133,7 +133,7 @@ class WorldRunner final : public sys::ProgramRunner {
   }
 
   const World& world_;
-  Fate& fate_;
+  change::Fate& fate_;
   std::map<std::string, std::string> fails_;
   std::string refused_;
   std::vector<std::string> commands_;

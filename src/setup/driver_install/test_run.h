@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "src/host/change/test_mortal_disk.h"
 #include "src/platform/base/status_macros.h"
 #include "src/setup/driver_install/carry_out.h"
-#include "src/setup/driver_install/test_fate.h"
 #include "src/setup/driver_install/test_packages.h"
 #include "src/setup/driver_install/test_programs.h"
 #include "src/setup/driver_install/test_world.h"
@@ -21,24 +21,26 @@
 
 namespace kgpu::driver_install {
 
-class ToldProgress final : public Progress {
+class ReportedProgress final : public Progress {
  public:
   void OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) override {
-    told_.push_back(fmt::format("{}/{} {}{}", number, count, step.id, is_undone ? " back" : ""));
+    reported_.push_back(
+        fmt::format("{}/{} {}{}", number, count, step.id, is_undone ? " back" : ""));
   }
   void OnLine(std::string_view line) override { lines_.emplace_back(line); }
-  const std::vector<std::string>& told() const { return told_; }
+  void OnWait(std::string_view line) override { lines_.emplace_back(line); }
+  const std::vector<std::string>& reported() const { return reported_; }
   const std::vector<std::string>& lines() const { return lines_; }
 
  private:
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
   std::vector<std::string> lines_;
 };
 
 // All that one run needs, in a world that outlives it.
 class OneRun {
  public:
-  explicit OneRun(const World& world, Fate fate = Fate())
+  explicit OneRun(const World& world, change::Fate fate = change::Fate())
       : world_(world),
         fate_(fate),
         host_disk_(world.host(), sys::Durability::kMemory),
@@ -48,7 +50,7 @@ class OneRun {
     options_.resume_command = {"/usr/local/bin/kgpu", "driver", "install", "--resume"};
   }
 
-  Hands hands() {
+  Dependencies deps() {
     return {world_.host(),
             disk_,
             runner_,
@@ -58,40 +60,48 @@ class OneRun {
             [this](const driver::Verify&) { return seen_; }};
   }
   StatusOr<Outcome> Begin(const driver::Plan& plan) {
-    return Locked([&](const Hands& with) { return CarryOut(plan, options_, with); });
+    return Locked([&](const Dependencies& with) { return CarryOut(plan, options_, with); });
   }
   StatusOr<Outcome> GoOn() {
-    return Locked([&](const Hands& with) { return Resume(options_, with); });
+    return Locked([&](const Dependencies& with) { return Resume(options_, with); });
   }
   StatusOr<Outcome> Undo() {
-    return Locked([&](const Hands& with) { return TakeBack(options_, with); });
+    return Locked([&](const Dependencies& with) { return TakeBack(options_, with); });
   }
 
-  Fate& fate() { return fate_; }
+  change::Fate& fate() { return fate_; }
   WorldRunner& runner() { return runner_; }
   WorldPackages& packages() { return packages_; }
-  ToldProgress& progress() { return progress_; }
+  ReportedProgress& progress() { return progress_; }
   Options& options() { return options_; }
   void See(driver::Verified seen) { seen_ = std::move(seen); }
 
  private:
-  StatusOr<Outcome> Locked(const std::function<StatusOr<Outcome>(const Hands&)>& work) {
-    const Hands with = hands();
+  StatusOr<Outcome> Locked(const std::function<StatusOr<Outcome>(const Dependencies&)>& work) {
+    const Dependencies with = deps();
     ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(with));
     return work(with);
   }
 
   const World& world_;
-  Fate fate_;
-  engine::HostDisk host_disk_;
-  MortalDisk disk_;
+  change::Fate fate_;
+  change::HostDisk host_disk_;
+  change::MortalDisk disk_;
   WorldRunner runner_;
   WorldPackages packages_;
   FakeClock clock_;
-  ToldProgress progress_;
+  ReportedProgress progress_;
   Options options_;
   driver::Verified seen_;
 };
+
+// The journal of a host that must have one.
+inline Journal WholeJournal(const World& world) {
+  auto journal = ReadJournal(world.host());
+  EXPECT_OK(journal);
+  EXPECT_TRUE(journal.ok() && journal->has_value());
+  return journal.ok() ? journal->value_or(Journal()) : Journal();
+}
 
 // One run that must not be held up by anything.
 inline void Install(const World& world, const driver::Plan& plan) {

@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
-#include "src/container/engine/find.h"
 #include "src/host/packages/dkms_log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/find_program.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -49,11 +49,6 @@ std::string TailOfLog(const sys::Root& host, const std::string& path) {
   return fmt::format("\n{} ends with:{}", host.At(path), tail.Text());
 }
 
-std::string HowItEnded(const sys::RunResult& result) {
-  return result.exit.signal ? fmt::format("signal {}", *result.exit.signal)
-                            : fmt::format("exit code {}", result.exit.code.value_or(-1));
-}
-
 }  // namespace
 
 Status Work::Run(const driver::Command& command) {
@@ -67,12 +62,12 @@ Status Work::Run(const driver::Command& command) {
   request.deadline = command.deadline;
   request.on_line = [&](std::string_view line) {
     tail.Add(line);
-    hands_.progress.OnLine(line);
+    deps_.progress.OnLine(line);
     if (std::string named = packages::DkmsLogIn(line); !named.empty()) {
       log = std::move(named);
     }
   };
-  const auto result = hands_.runner.Run(request);
+  const auto result = deps_.runner.Run(request);
   if (!result.ok()) {
     return MakeStatus(result.status().code(),
                       fmt::format("{}{}", Message(result.status()), tail.Text()));
@@ -80,43 +75,38 @@ Status Work::Run(const driver::Command& command) {
   if (result->IsSuccess()) {
     return OkStatus();
   }
-  return FailedPrecondition("{}: {}{}{}", Join(command.argv, " "), HowItEnded(*result), tail.Text(),
-                            TailOfLog(host(), log));
+  return FailedPrecondition("{}: {}{}{}", Join(command.argv, " "), sys::Describe(result->exit),
+                            tail.Text(), TailOfLog(host(), log));
 }
 
-Status Work::RunTool(std::string_view tool, std::vector<std::string> arguments) {
-  const std::string program = engine::FindProgram(host(), tool);
+StatusOr<std::string> Work::FindTool(std::string_view tool) const {
+  std::string program = sys::FindProgram(host(), tool);
   if (program.empty()) {
-    return FailedPrecondition("{}: is not on this host: install it", tool);
+    return FailedPrecondition("{}: not found on this host: install it", tool);
   }
-  arguments.insert(arguments.begin(), program);
+  return program;
+}
+
+Status Work::RunTool(std::string_view tool, const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const std::string program, FindTool(tool));
   driver::Command command;
-  command.argv = std::move(arguments);
+  command.argv = Concat({program}, arguments);
   return Run(command);
 }
 
-std::string Work::AnswerOfTool(std::string_view tool, std::vector<std::string> arguments) {
-  sys::RunRequest request;
-  request.argv = {engine::FindProgram(host(), tool)};
-  if (request.argv[0].empty()) {
-    return "";
-  }
-  request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
-  request.root = host().path();
-  const auto result = hands_.runner.Run(request);
+StatusOr<sys::RunResult> Work::ResultOfTool(std::string_view tool,
+                                            const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const std::string program, FindTool(tool));
+  return deps_.runner.Run(sys::RequestOf(host(), Concat({program}, arguments)));
+}
+
+std::string Work::AnswerOfTool(std::string_view tool, const std::vector<std::string>& arguments) {
+  const auto result = ResultOfTool(tool, arguments);
   return result.ok() && result->IsSuccess() ? std::string(Trim(result->out)) : "";
 }
 
-StatusOr<bool> Work::AskTool(std::string_view tool, std::vector<std::string> arguments) {
-  const std::string program = engine::FindProgram(host(), tool);
-  if (program.empty()) {
-    return FailedPrecondition("{}: is not on this host: install it", tool);
-  }
-  arguments.insert(arguments.begin(), program);
-  sys::RunRequest request;
-  request.argv = std::move(arguments);
-  request.root = host().path();
-  ASSIGN_OR_RETURN(const sys::RunResult result, hands_.runner.Run(request));
+StatusOr<bool> Work::AskTool(std::string_view tool, const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const sys::RunResult result, ResultOfTool(tool, arguments));
   return result.IsSuccess();
 }
 

@@ -1,4 +1,4 @@
-// One step of a plan while it is worked on: what the deeds have in common.
+// One step of a plan while it is worked on: what the actions have in common.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@
 
 namespace kgpu::driver_install {
 
-// Refers to what the run owns; made anew for each step.
+// Refers to what the run owns; made again for each step.
 class Work {
  public:
-  Work(const Hands& hands, const Options& options, Journal& journal, size_t index, Outcome& outcome)
-      : hands_(hands), options_(options), journal_(journal), index_(index), outcome_(outcome) {}
+  Work(const Dependencies& deps, const Options& options, Journal& journal, size_t index,
+       Outcome& outcome)
+      : deps_(deps), options_(options), journal_(journal), index_(index), outcome_(outcome) {}
 
-  const Hands& hands() const { return hands_; }
+  const Dependencies& deps() const { return deps_; }
   const Options& options() const { return options_; }
-  const sys::Root& host() const { return hands_.host; }
+  const sys::Root& host() const { return deps_.host; }
   const Journal& journal() const { return journal_; }
   size_t index() const { return index_; }
   const driver::Step& step() const { return journal_.plan.steps[index_]; }
@@ -39,14 +40,18 @@ class Work {
   Status Run(const driver::Command& command);
   // A program of the folders where distributions put them. Errors: FailedPrecondition (it is not
   // there).
-  Status RunTool(std::string_view tool, std::vector<std::string> arguments);
+  Status RunTool(std::string_view tool, const std::vector<std::string>& arguments);
   // Whether it ended well, for questions. Errors: as RunTool, but a bad end is an answer.
-  StatusOr<bool> AskTool(std::string_view tool, std::vector<std::string> arguments);
+  StatusOr<bool> AskTool(std::string_view tool, const std::vector<std::string>& arguments);
   // What it prints; empty: it is not there, or ended badly.
-  std::string AnswerOfTool(std::string_view tool, std::vector<std::string> arguments);
+  std::string AnswerOfTool(std::string_view tool, const std::vector<std::string>& arguments);
 
  private:
-  const Hands& hands_;
+  StatusOr<std::string> FindTool(std::string_view tool) const;
+  StatusOr<sys::RunResult> ResultOfTool(std::string_view tool,
+                                        const std::vector<std::string>& arguments);
+
+  const Dependencies& deps_;
   const Options& options_;
   Journal& journal_;
   size_t index_;

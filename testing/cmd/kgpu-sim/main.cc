@@ -1,4 +1,4 @@
-// kgpu-sim: simulated GPU hosts. docs/simulated-driver.md is its manual.
+// kgpu-sim: simulated GPU hosts. docs/how-it-works/simulated-driver.md is its manual.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -43,8 +43,8 @@ uint32_t IndexOfSlot(const Session& session, uint32_t slot);
 uint64_t NowUs();      // since 1970
 uint64_t NowBootNs();  // CLOCK_BOOTTIME
 
-// Whether limits of temperature are told as T.Limit: from Ada on.
-inline bool TellsTLimits(const SimGpu& gpu) {
+// Whether limits of temperature are reported as T.Limit: from Ada on.
+inline bool ReportsTLimits(const SimGpu& gpu) {
   return gpu.architecture >= nvml::kArchAda && gpu.architecture != nvml::kArchUnknown &&
          gpu.temperature.gpu_max != kUnsupported;
 }

@@ -22,12 +22,12 @@ namespace {
 // What clients hold a pointer to.
 struct Registrations {
   uint64_t magic;
-  pthread_mutex_t mutex;     // guards all below; not held while waiting
-  int socket;                // of its own, so that several threads can wait on several sets
-  uint64_t cursor;           // sequence of the last event looked at
-  uint64_t types[kMaxGpus];  // registered nvmlEventType* bits of the GPU in each slot
-  uint64_t since[kMaxGpus];  // events up to this sequence are older than the registration
-  bool lost_told[kMaxGpus];  // the loss of the GPU has been returned
+  pthread_mutex_t mutex;         // guards all below; not held while waiting
+  int socket;                    // of its own, so that several threads can wait on several sets
+  uint64_t cursor;               // sequence of the last event looked at
+  uint64_t types[kMaxGpus];      // registered nvmlEventType* bits of the GPU in each slot
+  uint64_t since[kMaxGpus];      // events up to this sequence are older than the registration
+  bool lost_reported[kMaxGpus];  // the loss of the GPU has been returned
 };
 
 constexpr uint64_t kMagic = 0x7465737465766b67ULL;
@@ -174,18 +174,18 @@ bool NextEvent(Registrations* set, const SimState& state, uint64_t& cursor, SimE
   return false;
 }
 
-// A registered GPU is gone and the caller does not know yet: told once for each loss.
-bool IsNewlyLost(Registrations* set, const SimState& state, bool (&told)[kMaxGpus]) {
-  bool is_news = false;
+// A registered GPU is gone and the caller does not know yet: reported once for each loss.
+bool IsNewlyLost(Registrations* set, const SimState& state, bool (&reported)[kMaxGpus]) {
+  bool is_event = false;
   for (uint32_t slot = 0; slot < kMaxGpus; ++slot) {
-    told[slot] = false;
+    reported[slot] = false;
     if (set->types[slot] == 0) {
       continue;
     }
-    told[slot] = state.gpus[slot].is_lost != 0 || state.gpus[slot].is_present == 0;
-    is_news = is_news || (told[slot] && !set->lost_told[slot]);
+    reported[slot] = state.gpus[slot].is_lost != 0 || state.gpus[slot].is_present == 0;
+    is_event = is_event || (reported[slot] && !set->lost_reported[slot]);
   }
-  return is_news;
+  return is_event;
 }
 
 struct Look {
@@ -201,7 +201,7 @@ Return LookOnce(Registrations* set, Look& look) {
   }
   SetLock lock(set);
   uint64_t cursor = 0;
-  bool told[kMaxGpus];
+  bool reported[kMaxGpus];
   Return result = ReadState(*session->shared.state, [&](const SimState& state) {
     Return checked = CheckDriver(*session, state);
     if (checked != kSuccess) {
@@ -209,14 +209,14 @@ Return LookOnce(Registrations* set, Look& look) {
     }
     look.has_event = NextEvent(set, state, cursor, look.event);
     if (look.has_event) {
-      memcpy(told, set->lost_told, sizeof(told));
+      memcpy(reported, set->lost_reported, sizeof(reported));
       return kSuccess;
     }
-    return IsNewlyLost(set, state, told) ? nvml::kErrorGpuIsLost : kErrorTimeout;
+    return IsNewlyLost(set, state, reported) ? nvml::kErrorGpuIsLost : kErrorTimeout;
   });
   if (result == kSuccess || result == kErrorTimeout || result == nvml::kErrorGpuIsLost) {
     set->cursor = cursor;
-    memcpy(set->lost_told, told, sizeof(told));
+    memcpy(set->lost_reported, reported, sizeof(reported));
   }
   return result;
 }

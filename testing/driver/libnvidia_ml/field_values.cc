@@ -318,7 +318,7 @@ Return TLimitField(const SimGpu& gpu, FieldValue& field) {
     default:
       break;
   }
-  if (!TellsTLimits(gpu) || limit == kUnsupported) {
+  if (!ReportsTLimits(gpu) || limit == kUnsupported) {
     return kErrorNotSupported;
   }
   field.value_type = nvml::kValueSignedInt;

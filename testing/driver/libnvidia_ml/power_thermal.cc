@@ -80,7 +80,7 @@ KGPU_NVML nvmlDeviceGetMarginTemperature(Device device, nvml::MarginTemperatureV
           return nvml::kErrorArgumentVersionMismatch;
         }
         const SimTemperature& heat = gpu.temperature;
-        if (!TellsTLimits(gpu) || heat.gpu == kUnsupported) {
+        if (!ReportsTLimits(gpu) || heat.gpu == kUnsupported) {
           return kErrorNotSupported;
         }
         margin->celsius = static_cast<int32_t>(heat.gpu_max) - static_cast<int32_t>(heat.gpu);

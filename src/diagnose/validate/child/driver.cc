@@ -97,7 +97,7 @@ bool Driver::Check(const char* name, cuda_api::Result result, const char* more) 
 bool Driver::Compile(const char* ptx, cuda_api::Module* module) const {
   void* symbol = Find("cuModuleLoadDataEx");
   if (symbol == nullptr) {
-    return Fail(cuda_api::kNotFound, "cuModuleLoadDataEx is not in the library");
+    return Fail(cuda_api::kNotFound, "cuModuleLoadDataEx not found in the library");
   }
   char log[512] = {};
   cuda_api::JitOption options[] = {cuda_api::kJitErrorLogBuffer, cuda_api::kJitErrorLogBufferSize};

@@ -54,7 +54,7 @@ bool Launch(const Driver& driver, cu::Function kernel, unsigned blocks, void** a
 }
 
 // The UUID in the form that every tool prints; drivers since CUDA 11.4 name MIG devices, too.
-void TellUuid(const Bench& bench) {
+void ReportUuid(const Bench& bench) {
   cu::Uuid uuid{};
   if (!bench.driver.Try<cu::DeviceGetUuidFn>("cuDeviceGetUuid_v2", &uuid, bench.device) &&
       !bench.driver.Try<cu::DeviceGetUuidFn>("cuDeviceGetUuid", &uuid, bench.device)) {
@@ -87,7 +87,7 @@ bool Initialise(Bench& bench) {
   }
   driver.Set("cuda", "%d.%d", version / 1000, version % 1000 / 10);
   return count > 0 ? driver.Call<cu::DeviceGetFn>("cuDeviceGet", &bench.device, 0)
-                   : driver.Fail(cu::kNoDevice, "CUDA shows no device to this process");
+                   : driver.Fail(cu::kNoDevice, "CUDA reports no device to this process");
 }
 
 bool Describe(const Bench& bench) {
@@ -102,7 +102,7 @@ bool Describe(const Bench& bench) {
   }
   bench.driver.Set("name", "%s", name);
   bench.driver.Set("compute", "%d.%d", major, minor);
-  TellUuid(bench);
+  ReportUuid(bench);
   return true;
 }
 
@@ -215,7 +215,7 @@ bool Copy(const Bench& bench, uint64_t bytes, uint32_t* host) {
   }
   for (uint64_t i = 0; i < words; ++i) {
     if (host[i] != static_cast<uint32_t>(i * 2654435761U)) {
-      return driver.Fail(kWrongResult, "A copy came back changed at byte %llu",
+      return driver.Fail(kWrongResult, "A copy was corrupted at byte %llu",
                          static_cast<unsigned long long>(i) * sizeof(uint32_t));
     }
   }
@@ -234,7 +234,7 @@ bool MeasureCopies(const Bench& bench) {
   const uint64_t most = free_bytes / 4 / 4096 * 4096;
   const uint64_t bytes = bench.job.copy_bytes < most ? bench.job.copy_bytes : most;
   if (bytes == 0) {
-    bench.driver.Set("bandwidth-skipped", "the GPU has no memory left");
+    bench.driver.Set("bandwidth-skipped", "the GPU is out of memory");
     return true;
   }
   void* host = nullptr;
@@ -242,7 +242,7 @@ bool MeasureCopies(const Bench& bench) {
   const bool is_pinned = bench.driver.Try<cu::MemAllocHostFn>("cuMemAllocHost_v2", &host, bytes);
   host = is_pinned ? host : malloc(bytes);
   if (host == nullptr) {
-    return bench.driver.Fail(kNoHostMemory, "no host memory for copies");
+    return bench.driver.Fail(kNoHostMemory, "out of host memory for copies");
   }
   bench.driver.Set("host-memory", "%s", is_pinned ? "pinned" : "pageable");
   const bool is_good = Copy(bench, bytes, static_cast<uint32_t*>(host));
@@ -294,7 +294,7 @@ bool Burner::Once() {
   for (uint32_t i = 0; i < threads(); ++i) {
     if (host[i] != BurnResult(i)) {
       return driver.Fail(kWrongResult,
-                         "Burning gave a wrong result in thread %u: %08x instead of %08x", i,
+                         "Burn test gave a wrong result in thread %u: %08x instead of %08x", i,
                          host[i], BurnResult(i));
     }
   }
@@ -320,7 +320,7 @@ bool Burn(const Bench& bench) {
   const size_t bytes = burner.threads() * sizeof(uint32_t);
   burner.host = static_cast<uint32_t*>(calloc(1, bytes));
   if (burner.host == nullptr) {
-    return driver.Fail(kNoHostMemory, "no host memory for %zu bytes", bytes);
+    return driver.Fail(kNoHostMemory, "out of host memory for %zu bytes", bytes);
   }
   bool is_good = driver.Call<cu::MemAllocFn>("cuMemAlloc_v2", &burner.out, bytes);
   const uint64_t start = NowNs();
@@ -348,7 +348,7 @@ int Run(const Job& job) {
   Driver driver;
   Bench bench{.driver = driver, .job = job, .host = MakeVectors()};
   if (bench.host == nullptr) {
-    (void)driver.Fail(kNoHostMemory, "no host memory for %zu bytes", sizeof(Vectors));
+    (void)driver.Fail(kNoHostMemory, "out of host memory for %zu bytes", sizeof(Vectors));
     return 1;
   }
   driver.Begin("load");

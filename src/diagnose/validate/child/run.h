@@ -18,7 +18,7 @@ struct Job {
 };
 
 // Runs the job on device 0 of those that the environment shows. Returns the exit code: 0 all is
-// well, 1 told by a `fail` line.
+// well, 1 reported by a `fail` line.
 int Run(const Job& job);
 
 }  // namespace kgpu::validate::child

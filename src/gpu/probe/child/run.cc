@@ -112,12 +112,31 @@ void SendHello(const Channel& channel, const char* build) {
   channel.Send(&hello, sizeof(hello), FrameKind::kHello, 0);
 }
 
+// What the library has started must not outlive us.
+void KillOwnGroup() {
+  if (getpgrp() == getpid()) {
+    (void)kill(0, SIGKILL);
+  }
+}
+
+void OnParentDeath(int) {
+  KillOwnGroup();
+  _exit(0);
+}
+
+// The end of the parent is the end of the socket, but a main thread that hangs in the driver would
+// not see it.
+void EndWithParent() {
+  struct sigaction action{};
+  action.sa_handler = &OnParentDeath;
+  (void)sigaction(SIGTERM, &action, nullptr);
+  (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
 }  // namespace
 
 int Run(int fd, const char* library_path, const char* build) {
-  // The end of the parent is the end of the socket, but a main thread that hangs in the driver
-  // would not see it.
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  EndWithParent();
   const Channel channel(fd);
   nvml::Library library;
   Driver driver(library, channel);
@@ -141,6 +160,7 @@ int Run(int fd, const char* library_path, const char* build) {
       break;
     }
   }
+  KillOwnGroup();
   // Not exit(): handlers of the driver's library may hang.
   _exit(0);
 }

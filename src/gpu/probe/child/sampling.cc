@@ -233,9 +233,9 @@ void Sampling::ReadTemperature(Writer& writer) {
   }
 }
 
-// Where thresholds are not told any more. The margin is what lacks to T.Limit 0, and a limit of -2
-// lies 2 degrees behind that. It is read right after the temperature, so that the distance between
-// the two is the driver's own, though their sum may move by a degree from round to round.
+// Where thresholds are not reported any more. The margin is what lacks to T.Limit 0, and a limit of
+// -2 lies 2 degrees behind that. It is read right after the temperature, so that the distance
+// between the two is the driver's own, though their sum may move by a degree from round to round.
 void Sampling::ReadHeatLimits(GpuState& state, Writer& writer) {
   if (state.has_no_margin || writer.Has(SampleField::kTemperatureSlowdown) ||
       !writer.Has(SampleField::kTemperature)) {

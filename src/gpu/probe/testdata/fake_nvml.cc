@@ -1,14 +1,17 @@
-// A small libnvidia-ml.so.1 for tests, told what to do while it runs by the file named in the
+// A small libnvidia-ml.so.1 for tests, controlled while it runs by the file named in the
 // environment variable FAKE_NVML: lines of words.
 //   gpus N          how many GPUs there are (default 2)
 //   counts_once     GPUs that come after nvmlInit are not counted, nor those that come back
 //   init CODE       what nvmlInit returns
+//   hold_init FILE  nvmlInit removes the file once it has counted, and waits until it is back
 //   count CODE      what nvmlDeviceGetCount returns
 //   lost I          GPU I answers GPU_IS_LOST to everything but its handle
 //   unlisted I      the handle of GPU I is GPU_IS_LOST
 //   hang NAME       the function never returns        slow MS    every function takes that long
 //   crash NAME      the function ends the process by a signal
 //   crash_with FILE nvmlDeviceGetName does so if it can remove the file: once
+//   noise N         nvmlInit prints N long lines to stderr
+//   forks FILE      nvmlInit starts a process that never ends, and writes its pid to the file
 //   only_basic      all but handle and UUID are NOT_SUPPORTED
 //   garbage         texts without end, numbers out of range
 //   mig I           GPU I has MIG enabled and two MIG devices
@@ -166,6 +169,26 @@ extern "C" {
 Return NEWEST(nvmlInit, _v2)() {
   Enter("nvmlInit");
   counted = Number("gpus", 2);
+  for (unsigned i = 0; i < Number("noise", 0); ++i) {
+    (void)fprintf(stderr, "noise %u %01000u\n", i, 0U);
+  }
+  ForLines("forks", [](const Line& line) {
+    const pid_t pid = fork();
+    while (pid == 0) {
+      (void)pause();
+    }
+    if (FILE* file = fopen(line.words[1], "we"); file != nullptr) {
+      (void)fprintf(file, "%d\n", pid);
+      (void)fclose(file);
+    }
+  });
+  ForLines("hold_init", [](const Line& line) {
+    if (unlink(line.words[1]) == 0) {
+      while (access(line.words[1], F_OK) != 0) {
+        (void)usleep(1000);
+      }
+    }
+  });
   return static_cast<Return>(Number("init", kSuccess));
 }
 Return nvmlShutdown() {
@@ -355,7 +378,7 @@ Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, uint32_t* count, P
   return has_place ? DeviceCall("nvmlDeviceGetComputeRunningProcesses", device)
                    : kErrorInsufficientSize;
 }
-// Samples of a moment ago are told once.
+// Samples of a moment ago are reported once.
 Return nvmlDeviceGetProcessUtilization(Device device, ProcessUtilizationSample* samples,
                                        uint32_t* count, uint64_t last_seen_us) {
   const uint32_t wanted = Number("processes", 0);

@@ -1,0 +1,289 @@
+#include "src/agent/health_handler.h"
+
+#include <algorithm>
+#include <boost/json/value.hpp>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "src/agent/health_events.h"
+#include "src/agent/web.h"
+#include "src/gpu/device/find_device.h"
+#include "src/node/report/health_view.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::agent {
+namespace {
+
+using health::HealthEvent;
+using health::HealthEventKind;
+
+http::Response Refused(const Status& status) {
+  const int code = status.code() == StatusCode::kNotFound             ? 404
+                   : status.code() == StatusCode::kInvalidArgument    ? 400
+                   : status.code() == StatusCode::kFailedPrecondition ? 409
+                                                                      : 503;
+  return http::TextResponse(code, Message(status));
+}
+
+// "Xid48, NvLinkDown"; the worst first.
+std::string NamesOf(const std::vector<health::OpenFault>& open, const device::GpuUuid& gpu) {
+  std::string names;
+  for (const health::OpenFault& fault : open) {
+    if (fault.scope.gpu == gpu) {
+      fmt::format_to(std::back_inserter(names), "{}{}", names.empty() ? "" : ", ", fault.rule);
+    }
+  }
+  return names.empty() ? "no fault" : names;
+}
+
+StatusOr<health::JournalFilter> FilterOf(const http::Request& request,
+                                         const device::Snapshot& snapshot) {
+  health::JournalFilter filter;
+  if (const auto gpu = request.QueryValue("gpu")) {
+    ASSIGN_OR_RETURN(filter.gpu, FindGpu(snapshot, *gpu));
+  }
+  if (const auto since = request.QueryValue("since")) {
+    const auto ms = ParseUint(*since);
+    if (!ms || *ms > uint64_t{1} << 42U) {
+      return InvalidArgument("since: \"{}\" must be milliseconds since 1970",
+                             Printable(*since, 40));
+    }
+    filter.since = WallTime(std::chrono::milliseconds(*ms));
+  }
+  return filter;
+}
+
+}  // namespace
+
+StatusOr<device::GpuUuid> FindGpu(const device::Snapshot& snapshot, std::string_view text) {
+  if (auto uuid = device::GpuUuid::Parse(text); uuid.ok()) {
+    return uuid;
+  }
+  ASSIGN_OR_RETURN(const device::NamedDevice found, device::FindDevice(snapshot, text));
+  return found.gpu->uuid;
+}
+
+HealthHandler::HealthHandler(EventLoop& loop, DiskWorker& disk, HealthHandlerOptions options,
+                             HealthHandlerPeers peers)
+    : loop_(loop),
+      options_(std::move(options)),
+      peers_(std::move(peers)),
+      journal_(loop, disk, options_.journal),
+      log_(options_.log),
+      snapshot_(std::make_shared<const device::Snapshot>()) {
+}
+
+HealthHandler::~HealthHandler() {
+  loop_.CancelTimer(timer_);
+  loop_.CancelTimer(late_timer_);
+  for (const TimerId timer : history_timers_) {
+    loop_.CancelTimer(timer);
+  }
+  Flush();
+}
+
+void HealthHandler::Flush() {
+  for (const HealthEvent& health_event : std::exchange(waiting_, {})) {
+    journal_.Add(health::EntryOf(health_event));
+  }
+  journal_.Flush();
+}
+
+void HealthHandler::OnHealthEvent(const HealthEvent& health_event) {
+  waiting_.push_back(health_event);
+  if (waiting_.size() > options_.max_waiting) {
+    // What is only seen matters least, and there is most of it.
+    const auto seen = std::ranges::find(waiting_, HealthEventKind::kSeen, &HealthEvent::kind);
+    waiting_.erase(seen == waiting_.end() ? waiting_.begin() : seen);
+    ++left_out_;
+  }
+  if (timer_ == TimerId::kNone) {
+    timer_ = loop_.After(options_.delay, [this] {
+      timer_ = TimerId::kNone;
+      HandleAll();
+    });
+  }
+}
+
+void HealthHandler::HandleAll() {
+  if (const uint64_t left_out = std::exchange(left_out_, 0); left_out > 0) {
+    KGPU_LOG(kWarning, "health events dropped", {"count", left_out},
+             {"reason", "too many in too short a time"});
+  }
+  const std::deque<HealthEvent> all = std::exchange(waiting_, {});
+  for (auto health_event = all.begin(); health_event != all.end(); ++health_event) {
+    const auto is_alike = [&](const HealthEvent& other) { return AreAlike(*health_event, other); };
+    const bool is_reported = std::any_of(all.begin(), health_event, is_alike);
+    const auto others = static_cast<size_t>(std::count_if(health_event, all.end(), is_alike));
+    Handle(*health_event, is_reported ? std::nullopt : std::optional(others));
+  }
+}
+
+void HealthHandler::Handle(const HealthEvent& health_event, std::optional<size_t> others) {
+  log_.Write(health_event, loop_.clock().Now());
+  journal_.Add(health::EntryOf(health_event));
+  Reported reported{
+      .event = health_event, .who = {}, .due = loop_.clock().Now() + options_.look_again};
+  for (kube::Event& event : HealthEvents(health_event, *snapshot_, *peers_.pods(), options_.node)) {
+    reported.who.emplace(event.regarding, event.is_warning);
+    if (event.regarding.kind == "Node") {
+      if (!others) {
+        continue;
+      }
+      event.note = NoteForNode(health_event, *others, *snapshot_);
+    }
+    peers_.notify(std::move(event));
+  }
+  if (health_event.kind == HealthEventKind::kCleared || !IsPodsBusiness(health_event)) {
+    return;
+  }
+  if (reported_.size() >= options_.max_waiting) {
+    reported_.pop_front();
+  }
+  reported_.push_back(std::move(reported));
+  peers_.look_at_pods();
+  if (late_timer_ == TimerId::kNone) {
+    late_timer_ = loop_.After(options_.look_again, [this] { NotifyLate(); });
+  }
+}
+
+void HealthHandler::NotifyLate() {
+  late_timer_ = TimerId::kNone;
+  const SteadyTime now = loop_.clock().Now();
+  while (!reported_.empty() && reported_.front().due <= now) {
+    const Reported reported = std::move(reported_.front());
+    reported_.pop_front();
+    for (kube::Event& event :
+         HealthEvents(reported.event, *snapshot_, *peers_.pods(), options_.node)) {
+      // Who got an event for what another may have done gets one once it is known to be its own.
+      if (!reported.who.contains({event.regarding, true}) &&
+          !reported.who.contains({event.regarding, event.is_warning})) {
+        peers_.notify(std::move(event));
+      }
+    }
+  }
+  if (!reported_.empty()) {
+    late_timer_ = loop_.After(reported_.front().due - now, [this] { NotifyLate(); });
+  }
+}
+
+bool HealthHandler::Answer(const http::Request& request, const Send& send) {
+  if (request.path == "/v1/health/clear") {
+    send(request.method == "POST" ? Clear(request) : http::WrongMethod(request, "POST"));
+  } else if (request.path != "/v1/health" && request.path != "/v1/health/history") {
+    return false;
+  } else if (request.method != "GET" && request.method != "HEAD") {
+    send(http::WrongMethod(request, "GET, HEAD"));
+  } else if (request.path == "/v1/health") {
+    send(Report(request));
+  } else {
+    History(request, send);
+  }
+  return true;
+}
+
+http::Response HealthHandler::Report(const http::Request& request) const {
+  const auto format = FormatOf(request);
+  if (!format.ok()) {
+    return Refused(format.status());
+  }
+  const report::HealthReport report{
+      .snapshot = snapshot_, .overview = peers_.overview(), .journal_problem = journal_.problem()};
+  return Shown(*format, report::HealthJson(report), report::HealthTable(report),
+               report::IsHealthy(report));
+}
+
+// Of one GPU, or of all that have a fault.
+StatusOr<std::vector<device::GpuUuid>> HealthHandler::GpusToClear(
+    const http::Request& request) const {
+  const auto gpu = request.QueryValue("gpu");
+  if (request.QueryValue("all") != "true") {
+    ASSIGN_OR_RETURN(device::GpuUuid named, FindGpu(*snapshot_, gpu.value_or("")));
+    return std::vector{std::move(named)};
+  }
+  if (gpu) {
+    return InvalidArgument("gpu={} and all=true cannot be combined: use one of them",
+                           Printable(*gpu, 60));
+  }
+  std::vector<device::GpuUuid> gpus;
+  for (const health::OpenFault& fault : peers_.overview().open) {
+    if (std::ranges::find(gpus, fault.scope.gpu) == gpus.end()) {
+      gpus.push_back(fault.scope.gpu);
+    }
+  }
+  return gpus;
+}
+
+http::Response HealthHandler::Clear(const http::Request& request) const {
+  const auto gpus = GpusToClear(request);
+  if (!gpus.ok()) {
+    return Refused(gpus.status());
+  }
+  if (gpus->empty()) {
+    return http::TextResponse(200, "no GPU has a fault");
+  }
+  const bool is_dry_run = request.QueryValue("dryRun") == "true";
+  const std::vector<health::OpenFault> open = peers_.overview().open;
+  std::string text;
+  for (const device::GpuUuid& gpu : *gpus) {
+    const std::string faults = NamesOf(open, gpu);
+    if (is_dry_run) {
+      fmt::format_to(std::back_inserter(text), "{}: would be cleared: {}\n", gpu.str(), faults);
+      continue;
+    }
+    if (const Status status = peers_.clear(gpu); !status.ok()) {
+      return Refused(status);
+    }
+    KGPU_LOG(kInfo, "faults cleared manually", {"gpu", gpu.str()}, {"faults", faults});
+    fmt::format_to(std::back_inserter(text), "{}: cleared: {}\n", gpu.str(), faults);
+  }
+  text += is_dry_run ? "nothing was changed" : "the next sign of a fault counts as a new fault";
+  return http::TextResponse(200, text);
+}
+
+void HealthHandler::History(const http::Request& request, const Send& send) {
+  const auto format = FormatOf(request);
+  const auto filter = FilterOf(request, *snapshot_);
+  if (!format.ok() || !filter.ok()) {
+    return send(Refused(format.ok() ? filter.status() : format.status()));
+  }
+  // What is still on its way to the journal belongs to it.
+  if (timer_ != TimerId::kNone) {
+    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    HandleAll();
+  }
+  const Send answer = WithinLimit(send);
+  journal_.Read(
+      *filter,
+      [answer, format = *format, snapshot = snapshot_](const health::JournalText& text) {
+        // Thousands of lines are put together on the disk's thread.
+        auto response = std::make_shared<http::Response>(
+            Shown(format, report::HistoryJson(text), report::HistoryTable(text, *snapshot), true));
+        return DiskWorker::Done([answer, response] { answer(std::move(*response)); });
+      },
+      [answer](const Status& status) { answer(Refused(status)); });
+}
+
+HealthHandler::Send HealthHandler::WithinLimit(const Send& send) {
+  const auto left = std::make_shared<Send>(send);
+  const auto timer = std::make_shared<TimerId>(TimerId::kNone);
+  auto once = [this, left, timer](http::Response response) {
+    if (const Send last = std::exchange(*left, nullptr)) {
+      loop_.CancelTimer(*timer);
+      history_timers_.erase(*timer);
+      last(std::move(response));
+    }
+  };
+  *timer = loop_.After(options_.history_limit, [once] {
+    once(Refused(
+        Unavailable("the journal was not read in time: the disk is slow or not responding")));
+  });
+  history_timers_.insert(*timer);
+  return once;
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,39 @@
+// kgpu's commands, all in one parser.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/cli/verb.h"
+#include "src/platform/commands/command.h"
+
+namespace kgpu::cli {
+
+class Program {
+ public:
+  // With the command `only`, where it is one and needs no other, else with all: to make every flag
+  // takes a millisecond, longer than some commands run.
+  explicit Program(std::string_view only = "");
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Reads the words after the program's name. Throws what CLI11 throws.
+  void Parse(std::vector<std::string> words);
+
+  CLI::App& app() { return *app_; }
+  // The value of --color.
+  const std::string& color() const { return color_; }
+  // What the command that was parsed does; empty where no command was given, or a group of them.
+  const VerbRegistrar::Action& chosen() const { return verbs_.chosen(); }
+  commands::Command Tree() const;
+
+ private:
+  std::string color_ = "auto";
+  std::unique_ptr<CLI::App> app_;
+  VerbRegistrar verbs_;
+};
+
+}  // namespace kgpu::cli

@@ -1,0 +1,19 @@
+// The injection index in its place on a host.
+#pragma once
+
+#include "src/container/inject/index.h"
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::inject {
+
+// Makes the index of `host` (its root) hold this. True when that wrote the file again, false when
+// it was right already. Readers see the old index or the new one. Errors: PermissionDenied,
+// FailedPrecondition (read-only), ResourceExhausted (full).
+StatusOr<bool> WriteIndex(const sys::Root& host, const InjectionIndex& index);
+
+// Errors: NotFound (none was written since the host's start), InvalidArgument and
+// FailedPrecondition as ParseIndex, PermissionDenied.
+StatusOr<InjectionIndex> ReadIndex(const sys::Root& host);
+
+}  // namespace kgpu::inject

@@ -1,0 +1,155 @@
+// Who else wants the GPUs: nouveau, a blacklist, a desktop.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "src/diagnose/doctor/check.h"
+#include "src/diagnose/doctor/commands.h"
+#include "src/diagnose/doctor/facts.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::doctor {
+namespace {
+
+constexpr std::string_view kNouveauFile = "/etc/modprobe.d/kgpu-nouveau.conf";
+
+bool IsBlacklisted(const Facts& facts, std::string_view module) {
+  return std::ranges::any_of(facts.kernel.blacklist,
+                             [&](const host::Blacklisted& line) { return line.module == module; });
+}
+
+// The kernel's command line keeps it out, in one of the three ways that are in use.
+bool IsOffByCommandLine(const Facts& facts) {
+  for (const std::string_view word : Words(facts.kernel.cmdline)) {
+    const std::string_view key = word.substr(0, word.find('='));
+    const bool is_list =
+        key == "modprobe.blacklist" || key == "rd.driver.blacklist" || key == "module_blacklist";
+    const std::vector<std::string_view> names = is_list && key != word
+                                                    ? Split(word.substr(key.size() + 1), ',')
+                                                    : std::vector<std::string_view>();
+    if (word == "nouveau.modeset=0" || std::ranges::find(names, "nouveau") != names.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+FileEdit BlacklistFile() {
+  return {std::string(kNouveauFile),
+          "# NVIDIA's driver and nouveau cannot share a GPU.\nblacklist nouveau\noptions nouveau "
+          "modeset=0\n",
+          std::nullopt};
+}
+
+// Makes a comment of that line and of no other. A file of a package stays as it is: one of the same
+// name in /etc takes its place.
+std::string CommentOut(const host::Blacklisted& line) {
+  const std::string module = line.module == "nvidia_uvm" ? "nvidia[-_]uvm" : line.module;
+  const std::string pattern =
+      fmt::format("s/^[[:space:]]*{}[[:space:]]+{}([[:space:]].*)?$/# &/", line.keyword, module);
+  const std::string name = line.path.substr(line.path.rfind('/'));
+  if (line.path.starts_with("/etc/")) {
+    return fmt::format("sed -i.before-kgpu -E '{}' {}", pattern, line.path);
+  }
+  return fmt::format("sed -E '{}' {} > /etc/modprobe.d{}", pattern, line.path, name);
+}
+
+void Loaded(const Facts& facts, Findings& findings) {
+  if (facts.has_gpus() && facts.kernel.loaded.contains("nouveau")) {
+    findings.Add("/proc/modules lists nouveau",
+                 {fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}",
+                              kNouveauFile),
+                  InitramfsCommand(facts), "reboot"});
+  }
+}
+
+void NotBlacklisted(const Facts& facts, Findings& findings) {
+  if (facts.has_gpus() && facts.has_driver() && facts.kernel.installed.contains("nouveau") &&
+      !facts.kernel.loaded.contains("nouveau") && !IsBlacklisted(facts, "nouveau") &&
+      !IsOffByCommandLine(facts)) {
+    findings.Add(
+        "nouveau is installed, and neither modprobe.d nor the kernel command line blocks it",
+        {fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}",
+                     kNouveauFile),
+         InitramfsCommand(facts)},
+        BlacklistFile());
+  }
+}
+
+void NvidiaBlacklisted(const Facts& facts, Findings& findings) {
+  for (const host::Blacklisted& line : facts.kernel.blacklist) {
+    const bool is_nvidia = line.module == "nvidia" || line.module == "nvidia_uvm";
+    if (facts.has_gpus() && is_nvidia && !facts.kernel.loaded.contains(line.module)) {
+      findings.Add(fmt::format("{} has \"{} {}\"", line.path, line.keyword, line.module),
+                   {"# not if the GPUs are meant for virtual machines", CommentOut(line),
+                    InitramfsCommand(facts), fmt::format("modprobe {}", line.module)});
+    }
+  }
+}
+
+// A desktop on other graphics, of the mainboard say, leaves the GPUs alone.
+void DisplayRuns(const Facts& facts, Findings& findings) {
+  std::vector<std::string> users;
+  std::vector<std::string> skipped;
+  for (const host::Daemon& daemon : facts.displays) {
+    const auto open = facts.system.has_gpu_open.find(daemon.pid);
+    const std::string name = fmt::format("{} (pid {})", daemon.name, daemon.pid);
+    if (open == facts.system.has_gpu_open.end()) {
+      skipped.push_back(name);
+    } else if (open->second) {
+      users.push_back(name);
+    }
+  }
+  if (!facts.has_gpus()) {
+    return;
+  }
+  if (!users.empty()) {
+    findings.Add(fmt::format("{} has opened a GPU", Join(users, ", ")),
+                 {"systemctl set-default multi-user.target",
+                  "systemctl isolate multi-user.target   # ends the session and all its programs"});
+  } else if (!skipped.empty()) {
+    findings.AddInfo(
+        fmt::format("{} is running; only root can see whether it uses a GPU", Join(skipped, ", ")),
+        {"sudo kgpu doctor --only display-runs"});
+  }
+}
+
+void DisplayStarts(const Facts& facts, Findings& findings) {
+  if (facts.has_gpus() && facts.displays.empty() && facts.system.has_display_manager &&
+      facts.system.default_target == "graphical.target") {
+    findings.Add("default.target is graphical.target and a display manager is installed",
+                 {"systemctl set-default multi-user.target"});
+  }
+}
+
+constexpr std::array kNouveauChecks = {
+    Check{"driver-nouveau-loaded", "nouveau uses the GPUs", Severity::kError,
+          "A GPU has one kernel driver. While nouveau is loaded, NVIDIA's module reports \"No such "
+          "device\". The initial RAM disk may load it before modprobe.d is read: rebuild it.",
+          Loaded},
+    Check{"driver-nouveau-not-blacklisted", "Nothing blocks nouveau at the next boot",
+          Severity::kWarning,
+          "The first of the two modules to load takes the GPUs. --fix writes the file; then "
+          "rebuild the initial RAM disk.",
+          NotBlacklisted},
+    Check{"driver-module-blacklisted", "modprobe.d blocks NVIDIA's module", Severity::kError,
+          "Left over from tools that switch graphics cards or from an older installation; or set "
+          "on purpose for virtual machines. Therefore --fix leaves it unchanged.",
+          NvidiaBlacklisted},
+    Check{"display-runs", "A desktop uses the GPUs", Severity::kWarning,
+          "It keeps the device nodes open, so the driver cannot be unloaded or upgraded and a GPU "
+          "cannot be reset, and it uses memory that pods expect to be free.",
+          DisplayRuns},
+    Check{"display-starts", "A desktop will start at the next boot", Severity::kInfo,
+          "It is not running now, but at the next boot it takes the GPUs before the kubelet does.",
+          DisplayStarts},
+};
+
+}  // namespace
+
+std::span<const Check> NouveauChecks() {
+  return kNouveauChecks;
+}
+
+}  // namespace kgpu::doctor

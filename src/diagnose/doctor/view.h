@@ -1,0 +1,22 @@
+// A diagnosis and the table of checks as people and programs read them. Pure.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <string>
+
+#include "src/diagnose/doctor/doctor.h"
+
+namespace kgpu::doctor {
+
+// What is worst stands first, each finding with its fix; then what could not be seen.
+std::string DiagnosisText(const Diagnosis& diagnosis, bool has_color = false);
+// Field names are part of the interface: docs/reference/doctor.md.
+boost::json::value DiagnosisJson(const Diagnosis& diagnosis);
+
+// One check, for --explain.
+std::string ExplainText(const Check& check);
+// For docs/reference/doctor.md, and for --list.
+std::string ChecksMarkdown();
+
+}  // namespace kgpu::doctor

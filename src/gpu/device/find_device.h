@@ -1,0 +1,24 @@
+// The GPU or MIG device that a person names on a command line.
+#pragma once
+
+#include <string_view>
+
+#include "src/gpu/device/snapshot.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::device {
+
+inline constexpr char kDeviceNames[] = "UUID, index (0, or 0:1 for a MIG device) or PCI address";
+
+// Points into the snapshot it was found in.
+struct NamedDevice {
+  const Gpu* gpu = nullptr;
+  const MigDevice* mig = nullptr;  // null: the GPU itself is meant
+};
+
+// `name` is what `kgpu devices` prints: the UUID of a GPU or of a MIG device, NVML's index "0",
+// "0:1" for a MIG device below its GPU, or a PCI address. Errors: InvalidArgument (none of these),
+// NotFound.
+StatusOr<NamedDevice> FindDevice(const Snapshot& snapshot, std::string_view name);
+
+}  // namespace kgpu::device

@@ -1,0 +1,37 @@
+// Brings what NVIDIA's library prints to the probe's standard error into our log, within limits.
+#pragma once
+
+#include "src/gpu/probe/output_limit.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::probe {
+
+// Lives on the loop's thread.
+class StderrRelay {
+ public:
+  // `pipe` is the end to read from, not blocking. `loop` outlives the relay.
+  StderrRelay(EventLoop& loop, UniqueFd pipe, const OutputLimits& limits = {});
+  // Reads what is left.
+  ~StderrRelay();
+  StderrRelay(const StderrRelay&) = delete;
+  StderrRelay& operator=(const StderrRelay&) = delete;
+
+  Status Watch();
+
+ private:
+  // False when nothing is left to read for now; always false at the end of the pipe.
+  bool ReadSome();
+  void OnReadable();
+  void ReportDropped();
+
+  EventLoop& loop_;
+  UniqueFd pipe_;
+  const OutputLimits limits_;
+  OutputLimit limit_;
+  WatchId watch_ = WatchId::kNone;
+  TimerId report_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::probe

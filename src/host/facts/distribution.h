@@ -1,0 +1,59 @@
+// Which distribution a host has, and of which family it is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::host {
+
+enum class Family : uint8_t {
+  kOther,
+  kDebian,
+  kUbuntu,
+  kRhel,
+  kFedora,
+  kAmazon,
+  kAzure,
+  kMariner,
+  kSuse,
+  kAlpine,
+  kArch,
+};
+// Red Hat's, and Amazon's, which are made as Red Hat's.
+bool UsesDnf(Family family);
+
+// Hosts whose system is an image: packages are not how anything comes onto them.
+enum class Immutable : uint8_t {
+  kNone,
+  kRhcos,
+  kFedoraCoreOs,
+  kTalos,
+  kFlatcar,
+  kNixOs,
+  kBottlerocket,
+  kCos,
+  kOstree,         // another one made by rpm-ostree
+  kTransactional,  // SUSE's, changed by transactional-update
+};
+
+struct Distribution {
+  std::string id;        // "rocky"
+  std::string name;      // for people: "Rocky Linux 9.4 (Blue Onyx)"
+  std::string version;   // "9.4"
+  std::string codename;  // "bookworm"; empty: it has none
+  unsigned major = 0;
+  unsigned minor = 0;
+  Family family = Family::kOther;
+  Immutable immutable = Immutable::kNone;
+};
+// Of the text of an os-release(5). Pure.
+Distribution ParseDistribution(std::string_view os_release);
+
+// Errors: as ReadOsRelease.
+StatusOr<Distribution> ReadDistribution(const sys::Root& host);
+
+}  // namespace kgpu::host

@@ -1,0 +1,12 @@
+// Private to the module: the reader behind ParseNodeConfig.
+#pragma once
+
+#include "src/node/config/node_config.h"
+#include "src/node/config/tree_reader.h"
+
+namespace kgpu::config {
+
+// Reports into `problems`, which are those of `root`.
+NodeConfig ReadNodeConfig(const Node& root, Problems& problems);
+
+}  // namespace kgpu::config

@@ -1,0 +1,42 @@
+// Whether a new probe may list GPUs that the running one does not: libraries may count GPUs at
+// nvmlInit only.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/gpu/device/gpu.h"
+#include "src/node/inventory/assemble.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::inventory {
+
+// Owned by the inventory, lives on the loop's thread.
+class Unlisted {
+ public:
+  // `host` outlives it.
+  explicit Unlisted(const sys::Root& host) : host_(host) {}
+
+  // A probe starts.
+  void OnStart() { is_change_seen_ = false; }
+  // What the bus shows as it does.
+  void OnStart(const HostView& view) { at_start_ = Fingerprints(view, host_); }
+  // Something changed on the host.
+  void OnChange() { is_change_seen_ = true; }
+
+  // After a read: `known` are the GPUs to show, of which those in `listed` were listed. The first
+  // read of a probe says what it leaves out.
+  bool MayListMore(const HostView& view, const std::vector<device::Gpu>& known,
+                   const std::set<device::GpuUuid>& listed, bool is_first_read);
+
+ private:
+  bool HasNewGpu(const HostView& view, const std::vector<device::Gpu>& known, bool is_first_read);
+
+  const sys::Root& host_;
+  std::set<std::string> at_start_;  // fingerprints when the probe started; after its first read of
+                                    // what that left out
+  bool is_change_seen_ = false;     // since the probe started
+};
+
+}  // namespace kgpu::inventory

@@ -1,0 +1,57 @@
+// The pages of series, ready to be sent: rendered when their input changes, not when they are asked
+// for, and compressed once.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/node/telemetry/name_sets.h"
+#include "src/node/telemetry/page_input.h"
+#include "src/platform/base/clock.h"
+#include "src/platform/http/message.h"
+#include "src/platform/metrics/exposition.h"
+
+namespace kgpu::telemetry {
+
+struct PageCacheOptions {
+  // Samples that are older than this are not shown: a driver that hangs has no values. Three
+  // periods of sampling are right.
+  std::chrono::milliseconds stale{45'000};
+  // Series that are left out: names, where "*" stands for any letters.
+  std::vector<std::string> exclude{};
+  // Writes the agent's series about itself: they end every page that has NameSet::kKgpu, and are
+  // all of a page without names. Called for a scrape, at most once a second; may be empty.
+  std::function<void(metrics::Exposition&)> own{};
+};
+
+// Lives on the loop's thread. A page that nobody has asked for lately is not rendered; which are
+// kept is bounded by the sets, two formats and two codings.
+class PageCache {
+ public:
+  // `clock` outlives the cache.
+  PageCache(const Clock& clock, PageCacheOptions options);
+  ~PageCache();
+  PageCache(const PageCache&) = delete;
+  PageCache& operator=(const PageCache&) = delete;
+
+  void SetStale(std::chrono::milliseconds stale);
+  void SetExclude(std::vector<std::string> exclude);
+  // After every round of samples, and when something else of the input has changed. Renders what
+  // was asked for lately.
+  void Set(PageInput input);
+
+  // GET or HEAD of a page with the series of `names`; the path is the caller's business.
+  // Prometheus text or OpenMetrics as Accept says, gzip as Accept-Encoding says.
+  http::Response Answer(const http::Request& request, NameSets names);
+  // The same for those who may choose: the sets of the query ("?names=kgpu,dcgm"), or else `usual`.
+  http::Response AnswerAsked(const http::Request& request, NameSets usual);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kgpu::telemetry

@@ -1,0 +1,95 @@
+#include "src/platform/commands/usage_error.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "src/platform/base/strings.h"
+#include "src/platform/commands/command_tree.h"
+
+namespace kgpu::commands {
+namespace {
+
+constexpr size_t kMaxShown = 40;  // characters of a word
+
+std::vector<std::string> CommandsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* child : app.get_subcommands(nullptr)) {
+    if (!child->get_group().empty()) {
+      names.push_back(child->get_name());
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+// The likeliest of `names`: the nearest, else the one that begins with `word`.
+std::string MeantBy(std::string_view word, const std::vector<std::string>& names) {
+  if (const auto nearest = Nearest(word, {names.begin(), names.end()})) {
+    return std::string(*nearest);
+  }
+  const auto longer = std::ranges::find_if(
+      names, [word](const std::string& name) { return name.starts_with(word); });
+  return longer == names.end() || word.size() < 2 || word == "--" ? "" : *longer;
+}
+
+// "did you mean devices?", or `otherwise`.
+std::string Advice(std::string_view word, const std::vector<std::string>& names,
+                   const std::string& otherwise) {
+  const std::string meant = MeantBy(word, names);
+  return meant.empty() ? otherwise : fmt::format("did you mean {}?", meant);
+}
+
+bool IsFlag(std::string_view word) {
+  return word.size() > 1 && word.starts_with('-');
+}
+
+std::string UnknownFlag(const Reached& reached, std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  return fmt::format(
+      "{}: unknown flag \"{}\": {}", reached.words, Printable(name, kMaxShown),
+      Advice(name, FlagsOf(*reached.app), fmt::format("see {} --help", reached.words)));
+}
+
+}  // namespace
+
+std::string UnknownCommand(const CLI::App& app) {
+  const Reached reached = ReachedBy(app);
+  const std::vector<std::string> left = app.remaining(true);
+  const std::vector<std::string> names = CommandsOf(*reached.app);
+  if (left.empty() || IsFlag(left.front()) || names.empty()) {
+    return "";
+  }
+  return fmt::format(
+      "{}: unknown command \"{}\": {}", reached.words, Printable(left.front(), kMaxShown),
+      Advice(left.front(), names, fmt::format("choose one of {}", Join(names, ", "))));
+}
+
+std::string UsageError(const CLI::App& app, std::string_view problem) {
+  if (std::string unknown = UnknownCommand(app); !unknown.empty()) {
+    return unknown;
+  }
+  const Reached reached = ReachedBy(app);
+  const std::vector<std::string> left = app.remaining(true);
+  if (left.empty()) {
+    return fmt::format("{}: {}: see {} --help", reached.words, problem, reached.words);
+  }
+  if (IsFlag(left.front())) {
+    return UnknownFlag(reached, left.front());
+  }
+  return fmt::format("{}: unexpected argument \"{}\": see {} --help", reached.words,
+                     Printable(left.front(), kMaxShown), reached.words);
+}
+
+}  // namespace kgpu::commands

@@ -1,0 +1,46 @@
+// Changes of files and folders as the kernel tells them. Source: inotify(7).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::sys {
+
+// Lives on the loop's thread.
+class Inotify {
+ public:
+  struct Event {
+    int watch = -1;  // what Watch returned; of IN_Q_OVERFLOW, which says that events were lost, -1
+    uint32_t mask = 0;
+    std::string name;  // of the entry of a folder, else empty
+  };
+  using Handler = std::function<void(const std::vector<Event>&)>;
+
+  // `handler` gets all events that wait, in order; it may destroy this object. `loop` outlives it.
+  // Errors: ResourceExhausted (fs.inotify.max_user_instances).
+  static StatusOr<std::unique_ptr<Inotify>> Create(EventLoop& loop, Handler handler);
+  ~Inotify();
+  Inotify(const Inotify&) = delete;
+  Inotify& operator=(const Inotify&) = delete;
+
+  // The same number again for a file that is watched. Errors: as ErrnoStatus.
+  StatusOr<int> Watch(const std::string& path, uint32_t mask);
+
+ private:
+  Inotify(EventLoop& loop, UniqueFd fd, Handler handler);
+  void OnReadable();
+
+  EventLoop& loop_;
+  UniqueFd fd_;
+  Handler handler_;
+  WatchId readable_ = WatchId::kNone;
+};
+
+}  // namespace kgpu::sys

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# tools/run_docs accepts what is right and refuses what is wrong: each case is a page of its own.
+#   tests/docs/run_docs_test.sh    prints what went wrong and exits with 1; 77: it cannot run here
+# shellcheck disable=SC2016  # what stands in the pages is for other shells
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/bin"
+failed=0
+
+# page LINE …: the page of this case. ~~~ stands for the mark of a code block.
+page() {
+  printf '%s\n' '# Page' '<!-- host: none -->' "$@" | sed 's/^~~~/```/' >"$folder/page.md"
+}
+
+# expect WHAT CODE TEXT [FLAG …]: the runner exits with CODE and says TEXT.
+expect() {
+  local what=$1 code=$2 text=$3 said status=0
+  shift 3
+  said=$(tools/run_docs --bin "$folder/bin" "$@" "$folder/page.md" 2>&1) || status=$?
+  if [ "$status" = 77 ]; then
+    echo "$said"
+    exit 77
+  fi
+  if [ "$status" != "$code" ] || [[ "$said" != *"$text"* ]]; then
+    echo "$what: exit $status, it said: $said"
+    failed=1
+  fi
+}
+
+page '~~~console' '$ echo one; echo 2' 'one' '2' '~~~'
+expect "right output" 0 "1 commands run, 0 blocks not run, 0 outputs rewritten, 0 problems"
+
+page '~~~console' '$ echo one; echo 2' 'one' '3' '~~~'
+expect "wrong output" 1 "tools/run_docs --update rewrites what the page shows"
+
+page '~~~console' '$ echo one; echo 2' 'one' '~~~'
+expect "output with a line too few" 1 "+2"
+
+page '~~~console' '$ seq 9; echo took 12 ms' '1' '…' '9' 'took … ms' '~~~'
+expect "output with gaps" 0 "0 problems"
+
+page '~~~console' '$ seq 9' '1' '…' '8' '~~~'
+expect "a gap does not hide the last line" 1 "1 problems"
+
+page '~~~sh' 'true' 'ls /no-such-folder' '~~~'
+expect "a command that fails" 1 "exits 2, the page says 0"
+
+page '~~~sh' 'ls /no-such-folder   # exits 2: it does not exist' '~~~'
+expect "a command that fails as the page says" 0 "0 problems"
+
+page '~~~sh' 'true   # exits 7' '~~~'
+expect "a command that should fail" 1 "exits 0, the page says 7"
+
+page '~~~sh' 'false | true' '~~~'
+expect "a pipe that breaks at its start" 1 "exits 1, the page says 0"
+
+page '<!-- not run: needs a person -->' '~~~sh' 'false' '~~~' '~~~sh' 'true' '~~~'
+expect "a block that is not run" 0 "1 commands run, 1 blocks not run"
+
+page '<!-- needs: no-such-program -->' '~~~sh' 'false' '~~~'
+expect "a program that is missing" 0 "not run: needs no-such-program"
+
+page '<!-- before' 'value=5' '-->' '~~~console' '$ echo $value' '5' '~~~'
+expect "hidden preparations" 0 "1 commands run"
+
+page '<!-- before' 'false' '-->' '~~~sh' 'true' '~~~'
+expect "preparations that fail" 1 "preparing: false: exit code 1"
+
+page '<!-- output of: echo "| a |" -->' '' '| a |' '' 'more'
+expect "a table that a command prints" 0 "1 commands run"
+
+page '<!-- output of: echo "| a |" -->' '| b |'
+expect "a table that is stale" 1 "-| b |"
+
+page '<!-- output of: echo a: 1 -->' '~~~yaml' 'a: 2' '~~~' '~~~sh' 'false' '~~~'
+expect "a block that is stale, and the one behind it" 1 "2 problems"
+
+page '~~~sh' 'exit 3' '~~~'
+expect "a command that ends the shell" 1 "it ended the shell"
+
+page '~~~' '$ echo 1' '~~~'
+expect "a command in a block without a type" 1 "must be"
+
+page 'See [there](nowhere.md).'
+expect "a dead link" 1 "page.md:3: the link to nowhere.md leads nowhere"
+
+page 'See [there](#no-heading).'
+expect "a dead anchor" 1 "has no heading for #no-heading"
+
+page 'See [there](#a-heading-of-it) and `[no](link)`.' '## A heading, of it'
+expect "a live anchor" 0 "0 problems"
+
+mark=/etc/kgpu-docs-test-$$
+page '~~~sh' "touch $mark /var/lib/${mark##*/} /run/${mark##*/}" '~~~'
+expect "writing to the machine" 0 "1 commands run"
+for file in "$mark" "/var/lib/${mark##*/}" "/run/${mark##*/}"; do
+  if [ -e "$file" ]; then
+    echo "a page wrote $file on the machine itself"
+    rm -f "$file"
+    failed=1
+  fi
+done
+
+page '~~~console' '$ echo now; seq 5; echo "took 7 ms"' 'then' '…' '4' 'took … ms' '~~~' 'The end.'
+expect "an update" 0 "1 outputs rewritten" --update
+expect "after the update" 0 "0 problems"
+if ! grep -q '^took … ms$' "$folder/page.md" || ! grep -q '^The end.$' "$folder/page.md"; then
+  echo "an update lost what it should keep:"
+  cat "$folder/page.md"
+  failed=1
+fi
+exit "$failed"

@@ -1,0 +1,96 @@
+// kgpu doctor on simulated hosts: what the driver says, and what cannot be seen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
+#include "tests/e2e/sim_host.h"
+
+namespace kgpu::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kGpuChecks =
+    "driver-unresponsive,gpu-lost,gpu-fault,gpu-ecc-uncorrected,gpu-row-remap-pending,"
+    "gpu-row-remap-failed";
+
+class DoctorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!CanMakeDevices()) {
+      GTEST_SKIP() << "character devices cannot be made here: run as root with CAP_MKNOD";
+    }
+  }
+};
+
+TEST_F(DoctorTest, HealthyGpusHaveNoFindings) {
+  const SimHost host("8xA100-SXM4-80GB");
+  const Result result = host.Kgpu({"doctor", "--only", kGpuChecks});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("6 checks: 0 errors, 0 warnings"));
+}
+
+TEST_F(DoctorTest, ADriverThatHangsIsReported) {
+  SimHost host("2xL40S");
+  host.Inject("hang");
+  Result result = host.Kgpu({"doctor", "--only", kGpuChecks});
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("driver-unresponsive"), HasSubstr("within 3 s"),
+                                HasSubstr("dmesg"), HasSubstr("1 error,")));
+  host.Inject("heal");
+  // One call that hangs is enough: measuring comes after everything else.
+  host.Inject("hang", {"--call", "nvmlDeviceGetFieldValues"});
+  result = host.Kgpu({"doctor", "--only", kGpuChecks});
+  EXPECT_EQ(result.code, 7) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("driver-unresponsive"));
+}
+
+TEST_F(DoctorTest, MemoryErrorsAreReportedWithTheirGpu) {
+  SimHost host("8xA100-SXM4-80GB");
+  host.Inject("ecc", {"2", "--double", "1"});
+  const Result result = host.Kgpu({"doctor", "--only", kGpuChecks});
+  EXPECT_EQ(result.code, 7) << result.out << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("gpu-ecc-uncorrected"),
+                                HasSubstr("1 uncorrected ECC error since the driver was loaded"),
+                                HasSubstr("gpu-row-remap-pending"),
+                                HasSubstr("--gpu-reset -i GPU-"), HasSubstr("1 error, 1 warning")));
+}
+
+TEST_F(DoctorTest, AGpuThatLeftTheBusIsReportedOnce) {
+  SimHost host("8xA100-SXM4-80GB");
+  host.Inject("lose", {"3"});
+  const Result result =
+      host.Kgpu({"doctor", "--only", std::string(kGpuChecks) + ",pci-gpu-off-bus"});
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("pci-gpu-off-bus"), Not(HasSubstr("gpu-lost")),
+                                HasSubstr("1 error, 0 warnings")));
+}
+
+TEST_F(DoctorTest, SpecsAreReadAsTheEngineSeesThem) {
+  const SimHost host("2xL40S");
+  // The engine of this machine calls / what we do, so its paths begin with the host's folder.
+  Result result = host.Kgpu({"cdi", "generate"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  result = host.Kgpu({"doctor", "--only", "cdi-stale"});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("1 check: 0 errors"));
+  result = RunProgram({"kgpu", "doctor", "--only", "cdi-stale", "--host-root", host.path()});
+  EXPECT_EQ(result.code, 7) << "an engine within the host's folder would not find them";
+}
+
+TEST(DoctorContainerTest, AContainerThatSeesNoHostIsNotCalledHealthy) {
+  const TempDir container;
+  container.WriteFile(".dockerenv", "");
+  const Result result = RunProgram({"kgpu", "doctor", "--host-root", container.path()});
+  EXPECT_EQ(result.code, 6) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Nothing of the host could be checked"));
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
