@@ -3,7 +3,7 @@
 #   scripts/tidy.sh             sources changed since $KGPU_TIDY_BASE, or in the last commit
 #   scripts/tidy.sh --all       every source (half an hour on 2 cores)
 #   scripts/tidy.sh FILE …
-# Files whose text, headers and settings are as at their last clean run are not read again.
+# Files whose text, project headers and settings are as at their last clean run are not read again.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -26,15 +26,14 @@ esac
 cmake --build build/tidy --target generated >/dev/null
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kgpu-tidy
 mkdir -p "$cache"
-# One key for all headers and settings: simple, and headers change seldom.
-common=$(git ls-files '*.h' .clang-tidy 'cmake/*' '*CMakeLists.txt' | xargs cat | sha256sum)
+# What every source shares: the rules and the compiler's options.
+common=$(git ls-files .clang-tidy 'cmake/*' '*CMakeLists.txt' | xargs cat | sha256sum | cut -c1-64)
 step "clang-tidy over ${#files[@]} files"
 check() {
-  local key
-  key=$(printf '%s %s ' "$2" "$1" | cat - "$1" | sha256sum | cut -c1-64)
-  [ -e "$3/$key" ] && return 0
-  clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*' "$1" 2>/dev/null && : >"$3/$key"
+  [ -e "$1" ] && return 0
+  clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*' "$2" 2>/dev/null && : >"$1"
 }
 export -f check
 # shellcheck disable=SC2016  # the inner shell expands them
-printf '%s\0' "${files[@]}" | xargs -0 -P2 -I{} bash -c 'check "$1" "$2" "$3"' _ {} "$common" "$cache" >&2
+tools/source_texts.py "${files[@]}" | sed "s|^|$cache/$common-|" |
+  xargs -P2 -L1 bash -c 'check "$1" "$2"' _ >&2
