@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -142,9 +143,9 @@ FaultTimes TimeFaults(const SimNode& node, const std::string& kubelet_dir,
   return times;
 }
 
-// One part of the time of the row before.
-Row PartRow(std::string what, double value) {
-  Row row = MakeRow("  of it " + std::move(what), "ms", "", "-");
+// One part of the row before.
+Row PartRow(std::string what, double value, std::string unit = "ms") {
+  Row row = MakeRow("  of it " + std::move(what), std::move(unit), "", "-");
   row.samples.Add(value);
   return row;
 }
@@ -197,10 +198,22 @@ void Rest(const SimNode& node, int idle_seconds, std::vector<Row>& rows) {
   (void)echo_kubelet.WaitCounted();
   std::this_thread::sleep_for(std::chrono::seconds(2));
   const pid_t probe = FindChild("kgpu-probe", agent.pid());
-  const double start = CpuMs(agent.pid()) + CpuMs(probe);
+  auto threads = [&] {
+    std::map<std::string, double> all = CpuMsOfThreads(agent.pid());
+    all.merge(CpuMsOfThreads(probe));
+    return all;
+  };
+  const std::map<std::string, double> before = threads();
   const double echo_start = CpuMs(echo.pid());
   std::this_thread::sleep_for(std::chrono::seconds(idle_seconds));
-  idle.samples.Add((CpuMs(agent.pid()) + CpuMs(probe) - start) / idle_seconds);
+  std::map<std::string, double> used = threads();
+  double total = 0;
+  for (auto& [name, milliseconds] : used) {
+    const auto found = before.find(name);
+    milliseconds -= found == before.end() ? 0 : found->second;
+    total += milliseconds;
+  }
+  idle.samples.Add(total / idle_seconds);
   idle.floor.Add((CpuMs(echo.pid()) - echo_start) / idle_seconds);
   const Memory agent_memory = MemoryOf(agent.pid());
   const Memory probe_memory = MemoryOf(probe);
@@ -211,6 +224,9 @@ void Rest(const SimNode& node, int idle_seconds, std::vector<Row>& rows) {
   rss.floor.Add(echo_memory.rss_kib / 1024);
   for (Row* row : {&pss, &rss, &idle}) {
     rows.push_back(std::move(*row));
+  }
+  for (const auto& [name, milliseconds] : used) {
+    rows.push_back(PartRow("thread " + name, milliseconds / idle_seconds, "ms/s"));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/root.h"
@@ -130,13 +131,22 @@ pid_t FindChild(const std::string& name, pid_t parent) {
   return -1;
 }
 
+std::map<std::string, double> CpuMsOfThreads(pid_t pid) {
+  std::map<std::string, double> threads;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    double nanoseconds = 0;
+    std::ifstream(task.path() / "schedstat") >> nanoseconds;
+    threads[name] += nanoseconds / 1e6;
+  }
+  return threads;
+}
+
 double CpuMs(pid_t pid) {
   double total = 0;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
-    std::ifstream file(task.path() / "schedstat");
-    double nanoseconds = 0;
-    file >> nanoseconds;
-    total += nanoseconds / 1e6;
+  for (const auto& [name, milliseconds] : CpuMsOfThreads(pid)) {
+    total += milliseconds;
   }
   return total;
 }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,10 @@ struct Memory {
 };
 Memory MemoryOf(pid_t pid);
 
-// User and system time of a process so far, all of its threads, in milliseconds. Source:
-// /proc/<pid>/task/*/schedstat, whose first number is in nanoseconds.
+// User and system time so far, in milliseconds: of each thread of a process by its name (threads of
+// one name together), and of all of them. Source: /proc/<pid>/task/*/schedstat, whose first number
+// is in nanoseconds.
+std::map<std::string, double> CpuMsOfThreads(pid_t pid);
 double CpuMs(pid_t pid);
 
 // The pid of the child of `parent` whose program is called `name`, or -1.
