@@ -4,16 +4,19 @@
 
 #include <pluginregistration_v1.grpc.pb.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -142,6 +145,24 @@ TEST_F(RpcTest, ClosesConnectionsWhenItGoes) {
   ASSERT_THAT(AskName(channel), IsOkAndHolds("named"));
   server.reset();
   EXPECT_THAT(AskName(channel), StatusIs(StatusCode::kUnavailable));
+}
+
+TEST_F(RpcTest, EndsAlthoughAPeerNeverAnswers) {
+  auto server = Server::Start({&service_}).value();
+  Connection silent = Connect(listener_);
+  server->Serve(std::move(silent.server));
+  Connection busy = Connect(listener_);
+  server->Serve(std::move(busy.server));
+  // The start of HTTP/2, and nothing after it. Source: RFC 9113, section 3.4.
+  constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  ASSERT_EQ(write(busy.client.get(), kPreface.data(), kPreface.size()), kPreface.size());
+  std::promise<void> ended;
+  std::jthread ends([&] {
+    server.reset();
+    ended.set_value();
+  });
+  // gRPC itself gives up on such a peer after 20 s.
+  EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
 }
 
 TEST_F(RpcTest, ThreadsWaitWithoutEndWhileNobodyCalls) {
