@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <optional>
 
 #include <fmt/format.h>
@@ -23,18 +22,6 @@ bool IsWanted(const std::vector<std::string>& only) {
          });
 }
 
-// An inventory blocks signals for good; what follows here must end at Ctrl-C.
-class SignalMask {
- public:
-  SignalMask() { pthread_sigmask(SIG_BLOCK, nullptr, &before_); }
-  ~SignalMask() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalMask(const SignalMask&) = delete;
-  SignalMask& operator=(const SignalMask&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 void HearDriver(const HostOptions& options, const host::DriverRoot& root,
@@ -42,7 +29,6 @@ void HearDriver(const HostOptions& options, const host::DriverRoot& root,
   if (!IsWanted(only) || !root.host.Exists("proc/driver/nvidia/version")) {
     return;
   }
-  const SignalMask restores;
   const std::optional<host::DriverRoot> other = host::FindOtherRoot(root);
   const StatusOr<TimedObservation> timed =
       TakeObservationWithin(options, other ? *other : root, kDeadline);

@@ -56,10 +56,13 @@ Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
   inventory_options.nvml_library = options.nvml_library;
   inventory_options.health.hold_down = watch.hold_down;
   inventory_options.is_live = watch.is_live;
+  const RestoredSignalMask restored;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
-  ASSIGN_OR_RETURN(const WatchId stop_watch,
-                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  ASSIGN_OR_RETURN(const WatchId stop_watch, loop->WatchReadable(stop.get(), [&] {
+    (void)NextSignal(stop.get());  // taken: it must not end the process when the mask is restored
+    loop->Quit();
+  }));
   inventory::Inventory inventory(*loop, root, std::move(inventory_options));
   const WallTime begun = loop->clock().WallNow();
   loop->After(kSilence, [&inventory, begun] {

@@ -24,6 +24,14 @@ StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals) {
   return fd;
 }
 
+RestoredSignalMask::RestoredSignalMask() {
+  pthread_sigmask(SIG_BLOCK, nullptr, &before_);
+}
+
+RestoredSignalMask::~RestoredSignalMask() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 int NextSignal(int fd) {
   signalfd_siginfo info = {};
   return read(fd, &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;

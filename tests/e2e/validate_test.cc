@@ -4,8 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
@@ -16,6 +23,19 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+// A child that the main thread of `pid` started.
+bool HasChild(pid_t pid, std::string_view program) {
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
+  for (pid_t child = 0; children >> child;) {
+    std::string name;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", child)), name);
+    if (name == program) {
+      return true;
+    }
+  }
+  return false;
+}
 
 class ValidateTest : public ::testing::Test {
  protected:
@@ -86,6 +106,18 @@ TEST_F(ValidateTest, APhaseUnderWayIsShownOnATerminalAlone) {
   EXPECT_THAT(terminal.out,
               AllOf(HasSubstr("\r\033[K"), HasSubstr(" …"), HasSubstr("Test PASSED")));
   EXPECT_EQ(host.Kgpu({"validate", "--no-bandwidth"}).err, "");
+}
+
+TEST_F(ValidateTest, ASignalEndsATestOfAllGpus) {
+  const SimHost host("4xT4");
+  std::vector<std::string> argv = {ProgramPath("kgpu"), "validate", "--all-gpus", "--burn", "1h"};
+  std::ranges::copy(host.flags(), std::back_inserter(argv));
+  const Background validate(argv);
+  while (!HasChild(validate.pid(), "kgpu-cuda")) {
+    ASSERT_TRUE(validate.RunsFor(std::chrono::milliseconds(10)));
+  }
+  ASSERT_EQ(kill(validate.pid(), SIGTERM), 0);
+  EXPECT_FALSE(validate.RunsFor(std::chrono::seconds(20)));
 }
 
 TEST_F(ValidateTest, AHelperThatIsMissingOrNoneIsNamedWithItsFix) {
