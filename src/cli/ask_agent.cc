@@ -47,14 +47,20 @@ Status Refusal(const std::string& socket, const http::Response& response) {
   }
 }
 
+Status NoPermission(const std::string& socket) {
+  return PermissionDenied(
+      "{}: permission denied: run this command as root, or as a member of the socket's group",
+      socket);
+}
+
 // What people can do about an agent that was not reached.
 Status Unreached(const std::string& socket, const Status& status) {
   if (status.code() == StatusCode::kPermissionDenied) {
-    return PermissionDenied(
-        "{}: permission denied: run this command as root, or as a member of the socket's group",
-        socket);
+    return NoPermission(socket);
   }
-  return Annotate(status, "{}", kNoAgent);
+  const bool is_running = sys::IsListening(socket).value_or(false);
+  return is_running ? Annotate(status, "the agent does not answer")
+                    : Annotate(status, "{}", kNoAgent);
 }
 
 StatusOr<ExitCode> PrintAnswer(const std::string& run_dir, const http::Request& request) {
@@ -80,11 +86,9 @@ StatusOr<http::Response> FetchFromAgent(const std::string& run_dir, const http::
 
 StatusOr<bool> IsAgentRunning(const std::string& run_dir) {
   const std::string socket = SocketIn(run_dir);
-  const auto connected = sys::ConnectUnix(socket);
-  if (connected.status().code() == StatusCode::kPermissionDenied) {
-    return Unreached(socket, connected.status());
-  }
-  return connected.ok();
+  const StatusOr<bool> is_listening = sys::IsListening(socket);
+  return is_listening.status().code() == StatusCode::kPermissionDenied ? NoPermission(socket)
+                                                                       : is_listening;
 }
 
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,

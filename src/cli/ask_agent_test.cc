@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <thread>
 
 #include "src/platform/sys/unix_socket.h"
 #include "testing/status_matchers.h"
@@ -52,6 +53,22 @@ TEST_F(AskAgentTest, AMissingPermissionIsNotTakenForAMissingAgent) {
                                                "as root"))));
   EXPECT_FALSE(IsNoAgent(status));
   EXPECT_THAT(IsAgentRunning(dir_.path()).status(), StatusIs(StatusCode::kPermissionDenied));
+}
+
+TEST_F(AskAgentTest, AnAgentThatDoesNotAnswerIsNotTakenForAMissingOne) {
+  std::jthread hangs_up([this] {
+    while (!listener_->Accept().value()) {
+      std::this_thread::yield();
+    }
+  });
+  const Status status =
+      PrintFromAgent(dir_.path(), "/v1/status", report::OutputFormat::kTable).status();
+  EXPECT_THAT(status, StatusIs(StatusCode::kUnavailable, HasSubstr("the agent does not answer")));
+  EXPECT_FALSE(IsNoAgent(status));
+  hangs_up.join();
+  listener_.reset();
+  EXPECT_TRUE(
+      IsNoAgent(PrintFromAgent(dir_.path(), "/v1/status", report::OutputFormat::kTable).status()));
 }
 
 TEST_F(AskAgentTest, AnAgentRunsWhereItsSocketAnswers) {

@@ -65,6 +65,18 @@ StatusOr<UniqueFd> Connect(const Address& address, const std::string& path) {
   return fd;
 }
 
+StatusOr<bool> IsListening(const Address& address, const std::string& path) {
+  ASSIGN_OR_RETURN(const UniqueFd fd, NewSocket());
+  // EAGAIN: its queue of connections is full.
+  if (connect(fd.get(), address.base(), sizeof(address.un)) == 0 || errno == EAGAIN) {
+    return true;
+  }
+  if (errno == ECONNREFUSED || errno == ENOENT) {
+    return false;
+  }
+  return ErrnoStatus(errno, fmt::format("connect to {}", path));
+}
+
 // Takes a socket away that nobody answers on.
 Status RemoveStale(const Address& address, const std::string& path) {
   struct stat old = {};
@@ -74,7 +86,8 @@ Status RemoveStale(const Address& address, const std::string& path) {
   if (!S_ISSOCK(old.st_mode)) {
     return AlreadyExists("{}: not a socket: move it away", path);
   }
-  if (Connect(address, path).ok()) {
+  // Where it cannot be found out, as for a socket of another type, the file is not in use by us.
+  if (IsListening(address, path).value_or(false)) {
     return AlreadyExists("{}: another server already listens on it: stop it first", path);
   }
   if (unlinkat(address.folder.get(), address.name.c_str(), 0) != 0 && errno != ENOENT) {
@@ -84,6 +97,15 @@ Status RemoveStale(const Address& address, const std::string& path) {
 }
 
 }  // namespace
+
+StatusOr<bool> IsListening(const std::string& path) {
+  const StatusOr<Address> address = AddressOf(path);
+  if (address.status().code() == StatusCode::kNotFound) {
+    return false;
+  }
+  RETURN_IF_ERROR(address.status());
+  return IsListening(*address, path);
+}
 
 StatusOr<UniqueFd> ConnectUnix(const std::string& path) {
   ASSIGN_OR_RETURN(const Address address, AddressOf(path));

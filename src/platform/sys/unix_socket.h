@@ -16,6 +16,11 @@ namespace kgpu::sys {
 // Unavailable (nobody listens there, or its queue is full), PermissionDenied.
 StatusOr<UniqueFd> ConnectUnix(const std::string& path);
 
+// Whether a server listens on the socket, even one that is too busy to accept; false where there is
+// no socket, or nobody listens. Errors: PermissionDenied, and whatever else keeps it from finding
+// out.
+StatusOr<bool> IsListening(const std::string& path);
+
 // A listening socket that takes its own file away again, and nobody else's. Move-only.
 class UnixListener {
  public:

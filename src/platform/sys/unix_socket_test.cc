@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -52,6 +53,23 @@ TEST(UnixSocketTest, TellsAMissingSocketFromADeafOne) {
   }
   EXPECT_THAT(ConnectUnix(dir.At("left")),
               StatusIs(StatusCode::kUnavailable, HasSubstr("connection refused")));
+}
+
+TEST(UnixSocketTest, AServerThatIsTooBusyStillListens) {
+  const TempDir dir;
+  EXPECT_THAT(IsListening(dir.At("none/s")), IsOkAndHolds(false));
+  EXPECT_THAT(IsListening(dir.At("s")), IsOkAndHolds(false));
+  auto listener = UnixListener::Listen(dir.At("s"), {.backlog = 1});
+  ASSERT_OK(listener.status());
+  std::vector<UniqueFd> waiting;
+  StatusOr<UniqueFd> next = ConnectUnix(dir.At("s"));
+  for (; next.ok() && waiting.size() < 10; next = ConnectUnix(dir.At("s"))) {
+    waiting.push_back(*std::move(next));
+  }
+  ASSERT_THAT(next, StatusIs(StatusCode::kUnavailable, HasSubstr("too busy")));
+  EXPECT_THAT(IsListening(dir.At("s")), IsOkAndHolds(true));
+  // And nobody takes its path.
+  EXPECT_THAT(UnixListener::Listen(dir.At("s"), {}), StatusIs(StatusCode::kAlreadyExists));
 }
 
 TEST(UnixSocketTest, ReplacesASocketThatNobodyAnswers) {
