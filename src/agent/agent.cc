@@ -376,7 +376,7 @@ void AgentImpl::Decide() {
   plugin::Delivery delivery = plugin::DecideDelivery(
       in_force_->plugin, *facts, answering_.injection->cdi, injector_->cdi_folder());
   if (answering_.delivery != delivery) {
-    KGPU_LOG(kInfo, "device injection restored", {"by", plugin::ToString(delivery.strategies)},
+    KGPU_LOG(kInfo, "device injection chosen", {"by", plugin::ToString(delivery.strategies)},
              {"reason", delivery.reason});
     answering_.delivery = std::move(delivery);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
@@ -33,8 +34,9 @@ struct AgentOptions {
 };
 
 // With another root than "/" nothing of the machine itself is written: folders that are the usual
-// ones become those of `host`.
-AgentOptions BelowHostRoot(AgentOptions options, const sys::Root& host);
+// ones become those of `host`, and this machine's credentials for a cluster are used only for a
+// node that is named. Errors: FailedPrecondition (one is a link that leads nowhere).
+StatusOr<AgentOptions> BelowHostRoot(AgentOptions options, const sys::Root& host);
 
 inline constexpr char kDefaultConfigFile[] = "/etc/kgpu/config.yaml";
 

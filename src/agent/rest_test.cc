@@ -93,7 +93,7 @@ class RestTest : public ::testing::Test {
     options_.probe_path = "/bin/false";
     options_.config_file = dir_.At("etc/config.yaml");
     options_.http_address = "";
-    options_ = BelowHostRoot(std::move(options_), root_->host);
+    options_ = BelowHostRoot(std::move(options_), root_->host).value();
     options_.run_dir = dir_.At("run");
   }
   void Start() {

@@ -67,12 +67,12 @@ StatusOr<ExitCode> RunAgent(const AgentVerbOptions& given) {
   // Before gRPC starts threads, which inherit the mask.
   ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM, SIGHUP}));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
-  options.agent = agent::BelowHostRoot(options.agent, root.host);
+  options.agent.environment = Environment();
+  ASSIGN_OR_RETURN(options.agent, agent::BelowHostRoot(options.agent, root.host));
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
   options.agent.nvml_library = options.host.nvml_library;
   options.agent.version = VersionNumber();
   options.agent.node_name = NodeName(options.agent.node_name);
-  options.agent.environment = Environment();
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(std::unique_ptr<agent::Agent> agent,
                    agent::Agent::Start(*loop, root, options.agent));
@@ -88,9 +88,9 @@ StatusOr<ExitCode> RunAgent(const AgentVerbOptions& given) {
   // Much of the program is for other verbs and for the start: it would stay in memory.
   loop->After(kStarted, &sys::ForgetStartUpPages);
   loop->Run();
-  KGPU_LOG(kInfo, "agent stopped");
   loop->Unwatch(watch);
   agent.reset();
+  KGPU_LOG(kInfo, "agent stopped");
   return ExitCode::kOk;
 }
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "src/platform/sys/root.h"
+
 namespace kgpu::cli {
 
 CLI::Option* AddValue(CLI::App& verb, const std::string& flag, std::string& value, const char* type,
@@ -61,7 +63,12 @@ CLI::Option* AddHostRootOption(CLI::App& verb, std::string& host_root, const cha
 
 std::string BelowHostRoot(const std::string& folder, const std::string& usual,
                           const std::string& host_root) {
-  return folder == usual ? host_root + usual : folder;
+  if (folder != usual || host_root.empty() || host_root == "/") {
+    return folder;
+  }
+  // A root that cannot be opened, or a link that leads nowhere: what uses the folder says so.
+  const StatusOr<sys::Root> host = sys::Root::Open(host_root);
+  return host.ok() ? host->FollowLinks(usual).value_or(host->At(usual)) : host_root + usual;
 }
 
 void AddSinceOption(CLI::App& verb, std::string& since, std::string_view note) {

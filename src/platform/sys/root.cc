@@ -148,6 +148,27 @@ StatusOr<std::string> Root::Resolve(std::string_view path) const {
   return whole.empty() ? "/" : std::string(whole);
 }
 
+StatusOr<std::string> Root::FollowLinks(std::string_view path) const {
+  std::string_view head = path;
+  while (true) {
+    if (const StatusOr<std::string> resolved = Resolve(head); resolved.ok()) {
+      return At(*resolved == "/" ? path.substr(head.size())
+                                 : *resolved + std::string(path.substr(head.size())));
+    }
+    if (const StatusOr<struct stat> entry = LinkStat(head); entry.ok() && S_ISLNK(entry->st_mode)) {
+      return FailedPrecondition(
+          "{} is a link to a file that does not exist: create the target or "
+          "remove the link",
+          At(head));
+    }
+    const size_t slash = head.rfind('/');
+    if (slash == std::string_view::npos) {
+      return At(path);
+    }
+    head = head.substr(0, slash);
+  }
+}
+
 StatusOr<struct stat> Root::Stat(std::string_view path) const {
   ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, O_PATH));
   struct stat result = {};

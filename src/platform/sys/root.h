@@ -49,6 +49,10 @@ class Root {
   StatusOr<std::string> ReadLink(std::string_view path) const;
   // The path below the root after following every link: always starts with "/".
   StatusOr<std::string> Resolve(std::string_view path) const;
+  // Where `path` is for functions that take paths: At(Resolve(path)); of what does not exist yet,
+  // the deepest folder that does is resolved. Errors: FailedPrecondition (a link whose target is
+  // missing).
+  StatusOr<std::string> FollowLinks(std::string_view path) const;
   // As stat(2), links followed inside the root. Needs no permission on the file itself.
   StatusOr<struct stat> Stat(std::string_view path) const;
   // As lstat(2): the last component is not followed.

@@ -61,6 +61,19 @@ TEST_F(RootTest, ResolveFollowsEveryLink) {
   EXPECT_THAT(root_.Resolve("/"), IsOkAndHolds("/"));
 }
 
+TEST_F(RootTest, FollowsLinksForFunctionsThatTakePaths) {
+  dir_.MakeDir("data/kubelet");
+  dir_.MakeDir("var/lib");
+  dir_.Symlink("/data/kubelet", "var/lib/kubelet");
+  EXPECT_THAT(root_.FollowLinks("/var/lib/kubelet"), IsOkAndHolds(dir_.At("data/kubelet")));
+  EXPECT_THAT(root_.FollowLinks("/var/lib/kubelet/a/b"), IsOkAndHolds(dir_.At("data/kubelet/a/b")));
+  EXPECT_THAT(root_.FollowLinks("var/lib/kgpu"), IsOkAndHolds(dir_.At("var/lib/kgpu")));
+  EXPECT_THAT(root_.FollowLinks("new/kgpu"), IsOkAndHolds(dir_.At("new/kgpu")));
+  dir_.Symlink("/etc/kubelet", "var/lib/gone");
+  EXPECT_THAT(root_.FollowLinks("/var/lib/gone/a"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("var/lib/gone is a link")));
+}
+
 TEST_F(RootTest, ARootThatWasMovedIsNotTakenForOneBelowItself) {
   dir_.WriteFile("driver/file", "");
   const Root moved = Root::Open(dir_.At("driver")).value();
