@@ -25,7 +25,7 @@ struct InventoryOptions {
   std::chrono::milliseconds call_deadline{2000};    // of one driver call
   std::chrono::milliseconds start_deadline{30000};  // of nvmlInit: a cold driver takes seconds
   std::chrono::milliseconds slow_poll{30000};       // full re-inventory without any event
-  std::chrono::milliseconds quick_poll{1000};       // look at /proc for signs of a change
+  std::chrono::milliseconds quick_poll{2000};       // look at /proc for signs of a change
   std::chrono::milliseconds kill_grace{1000};       // after SIGKILL, then the probe is abandoned
   std::chrono::milliseconds first_backoff{100};     // doubles up to last_backoff
   std::chrono::milliseconds last_backoff{30000};

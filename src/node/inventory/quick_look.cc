@@ -25,7 +25,7 @@ constexpr char kFolder[] = "proc/driver/nvidia";
 // Of the version's file, which has two lines.
 constexpr size_t kVersionLimit = 1024;
 
-// The look is taken every second: the driver's folder is found below the root once, and the rest
+// The look is taken every two seconds: the driver's folder is found below the root once, and the rest
 // from there, where links lead no further either. Negative when there is no such file: nobody reads
 // why.
 int OpenIn(int folder, const std::string& name, int flags) {
@@ -87,7 +87,7 @@ void AddInstances(int folder, const std::string& mig_folder, std::string& look) 
   }
 }
 
-// The time says enough: a list of 2,000 channels every second would cost more than all the rest.
+// The time says enough: a list of 2,000 channels each time would cost more than all the rest.
 void AddTime(const sys::Root& host, std::string_view folder, std::string& look) {
   const UniqueFd fd(host.TryOpen(std::string(folder).c_str(), O_PATH));
   struct stat status = {};

@@ -1,6 +1,6 @@
 // A look at what the kernel module shows in /proc, without asking the driver: cheap enough for
-// every second. Drivers differ in which changes they send events for; the difference of two looks
-// says that a full one is due.
+// every two seconds. Drivers differ in which changes they send events for; the difference of two
+// looks says that a full one is due.
 #pragma once
 
 #include <string>

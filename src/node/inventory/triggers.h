@@ -15,7 +15,7 @@
 namespace kgpu::inventory {
 
 struct TriggerOptions {
-  std::chrono::milliseconds quick_poll{1000};
+  std::chrono::milliseconds quick_poll{2000};
   std::chrono::milliseconds slow_poll{30000};
 };
 

@@ -10,8 +10,9 @@
 namespace kgpu::plugin {
 namespace {
 
-// Folders are watched; this is for what no watch tells: a kubelet root made late, a lost event.
-constexpr std::chrono::milliseconds kTick{1000};
+// Folders are watched; this is for what no watch reports: a kubelet root made late, a lost event.
+constexpr std::chrono::milliseconds kTick{2000};
+constexpr std::chrono::milliseconds kTickWithoutWatch{1000};
 // For the empty list to reach the kubelet before the socket goes.
 constexpr std::chrono::milliseconds kFarewell{200};
 
@@ -47,7 +48,7 @@ void DevicePlugin::WatchFolders() {
 }
 
 void DevicePlugin::Tick() {
-  tick_ = loop_.After(UntilNextTick(loop_.clock(), kTick), [this] {
+  tick_ = loop_.After(UntilNextTick(loop_.clock(), watch_ ? kTick : kTickWithoutWatch), [this] {
     if (!watch_) {
       WatchFolders();
     }
