@@ -1,4 +1,4 @@
-// Signals as a descriptor: no work is done in a handler.
+// Signals through a descriptor: no work is done in a handler.
 #pragma once
 
 #include <initializer_list>
@@ -8,11 +8,11 @@
 
 namespace kgpu::cli {
 
-// Blocks `signals` for this thread and those it starts later, and gives the descriptor that tells
-// of them. Call it before the first thread. Source: signalfd(2). Errors: ResourceExhausted.
+// Blocks `signals` for this thread and those it starts later, and returns their descriptor. Call it
+// before creating the first thread. Source: signalfd(2). Errors: ResourceExhausted.
 StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals);
 
-// The number of the next signal, 0 when none waits.
+// The number of the next signal; 0 if none is pending.
 int NextSignal(int fd);
 
 }  // namespace kgpu::cli
